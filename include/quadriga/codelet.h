@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/codelet.h: an operation with a signature and a variant for each kind of device.
+#pragma once
+
+#include <quadriga/types.h>
+
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quadriga {
+
+/// One operand as a variant sees it: a column-major tile in the memory of the device it runs on.
+///
+/// Element (i, j) is at data + (i + j*ld) * size_of(dtype); ld >= rows.
+struct View {
+  void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;  ///< Leading dimension in elements.
+  DType dtype = DType::bytes;
+
+  template <class T>
+  T* as() const noexcept {
+    return static_cast<T*>(data);
+  }
+};
+
+/// What a variant is called with. Lives until the variant returns.
+struct Arguments {
+  std::span<const View> operands;      ///< In the order of the codelet's signature.
+  std::span<const std::byte> params;   ///< The bytes given to submit().
+  void* stream = nullptr;              ///< The device's native stream; null on the CPU.
+
+  /// The parameters as the trivially copyable struct that was submitted.
+  template <class T>
+  T param() const noexcept {
+    T value;
+    std::memcpy(&value, params.data(), sizeof(T));
+    return value;
+  }
+};
+
+/// A variant: does the operation, or on a GPU queues it on `arguments.stream`. May throw.
+using Kernel = std::function<void(const Arguments& arguments)>;
+
+/// How long a task takes by a machine's table of kernel times, for the virtual clock and for policies.
+///
+/// The table gives seconds by order; the rate order^3/seconds is interpolated at `order`, and the
+/// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel.
+struct Cost {
+  std::string_view kernel;  ///< Name in the table, as "dgemm"; must outlive the task.
+  double order = 0;
+  double volume = 0;
+};
+
+/// An operation with its signature. Create once, use for many tasks; must outlive them.
+struct Codelet {
+  std::string name;
+  std::vector<Access> signature;  ///< One access mode for each operand.
+  Kernel cpu;                     ///< Runs on CPU cores and on emulated devices.
+  Kernel cuda;                    ///< Queues the operation on a CUDA stream.
+  /// Predicted cost; empty: taken from measurements, and an error under the virtual clock.
+  std::function<Cost(const Arguments& arguments)> cost;
+  /// For operands of mode reduce: sets a partial result to the neutral element.
+  Kernel init;
+  /// For operands of mode reduce: operands[0] += operands[1].
+  Kernel combine;
+  /// Needs the host: its variant runs on a host thread and never on an emulated device.
+  bool host_only = false;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/machine.h: what a machine consists of: devices, memory spaces, links, kernel times.
+#pragma once
+
+#include <quadriga/types.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quadriga {
+
+struct Device {
+  std::string name;  ///< "gpu0", "emulated1", "cpu".
+  DeviceKind kind = DeviceKind::cpu;
+  SpaceId space = host_space;   ///< host_space for the CPU.
+  std::size_t memory_bytes = 0;  ///< Of its own memory; 0 for the CPU.
+  int cores = 0;                 ///< Of a CPU.
+  int compute_streams = 1;       ///< Kernels that may run at once; they share its speed.
+  int copy_engines = 2;
+  std::string rates;  ///< Column of the kernel table: "gpu", "cpu".
+};
+
+struct Link {
+  std::string name;
+  double bytes_per_second = 0;  ///< Shared max-min fairly by the copies that cross it.
+  double latency_seconds = 0;
+};
+
+/// The links a copy crosses, by index; a link named twice counts twice. None: no such copy.
+struct Route {
+  SpaceId from = host_space;
+  SpaceId to = host_space;
+  std::vector<int> links;
+};
+
+/// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
+class Machine {
+ public:
+  /// Reads a description. Errors: io, invalid_argument naming the key that is wrong.
+  static Machine from_file(const std::string& path);
+  static Machine from_json(std::string_view text);
+  /// This computer's cores, as one device "cpu" with all that cgroups and affinity allow.
+  static Machine host();
+  /// Understands a device list as "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
+  /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
+  /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a rate),
+  /// latency (seconds), streams. Errors: invalid_argument, naming the item and what is accepted.
+  static Machine parse(std::string_view devices);
+
+  std::string to_json() const;
+
+  std::string name;
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  std::vector<Route> routes;
+  /// Seconds by tile order, by kernel and column ("gpu", "cpu").
+  std::map<std::string, std::map<std::string, std::map<double, double>>, std::less<>> kernels;
+  double launch_seconds = 0;
+
+  int spaces() const noexcept;  ///< The host's and one a device with memory of its own.
+  /// Null if no copy can go that way.
+  const Route* route(SpaceId from, SpaceId to) const noexcept;
+  /// Time of a copy that has its links to itself; infinite if there is no route.
+  double copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept;
+  /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders of
+  /// the table. Errors: unavailable if the table lacks the kernel for this device.
+  double kernel_seconds(const Device& device, std::string_view kernel, double order,
+                        double volume) const;
+  /// Whether the table has the kernel for this device.
+  bool has_kernel(const Device& device, std::string_view kernel) const noexcept;
+};
+
+}  // namespace quadriga

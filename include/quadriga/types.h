@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/types.h: the small vocabulary that every other header uses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace quadriga {
+
+/// Element types of the linear algebra; user codelets may use `bytes` for their own.
+enum class DType : std::uint8_t { float32, float64, complex64, complex128, bytes };
+
+/// Size of one element in bytes; 1 for DType::bytes.
+constexpr std::size_t size_of(DType type) noexcept {
+  switch (type) {
+    case DType::float32: return 4;
+    case DType::float64:
+    case DType::complex64: return 8;
+    case DType::complex128: return 16;
+    case DType::bytes: return 1;
+  }
+  return 0;
+}
+
+std::string_view name(DType type) noexcept;
+
+/// How a task touches an operand.
+enum class Access : std::uint8_t {
+  read,
+  write,    ///< Overwrites all of it; the old content isn't brought.
+  update,   ///< Reads and writes.
+  commute,  ///< An update whose order among its like doesn't matter; one at a time.
+  reduce,   ///< Adds to a partial result that is combined before the next other access.
+};
+
+constexpr bool writes(Access access) noexcept { return access != Access::read; }
+constexpr bool reads(Access access) noexcept {
+  return access != Access::write && access != Access::reduce;
+}
+
+std::string_view name(Access access) noexcept;
+
+/// What executes a task.
+enum class DeviceKind : std::uint8_t { cpu, emulated, cuda };
+
+std::string_view name(DeviceKind kind) noexcept;
+
+/// Index of a device of the engine's machine, from 0.
+using DeviceId = std::uint16_t;
+/// Index of a memory space: 0 is the host's; every device with memory of its own has one.
+using SpaceId = std::uint16_t;
+inline constexpr SpaceId host_space = 0;
+inline constexpr DeviceId no_device = 0xffff;
+inline constexpr SpaceId no_space = 0xffff;
+
+/// Times of the engine's clock, real or virtual: integer nanoseconds since the engine's start.
+using Nanoseconds = std::int64_t;
+inline constexpr Nanoseconds never = INT64_MAX;
+
+}  // namespace quadriga

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/backend.h: the contract between the engine and whatever executes copies and kernels.
+//
+// A backend owns devices of one machine, their memory and their streams. Every operation is queued
+// on a stream and named by the event that it makes; streams run their operations in order and
+// independently of one another. One thread (the driver) calls a backend; only wake() may be called
+// by any thread. What a backend promises is written down in tests/contract/backend.
+#pragma once
+
+#include <quadriga/codelet.h>
+#include <quadriga/types.h>
+
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace quadriga {
+
+class Machine;
+
+/// Index of a stream of a backend, from 0 in order of creation.
+using StreamId = std::uint32_t;
+
+/// The end of one operation of a stream; ticket 0 is the event that has always passed.
+struct Event {
+  StreamId stream = 0;
+  std::uint64_t ticket = 0;  ///< Counts the operations of the stream, from 1.
+  explicit operator bool() const noexcept { return ticket != 0; }
+  bool operator==(const Event&) const = default;
+};
+
+enum class StreamKind : std::uint8_t {
+  copy_in,   ///< Host to device.
+  copy_out,  ///< Device to host.
+  peer_in,   ///< From another device.
+  compute,
+  panel,  ///< Compute at high priority.
+};
+
+std::string_view name(StreamKind kind) noexcept;
+
+/// A copy of `height` runs of `width_bytes`, the runs `pitch` bytes apart. Never overlapping.
+struct Copy {
+  SpaceId from = host_space;
+  SpaceId to = host_space;
+  const std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  std::size_t width_bytes = 0;
+  std::size_t height = 1;
+  std::size_t source_pitch = 0;  ///< Ignored when height is 1.
+  std::size_t target_pitch = 0;
+};
+
+/// A variant to run. Everything pointed to must live until the launch's completion is delivered.
+struct Launch {
+  const Kernel* kernel = nullptr;
+  Arguments arguments;
+  Cost cost;  ///< Kernel empty: unknown.
+  std::string_view name;
+};
+
+/// An operation that ended.
+struct Completion {
+  Event event;
+  Nanoseconds begin = 0;  ///< When the operation started to run, by the backend's clock.
+  Nanoseconds end = 0;
+  std::exception_ptr error;  ///< Set if it failed; later operations of the stream run all the same.
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  /// Memory on a device; null when it is full. A device without memory of its own (cpu) has none to give.
+  virtual std::byte* allocate(DeviceId device, std::size_t bytes) = 0;
+  virtual void deallocate(DeviceId device, std::byte* memory) noexcept = 0;
+
+  virtual StreamId create_stream(DeviceId device, StreamKind kind) = 0;
+
+  /// Queues a copy. Throws invalid_argument if no route joins the spaces; nothing is queued then.
+  virtual Event copy(StreamId stream, const Copy& copy) = 0;
+  /// Queues a kernel.
+  virtual Event launch(StreamId stream, const Launch& launch) = 0;
+  /// Makes the stream's later operations wait for an event of any stream of this backend.
+  virtual void wait(StreamId stream, Event event) = 0;
+
+  /// Waits until an operation has ended that wasn't delivered yet, wake() was called, or
+  /// `deadline` (by now()) has passed. Each operation is delivered exactly once, those of one
+  /// stream in order, those of several by their end. Returns how many were written to `out`.
+  virtual std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) = 0;
+  /// Makes a next_completion() that waits, or else the next one, return at once. Any thread.
+  virtual void wake() noexcept = 0;
+
+  /// The clock: nanoseconds since the backend was made. Any thread.
+  virtual Nanoseconds now() const noexcept = 0;
+  /// True if time passes only in next_completion(), which then returns 0 before the deadline only
+  /// when nothing is queued.
+  virtual bool is_virtual() const noexcept = 0;
+
+  /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.
+  virtual bool pin(std::byte* memory, std::size_t bytes) = 0;
+  virtual void unpin(std::byte* memory, std::size_t bytes) noexcept = 0;
+
+  /// The devices, spaces, links and kernel times that this backend stands for.
+  virtual const Machine& machine() const noexcept = 0;
+};
+
+}  // namespace quadriga
