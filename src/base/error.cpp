@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/error.cpp: the exception type, the names of its codes and of the vocabulary in types.h.
+#include <quadriga/error.h>
+#include <quadriga/types.h>
+
+namespace quadriga {
+
+std::string_view name(Errc code) noexcept {
+  switch (code) {
+    case Errc::invalid_argument:
+      return "invalid_argument";
+    case Errc::too_large:
+      return "too_large";
+    case Errc::not_positive_definite:
+      return "not_positive_definite";
+    case Errc::task_failed:
+      return "task_failed";
+    case Errc::device_lost:
+      return "device_lost";
+    case Errc::deadline:
+      return "deadline";
+    case Errc::cancelled:
+      return "cancelled";
+    case Errc::io:
+      return "io";
+    case Errc::unavailable:
+      return "unavailable";
+    case Errc::internal:
+      return "internal";
+  }
+  return "unknown";
+}
+
+std::string_view name(DType type) noexcept {
+  switch (type) {
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
+    case DType::complex64:
+      return "complex64";
+    case DType::complex128:
+      return "complex128";
+    case DType::bytes:
+      return "bytes";
+  }
+  return "unknown";
+}
+
+std::string_view name(Access access) noexcept {
+  switch (access) {
+    case Access::read:
+      return "read";
+    case Access::write:
+      return "write";
+    case Access::update:
+      return "update";
+    case Access::commute:
+      return "commute";
+    case Access::reduce:
+      return "reduce";
+  }
+  return "unknown";
+}
+
+std::string_view name(DeviceKind kind) noexcept {
+  switch (kind) {
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::emulated:
+      return "emulated";
+    case DeviceKind::cuda:
+      return "cuda";
+  }
+  return "unknown";
+}
+
+Error::Error(Errc code, const std::string& message, std::source_location where)
+    : std::runtime_error(message), code_(code), where_(where) {}
+
+NotPositiveDefinite::NotPositiveDefinite(long long minor, std::source_location where)
+    : Error(Errc::not_positive_definite,
+            std::to_string(minor) + "-th leading minor of the matrix is not positive definite",
+            where),
+      minor_(minor) {}
+
+void fail(Errc code, const std::string& message, std::source_location where) {
+  throw Error(code, message, where);
+}
+
+}  // namespace quadriga
