@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/config.cpp: the table of settings, how values are checked, and which source wins.
+#include "base/config.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <climits>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace quadriga {
+namespace {
+
+using Values = std::map<std::string, Setting, std::less<>>;
+
+constexpr std::string_view prefix = "QUADRIGA_";
+// Variables that the tests read for themselves, as the seed of a random run.
+constexpr std::string_view test_prefix = "QUADRIGA_TEST_";
+
+bool parse_flag(std::string_view text) {
+  for (const std::string_view yes : {"1", "true", "on", "yes"})
+    if (text == yes) return true;
+  for (const std::string_view no : {"0", "false", "off", "no"})
+    if (text == no) return false;
+  fail(Errc::invalid_argument, "not a flag");
+}
+
+void check_policy(std::string_view text) {
+  require(text == "affinity" || text == "steal", "not a policy");
+}
+void check_count(std::string_view text) { parse_integer(text, 0, INT_MAX); }
+void check_window(std::string_view text) { parse_integer(text, 1, INT_MAX); }
+void check_flag(std::string_view text) { parse_flag(text); }
+void check_size(std::string_view text) { parse_bytes(text); }
+void check_level(std::string_view text) { parse_log_level(text); }
+void check_devices(std::string_view text) { require(!text.empty(), "no device"); }
+void accept_all(std::string_view) {}
+
+struct Key {
+  std::string_view name;
+  std::string_view built_in;
+  std::string_view accepted;
+  std::string_view meaning;
+  void (*check)(std::string_view text);  // Throws Error if the text isn't accepted.
+};
+
+constexpr std::array keys{
+    Key{"devices", "cpu", "a device list, as cpu:2 or emulated:4,memory=64MiB",
+        "devices that run the tasks", check_devices},
+    Key{"policy", "affinity", "affinity or steal", "chooses device and order of tasks",
+        check_policy},
+    Key{"tile", "0", "a whole number of at least 0", "order of tiles; 0: chosen by size and memory",
+        check_count},
+    Key{"window", "16384", "a whole number of at least 1", "most tasks submitted and not ended",
+        check_window},
+    Key{"trace", "false", "true, on, yes, 1, false, off, no or 0", "record what runs when",
+        check_flag},
+    Key{"host_memory", "0", "a size, as 600MB or 2GiB",
+        "most host memory for tiles without a home; 0: 80 % of what is usable", check_size},
+    Key{"spill", "", "a path", "file that holds tiles without a home instead of host memory",
+        accept_all},
+    Key{"threads", "0", "a whole number of at least 0",
+        "cores that compute; 0: all that affinity and cgroups allow", check_count},
+    Key{"log_level", "warning", "debug, info, warning, error or off",
+        "messages below this level are dropped", check_level},
+};
+
+std::string key_names() {
+  std::string names;
+  for (const Key& key : keys) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+  return names;
+}
+
+const Key& find_key(std::string_view name, std::string_view source) {
+  const auto found = std::ranges::find(keys, name, &Key::name);
+  if (found == keys.end())
+    fail(Errc::invalid_argument,
+         fmt::format("unknown setting '{}'{}; known are {}", name, source, key_names()));
+  return *found;
+}
+
+std::string place(Origin origin, std::string_view source) {
+  return source.empty() ? fmt::format(" (given by {})", name(origin))
+                        : fmt::format(" (from {})", source);
+}
+
+Setting checked(const Key& key, std::string_view value, Origin origin, std::string_view source) {
+  try {
+    key.check(value);
+  } catch (const Error&) {
+    fail(Errc::invalid_argument, fmt::format("setting {}: '{}'{} is not accepted; expected {}",
+                                             key.name, value, place(origin, source), key.accepted));
+  }
+  return {std::string(key.name), std::string(value), origin, std::string(source),
+          std::string(key.meaning)};
+}
+
+void put(Values& values, Setting setting) {
+  std::string key = setting.key;
+  values.insert_or_assign(std::move(key), std::move(setting));
+}
+
+nlohmann::json read_object(const std::string& path, std::ifstream& file) {
+  auto content = nlohmann::json::parse(file, nullptr, false);
+  if (!content.is_object())
+    fail(Errc::invalid_argument,
+         fmt::format("{} is no JSON object; expected settings, as {{\"devices\": \"cpu:2\"}}",
+                     path));
+  return content;
+}
+
+void read_file(const std::string& path, Values& values) {
+  std::ifstream file(path);
+  if (!file) fail(Errc::io, fmt::format("can't read the settings in {}", path));
+  const nlohmann::json object = read_object(path, file);
+  for (const auto& [name, value] : object.items()) {
+    const Key& key = find_key(name, place(Origin::file, path));
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    put(values, checked(key, text, Origin::file, path));
+  }
+}
+
+void read_environment(const std::map<std::string, std::string>& variables, Values& values) {
+  for (const auto& [variable, value] : variables) {
+    if (variable.starts_with(test_prefix)) continue;
+    std::string name = variable.substr(prefix.size());
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const Key& key = find_key(name, place(Origin::environment, variable));
+    put(values, checked(key, value, Origin::environment, variable));
+  }
+}
+
+std::map<std::string, std::string> process_environment() {
+  std::map<std::string, std::string> found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    if (text.starts_with(prefix) && equals < text.size())
+      found.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return found;
+}
+
+std::vector<std::string> process_files() {
+  std::vector<std::string> files{"./quadriga.json"};
+  const char* const config_home = std::getenv("XDG_CONFIG_HOME");
+  const char* const home = std::getenv("HOME");
+  if (config_home != nullptr && *config_home != '\0')
+    files.push_back(std::string(config_home) + "/quadriga/config.json");
+  else if (home != nullptr && *home != '\0')
+    files.push_back(std::string(home) + "/.config/quadriga/config.json");
+  return files;
+}
+
+// All settings by the sources outside of the program.
+Values outside_values(const ConfigSources& sources) {
+  Values values;
+  for (const Key& key : keys) put(values, checked(key, key.built_in, Origin::built_in, ""));
+  for (const std::string& path : sources.files()) {
+    if (::access(path.c_str(), F_OK) != 0) continue;
+    read_file(path, values);
+    break;
+  }
+  read_environment(sources.environment(), values);
+  return values;
+}
+
+}  // namespace
+
+std::string_view name(Origin origin) noexcept {
+  constexpr std::array<std::string_view, 5> names{"default", "file", "environment", "program",
+                                                  "argument"};
+  return names[static_cast<std::size_t>(origin)];
+}
+
+ConfigSources ConfigSources::process() { return {process_environment, process_files}; }
+
+Config::Config(ConfigSources sources) : sources_(std::move(sources)) {}
+
+Config& Config::global() {
+  static Config instance;
+  return instance;
+}
+
+void Config::set(std::string_view key, std::string_view value) {
+  checked(find_key(key, ""), value, Origin::program, "");
+  const std::lock_guard lock(mutex_);
+  program_.insert_or_assign(std::string(key), std::string(value));
+}
+
+void Config::unset(std::string_view key) {
+  find_key(key, "");
+  const std::lock_guard lock(mutex_);
+  program_.erase(std::string(key));
+}
+
+Setting Config::get(std::string_view key, std::string_view argument) const {
+  const Key& known = find_key(key, "");
+  if (!argument.empty()) return checked(known, argument, Origin::argument, "");
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = program_.find(key);
+    if (found != program_.end()) return checked(known, found->second, Origin::program, "");
+  }
+  return outside_values(sources_).find(key)->second;
+}
+
+std::vector<Setting> Config::all() const {
+  std::vector<Setting> settings;
+  for (const Key& key : keys) settings.push_back(get(key.name));
+  return settings;
+}
+
+std::string Config::text(std::string_view key, std::string_view argument) const {
+  return get(key, argument).value;
+}
+
+long long Config::integer(std::string_view key, long long argument) const {
+  const std::string given = argument == 0 ? "" : std::to_string(argument);
+  return parse_integer(get(key, given).value, 0, INT_MAX);
+}
+
+std::size_t Config::bytes(std::string_view key, std::size_t argument) const {
+  return argument != 0 ? argument : parse_bytes(get(key).value);
+}
+
+bool Config::flag(std::string_view key, std::optional<bool> argument) const {
+  return argument ? *argument : parse_flag(get(key).value);
+}
+
+}  // namespace quadriga

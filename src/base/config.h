@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/config.h: settings, where each value comes from, and the only reading of the
+// environment.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quadriga {
+
+/// Where a setting's value comes from; a later one wins over an earlier one.
+enum class Origin { built_in, file, environment, program, argument };
+
+std::string_view name(Origin origin) noexcept;
+
+/// A setting as it is in force.
+struct Setting {
+  std::string key;
+  std::string value;
+  Origin origin = Origin::built_in;
+  std::string source;   ///< The file or the variable it was read from; empty otherwise.
+  std::string meaning;  ///< One line for show_config().
+};
+
+/// What a Config reads from; tests put others in the place of the process's own.
+struct ConfigSources {
+  /// The environment variables that start with "QUADRIGA_".
+  std::function<std::map<std::string, std::string>()> environment;
+  /// JSON files; the first one that exists counts.
+  std::function<std::vector<std::string>()> files;
+  /// ./quadriga.json, then $XDG_CONFIG_HOME/quadriga/config.json (or ~/.config).
+  static ConfigSources process();
+};
+
+/// The settings: devices, policy, tile, window, trace, host_memory, spill, threads, log_level.
+///
+/// A value is the explicit argument if there is one, else what set() said, else the variable
+/// QUADRIGA_<KEY>, else the file's, else the default. Files and variables are read at each call, so
+/// what is reported is what counts. Thread-safe.
+/// Errors:  invalid_argument naming key, value, its source and what is accepted, also for unknown
+///          keys in any source; io if a file is there and can't be read.
+class Config {
+ public:
+  explicit Config(ConfigSources sources = ConfigSources::process());
+  /// The one that engines and the Python package use.
+  static Config& global();
+
+  void set(std::string_view key, std::string_view value);
+  /// Forgets what set() said.
+  void unset(std::string_view key);
+
+  /// The setting in force; an `argument` that isn't empty wins.
+  Setting get(std::string_view key, std::string_view argument = {}) const;
+  /// All settings, in a fixed order.
+  std::vector<Setting> all() const;
+
+  /// The same as typed values; an argument of zero or nothing counts as not given.
+  std::string text(std::string_view key, std::string_view argument = {}) const;
+  long long integer(std::string_view key, long long argument = 0) const;
+  std::size_t bytes(std::string_view key, std::size_t argument = 0) const;
+  bool flag(std::string_view key, std::optional<bool> argument = std::nullopt) const;
+
+ private:
+  ConfigSources sources_;
+  mutable std::mutex mutex_;  // Guards program_.
+  std::map<std::string, std::string, std::less<>> program_;
+};
+
+}  // namespace quadriga
