@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/absent.cpp: stands in for the CUDA backend in builds without CUDA.
+#include <quadriga/error.h>
+
+#include "device/cuda/cuda_backend.h"
+
+namespace quadriga {
+
+Machine discover_cuda() { return {}; }
+
+std::unique_ptr<Backend> make_cuda_backend(Machine) {
+  fail(Errc::unavailable, "this build of Quadriga has no CUDA backend");
+}
+
+}  // namespace quadriga

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/machine.cpp: what a machine answers about its routes and kernel times.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "base/cgroup.h"
+#include "device/backend.h"
+
+namespace quadriga {
+namespace {
+
+using Times = std::map<double, double>;
+
+const Times* find_times(const Machine& machine, const Device& device, std::string_view kernel) {
+  const auto by_column = machine.kernels.find(kernel);
+  if (by_column == machine.kernels.end()) return nullptr;
+  const auto times = by_column->second.find(device.rates);
+  if (times == by_column->second.end() || times->second.empty()) return nullptr;
+  return &times->second;
+}
+
+double rate_of(const Times::value_type& entry) {
+  return entry.first * entry.first * entry.first / entry.second;
+}
+
+// The rate order^3/seconds, linear between two orders of the table and constant beyond its ends.
+double rate_at(const Times& times, double order) {
+  const auto above = times.lower_bound(order);
+  if (above == times.begin()) return rate_of(*above);
+  const auto below = std::prev(above);
+  if (above == times.end()) return rate_of(*below);
+  const double part = (order - below->first) / (above->first - below->first);
+  return rate_of(*below) + part * (rate_of(*above) - rate_of(*below));
+}
+
+}  // namespace
+
+std::string_view name(StreamKind kind) noexcept {
+  switch (kind) {
+    case StreamKind::copy_in:
+      return "copy_in";
+    case StreamKind::copy_out:
+      return "copy_out";
+    case StreamKind::peer_in:
+      return "peer_in";
+    case StreamKind::compute:
+      return "compute";
+    case StreamKind::panel:
+      return "panel";
+  }
+  return "unknown";
+}
+
+Machine Machine::host() {
+  Machine machine;
+  machine.name = "host";
+  Device cpu;
+  cpu.name = "cpu";
+  cpu.cores = usable_cores();
+  cpu.compute_streams = cpu.cores;
+  cpu.copy_engines = 0;
+  cpu.rates = "cpu";
+  machine.devices.push_back(cpu);
+  return machine;
+}
+
+int Machine::spaces() const noexcept {
+  int count = 1;
+  for (const Device& device : devices) count = std::max(count, device.space + 1);
+  return count;
+}
+
+const Route* Machine::route(SpaceId from, SpaceId to) const noexcept {
+  const auto found = std::ranges::find_if(
+      routes, [&](const Route& route) { return route.from == from && route.to == to; });
+  return found == routes.end() ? nullptr : &*found;
+}
+
+double Machine::copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept {
+  const Route* way = route(from, to);
+  if (way == nullptr) return std::numeric_limits<double>::infinity();
+  double latency = 0;
+  double slowest = 0;  // Seconds a byte.
+  for (const int link : way->links) {
+    const auto crossings = static_cast<double>(std::ranges::count(way->links, link));
+    latency += links[link].latency_seconds;
+    slowest = std::max(slowest, crossings / links[link].bytes_per_second);
+  }
+  return latency + bytes * slowest;
+}
+
+double Machine::kernel_seconds(const Device& device, std::string_view kernel, double order,
+                               double volume) const {
+  const Times* times = find_times(*this, device, kernel);
+  if (times == nullptr) {
+    fail(Errc::unavailable,
+         fmt::format("machine '{}' has no time of kernel '{}' for device '{}' (column '{}')", name,
+                     kernel, device.name, device.rates));
+  }
+  return volume / rate_at(*times, order);
+}
+
+bool Machine::has_kernel(const Device& device, std::string_view kernel) const noexcept {
+  return find_times(*this, device, kernel) != nullptr;
+}
+
+}  // namespace quadriga

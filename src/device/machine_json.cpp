@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/machine_json.cpp: descriptions of machines in JSON, read and written.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace quadriga {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double most_bytes = 1e18;  // Far above any memory, far below overflow.
+
+[[noreturn]] void refuse(const std::string& path, std::string_view expected, const Json& found) {
+  std::string text = found.dump();
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  fail(Errc::invalid_argument,
+       fmt::format("machine description: {}: expected {}, found {}", path, expected, text));
+}
+
+[[noreturn]] void missing(const std::string& path) {
+  fail(Errc::invalid_argument, fmt::format("machine description: {} is missing", path));
+}
+
+const Json& member(const Json& object, const char* key, const std::string& path) {
+  const auto found = object.find(key);
+  if (found == object.end()) missing(path + "." + key);
+  return *found;
+}
+
+void expect_object(const Json& value, const std::string& path) {
+  if (!value.is_object()) refuse(path, "an object", value);
+}
+
+void expect_array(const Json& value, const std::string& path) {
+  if (!value.is_array()) refuse(path, "a list", value);
+}
+
+std::string read_string(const Json& value, const std::string& path) {
+  if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
+    refuse(path, "a name", value);
+  }
+  return value.get<std::string>();
+}
+
+// A number in [least, most].
+double read_number(const Json& value, const std::string& path, double least, double most) {
+  const std::string expected = fmt::format("a number from {:g} to {:g}", least, most);
+  if (!value.is_number()) refuse(path, expected, value);
+  const double number = value.get<double>();
+  if (!(number >= least && number <= most)) refuse(path, expected, value);
+  return number;
+}
+
+int read_count(const Json& object, const char* key, const std::string& path, int least,
+               int absent) {
+  const auto found = object.find(key);
+  if (found == object.end()) return absent;
+  const double number = read_number(*found, path + "." + key, least, 100000);
+  if (number != std::floor(number)) refuse(path + "." + key, "a whole number", *found);
+  return static_cast<int>(number);
+}
+
+// A file's "gpu" is an accelerator of whatever make: here it is emulated.
+DeviceKind read_kind(const Json& value, const std::string& path) {
+  const std::string text = read_string(value, path);
+  if (text == "gpu" || text == "emulated") return DeviceKind::emulated;
+  if (text == "cuda") return DeviceKind::cuda;
+  if (text == "cpu") return DeviceKind::cpu;
+  refuse(path, "\"gpu\", \"emulated\", \"cuda\" or \"cpu\"", value);
+}
+
+Device read_device(const Json& json, const std::string& path, SpaceId next_space) {
+  expect_object(json, path);
+  Device device;
+  device.name = read_string(member(json, "name", path), path + ".name");
+  const Json& kind = member(json, "kind", path);
+  device.kind = read_kind(kind, path + ".kind");
+  const bool is_cpu = device.kind == DeviceKind::cpu;
+  device.cores = read_count(json, "cores", path, 1, is_cpu ? 1 : 0);
+  device.compute_streams = read_count(json, "compute_streams", path, 1, is_cpu ? device.cores : 1);
+  device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
+  device.rates = kind == "cuda" ? "gpu" : kind.get<std::string>();
+  if (json.contains("rates")) device.rates = read_string(json["rates"], path + ".rates");
+  if (!is_cpu) {
+    device.space = next_space;
+    device.memory_bytes = static_cast<std::size_t>(
+        read_number(member(json, "memory", path), path + ".memory", 1, most_bytes));
+  }
+  return device;
+}
+
+void read_devices(const Json& json, Machine& machine) {
+  expect_array(json, "devices");
+  SpaceId next_space = 1;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string path = fmt::format("devices[{}]", i);
+    Device device = read_device(json[i], path, next_space);
+    if (device.space != host_space) ++next_space;
+    for (const Device& other : machine.devices) {
+      if (other.name == device.name) refuse(path + ".name", "a name of its own", json[i]["name"]);
+    }
+    if (device.name == "host") refuse(path + ".name", "another name than the host's", device.name);
+    machine.devices.push_back(std::move(device));
+  }
+  if (machine.devices.empty()) refuse("devices", "at least one device", json);
+}
+
+void read_links(const Json& json, Machine& machine) {
+  expect_object(json, "links");
+  for (const auto& [name, value] : json.items()) {
+    const std::string path = fmt::format("links.{}", name);
+    expect_object(value, path);
+    Link link;
+    link.name = name;
+    link.bytes_per_second =
+        read_number(member(value, "bandwidth", path), path + ".bandwidth", 1, most_bytes);
+    if (value.contains("latency")) {
+      link.latency_seconds = read_number(value["latency"], path + ".latency", 0, 1e6);
+    }
+    machine.links.push_back(std::move(link));
+  }
+}
+
+SpaceId read_space(const Json& value, const std::string& path, const Machine& machine) {
+  const std::string name = read_string(value, path);
+  if (name == "host") return host_space;
+  for (const Device& device : machine.devices) {
+    if (device.name == name && device.space != host_space) return device.space;
+  }
+  refuse(path, "\"host\" or a device with memory of its own", value);
+}
+
+int read_link(const Json& value, const std::string& path, const Machine& machine) {
+  const std::string name = read_string(value, path);
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    if (machine.links[i].name == name) return static_cast<int>(i);
+  }
+  refuse(path, "the name of a link", value);
+}
+
+void read_routes(const Json& json, Machine& machine) {
+  expect_array(json, "routes");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string path = fmt::format("routes[{}]", i);
+    expect_object(json[i], path);
+    Route route;
+    route.from = read_space(member(json[i], "from", path), path + ".from", machine);
+    route.to = read_space(member(json[i], "to", path), path + ".to", machine);
+    if (route.from == route.to) refuse(path + ".to", "another space than \"from\"", json[i]["to"]);
+    if (machine.route(route.from, route.to) != nullptr) {
+      refuse(path, "one route for each pair of spaces", json[i]);
+    }
+    const Json& links = member(json[i], "links", path);
+    expect_array(links, path + ".links");
+    if (links.empty()) refuse(path + ".links", "at least one link", links);
+    for (std::size_t k = 0; k < links.size(); ++k) {
+      route.links.push_back(read_link(links[k], fmt::format("{}.links[{}]", path, k), machine));
+    }
+    machine.routes.push_back(std::move(route));
+  }
+}
+
+double read_order(const std::string& text, const std::string& path) {
+  double order = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), order);
+  if (error != std::errc() || end != text.data() + text.size() || !(order > 0 && order < 1e12)) {
+    refuse(path, "a tile order above zero as key", text);
+  }
+  return order;
+}
+
+void read_kernels(const Json& json, Machine& machine) {
+  expect_object(json, "kernels");
+  for (const auto& [kernel, columns] : json.items()) {
+    const std::string path = fmt::format("kernels.{}", kernel);
+    expect_object(columns, path);
+    for (const auto& [column, times] : columns.items()) {
+      const std::string column_path = path + "." + column;
+      expect_object(times, column_path);
+      auto& table = machine.kernels[kernel][column];
+      for (const auto& [order, seconds] : times.items()) {
+        const std::string entry = column_path + "." + order;
+        table[read_order(order, entry)] = read_number(seconds, entry, 1e-12, 1e9);
+      }
+    }
+  }
+}
+
+Json write_device(const Device& device) {
+  Json json{{"name", device.name}, {"kind", name(device.kind)}};
+  if (device.space != host_space) json["memory"] = device.memory_bytes;
+  if (device.cores > 0) json["cores"] = device.cores;
+  json["compute_streams"] = device.compute_streams;
+  json["copy_engines"] = device.copy_engines;
+  if (!device.rates.empty()) json["rates"] = device.rates;
+  return json;
+}
+
+std::string space_name(const Machine& machine, SpaceId space) {
+  for (const Device& device : machine.devices) {
+    if (space != host_space && device.space == space) return device.name;
+  }
+  return "host";
+}
+
+Json write_routes(const Machine& machine) {
+  Json json = Json::array();
+  for (const Route& route : machine.routes) {
+    Json links = Json::array();
+    for (const int link : route.links) links.push_back(machine.links[link].name);
+    json.push_back({{"from", space_name(machine, route.from)},
+                    {"to", space_name(machine, route.to)},
+                    {"links", links}});
+  }
+  return json;
+}
+
+Json write_kernels(const Machine& machine) {
+  Json json = Json::object();
+  for (const auto& [kernel, columns] : machine.kernels) {
+    for (const auto& [column, times] : columns) {
+      Json& table = json[kernel][column] = Json::object();
+      for (const auto& [order, seconds] : times) table[fmt::format("{}", order)] = seconds;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Machine Machine::from_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || !text) {
+    fail(Errc::io, fmt::format("can't read machine description '{}': {}", path,
+                               errno != 0 ? std::strerror(errno) : "no such file"));
+  }
+  try {
+    return from_json(text.str());
+  } catch (const Error& error) {
+    fail(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+Machine Machine::from_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    fail(Errc::invalid_argument, "machine description: the text is not valid JSON");
+  }
+  if (!json.is_object()) refuse("the description", "an object", json);
+  Machine machine;
+  machine.name = read_string(member(json, "name", "machine"), "name");
+  read_devices(member(json, "devices", "machine"), machine);
+  if (json.contains("links")) read_links(json["links"], machine);
+  if (json.contains("routes")) read_routes(json["routes"], machine);
+  if (json.contains("kernels")) read_kernels(json["kernels"], machine);
+  if (json.contains("launch")) machine.launch_seconds = read_number(json["launch"], "launch", 0, 1);
+  return machine;
+}
+
+std::string Machine::to_json() const {
+  Json json{{"name", name}, {"devices", Json::array()}, {"links", Json::object()}};
+  for (const Device& device : devices) json["devices"].push_back(write_device(device));
+  for (const Link& link : links) {
+    json["links"][link.name] = {{"bandwidth", link.bytes_per_second},
+                                {"latency", link.latency_seconds}};
+  }
+  json["routes"] = write_routes(*this);
+  json["kernels"] = write_kernels(*this);
+  json["launch"] = launch_seconds;
+  return json.dump(1);
+}
+
+}  // namespace quadriga

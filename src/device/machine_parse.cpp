@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/machine_parse.cpp: machines from device lists, as "emulated:4,memory=64MiB;cpu:2".
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/units.h"
+#include "device/cuda/cuda_backend.h"
+
+namespace quadriga {
+namespace {
+
+constexpr double default_bytes_per_second = 6e9;
+constexpr std::size_t default_memory_bytes = std::size_t{1} << 30;
+constexpr long long most_devices = 1000;
+constexpr std::string_view accepted =
+    "'cpu[:CORES]', 'cuda[:N]', 'emulated:N[,memory=64MiB][,h2d=6GB/s][,d2h=6GB/s]"
+    "[,peer=off|20GB/s][,latency=10us][,streams=2]' or 'machine=FILE[:N][,cpu=on][,the same "
+    "keys]', "
+    "joined by ';'";
+
+[[noreturn]] void refuse(std::string_view item, std::string_view why) {
+  fail(Errc::invalid_argument,
+       fmt::format("device list: '{}': {}; accepted are {}", item, why, accepted));
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(trim(text.substr(0, end)));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// An item of the list, taken apart: "emulated:4,memory=64MiB".
+struct Item {
+  std::string_view text;
+  std::string_view head;     // "emulated", "machine=FILE".
+  std::optional<int> count;  // What follows the colon.
+  std::optional<std::size_t> memory_bytes;
+  std::optional<double> h2d;  // Bytes per second, as d2h and peer.
+  std::optional<double> d2h;
+  std::optional<double> peer;  // 0: off.
+  std::optional<double> latency_seconds;
+  std::optional<int> streams;
+  bool cpu = false;
+};
+
+void read_key(Item& item, std::string_view key, std::string_view value) {
+  if (key == "memory") {
+    item.memory_bytes = parse_bytes(value);
+    if (*item.memory_bytes == 0) refuse(item.text, "memory must be above zero");
+  } else if (key == "h2d") {
+    item.h2d = parse_bytes_per_second(value);
+  } else if (key == "d2h") {
+    item.d2h = parse_bytes_per_second(value);
+  } else if (key == "peer") {
+    item.peer = value == "off" ? 0 : parse_bytes_per_second(value);
+  } else if (key == "latency") {
+    item.latency_seconds = parse_seconds(value);
+  } else if (key == "streams") {
+    item.streams = static_cast<int>(parse_integer(value, 1, most_devices));
+  } else if (key == "cpu" && (value == "on" || value == "off")) {
+    item.cpu = value == "on";
+  } else {
+    refuse(item.text, fmt::format("unknown key or value '{}={}'", key, value));
+  }
+}
+
+// A colon belongs to the file's name unless a number alone follows it.
+void read_head(Item& item, std::string_view text) {
+  item.head = text;
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return;
+  const std::string_view number = text.substr(colon + 1);
+  const bool is_number =
+      !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_number && text.starts_with("machine=")) return;
+  if (!is_number) refuse(item.text, fmt::format("'{}' is no number of devices", number));
+  item.count = static_cast<int>(parse_integer(number, 1, most_devices));
+  item.head = text.substr(0, colon);
+}
+
+Item read_item(std::string_view text) {
+  Item item;
+  item.text = text;
+  const std::vector<std::string_view> parts = split(text, ',');
+  read_head(item, parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string_view::npos) {
+      refuse(text, fmt::format("'{}' is not of the form key=value", parts[i]));
+    }
+    try {
+      read_key(item, trim(parts[i].substr(0, equals)), trim(parts[i].substr(equals + 1)));
+    } catch (const Error& error) {
+      if (std::string_view(error.what()).starts_with("device list:")) throw;
+      refuse(text, error.what());
+    }
+  }
+  return item;
+}
+
+int add_link(Machine& machine, std::string name, double bytes_per_second, double latency_seconds) {
+  machine.links.push_back({std::move(name), bytes_per_second, latency_seconds});
+  return static_cast<int>(machine.links.size()) - 1;
+}
+
+// Replaces the route by one over a link of its own; keeps its latency unless another is stated.
+void set_route(Machine& machine, SpaceId from, SpaceId to, const std::string& link,
+               double bytes_per_second, std::optional<double> latency_seconds) {
+  double latency = 0;
+  if (const Route* old = machine.route(from, to)) {
+    for (const int crossed : old->links) latency += machine.links[crossed].latency_seconds;
+  }
+  std::erase_if(machine.routes,
+                [&](const Route& route) { return route.from == from && route.to == to; });
+  const int index = add_link(machine, link, bytes_per_second, latency_seconds.value_or(latency));
+  machine.routes.push_back({from, to, {index}});
+}
+
+bool between_devices(const Route& route) {
+  return route.from != host_space && route.to != host_space;
+}
+
+// Each device gets one link out and one in, which all its peers share.
+void set_peers(Machine& machine, double bytes_per_second, double latency_seconds) {
+  std::erase_if(machine.routes, between_devices);
+  if (bytes_per_second == 0) return;
+  std::vector<SpaceId> spaces;
+  std::vector<std::array<int, 2>> out_in;
+  for (const Device& device : machine.devices) {
+    if (device.space == host_space) continue;
+    spaces.push_back(device.space);
+    const int out = add_link(machine, device.name + " peer out", bytes_per_second, latency_seconds);
+    out_in.push_back({out, add_link(machine, device.name + " peer in", bytes_per_second, 0)});
+  }
+  for (std::size_t from = 0; from < spaces.size(); ++from) {
+    for (std::size_t to = 0; to < spaces.size(); ++to) {
+      if (from == to) continue;
+      machine.routes.push_back({spaces[from], spaces[to], {out_in[from][0], out_in[to][1]}});
+    }
+  }
+}
+
+// What the keys of an item say about its accelerators.
+void apply_keys(Machine& machine, const Item& item) {
+  for (Device& device : machine.devices) {
+    if (device.space == host_space) continue;
+    if (item.memory_bytes) device.memory_bytes = *item.memory_bytes;
+    if (item.streams) device.compute_streams = *item.streams;
+    if (item.h2d) {
+      set_route(machine, host_space, device.space, device.name + " h2d", *item.h2d,
+                item.latency_seconds);
+    }
+    if (item.d2h) {
+      set_route(machine, device.space, host_space, device.name + " d2h", *item.d2h,
+                item.latency_seconds);
+    }
+  }
+  if (item.peer) set_peers(machine, *item.peer, item.latency_seconds.value_or(0));
+  const bool made_links = item.h2d || item.d2h || item.peer.value_or(0) > 0;
+  if (item.latency_seconds && !made_links) {
+    refuse(item.text, "latency needs h2d, d2h or peer, whose links it belongs to");
+  }
+}
+
+Machine emulated_machine(Item item, int first_number) {
+  Machine machine;
+  machine.name = "emulated";
+  const int count = item.count.value_or(1);
+  for (int i = 0; i < count; ++i) {
+    Device device;
+    device.name = fmt::format("emulated{}", first_number + i);
+    device.kind = DeviceKind::emulated;
+    device.space = static_cast<SpaceId>(1 + i);
+    device.memory_bytes = default_memory_bytes;
+    device.rates = "emulated";
+    machine.devices.push_back(std::move(device));
+  }
+  item.h2d = item.h2d.value_or(default_bytes_per_second);
+  item.d2h = item.d2h.value_or(default_bytes_per_second);
+  apply_keys(machine, item);
+  return machine;
+}
+
+// Keeps the devices, renumbers their spaces, and drops the routes of the others.
+void keep_devices(Machine& machine, const std::vector<Device>& kept) {
+  std::vector<SpaceId> renumbered(machine.spaces(), no_space);
+  renumbered[host_space] = host_space;
+  machine.devices = kept;
+  SpaceId next = 1;
+  for (Device& device : machine.devices) {
+    if (device.space == host_space) continue;
+    renumbered[device.space] = next;
+    device.space = next++;
+  }
+  for (Route& route : machine.routes) {
+    route.from = renumbered[route.from];
+    route.to = renumbered[route.to];
+  }
+  std::erase_if(machine.routes,
+                [](const Route& route) { return route.from == no_space || route.to == no_space; });
+}
+
+void drop_unused_links(Machine& machine) {
+  std::vector<int> renumbered(machine.links.size(), -1);
+  std::vector<Link> links;
+  for (Route& route : machine.routes) {
+    for (int& link : route.links) {
+      if (renumbered[link] < 0) {
+        renumbered[link] = static_cast<int>(links.size());
+        links.push_back(machine.links[link]);
+      }
+      link = renumbered[link];
+    }
+  }
+  machine.links = std::move(links);
+}
+
+Machine described_machine(const Item& item) {
+  const std::string path(trim(item.head.substr(std::string_view("machine=").size())));
+  Machine machine = Machine::from_file(path);
+  std::vector<Device> kept;
+  int accelerators = 0;
+  for (Device device : machine.devices) {
+    const bool is_cpu = device.kind == DeviceKind::cpu;
+    if (is_cpu ? !item.cpu : accelerators >= item.count.value_or(static_cast<int>(most_devices))) {
+      continue;
+    }
+    // A description's clock and memory are emulated whatever it was measured on.
+    if (!is_cpu) device.kind = DeviceKind::emulated;
+    accelerators += is_cpu ? 0 : 1;
+    kept.push_back(std::move(device));
+  }
+  if (item.count && accelerators < *item.count) {
+    refuse(item.text, fmt::format("'{}' describes {} accelerators", path, accelerators));
+  }
+  if (kept.empty()) refuse(item.text, "no device is left; cpu=on takes its cores");
+  keep_devices(machine, kept);
+  apply_keys(machine, item);
+  drop_unused_links(machine);
+  return machine;
+}
+
+Machine cpu_machine(const Item& item) {
+  if (item.memory_bytes || item.h2d || item.d2h || item.peer || item.latency_seconds ||
+      item.streams) {
+    refuse(item.text, "cpu takes a number of cores and no keys");
+  }
+  Machine machine = Machine::host();
+  if (item.count) {
+    machine.devices.front().cores = *item.count;
+    machine.devices.front().compute_streams = *item.count;
+  }
+  return machine;
+}
+
+Machine cuda_machine(const Item& item) {
+  Machine machine = discover_cuda();
+  if (machine.devices.empty()) {
+    fail(Errc::unavailable,
+         fmt::format("device list: '{}': no CUDA device here, or this build is without CUDA",
+                     item.text));
+  }
+  if (item.count && machine.devices.size() < static_cast<std::size_t>(*item.count)) {
+    refuse(item.text, fmt::format("this machine has {} CUDA devices", machine.devices.size()));
+  }
+  if (item.count) {
+    keep_devices(machine, std::vector<Device>(machine.devices.begin(),
+                                              machine.devices.begin() + *item.count));
+  }
+  apply_keys(machine, item);
+  drop_unused_links(machine);
+  return machine;
+}
+
+int count_emulated(const Machine& machine) {
+  return static_cast<int>(std::ranges::count_if(
+      machine.devices, [](const Device& device) { return device.name.starts_with("emulated"); }));
+}
+
+Machine machine_of(const Item& item, const Machine& before) {
+  if (item.head == "cpu") return cpu_machine(item);
+  if (item.head == "cuda") return cuda_machine(item);
+  if (item.head == "emulated") return emulated_machine(item, count_emulated(before));
+  if (item.head.starts_with("machine=")) return described_machine(item);
+  refuse(item.text, fmt::format("unknown device '{}'", item.head));
+}
+
+void append_devices(Machine& machine, const Machine& part, std::string_view item) {
+  const auto first_space = static_cast<SpaceId>(machine.spaces() - 1);
+  for (Device device : part.devices) {
+    if (device.space != host_space) device.space = static_cast<SpaceId>(device.space + first_space);
+    for (const Device& other : machine.devices) {
+      if (other.name == device.name) {
+        refuse(item, fmt::format("the device '{}' is in the list already", device.name));
+      }
+    }
+    machine.devices.push_back(std::move(device));
+  }
+}
+
+void append_kernels(Machine& machine, const Machine& part, std::string_view item) {
+  for (const auto& [kernel, columns] : part.kernels) {
+    for (const auto& [column, times] : columns) {
+      const auto [entry, added] = machine.kernels[kernel].emplace(column, times);
+      if (!added && entry->second != times) {
+        refuse(item, fmt::format("its times of kernel '{}', column '{}', differ from those of an "
+                                 "earlier item",
+                                 kernel, column));
+      }
+    }
+  }
+}
+
+void append(Machine& machine, const Machine& part, std::string_view item) {
+  const auto first_space = static_cast<SpaceId>(machine.spaces() - 1);
+  const auto first_link = static_cast<int>(machine.links.size());
+  const auto moved = [&](SpaceId space) {
+    return space == host_space ? host_space : static_cast<SpaceId>(space + first_space);
+  };
+  append_devices(machine, part, item);
+  append_kernels(machine, part, item);
+  machine.links.insert(machine.links.end(), part.links.begin(), part.links.end());
+  for (Route route : part.routes) {
+    route.from = moved(route.from);
+    route.to = moved(route.to);
+    for (int& link : route.links) link += first_link;
+    machine.routes.push_back(std::move(route));
+  }
+  machine.name += (machine.name.empty() ? "" : "+") + part.name;
+  machine.launch_seconds = std::max(machine.launch_seconds, part.launch_seconds);
+}
+
+}  // namespace
+
+Machine Machine::parse(std::string_view devices) {
+  Machine machine;
+  for (const std::string_view text : split(devices, ';')) {
+    if (text.empty()) refuse(devices, "an item is empty");
+    append(machine, machine_of(read_item(text), machine), text);
+  }
+  return machine;
+}
+
+}  // namespace quadriga
