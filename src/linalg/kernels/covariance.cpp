@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/kernels/covariance.cpp: distances and covariance functions in blocks that the compiler
+// vectorizes.
+#include "linalg/kernels/covariance.h"
+
+#include "linalg/kernels/exponential.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace quadriga::kernels {
+namespace {
+
+// Every loop runs over whole blocks, also at the end of a column (the coordinates are padded), so
+// that each element goes through the same instructions wherever it lies in a tile.
+constexpr int block = Points::padding;
+
+struct Block {
+  double values[block];
+};
+
+/// Scaled squared distances of a column's point from `block` points of rows.
+void squared_distances(const Points& rows, std::int64_t first_row, const Points& cols,
+                       std::int64_t column, const double* inverse_scales, Block& out) {
+  std::fill(out.values, out.values + block, 0.0);
+  for (int d = 0; d < rows.dimensions(); ++d) {
+    const double* x = rows.coordinate(d) + first_row;
+    const double y = cols.coordinate(d)[column];
+    const double inverse = inverse_scales[d];
+    for (int i = 0; i < block; ++i) {
+      const double difference = (x[i] - y) * inverse;
+      out.values[i] += difference * difference;
+    }
+  }
+}
+
+/// sqrt(factor * squared distance), far beyond where exp() vanishes cut off so as to stay finite.
+inline double scaled_distance(double squared, double factor) {
+  return std::min(std::sqrt(squared * factor), 1000.0);
+}
+
+template <CovarianceKind kind>
+void covariances(double variance, Block& block_) {
+  for (int i = 0; i < block; ++i) {
+    double& value = block_.values[i];
+    if constexpr (kind == CovarianceKind::rbf) {
+      value = variance * exp_of_negative(-0.5 * value);
+    } else if constexpr (kind == CovarianceKind::matern12) {
+      value = variance * exp_of_negative(-scaled_distance(value, 1));
+    } else if constexpr (kind == CovarianceKind::matern32) {
+      const double s = scaled_distance(value, 3);
+      value = variance * ((1 + s) * exp_of_negative(-s));
+    } else {
+      const double s = scaled_distance(value, 5);
+      value = variance * ((1 + s * (1 + s * (1.0 / 3))) * exp_of_negative(-s));
+    }
+  }
+}
+
+void covariances(CovarianceKind kind, double variance, Block& block_) {
+  switch (kind) {
+    case CovarianceKind::rbf:
+      return covariances<CovarianceKind::rbf>(variance, block_);
+    case CovarianceKind::matern12:
+      return covariances<CovarianceKind::matern12>(variance, block_);
+    case CovarianceKind::matern32:
+      return covariances<CovarianceKind::matern32>(variance, block_);
+    case CovarianceKind::matern52:
+      return covariances<CovarianceKind::matern52>(variance, block_);
+  }
+}
+
+bool positive(double value) { return std::isfinite(value) && value > 0; }
+
+std::vector<double> inverses(const CovarianceParams& params, int dimensions) {
+  const std::vector<double>& scales = params.length_scales;
+  require(positive(params.variance), "covariance: the variance must be positive and finite");
+  require(params.nugget == 0 || positive(params.nugget),
+          "covariance: the nugget must be at least 0 and finite");
+  if (scales.size() != 1 && scales.size() != static_cast<std::size_t>(dimensions))
+    fail(Errc::invalid_argument,
+         fmt::format("covariance: {} length scales for points of {} dimensions; give one, or one "
+                     "for each dimension",
+                     scales.size(), dimensions));
+  require(std::all_of(scales.begin(), scales.end(), positive),
+          "covariance: length scales must be positive and finite");
+  std::vector<double> result(static_cast<std::size_t>(dimensions));
+  for (std::size_t d = 0; d < result.size(); ++d)
+    result[d] = 1 / scales[scales.size() == 1 ? 0 : d];
+  return result;
+}
+
+}  // namespace
+
+Points::Points(std::span<const double> coordinates, int dimensions) : dimensions_(dimensions) {
+  require(dimensions >= 1, "points: dimensions must be at least 1");
+  const std::size_t width = static_cast<std::size_t>(dimensions);
+  if (coordinates.size() % width != 0)
+    fail(Errc::invalid_argument,
+         fmt::format("points: {} coordinates don't make points of {} dimensions",
+                     coordinates.size(), dimensions));
+  const std::size_t count = coordinates.size() / width;
+  count_ = static_cast<std::int64_t>(count);
+  auto values = std::make_shared<std::vector<double>>((count + padding) * width);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t d = 0; d < width; ++d) {
+      const double value = coordinates[i * width + d];
+      if (!std::isfinite(value))
+        fail(Errc::invalid_argument,
+             fmt::format("points: coordinate {} of point {} is {}", d, i, value));
+      (*values)[d * (count + padding) + i] = value;
+    }
+  values_ = std::move(values);
+}
+
+const double* Points::coordinate(int dimension) const noexcept {
+  return values_->data() + dimension * (count_ + padding);
+}
+
+Covariance::Covariance(const CovarianceParams& params, const Points& points)
+    : Covariance(params, points, points) {
+  same_ = true;
+}
+
+Covariance::Covariance(const CovarianceParams& params, const Points& rows, const Points& cols)
+    : params_(params),
+      rows_(rows),
+      cols_(cols),
+      inverse_scales_(inverses(params, rows.dimensions())) {
+  if (rows.dimensions() != cols.dimensions())
+    fail(Errc::invalid_argument, fmt::format("covariance: points of {} and of {} dimensions",
+                                             rows.dimensions(), cols.dimensions()));
+}
+
+template <class T>
+void Covariance::fill(std::int64_t first_row, std::int64_t first_col, Tile<T> out) const {
+  require(first_row >= 0 && first_col >= 0 && first_row + out.rows <= rows() &&
+              first_col + out.cols <= cols(),
+          "covariance: the tile reaches beyond the matrix");
+  Block work;
+  for (int j = 0; j < out.cols; ++j) {
+    const std::int64_t column = first_col + j;
+    T* target = out.column(j);
+    for (int i = 0; i < out.rows; i += block) {
+      squared_distances(rows_, first_row + i, cols_, column, inverse_scales_.data(), work);
+      covariances(params_.kind, params_.variance, work);
+      const int count = std::min(block, out.rows - i);
+      for (int k = 0; k < count; ++k) target[i + k] = static_cast<T>(work.values[k]);
+    }
+    const std::int64_t crossing = column - first_row;
+    if (same_ && crossing >= 0 && crossing < out.rows)
+      target[crossing] = static_cast<T>(params_.variance + params_.nugget);
+  }
+}
+
+template void Covariance::fill<float>(std::int64_t, std::int64_t, Tile<float>) const;
+template void Covariance::fill<double>(std::int64_t, std::int64_t, Tile<double>) const;
+
+}  // namespace quadriga::kernels
