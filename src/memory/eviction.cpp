@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/eviction.cpp: the rules, and the search for one tile or a stretch of them.
+#include "memory/eviction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "memory/arena.h"
+
+namespace quadriga {
+namespace {
+
+constexpr std::uint8_t ease(const Candidate& candidate) noexcept {
+  if (!candidate.dirty) return 2;
+  return candidate.final ? 1 : 0;
+}
+
+/// Candidates that leave together: a run of the address-ordered span.
+struct Stretch {
+  std::size_t first = 0;
+  std::size_t count = 0;  ///< 0: none found.
+  Spare least;            ///< Of its candidates.
+
+  bool better_than(const Stretch& other) const noexcept {
+    if (count == 0 || other.count == 0) return count != 0;
+    return std::tie(least, other.count) > std::tie(other.least, count);
+  }
+};
+
+std::size_t end_of(const Candidate& candidate) noexcept {
+  return candidate.offset + candidate.bytes;
+}
+
+/// The shortest stretch that ends with candidates[last] and has room, if it may be better than
+/// `best`.
+Stretch stretch_to(const EvictionRule& rule, const Arena& arena,
+                   std::span<const Candidate> candidates, std::size_t last, std::size_t wanted,
+                   const Stretch& best) {
+  Stretch found{.first = last, .count = 1, .least = rule.spare(candidates[last])};
+  std::size_t bytes = candidates[last].bytes + arena.room(candidates[last].offset).after;
+  while (best.count == 0 || found.least >= best.least) {
+    const std::size_t before = arena.room(candidates[found.first].offset).before;
+    if (bytes + before >= wanted) return found;
+    if (found.first == 0) break;
+    const Candidate& left = candidates[found.first - 1];
+    if (end_of(left) + before != candidates[found.first].offset) break;  // a block that must stay
+    bytes += before + left.bytes;
+    found.least = std::min(found.least, rule.spare(left));
+    --found.first;
+    ++found.count;
+  }
+  return {};
+}
+
+std::size_t choose_stretch(const EvictionRule& rule, const Arena& arena,
+                           std::span<Candidate> candidates, std::size_t wanted,
+                           std::span<TileId> out) {
+  if (!std::ranges::is_sorted(candidates, {}, &Candidate::offset))
+    std::ranges::sort(candidates, {}, &Candidate::offset);
+  Stretch best;
+  for (std::size_t last = 0; last < candidates.size(); ++last) {
+    const Stretch found = stretch_to(rule, arena, candidates, last, wanted, best);
+    if (found.count <= out.size() && found.better_than(best)) best = found;
+  }
+  for (std::size_t index = 0; index < best.count; ++index)
+    out[index] = candidates[best.first + index].tile;
+  return best.count;
+}
+
+}  // namespace
+
+Spare FarthestUse::spare(const Candidate& candidate) const noexcept {
+  std::uint64_t charge = 0;
+  if (candidate.dirty)
+    charge = static_cast<std::uint64_t>(std::min(1e15, rate_ * candidate.write_back_seconds));
+  const bool planned = candidate.next_use != no_next_use;
+  Spare spare{.distance = candidate.next_use, .age = ~candidate.last_use, .ease = ease(candidate)};
+  std::uint64_t& charged = planned ? spare.distance : spare.age;
+  charged -= std::min(charged, charge);
+  return spare;
+}
+
+Spare Lru::spare(const Candidate& candidate) const noexcept {
+  return {.distance = 0, .age = ~candidate.last_use, .ease = ease(candidate)};
+}
+
+std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
+                           std::span<Candidate> candidates, std::size_t bytes,
+                           std::span<TileId> out) {
+  if (candidates.empty() || out.empty()) return 0;
+  const std::size_t wanted = arena.rounded(bytes);
+  const Candidate* best = nullptr;
+  Spare best_spare;
+  // Among equals the smallest that is large enough by itself; what is too small wraps around.
+  const auto misfit = [wanted](const Candidate& candidate) { return candidate.bytes - wanted; };
+  for (const Candidate& candidate : candidates) {
+    const Spare spare = rule.spare(candidate);
+    const auto order = best == nullptr ? std::strong_ordering::greater : spare <=> best_spare;
+    if (order < 0 || (order == 0 && std::pair(misfit(candidate), candidate.tile) >=
+                                        std::pair(misfit(*best), best->tile)))
+      continue;
+    best = &candidate;
+    best_spare = spare;
+  }
+  const Arena::Room room = arena.room(best->offset);
+  if (room.before + room.bytes + room.after < wanted)
+    return choose_stretch(rule, arena, candidates, wanted, out);
+  out[0] = best->tile;
+  return 1;
+}
+
+std::span<Candidate> best_spared(const EvictionRule& rule, std::span<Candidate> candidates,
+                                 std::size_t count) {
+  count = std::min(count, candidates.size());
+  const auto sooner = [&rule](const Candidate& a, const Candidate& b) {
+    const auto order = rule.spare(a) <=> rule.spare(b);
+    return order == 0 ? a.tile < b.tile : order > 0;
+  };
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(count);
+  if (count < candidates.size()) std::ranges::nth_element(candidates, end, sooner);
+  std::ranges::sort(candidates.first(count), sooner);
+  return candidates.first(count);
+}
+
+}  // namespace quadriga
