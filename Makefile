@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Makefile: the two commands of a newcomer, and a few for those who work on Quadriga.
+.PHONY: demo test build check clean
+
+demo: build  ## Set up what is missing, build, and run the main job.
+	.venv/bin/quadriga demo
+
+test: build  ## Set up what is missing, build, and run all tests.
+	tools/run_tests
+
+build:
+	tools/setup
+
+check:  ## All that continuous integration checks.
+	.ci/run
+
+clean:
+	rm -rf build .venv
