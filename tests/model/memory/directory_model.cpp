@@ -129,10 +129,7 @@ void DirectoryModel::drop() {
   const SpaceId space = any_space();
   Tile& entry = tiles_[tile];
   Memory& memory = entry.memories[space];
-  bool elsewhere = false;
-  for (SpaceId other = 0; other < spaces_; ++other)
-    elsewhere = elsewhere || (other != space && arrived(tile, other));
-  const bool needed = holds_newest(tile, space) && !elsewhere;
+  const bool needed = last(tile, space);
   if (gone_[space] || memory.pins > 0 || queued(tile, space, true) || needed) {
     expect(refuses([&] { directory_.dropped(tile, space); }), tile,
            fmt::format("the replica in {} was dropped though it is in use, or the last", space));
@@ -226,6 +223,7 @@ void DirectoryModel::expect_same(TileId tile) {
     };
     same(directory_.valid(tile, space), valid, "valid()");
     same(directory_.arrived(tile, space), arrived(tile, space), "arrived()");
+    same(directory_.dirty(tile, space), last(tile, space), "dirty()");
     same(directory_.in_flight(tile, space), !gone_[space] && queued(tile, space, true),
          "in_flight()");
     same(directory_.pins(tile, space), memory.pins, "pins()");
@@ -273,6 +271,14 @@ bool DirectoryModel::arrived(TileId tile, SpaceId space) const {
            return operation.kind == Operation::Kind::copy && operation.tile == tile &&
                   operation.to == space && operation.writes == tiles_.at(tile).newest;
          });
+}
+
+/// Holds the newest content, and no other replica has it yet.
+bool DirectoryModel::last(TileId tile, SpaceId space) const {
+  if (!holds_newest(tile, space)) return false;
+  for (SpaceId other = 0; other < spaces_; ++other)
+    if (other != space && arrived(tile, other)) return false;
+  return true;
 }
 
 bool DirectoryModel::written(TileId tile) const {

@@ -81,6 +81,7 @@ class DirectoryModel {
   bool queued(TileId tile, SpaceId space, bool copies_only) const;
   bool holds_newest(TileId tile, SpaceId space) const;
   bool arrived(TileId tile, SpaceId space) const;
+  bool last(TileId tile, SpaceId space) const;
   bool written(TileId tile) const;
   bool blocked(std::size_t index) const;
   TileId any_tile();
