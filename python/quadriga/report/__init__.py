@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/report/__init__.py: what can be done with a trace file.
+"""Reports on runs: an HTML page, a summary, exports, and the check of counters against events.
+
+Examples
+--------
+>>> from quadriga import report
+>>> trace = report.load("trace.json")                # doctest: +SKIP
+>>> print(report.summary_text(trace))                # doctest: +SKIP
+>>> report.write_report("trace.json", "report.html") # doctest: +SKIP
+"""
+
+from .counters import Disagreement, check, recount
+from .export import to_dot, to_perfetto
+from .page import to_html, write_beside, write_report
+from .summary import summary, summary_text
+from .trace import Trace, TraceError, load
+
+__all__ = [
+    "Disagreement",
+    "Trace",
+    "TraceError",
+    "check",
+    "load",
+    "recount",
+    "summary",
+    "summary_text",
+    "to_dot",
+    "to_html",
+    "to_perfetto",
+    "write_beside",
+    "write_report",
+]

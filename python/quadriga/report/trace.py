@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/report/trace.py: reads a trace file into columns, and says what is wrong with one.
+"""A run's trace: what the engine recorded, as NumPy columns.
+
+A file of a million events is about 150 MB of JSON. Events are therefore taken apart while the
+parser meets them, one column a field, and never exist as a million dictionaries.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from array import array
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+KERNEL, COPY = 0, 1
+HOST = "host"
+WHYS = ("stage", "prefetch", "write_back", "evict", "final")
+INSTANTS = ("hit", "miss", "evict", "steal", "write_back")
+BOUNDS = ("work_seconds", "critical_path_seconds", "link_seconds")
+VERSION = 1
+
+
+class TraceError(ValueError):
+    """A file that isn't a trace of Quadriga's, or is damaged."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Kernels and copies, one row each; text is stored as an index into ``Trace.labels``."""
+
+    start: Integers  # nanoseconds
+    duration: Integers  # nanoseconds
+    pid: Integers
+    tid: Integers
+    kind: Integers  # KERNEL or COPY
+    name: Integers
+    task: Integers  # -1: none
+    source: Integers  # copies only
+    target: Integers
+    why: Integers
+    bytes: Integers
+    tile: Integers  # -1: none
+
+    @property
+    def end(self) -> Integers:
+        return self.start + self.duration
+
+    def take(self, rows: NDArray[Any]) -> Spans:
+        """The rows that a mask or a list of indices selects."""
+        return Spans(*(getattr(self, column)[rows] for column in self.__dataclass_fields__))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Hits, misses, evictions, steals and write-backs, one row each."""
+
+    at: Integers  # nanoseconds
+    pid: Integers
+    tid: Integers
+    what: Integers  # index into INSTANTS
+    tile: Integers
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run: its events as columns and what the engine said about it.
+
+    Attributes
+    ----------
+    path : str
+        The file that it came from.
+    labels : list of str
+        All names; columns hold indices into it.
+    processes, streams : dict
+        Names by pid (0 is the host, else the device's index + 1) and by (pid, tid).
+    header : dict
+        The file's ``quadriga`` object: counters, bound, machine and, if recorded, tasks.
+    """
+
+    path: str
+    labels: list[str]
+    processes: dict[int, str]
+    streams: dict[tuple[int, int], str]
+    spans: Spans
+    instants: Instants
+    header: dict[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        return float(self.header["seconds"])
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        return self.header["counters"]  # type: ignore[no-any-return]
+
+    @property
+    def bound(self) -> dict[str, Any]:
+        return self.header.get("bound") or {}
+
+    @property
+    def tasks(self) -> list[dict[str, Any]]:
+        return self.header.get("tasks") or []
+
+    @cached_property
+    def end(self) -> int:
+        """Nanoseconds that a time line of the run must show."""
+        last = int(self.spans.end.max(initial=0))
+        return max(last, round(self.seconds * 1e9), 1)
+
+    @cached_property
+    def devices(self) -> dict[int, str]:
+        """Names of all devices by pid, also of those that did nothing."""
+        counted = {i + 1: d["name"] for i, d in enumerate(self.counters["devices"])}
+        seen = {int(pid): f"device{pid - 1}" for pid in np.unique(self.spans.pid) if pid > 0}
+        named = {pid: name for pid, name in self.processes.items() if pid > 0}
+        return dict(sorted((seen | counted | named).items()))
+
+
+@dataclass
+class _Columns:
+    """Takes events apart as the parser hands them over."""
+
+    path: str
+    labels: dict[str, int] = field(default_factory=dict)
+    processes: dict[int, str] = field(default_factory=dict)
+    streams: dict[tuple[int, int], str] = field(default_factory=dict)
+    events: int = 0
+    # In the order of Spans' columns; times as microseconds until they are whole.
+    spans: tuple[array[Any], ...] = field(
+        default_factory=lambda: tuple(array("d" if i < 2 else "q") for i in range(12))
+    )
+    instants: tuple[array[Any], ...] = field(
+        default_factory=lambda: tuple(array("d" if i < 1 else "q") for i in range(5))
+    )
+
+    def take(self, item: dict[str, Any]) -> dict[str, Any] | None:
+        """The parser's object hook: keeps events as columns, hands on everything else."""
+        if "ph" not in item:
+            return item
+        try:
+            self._event(item)
+        except KeyError as error:
+            self._refuse(f"lacks {error}")
+        except (TypeError, OverflowError, AttributeError) as error:
+            self._refuse(f"has a field of the wrong type ({error})")
+        self.events += 1
+        return None
+
+    def _event(self, item: dict[str, Any]) -> None:
+        phase = item["ph"]
+        if phase == "X":
+            self._span(item)
+        elif phase == "i":
+            self._instant(item)
+        elif phase == "M":
+            self._name(item)
+
+    def _span(self, item: dict[str, Any]) -> None:
+        category = item["cat"]
+        if category not in ("kernel", "copy"):
+            return
+        start, duration = item["ts"], item["dur"]
+        if not (0 <= start < 1e15 and 0 <= duration < 1e15):
+            self._refuse(f"has ts {start} and dur {duration}; expected microseconds from 0")
+        args = item.get("args") or {}
+        row: tuple[Any, ...] = (start, duration, item["pid"], item["tid"], int(category == "copy"))
+        label = self._label
+        if category == "kernel":
+            none = label("")
+            row += (label(item["name"]), args.get("task", -1), none, none, none, 0, -1)
+        else:
+            ends = (label(args["from"]), label(args["to"]), label(args.get("why", "stage")))
+            row += (label(item["name"]), -1, *ends, args["bytes"], args.get("tile", -1))
+        for column, value in zip(self.spans, row, strict=True):
+            column.append(value)
+
+    def _instant(self, item: dict[str, Any]) -> None:
+        category = item["cat"]
+        if category not in INSTANTS:
+            return
+        tile = (item.get("args") or {}).get("tile", -1)
+        row = (item["ts"], item["pid"], item.get("tid", 0), INSTANTS.index(category), tile)
+        for column, value in zip(self.instants, row, strict=True):
+            column.append(value)
+
+    def _name(self, item: dict[str, Any]) -> None:
+        if item["name"] == "process_name":
+            self.processes[int(item["pid"])] = str(item["args"]["name"])
+        elif item["name"] == "thread_name":
+            self.streams[int(item["pid"]), int(item["tid"])] = str(item["args"]["name"])
+
+    def _label(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} is no text")
+        return self.labels.setdefault(text, len(self.labels))
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TraceError(
+            f"{self.path}: event {self.events} {what}; expected an event as Quadriga records it"
+        )
+
+
+def load(path: str | os.PathLike[str]) -> Trace:
+    """Read and check a trace file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that a run wrote with ``trace=`` or ``--trace``.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    TraceError
+        If it isn't JSON, ends too early, or isn't a trace of Quadriga's; the message names the
+        file, the place and what was expected.
+    OSError
+        If it can't be read.
+    """
+    shown = os.fspath(path)
+    columns = _Columns(shown)
+    document = _parse(shown, columns)
+    header = _header(shown, document)
+    return Trace(
+        path=shown,
+        labels=list(columns.labels),
+        processes=columns.processes,
+        streams=columns.streams,
+        spans=Spans(*_arrays(columns.spans, 2)),
+        instants=Instants(*_arrays(columns.instants, 1)),
+        header=header,
+    )
+
+
+def _arrays(columns: tuple[array[Any], ...], times: int) -> list[Integers]:
+    """Columns as arrays; the first ``times`` of them turn from microseconds to nanoseconds."""
+    whole = [np.rint(np.array(column) * 1e3).astype(np.int64) for column in columns[:times]]
+    return whole + [np.array(column, dtype=np.int64) for column in columns[times:]]
+
+
+def _parse(path: str, columns: _Columns) -> Any:
+    raw = Path(path).read_bytes()
+    if not raw.strip():
+        raise TraceError(f"{path}: is empty; expected a trace file of Quadriga's (JSON)")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: isn't text (byte {error.start}); expected JSON") from None
+    del raw
+    try:
+        return json.loads(text, object_hook=columns.take, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise TraceError(_syntax(path, text, error, columns.events)) from None
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}" if path not in str(error) else str(error)) from None
+    except RecursionError:
+        raise TraceError(f"{path}: is nested too deeply; expected a trace file") from None
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise TraceError(f"holds {text}, which isn't JSON; expected finite numbers")
+
+
+def _syntax(path: str, text: str, error: json.JSONDecodeError, events: int) -> str:
+    rest = text[error.pos :].strip()
+    opened = text.lstrip()[:1] in ("{", "[")
+    if opened and (not rest or error.msg.startswith("Unterminated string")):
+        return (
+            f"{path}: ends in the middle, at byte {len(text.encode())} after {events} whole events;"
+            " expected a complete trace file (was the run interrupted while writing it?)"
+        )
+    return (
+        f"{path}: isn't JSON: {error.msg} at line {error.lineno}, column {error.colno};"
+        " expected a trace file of Quadriga's"
+    )
+
+
+def _header(path: str, document: Any) -> dict[str, Any]:
+    """The ``quadriga`` object, after checking all that the report relies on."""
+
+    def need(holds: bool, expected: str) -> None:
+        if not holds:
+            raise TraceError(f"{path}: isn't a trace of Quadriga's: expected {expected}")
+
+    def number(value: Any) -> bool:
+        plain = isinstance(value, int | float) and not isinstance(value, bool)
+        return plain and math.isfinite(value) and value >= 0
+
+    need(isinstance(document, dict), "an object with 'traceEvents' and 'quadriga'")
+    events = document.get("traceEvents")
+    need(isinstance(events, list), "a list 'traceEvents'")
+    need(all(event is None for event in events), "only events (objects with 'ph') in 'traceEvents'")
+    header = document.get("quadriga")
+    need(isinstance(header, dict), "an object 'quadriga' (a trace of another program?)")
+    version = header.get("version")
+    need(version == VERSION, f"'quadriga.version' {VERSION}, found {version!r}")
+    need(number(header.get("seconds")), "a number 'quadriga.seconds'")
+    counters = header.get("counters")
+    need(isinstance(counters, dict), "an object 'quadriga.counters'")
+    for key, entries in (("links", ("from", "to")), ("devices", ("name",))):
+        listed = counters.get(key)
+        need(isinstance(listed, list), f"a list 'quadriga.counters.{key}'")
+        for entry in listed:
+            named = isinstance(entry, dict) and all(isinstance(entry.get(e), str) for e in entries)
+            need(named, f"{' and '.join(entries)} in each of 'quadriga.counters.{key}'")
+    bound = header.get("bound")
+    need(bound is None or isinstance(bound, dict), "an object 'quadriga.bound'")
+    for key in ("seconds", *BOUNDS):
+        value = (bound or {}).get(key)
+        need(value is None or number(value), f"a number 'quadriga.bound.{key}'")
+    _check_tasks(path, header.get("tasks"))
+    return header  # type: ignore[no-any-return]
+
+
+def _check_tasks(path: str, tasks: Any) -> None:
+    if tasks is None:
+        return
+    if not isinstance(tasks, list):
+        raise TraceError(f"{path}: 'quadriga.tasks' is no list; expected the graph's tasks")
+    for index, task in enumerate(tasks):
+        good = isinstance(task, dict) and isinstance(task.get("id"), int)
+        after = task.get("after", []) if good else None
+        if not isinstance(after, list) or not all(isinstance(other, int) for other in after):
+            raise TraceError(
+                f"{path}: 'quadriga.tasks[{index}]' is malformed; expected"
+                " {'id': number, 'name': text, 'device': number, 'after': [numbers]}"
+            )
