@@ -76,7 +76,8 @@ class Backend {
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
 
-  /// Memory on a device; null when it is full. A device without memory of its own (cpu) has none to give.
+  /// Memory on a device; null when it is full. A device without memory of its own (cpu) has none to
+  /// give.
   virtual std::byte* allocate(DeviceId device, std::size_t bytes) = 0;
   virtual void deallocate(DeviceId device, std::byte* memory) noexcept = 0;
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/emulated/virtual_backend.h: a machine under a virtual clock, by discrete events.
+//
+// What happens at one instant happens in the order of sequence numbers, which operations get when
+// they are queued; nothing depends on addresses, threads or the real time.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/emulated/device_memory.h"
+#include "device/emulated/fair_share.h"
+#include "device/factory.h"
+#include "device/operation.h"
+#include "device/ring.h"
+
+namespace quadriga {
+
+class VirtualBackend final : public Backend {
+ public:
+  VirtualBackend(Machine machine, VirtualOptions options);
+
+  std::byte* allocate(DeviceId device, std::size_t bytes) override;
+  void deallocate(DeviceId device, std::byte* memory) noexcept override;
+  StreamId create_stream(DeviceId device, StreamKind kind) override;
+  Event copy(StreamId stream, const Copy& copy) override;
+  Event launch(StreamId stream, const Launch& launch) override;
+  void wait(StreamId stream, Event event) override;
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override;
+  void wake() noexcept override { woken_.store(true); }
+  Nanoseconds now() const noexcept override { return now_.load(std::memory_order_relaxed); }
+  bool is_virtual() const noexcept override { return true; }
+  bool pin(std::byte*, std::size_t) override { return false; }
+  void unpin(std::byte*, std::size_t) noexcept override {}
+  const Machine& machine() const noexcept override { return machine_; }
+
+ private:
+  static constexpr StreamId no_stream = 0xffffffff;
+
+  struct Queued {
+    Operation operation;
+    std::uint64_t sequence = 0;
+    double work = 0;  // Bytes of a copy, nanoseconds of a kernel; the noise is in it.
+    int route = -1;
+  };
+  struct Stream {
+    DeviceId device = no_device;
+    StreamKind kind = StreamKind::compute;
+    Ring<Queued> queue;        // The front is running if `busy`.
+    std::uint64_t issued = 0;  // Tickets given out.
+    std::uint64_t ended = 0;   // Tickets passed.
+    bool busy = false;
+    Nanoseconds begin = 0;
+    StreamId first_waiter = no_stream;  // Streams whose front waits for an event of this one.
+    StreamId next_waiter = no_stream;
+    std::uint64_t awaited = 0;  // The ticket that it waits for.
+  };
+  // A moment at which something ends; obsolete if its generation is no longer the owner's.
+  struct Moment {
+    enum class Kind : std::uint8_t { latency, kernel, shared };
+    Nanoseconds time = 0;
+    std::uint64_t sequence = 0;
+    Kind kind = Kind::latency;
+    std::uint32_t owner = 0;  // A stream, or for shared kernels a device.
+    std::uint64_t generation = 0;
+  };
+  struct Later {
+    bool operator()(const Moment& a, const Moment& b) const noexcept {
+      return a.time != b.time ? a.time > b.time : a.sequence > b.sequence;
+    }
+  };
+  struct Flow {
+    StreamId stream = 0;
+    std::uint64_t sequence = 0;
+    double bytes_left = 0;
+    double bytes_per_nanosecond = 0;
+    Nanoseconds updated = 0;
+    Nanoseconds end = 0;
+  };
+  struct RunningKernel {
+    StreamId stream = 0;
+    std::uint64_t sequence = 0;
+    double target = 0;  // The device's progress at which it ends.
+  };
+  struct DeviceState {
+    std::vector<StreamId> pending;  // Kernels that wait for a slot.
+    std::vector<RunningKernel> running;
+    double progress = 0;  // Nanoseconds of work that each running kernel has got, ever.
+    Nanoseconds updated = 0;
+    std::uint64_t generation = 0;
+    int memory = -1;  // Index in memories_.
+  };
+  struct Ended {
+    StreamId stream = 0;
+    std::uint64_t sequence = 0;
+  };
+
+  Event enqueue(StreamId stream, Queued queued);
+  double with_noise(double duration, std::uint64_t sequence) const noexcept;
+  int route_index(const Copy& copy) const;
+
+  void settle();
+  void collect(StreamId stream);
+  void park(StreamId stream, Event event);
+  void start(StreamId stream);
+  void start_copy(StreamId stream);
+  void admit(DeviceId device);
+  void start_kernel(StreamId stream);
+  void advance_device(DeviceState& device);
+  void schedule_device(DeviceId device);
+  void share_links();
+  Nanoseconds next_moment();
+  void take_ended();
+  void take_moment(const Moment& moment);
+  void end_shared(DeviceId device);
+  void finish(StreamId stream);
+  std::exception_ptr carry_out(const Operation& operation);
+  void run_kernel(const Launch& launch);
+  std::size_t deliver(std::span<Completion> out);
+
+  Machine machine_;
+  VirtualOptions options_;
+  FairShare share_;
+  std::vector<int> route_indices_;  // By from * spaces + to; -1: none.
+  std::vector<double> latencies_;   // Nanoseconds, of each route.
+  std::vector<DeviceMemory> memories_;
+  std::vector<DeviceState> devices_;
+  std::vector<Stream> streams_;
+  std::vector<StreamId> ready_;      // Streams whose front may be able to start.
+  std::vector<StreamId> starting_;   // Of those, the ones that can.
+  std::vector<DeviceId> admitting_;  // Devices whose kernels or slots have changed.
+  std::vector<Moment> moments_;      // A heap, the next moment first.
+  std::vector<Flow> flows_;
+  std::vector<int> flow_routes_;    // Of each flow.
+  std::vector<double> flow_rates_;  // Scratch.
+  bool flows_changed_ = false;
+  std::vector<Ended> ended_;  // Scratch: what ends at this moment.
+  Ring<Completion> completions_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t queued_ = 0;  // Operations that haven't ended.
+  std::atomic<Nanoseconds> now_{0};
+  std::atomic<bool> woken_{false};
+};
+
+}  // namespace quadriga

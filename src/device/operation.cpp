@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/operation.cpp: checks of operations, and the copy that host memory needs.
+#include "device/operation.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <cstring>
+
+namespace quadriga {
+
+const Device& checked_device(const Machine& machine, DeviceId device) {
+  if (device >= machine.devices.size()) {
+    fail(Errc::invalid_argument, fmt::format("there is no device {}; machine '{}' has {}", device,
+                                             machine.name, machine.devices.size()));
+  }
+  return machine.devices[device];
+}
+
+void check_copy(const Machine& machine, const Copy& copy, const Route* route) {
+  if (route == nullptr || route->links.empty()) {
+    fail(Errc::invalid_argument, fmt::format("no route of machine '{}' leads from space {} to {}",
+                                             machine.name, copy.from, copy.to));
+  }
+  const bool pitched = copy.height > 1;
+  if (pitched && (copy.source_pitch < copy.width_bytes || copy.target_pitch < copy.width_bytes)) {
+    fail(Errc::invalid_argument,
+         fmt::format("a copy of {} runs of {} bytes needs pitches of at least that, not {} and {}",
+                     copy.height, copy.width_bytes, copy.source_pitch, copy.target_pitch));
+  }
+  if (bytes_of(copy) > 0 && (copy.source == nullptr || copy.target == nullptr)) {
+    fail(Errc::invalid_argument, "a copy's source or target is null");
+  }
+}
+
+void check_stream(StreamId stream, std::size_t streams) {
+  if (stream >= streams) {
+    fail(Errc::invalid_argument,
+         fmt::format("there is no stream {}; {} were created", stream, streams));
+  }
+}
+
+void check_launch(const Launch& launch) {
+  if (launch.kernel == nullptr || !*launch.kernel) {
+    fail(Errc::invalid_argument,
+         fmt::format("codelet '{}' has no variant for this device", launch.name));
+  }
+}
+
+void move_bytes(const Copy& copy) noexcept {
+  if (bytes_of(copy) == 0) return;
+  const bool dense = copy.height == 1 || (copy.source_pitch == copy.width_bytes &&
+                                          copy.target_pitch == copy.width_bytes);
+  if (dense) {
+    std::memcpy(copy.target, copy.source, bytes_of(copy));
+    return;
+  }
+  for (std::size_t run = 0; run < copy.height; ++run) {
+    std::memcpy(copy.target + run * copy.target_pitch, copy.source + run * copy.source_pitch,
+                copy.width_bytes);
+  }
+}
+
+}  // namespace quadriga
