@@ -15,63 +15,87 @@ namespace quadriga::kernels {
 namespace {
 
 // Every loop runs over whole blocks, also at the end of a column (the coordinates are padded), so
-// that each element goes through the same instructions wherever it lies in a tile.
+// that each element goes through the same instructions wherever it lies in a tile. The file is
+// built without fused multiplication and addition, so that all instruction sets give the same bits.
 constexpr int block = Points::padding;
 
-struct Block {
-  double values[block];
+/// What one block of a column needs.
+struct BlockTask {
+  const Points& rows;
+  std::int64_t first_row;
+  const Points& cols;
+  std::int64_t column;
+  const double* inverse_scales;
+  CovarianceKind kind;
+  double variance;
 };
 
 /// Scaled squared distances of a column's point from `block` points of rows.
-void squared_distances(const Points& rows, std::int64_t first_row, const Points& cols,
-                       std::int64_t column, const double* inverse_scales, Block& out) {
-  std::fill(out.values, out.values + block, 0.0);
-  for (int d = 0; d < rows.dimensions(); ++d) {
-    const double* x = rows.coordinate(d) + first_row;
-    const double y = cols.coordinate(d)[column];
-    const double inverse = inverse_scales[d];
+[[gnu::always_inline]] inline void squared_distances(const BlockTask& task, double* out) {
+  for (int i = 0; i < block; ++i) out[i] = 0;
+  for (int d = 0; d < task.rows.dimensions(); ++d) {
+    const double* x = task.rows.coordinate(d) + task.first_row;
+    const double y = task.cols.coordinate(d)[task.column];
+    const double inverse = task.inverse_scales[d];
     for (int i = 0; i < block; ++i) {
       const double difference = (x[i] - y) * inverse;
-      out.values[i] += difference * difference;
+      out[i] += difference * difference;
     }
   }
 }
 
 /// sqrt(factor * squared distance), far beyond where exp() vanishes cut off so as to stay finite.
-inline double scaled_distance(double squared, double factor) {
-  return std::min(std::sqrt(squared * factor), 1000.0);
+[[gnu::always_inline]] inline double scaled_distance(double squared, double factor) {
+  const double distance = std::sqrt(squared * factor);
+  return distance < 1000 ? distance : 1000;
 }
 
 template <CovarianceKind kind>
-void covariances(double variance, Block& block_) {
+[[gnu::always_inline]] inline void covariances(double variance, double* values) {
   for (int i = 0; i < block; ++i) {
-    double& value = block_.values[i];
+    const double squared = values[i];
     if constexpr (kind == CovarianceKind::rbf) {
-      value = variance * exp_of_negative(-0.5 * value);
+      values[i] = variance * exp_of_negative(-0.5 * squared);
     } else if constexpr (kind == CovarianceKind::matern12) {
-      value = variance * exp_of_negative(-scaled_distance(value, 1));
+      values[i] = variance * exp_of_negative(-scaled_distance(squared, 1));
     } else if constexpr (kind == CovarianceKind::matern32) {
-      const double s = scaled_distance(value, 3);
-      value = variance * ((1 + s) * exp_of_negative(-s));
+      const double s = scaled_distance(squared, 3);
+      values[i] = variance * ((1 + s) * exp_of_negative(-s));
     } else {
-      const double s = scaled_distance(value, 5);
-      value = variance * ((1 + s * (1 + s * (1.0 / 3))) * exp_of_negative(-s));
+      const double s = scaled_distance(squared, 5);
+      values[i] = variance * ((1 + s * (1 + s * (1.0 / 3))) * exp_of_negative(-s));
     }
   }
 }
 
-void covariances(CovarianceKind kind, double variance, Block& block_) {
-  switch (kind) {
+[[gnu::always_inline]] inline void compute_block(const BlockTask& task, double* out) {
+  squared_distances(task, out);
+  switch (task.kind) {
     case CovarianceKind::rbf:
-      return covariances<CovarianceKind::rbf>(variance, block_);
+      return covariances<CovarianceKind::rbf>(task.variance, out);
     case CovarianceKind::matern12:
-      return covariances<CovarianceKind::matern12>(variance, block_);
+      return covariances<CovarianceKind::matern12>(task.variance, out);
     case CovarianceKind::matern32:
-      return covariances<CovarianceKind::matern32>(variance, block_);
+      return covariances<CovarianceKind::matern32>(task.variance, out);
     case CovarianceKind::matern52:
-      return covariances<CovarianceKind::matern52>(variance, block_);
+      return covariances<CovarianceKind::matern52>(task.variance, out);
   }
 }
+
+using ComputeBlock = void (*)(const BlockTask&, double*);
+
+void compute_block_anywhere(const BlockTask& task, double* out) { compute_block(task, out); }
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void compute_block_avx2(const BlockTask& task, double* out) {
+  compute_block(task, out);
+}
+ComputeBlock best_compute_block() {
+  return __builtin_cpu_supports("avx2") ? compute_block_avx2 : compute_block_anywhere;
+}
+#else
+ComputeBlock best_compute_block() { return compute_block_anywhere; }
+#endif
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
@@ -140,15 +164,17 @@ void Covariance::fill(std::int64_t first_row, std::int64_t first_col, Tile<T> ou
   require(first_row >= 0 && first_col >= 0 && first_row + out.rows <= rows() &&
               first_col + out.cols <= cols(),
           "covariance: the tile reaches beyond the matrix");
-  Block work;
+  static const ComputeBlock compute = best_compute_block();
+  alignas(64) double work[block];
   for (int j = 0; j < out.cols; ++j) {
     const std::int64_t column = first_col + j;
     T* target = out.column(j);
     for (int i = 0; i < out.rows; i += block) {
-      squared_distances(rows_, first_row + i, cols_, column, inverse_scales_.data(), work);
-      covariances(params_.kind, params_.variance, work);
+      compute({rows_, first_row + i, cols_, column, inverse_scales_.data(), params_.kind,
+               params_.variance},
+              work);
       const int count = std::min(block, out.rows - i);
-      for (int k = 0; k < count; ++k) target[i + k] = static_cast<T>(work.values[k]);
+      for (int k = 0; k < count; ++k) target[i + k] = static_cast<T>(work[k]);
     }
     const std::int64_t crossing = column - first_row;
     if (same_ && crossing >= 0 && crossing < out.rows)
