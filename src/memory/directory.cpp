@@ -109,6 +109,7 @@ void Directory::copy_issued(TileId tile, SpaceId from, SpaceId to) {
          "fewer copies in flight to one replica");
   ++source.pins;
   ++target.in_flight;
+  target.source = from;
   Tile& entry = tiles_[tile];
   entry.valid |= bit(to);
   entry.arriving |= bit(to);
@@ -127,7 +128,7 @@ void Directory::copy_ended(TileId tile, SpaceId from, SpaceId to, bool ok) {
   if (!youngest || !(entry.arriving & bit(to))) return;  // overtaken by a write
   entry.arriving &= ~bit(to);
   if (ok) return;
-  invalidate(entry, to);
+  arrival_failed(tile, to);
   if (to == host_space && valid(tile, from)) entry.owner = from;
 }
 
@@ -192,6 +193,16 @@ void Directory::invalidate(Tile& tile, SpaceId space) noexcept {
   if (tile.valid == 0 || (tile.valid & home) || tile.owner != no_space) return;
   const Mask arrived = tile.valid & ~tile.arriving;
   tile.owner = first_of(arrived != 0 ? arrived : tile.valid);
+}
+
+/// Invalidates a replica and those that are to arrive from it, which will get no better.
+void Directory::arrival_failed(TileId tile, SpaceId space) noexcept {
+  invalidate(tiles_[tile], space);
+  for (Mask rest = tiles_[tile].arriving; rest != 0; rest &= rest - 1) {
+    const SpaceId next = first_of(rest);
+    if ((tiles_[tile].arriving & bit(next)) && at(tile, next).source == space)
+      arrival_failed(tile, next);
+  }
 }
 
 inline void Directory::expect(bool condition, std::string_view event, TileId tile,

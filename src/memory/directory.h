@@ -80,10 +80,9 @@ class Directory {
   /// copy to the host cleans the tile (write-back): modified and owned become shared.
   void copy_issued(TileId tile, SpaceId from, SpaceId to);
   /// The oldest copy in flight to `to` ended; `from` is unpinned. Failed: `to` becomes invalid
-  /// unless it was written meanwhile; if it was a write-back, `from` is owned or modified again if
-  /// it is still valid, or else another valid replica. If none is left the content is lost:
-  /// written() says so. A copy that took its content from a copy in flight, which then failed, has
-  /// failed too.
+  /// unless it was written meanwhile, and with it what is still to arrive from there, however those
+  /// copies end. If it was a write-back, `from` is owned or modified again if it is still valid, or
+  /// else another valid replica. If none is left the content is lost: written() says so.
   void copy_ended(TileId tile, SpaceId from, SpaceId to, bool ok);
   /// A kernel that writes this replica was queued: it alone stays valid (modified, or exclusive at
   /// home). Others may still be pinned by readers of the old content, which the writer waits for.
@@ -116,6 +115,7 @@ class Directory {
   struct Replica {
     std::uint16_t pins = 0;
     std::uint16_t in_flight = 0;  ///< Copies to it, the overtaken ones included.
+    SpaceId source = no_space;    ///< Of the youngest.
   };
   Replica& at(TileId tile, SpaceId space) noexcept { return replicas_[tile * spaces_ + space]; }
   const Replica& at(TileId tile, SpaceId space) const noexcept {
@@ -125,6 +125,7 @@ class Directory {
   void expect(bool condition, std::string_view event, TileId tile, std::string_view expected) const;
   void expect_usable(std::string_view event, TileId tile, SpaceId space) const;
   void invalidate(Tile& tile, SpaceId space) noexcept;
+  void arrival_failed(TileId tile, SpaceId space) noexcept;
   void validate(TileId tile) const;
 
   std::size_t spaces_;

@@ -177,9 +177,11 @@ void DirectoryModel::carry_out() {
   expect(ready || found == garbage, operation.tile,
          fmt::format("version {} was read in {} instead of {}", found, operation.from,
                      operation.reads));
-  const bool ok = ready && !chance(4);
+  bool ok = !chance(4);
   if (operation.writes != garbage && !gone_[operation.to])
-    memories[operation.to].holds = ok ? operation.writes : garbage;
+    memories[operation.to].holds = ok && ready ? operation.writes : garbage;
+  // A copy of garbage ends well as far as a device can tell; a task that reads it is failed.
+  if (operation.kind != Operation::Kind::copy || gone_[operation.from]) ok = ok && ready;
   end(operation, ok);
   expect_same(operation.tile);
 }
@@ -191,8 +193,7 @@ void DirectoryModel::end(const Operation& operation, bool ok) {
   if (!gone_[operation.from]) --entry.memories[operation.from].pins;
   if (operation.kind == Operation::Kind::copy) {
     teller_.copy_ended(directory_, tile, operation.from, operation.to, ok);
-    Memory& target = entry.memories[operation.to];
-    if (!ok && target.will_hold == operation.writes) target.will_hold = garbage;
+    if (!ok) arrival_failed(tile, operation.to, operation.writes);
     if (!written(tile)) entry.newest = garbage;
   } else {
     directory_.unpin(tile, operation.from);
@@ -203,6 +204,17 @@ void DirectoryModel::end(const Operation& operation, bool ok) {
     }
   }
   ++seen_[ok ? "ended" : "failed"];
+}
+
+/// The memory won't hold the version, and neither will those to which a copy from it is queued.
+void DirectoryModel::arrival_failed(TileId tile, SpaceId space, Version version) {
+  Version& will_hold = tiles_[tile].memories[space].will_hold;
+  if (will_hold != version) return;
+  will_hold = garbage;
+  for (const Operation& operation : queue_)
+    if (operation.kind == Operation::Kind::copy && operation.tile == tile &&
+        operation.from == space && operation.writes == version)
+      arrival_failed(tile, operation.to, version);
 }
 
 void DirectoryModel::expect_same(TileId tile) {

@@ -75,6 +75,7 @@ class DirectoryModel {
   void carry_out();
   void end(const Operation& operation, bool ok);
 
+  void arrival_failed(TileId tile, SpaceId space, Version version);
   void expect_same(TileId tile);
   void expect(bool condition, TileId tile, const std::string& what);
   bool refuses(const std::function<void()>& event);

@@ -118,6 +118,31 @@ TEST_F(DirectoryTest, AnOvertakenCopyIsToldFromTheNextOne) {
   EXPECT_TRUE(directory_.arrived(tile_, 1));
 }
 
+TEST_F(DirectoryTest, WhatWasForwardedFailsWithItsSource) {
+  directory_.write_issued(tile_, 3);
+  directory_.copy_issued(tile_, 3, 1);
+  directory_.copy_issued(tile_, 1, 2);
+  directory_.copy_issued(tile_, 2, 0);
+  directory_.copy_ended(tile_, 3, 1, false);
+  EXPECT_EQ(states(), (std::array{invalid, invalid, invalid, modified}));
+  directory_.copy_issued(tile_, 3, 2);
+  directory_.copy_ended(tile_, 1, 2, true);
+  EXPECT_FALSE(directory_.arrived(tile_, 2)) << "the copy of nothing isn't the one from 3";
+  directory_.copy_ended(tile_, 2, 0, true);
+  EXPECT_FALSE(directory_.valid(tile_, 0));
+  directory_.copy_ended(tile_, 3, 2, true);
+  EXPECT_EQ(states(), (std::array{invalid, invalid, shared, owned}));
+}
+
+TEST_F(DirectoryTest, AReplicaThatHasArrivedInheritsFirst) {
+  directory_.write_issued(tile_, 3);
+  copy(3, 2);
+  directory_.copy_issued(tile_, 3, 1);
+  directory_.space_lost(3, {});
+  EXPECT_EQ(states(), (std::array{invalid, shared, owned, invalid}));
+  directory_.copy_ended(tile_, 3, 1, true);
+}
+
 TEST_F(DirectoryTest, OwnershipPassesToAReplicaThatHasArrived) {
   directory_.write_issued(tile_, 3);
   directory_.copy_issued(tile_, 3, 1);
