@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# bad_layout.py: laid out by nobody.
+x = [ 1,2 ]

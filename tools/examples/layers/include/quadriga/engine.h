@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/engine.h: a header of the room graph.
+#pragma once
