@@ -14,7 +14,9 @@ def files(root: Path, *suffixes: str) -> list[Path]:
     """
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "--deduplicate"]
-        names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
+        names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split(
+            "\n"
+        )
         found = [Path(name) for name in names if name and not name.startswith(EXAMPLES)]
     else:
         found = [path.relative_to(root) for path in root.rglob("*")]

@@ -7,12 +7,10 @@ import pkgutil
 import pytest
 import quadriga
 
-MODULES = ["quadriga"] + sorted(
-    module.name for module in pkgutil.walk_packages(quadriga.__path__, "quadriga.")
-)
+MODULES = sorted(module.name for module in pkgutil.walk_packages(quadriga.__path__, "quadriga."))
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", ["quadriga", *MODULES])
 def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert result.failed == 0
