@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/emulated/paced_links.cpp: copies in chunks of about half a millisecond, then sleep.
+#include "device/emulated/paced_links.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "device/operation.h"
+
+namespace quadriga {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double chunk_seconds = 5e-4;
+constexpr std::size_t most_chunk_bytes = std::size_t{4} << 20;
+constexpr auto longest_sleep = std::chrono::milliseconds(10);
+
+Clock::duration to_duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void sleep_until(Clock::time_point moment, const std::atomic<bool>& stopping) {
+  for (auto now = Clock::now(); now < moment && !stopping.load(); now = Clock::now()) {
+    std::this_thread::sleep_until(std::min(moment, now + longest_sleep));
+  }
+}
+
+// The next part of a copy of about `bytes`: whole runs, or a part of one run. Moves `done` on.
+Copy next_chunk(const Copy& copy, std::size_t bytes, std::size_t& run, std::size_t& offset) {
+  Copy part = copy;
+  part.source += run * copy.source_pitch + offset;
+  part.target += run * copy.target_pitch + offset;
+  if (offset > 0 || copy.width_bytes > bytes) {
+    part.width_bytes = std::min(bytes, copy.width_bytes - offset);
+    part.height = 1;
+    offset += part.width_bytes;
+    run += offset == copy.width_bytes ? 1 : 0;
+    offset %= copy.width_bytes;
+  } else {
+    part.height = std::min(bytes / copy.width_bytes, copy.height - run);
+    run += part.height;
+  }
+  return part;
+}
+
+}  // namespace
+
+PacedLinks::PacedLinks(const Machine& machine)
+    : spaces_(machine.spaces()), ways_(spaces_ * spaces_), free_at_(machine.links.size()) {
+  for (const Route& route : machine.routes) {
+    Way& way = ways_[route.from * spaces_ + route.to];
+    double latency = 0;
+    for (const int link : route.links) {
+      latency += machine.links[link].latency_seconds;
+      if (std::ranges::count(way.links, link) > 0) continue;
+      const auto crossings = static_cast<double>(std::ranges::count(route.links, link));
+      way.links.push_back(link);
+      way.seconds_a_byte.push_back(crossings / machine.links[link].bytes_per_second);
+      way.slowest_seconds_a_byte = std::max(way.slowest_seconds_a_byte, way.seconds_a_byte.back());
+    }
+    way.latency = to_duration(latency);
+  }
+}
+
+Clock::time_point PacedLinks::take_turn(const Way& way, std::size_t bytes,
+                                        Clock::time_point begin) {
+  const std::lock_guard lock(mutex_);
+  Clock::time_point done = begin;
+  for (std::size_t i = 0; i < way.links.size(); ++i) {
+    Clock::time_point& free_at = free_at_[way.links[i]];
+    free_at =
+        std::max(free_at, begin) + to_duration(static_cast<double>(bytes) * way.seconds_a_byte[i]);
+    done = std::max(done, free_at);
+  }
+  return done;
+}
+
+void PacedLinks::copy(const Copy& copy, const std::atomic<bool>& stopping) {
+  const Way& way = ways_[copy.from * spaces_ + copy.to];
+  const Clock::time_point begin = Clock::now() + way.latency;
+  sleep_until(begin, stopping);
+  if (bytes_of(copy) == 0) return;
+  const auto chunk_bytes = static_cast<std::size_t>(
+      std::clamp(chunk_seconds / way.slowest_seconds_a_byte, 1.0, 1.0 * most_chunk_bytes));
+  std::size_t offset = 0;
+  for (std::size_t run = 0; run < copy.height && !stopping.load();) {
+    const Copy part = next_chunk(copy, chunk_bytes, run, offset);
+    const Clock::time_point done = take_turn(way, bytes_of(part), begin);
+    move_bytes(part);
+    sleep_until(done, stopping);
+  }
+}
+
+}  // namespace quadriga

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/stream_threads.cpp: the threads, and how kernels get their slots.
+#include "device/stream_threads.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+namespace quadriga {
+
+StreamThreads::StreamThreads(const Machine& machine, int cores, Copier copier)
+    : machine_(machine),
+      cores_(std::max(cores, 1)),
+      copier_(std::move(copier)),
+      running_(machine.devices.size(), 0) {}
+
+StreamThreads::~StreamThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_.store(true);
+    for (Stream& stream : streams_) stream.changed.notify_all();
+  }
+  for (Stream& stream : streams_) {
+    if (stream.thread.joinable()) stream.thread.join();
+  }
+}
+
+StreamId StreamThreads::create_stream(DeviceId device, StreamKind kind) {
+  checked_device(machine_, device);
+  const std::lock_guard lock(mutex_);
+  Stream& stream = streams_.emplace_back();
+  stream.device = device;
+  stream.kind = kind;
+  return static_cast<StreamId>(streams_.size() - 1);
+}
+
+Event StreamThreads::enqueue(StreamId id, Operation operation) {
+  const std::lock_guard lock(mutex_);
+  check_stream(id, streams_.size());
+  Stream& stream = streams_[id];
+  if (!stream.thread.joinable()) {
+    stream.thread = std::thread([this, &stream, id] { run(stream, id); });
+  }
+  stream.queue.push({std::move(operation), ++sequence_});
+  stream.changed.notify_one();
+  return {id, ++stream.issued};
+}
+
+void StreamThreads::wait(StreamId id, Event event) {
+  const std::lock_guard lock(mutex_);
+  check_stream(id, streams_.size());
+  if (!event) return;
+  check_stream(event.stream, streams_.size());
+  const Stream& source = streams_[event.stream];
+  if (event.ticket > source.issued) {
+    fail(Errc::invalid_argument,
+         fmt::format("stream {} has made no event {} yet", event.stream, event.ticket));
+  }
+  if (event.stream == id || event.ticket <= source.ended) return;
+  streams_[id].queue.push({event, 0});
+}
+
+std::size_t StreamThreads::next_completion(std::span<Completion> out, Nanoseconds deadline) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !completions_.empty() || woken_; };
+  if (deadline == never) {
+    ended_.wait(lock, ready);
+  } else {
+    ended_.wait_until(lock, start_ + std::chrono::nanoseconds(deadline), ready);
+  }
+  woken_ = false;
+  std::size_t count = 0;
+  while (count < out.size() && !completions_.empty()) out[count++] = completions_.pop();
+  return count;
+}
+
+void StreamThreads::wake() noexcept {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  ended_.notify_all();
+}
+
+Nanoseconds StreamThreads::now() const noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+}
+
+void StreamThreads::run(Stream& stream, StreamId id) {
+  // Paced copies sleep for less than the usual slack of 50 us.
+  ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  std::unique_lock lock(mutex_);
+  while (wait_for_operation(lock, stream)) {
+    Completion completion;
+    completion.event = {id, stream.ended + 1};
+    completion.begin = now();
+    const Operation operation = stream.queue.front().operation;
+    lock.unlock();
+    completion.error = carry_out(operation);
+    lock.lock();
+    if (stopping_.load()) return;
+    finish(stream, operation, std::move(completion));
+  }
+}
+
+// False: time to stop.
+bool StreamThreads::wait_for_operation(std::unique_lock<std::mutex>& lock, Stream& stream) {
+  while (!stopping_.load()) {
+    if (front_can_run(stream)) return true;
+    stream.changed.wait(lock);
+  }
+  return false;
+}
+
+// Passes waits at the front; asks for a slot if a kernel is there.
+bool StreamThreads::front_can_run(Stream& stream) {
+  while (!stream.queue.empty()) {
+    const Operation& operation = stream.queue.front().operation;
+    const Event* event = std::get_if<Event>(&operation);
+    if (event == nullptr) break;
+    stream.awaited = *event;
+    if (streams_[event->stream].ended < event->ticket) return false;
+    stream.awaited = {};
+    stream.queue.pop();
+  }
+  if (stream.queue.empty()) return false;
+  if (!std::holds_alternative<Launch>(stream.queue.front().operation)) return true;
+  if (!stream.admitted) {
+    stream.pending = true;
+    admit();
+  }
+  return stream.admitted;
+}
+
+bool StreamThreads::has_slot(const Stream& stream) const {
+  const int slots = std::max(1, machine_.devices[stream.device].compute_streams);
+  return all_running_ < cores_ && running_[stream.device] < slots;
+}
+
+StreamThreads::Stream* StreamThreads::next_pending() {
+  Stream* best = nullptr;
+  const auto rank = [](Stream& stream) {
+    return std::pair(stream.kind != StreamKind::panel, stream.queue.front().sequence);
+  };
+  for (Stream& stream : streams_) {
+    if (!stream.pending || !has_slot(stream)) continue;
+    if (best == nullptr || rank(stream) < rank(*best)) best = &stream;
+  }
+  return best;
+}
+
+void StreamThreads::admit() {
+  while (Stream* stream = next_pending()) {
+    stream->pending = false;
+    stream->admitted = true;
+    ++running_[stream->device];
+    ++all_running_;
+    stream->changed.notify_one();
+  }
+}
+
+std::exception_ptr StreamThreads::carry_out(const Operation& operation) noexcept {
+  try {
+    if (const Copy* copy = std::get_if<Copy>(&operation)) copier_(*copy, stopping_);
+    if (const Launch* launch = std::get_if<Launch>(&operation)) {
+      (*launch->kernel)(launch->arguments);
+    }
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void StreamThreads::finish(Stream& stream, const Operation& operation, Completion completion) {
+  stream.queue.pop();
+  ++stream.ended;
+  completion.end = now();
+  const Event event = completion.event;
+  completions_.push(std::move(completion));
+  ended_.notify_one();
+  for (Stream& other : streams_) {
+    const bool awaits = other.awaited && other.awaited.stream == event.stream;
+    if (awaits && other.awaited.ticket <= event.ticket) other.changed.notify_one();
+  }
+  if (!std::holds_alternative<Launch>(operation)) return;
+  stream.admitted = false;
+  --running_[stream.device];
+  --all_running_;
+  admit();
+}
+
+}  // namespace quadriga

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/stream_threads.h: streams by the real clock, each a queue with a thread of its own.
+//
+// Invariants:
+// 1. `mutex_` guards all members but `stopping_` and `start_`; it is not held while bytes move or a
+//    kernel runs. Streams never move in memory once created.
+// 2. Only a stream's own thread takes operations out of its queue, and only from the front.
+// 3. A kernel runs only while it holds a slot: one of its device's compute_streams and one of the
+//    `cores`. Slots go to panel streams first, then by sequence number of the operation.
+// 4. A completion gets its end and its place in `completions_` under one hold of the lock, so
+//    completions are in order of their ends.
+// 5. A thread sleeps on its stream's `changed` unless its front can run. Whoever makes it able to
+//    (enqueue, finish, admit, the destructor) notifies under the lock.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/operation.h"
+#include "device/ring.h"
+
+namespace quadriga {
+
+/// The queues, threads and completions that the cpu and the emulated backend share.
+///
+/// A thread starts with the first operation of its stream and sleeps while it has nothing to do.
+class StreamThreads {
+ public:
+  /// Carries out a copy on the thread of its stream; returns early once `stopping` is set.
+  using Copier = std::function<void(const Copy& copy, const std::atomic<bool>& stopping)>;
+
+  /// At most `cores` kernels run at once. The machine must outlive this.
+  StreamThreads(const Machine& machine, int cores, Copier copier);
+  /// Drops what is queued, waits for the kernels that run.
+  ~StreamThreads();
+  StreamThreads(const StreamThreads&) = delete;
+  StreamThreads& operator=(const StreamThreads&) = delete;
+
+  // As in Backend.
+  StreamId create_stream(DeviceId device, StreamKind kind);
+  Event enqueue(StreamId stream, Operation operation);
+  void wait(StreamId stream, Event event);
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline);
+  void wake() noexcept;
+  Nanoseconds now() const noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Queued {
+    Operation operation;
+    std::uint64_t sequence = 0;
+  };
+  struct Stream {
+    DeviceId device = no_device;
+    StreamKind kind = StreamKind::compute;
+    Ring<Queued> queue;
+    std::uint64_t issued = 0;
+    std::uint64_t ended = 0;
+    Event awaited;          // What its front waits for, if it does.
+    bool pending = false;   // Its front is a kernel that waits for a slot.
+    bool admitted = false;  // It has got one.
+    std::condition_variable changed;
+    std::thread thread;
+  };
+
+  void run(Stream& stream, StreamId id);
+  bool wait_for_operation(std::unique_lock<std::mutex>& lock, Stream& stream);
+  bool front_can_run(Stream& stream);
+  void admit();
+  Stream* next_pending();
+  bool has_slot(const Stream& stream) const;
+  std::exception_ptr carry_out(const Operation& operation) noexcept;
+  void finish(Stream& stream, const Operation& operation, Completion completion);
+
+  const Machine& machine_;
+  const int cores_;
+  const Copier copier_;
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<bool> stopping_{false};
+
+  std::mutex mutex_;
+  std::condition_variable ended_;  // The driver waits on it.
+  std::deque<Stream> streams_;
+  std::vector<int> running_;  // Kernels, by device.
+  int all_running_ = 0;
+  Ring<Completion> completions_;
+  std::uint64_t sequence_ = 0;
+  bool woken_ = false;
+};
+
+}  // namespace quadriga

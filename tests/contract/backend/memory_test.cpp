@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/contract/backend/memory_test.cpp: what backends whose devices have memory promise about it
+// and about copies.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "backend_contract.h"
+
+namespace quadriga {
+namespace {
+
+class MemoryBackend : public BackendTest {
+ protected:
+  StreamId in(DeviceId device) { return backend_->create_stream(device, StreamKind::copy_in); }
+  StreamId out(DeviceId device) { return backend_->create_stream(device, StreamKind::copy_out); }
+};
+INSTANTIATE_TEST_SUITE_P(All, MemoryBackend, testing::ValuesIn(memory_backends()), case_name);
+
+class NoMemory : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Cpu, NoMemory, testing::ValuesIn([] {
+                           std::vector<BackendCase> cases = all_backends();
+                           std::erase_if(cases, [](const BackendCase& backend) {
+                             return backend.kind != DeviceKind::cpu;
+                           });
+                           return cases;
+                         }()),
+                         case_name);
+
+TEST_P(NoMemory, HasNoneToGive) { EXPECT_EQ(backend_->allocate(0, 1), nullptr); }
+
+TEST_P(NoMemory, CopiesNothing) {
+  std::byte place{};
+  EXPECT_THROW(backend_->copy(compute(0), {0, 1, &place, &place, 1}), Error);
+  EXPECT_THROW(backend_->copy(compute(0), {0, 0, &place, &place, 1}), Error);
+}
+
+TEST_P(MemoryBackend, FullDeviceGivesNullAndMemoryComesBack) {
+  for (int round = 0; round < 3; ++round) {
+    std::byte* all = backend_->allocate(0, device_bytes);
+    ASSERT_NE(all, nullptr);
+    EXPECT_EQ(backend_->allocate(0, 4096), nullptr);
+    EXPECT_NE(backend_->allocate(1, 4096), nullptr) << "devices have memory of their own";
+    backend_->deallocate(0, all);
+    std::vector<std::byte*> parts;
+    while (std::byte* part = backend_->allocate(0, device_bytes / 8)) parts.push_back(part);
+    EXPECT_EQ(parts.size(), 8u);
+    for (const std::size_t i : {3, 0, 7, 1, 6, 2, 5, 4}) backend_->deallocate(0, parts[i]);
+  }
+  EXPECT_EQ(backend_->allocate(0, device_bytes + 1), nullptr);
+  EXPECT_EQ(backend_->allocate(0, SIZE_MAX), nullptr);
+}
+
+TEST_P(MemoryBackend, BytesGoInAcrossAndOut) {
+  std::vector<std::uint32_t> source(50000);
+  std::vector<std::uint32_t> target(50000, 0);
+  std::iota(source.begin(), source.end(), 7u);
+  const std::size_t bytes = source.size() * sizeof(std::uint32_t);
+  std::byte* first = backend_->allocate(0, bytes);
+  std::byte* second = backend_->allocate(1, bytes);
+  const auto* from = reinterpret_cast<const std::byte*>(source.data());
+  auto* to = reinterpret_cast<std::byte*>(target.data());
+  const StreamId peer = backend_->create_stream(1, StreamKind::peer_in);
+  const StreamId back = out(1);
+  backend_->wait(peer, backend_->copy(in(0), {0, 1, from, first, bytes}));
+  backend_->wait(back, backend_->copy(peer, {1, 2, first, second, bytes}));
+  backend_->copy(back, {2, 0, second, to, bytes});
+  for (const Completion& done : collect(3)) EXPECT_FALSE(done.error);
+  EXPECT_EQ(source, target);
+}
+
+// A rectangle of 5 runs out of a larger matrix, into another pitch, and back to a third.
+TEST_P(MemoryBackend, RectanglesKeepTheirShapeAndTouchNothingElse) {
+  constexpr std::size_t width = 24;
+  constexpr std::size_t height = 5;
+  std::vector<std::byte> source(40 * height);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i);
+  std::vector<std::byte> target(33 * height, std::byte{0xee});
+  std::byte* device = backend_->allocate(0, 4096);
+  const StreamId first = in(0);
+  const StreamId second = out(0);
+  backend_->wait(second,
+                 backend_->copy(first, {0, 1, source.data() + 3, device, width, height, 40, 28}));
+  backend_->copy(second, {1, 0, device, target.data() + 2, width, height, 28, 33});
+  collect(2);
+  for (std::size_t run = 0; run < height; ++run) {
+    for (std::size_t i = 0; i < 33; ++i) {
+      const bool inside = i >= 2 && i < 2 + width;
+      const std::byte expected = inside ? source[run * 40 + 3 + i - 2] : std::byte{0xee};
+      EXPECT_EQ(target[run * 33 + i], expected) << "run " << run << ", byte " << i;
+    }
+  }
+}
+
+TEST_P(MemoryBackend, EmptyCopiesEnd) {
+  std::byte* device = backend_->allocate(0, 4096);
+  std::byte host{};
+  const StreamId stream = in(0);
+  backend_->copy(stream, {0, 1, &host, device, 0});
+  backend_->copy(stream, {0, 1, &host, device, 1, 0});
+  EXPECT_EQ(collect(2).size(), 2u);
+}
+
+TEST_P(MemoryBackend, CopiesThatNoRouteJoinsAreRefused) {
+  std::byte* first = backend_->allocate(0, 4096);
+  std::byte* second = backend_->allocate(1, 4096);
+  std::byte host[2];
+  const StreamId stream = in(0);
+  EXPECT_THROW(backend_->copy(stream, {2, 1, second, first, 8}), Error);
+  EXPECT_THROW(backend_->copy(stream, {0, 7, host, first, 1}), Error);
+  EXPECT_THROW(backend_->copy(stream, {0, 0, host, host + 1, 1}), Error);
+  EXPECT_THROW(backend_->copy(stream, {0, 1, nullptr, first, 1}), Error);
+  EXPECT_THROW(backend_->copy(stream, {0, 1, host, first, 2, 2, 1, 2}), Error);
+  backend_->wake();
+  Completion none;
+  EXPECT_EQ(backend_->next_completion({&none, 1}, never), 0u) << "nothing was queued";
+}
+
+TEST_P(MemoryBackend, KernelsWorkOnDeviceMemoryBetweenCopies) {
+  std::vector<double> host(16, 1.5);
+  std::byte* device = backend_->allocate(0, 16 * sizeof(double));
+  auto* bytes = reinterpret_cast<std::byte*>(host.data());
+  const StreamId first = in(0);
+  const StreamId kernel = compute(0);
+  const StreamId last = out(0);
+  const View view{device, 16, 1, 16, DType::float64};
+  const auto twice = [](const Arguments& call) {
+    for (int i = 0; i < 16; ++i) call.operands[0].as<double>()[i] *= 2;
+  };
+  backend_->wait(kernel, backend_->copy(first, {0, 1, bytes, device, 16 * sizeof(double)}));
+  launch(kernel, twice, 1, {&view, 1});
+  backend_->wait(last, launch(kernel, twice, 1, {&view, 1}));
+  backend_->copy(last, {1, 0, device, bytes, 16 * sizeof(double)});
+  for (const Completion& done : collect(4)) EXPECT_FALSE(done.error);
+  EXPECT_EQ(host, std::vector<double>(16, 6.0));
+}
+
+TEST_P(MemoryBackend, CopiesInCopiesOutAndKernelsOverlap) {
+  start(contract_machine(GetParam().kind, 1e6));
+  std::vector<std::byte> host(200000);
+  std::byte* first = backend_->allocate(0, 100000);
+  std::byte* second = backend_->allocate(0, 100000);
+  backend_->copy(in(0), {0, 1, host.data(), first, 100000});
+  backend_->copy(out(0), {1, 0, second, host.data() + 100000, 100000});
+  launch_sleep(compute(0), 100);
+  Nanoseconds last_begin = 0;
+  Nanoseconds first_end = never;
+  for (const Completion& done : collect(3)) {
+    last_begin = std::max(last_begin, done.begin);
+    first_end = std::min(first_end, done.end);
+  }
+  EXPECT_LT(last_begin, first_end) << "there was no moment at which all three ran";
+}
+
+TEST_P(MemoryBackend, CopiesAreNoFasterThanTheirLinks) {
+  start(contract_machine(GetParam().kind, 20e6));
+  std::vector<std::byte> host(400000);
+  std::byte* first = backend_->allocate(0, 400000);
+  std::byte* second = backend_->allocate(0, 400000);
+  const StreamId one = in(0);
+  const StreamId two = in(0);
+  backend_->copy(one, {0, 1, host.data(), first, 400000});
+  backend_->copy(two, {0, 1, host.data(), second, 400000});
+  Nanoseconds begin = never;
+  Nanoseconds end = 0;
+  for (const Completion& done : collect(2)) {
+    // 20 ms alone; up to a tenth less by the noise of the virtual clock.
+    EXPECT_GE(done.end - done.begin, 18'000'000);
+    begin = std::min(begin, done.begin);
+    end = std::max(end, done.end);
+  }
+  EXPECT_GE(end - begin, 36'000'000) << "they share the link";
+}
+
+TEST_P(MemoryBackend, DestroyedWithCopiesRunningItDoesNotHang) {
+  start(contract_machine(GetParam().kind, 1000));
+  std::vector<std::byte> host(4096);
+  std::byte* device = backend_->allocate(0, 4096);
+  backend_->copy(in(0), {0, 1, host.data(), device, 4096});
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto begin = std::chrono::steady_clock::now();
+  backend_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+}  // namespace
+}  // namespace quadriga
