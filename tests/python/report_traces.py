@@ -210,7 +210,9 @@ class Run:
         """Overlap and its possible value, by walking from border to border."""
         borders = []
         for event in self.events:
-            if event["ph"] == "X" and event["pid"] == device + 1:
+            ends = event.get("args", {})
+            touches = self.names[device] in (ends.get("from"), ends.get("to"))
+            if event["ph"] == "X" and (event["pid"] == device + 1 or touches):
                 start = round(event["ts"] * 1e3)
                 borders.append((start, 1, event["cat"]))
                 borders.append((start + round(event["dur"] * 1e3), -1, event["cat"]))

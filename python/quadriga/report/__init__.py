@@ -12,9 +12,10 @@ Examples
 
 from .counters import Disagreement, check, recount
 from .export import to_dot, to_perfetto
+from .header import TraceError
 from .page import to_html, write_beside, write_report
 from .summary import summary, summary_text
-from .trace import Trace, TraceError, load
+from .trace import Trace, load
 
 __all__ = [
     "Disagreement",

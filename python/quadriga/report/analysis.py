@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from .counters import busy
+from .header import BOUNDS
 from .intervals import Integers, Intervals, busy_before, common_length, complement, merge
-from .trace import BOUNDS, COPY, HOST, KERNEL, Spans, Trace
+from .trace import COPY, HOST, KERNEL, Spans, Trace
 
 CAUSES = ("waited for copies", "nothing ready", "not started", "finished")
 WAITED, NOT_READY, NOT_STARTED, FINISHED = CAUSES
@@ -85,8 +86,8 @@ class Analysis:
         return self.trace.spans.take(self.trace.spans.pid == pid)
 
     def busy(self, pid: int, kind: int) -> Intervals:
-        """When at least one kernel, or copy, ran on a device."""
-        return busy(self.spans_of(pid), kind)
+        """When at least one kernel ran on a device, or one copy to or from it."""
+        return busy(self.trace, pid, kind)
 
     def kernels(self) -> list[dict[str, Any]]:
         """Kernels by the time that they took in all, longest first."""
@@ -146,11 +147,8 @@ class Analysis:
     def way_capacity(self, source: str, target: str) -> float | None:
         """Bytes a second of the slowest link on a way, if the file describes the machine."""
         machine = self.trace.header.get("machine") or {}
-        links = machine.get("links") if isinstance(machine, dict) else None
-        routes = machine.get("routes") if isinstance(machine, dict) else None
-        if not isinstance(links, dict) or not isinstance(routes, list):
-            return None
-        for route in routes:
+        links = machine.get("links", {})
+        for route in machine.get("routes", []):
             if (route.get("from"), route.get("to")) == (source, target):
                 names = route.get("links", [])
                 rates = [links[n]["bandwidth"] / names.count(n) for n in names if n in links]
@@ -180,7 +178,7 @@ class Analysis:
         spans = self.spans_of(pid)
         kernels = spans.take(spans.kind == KERNEL)
         kernels = kernels.take(np.argsort(kernels.start, kind="stable"))
-        idle = complement(busy(spans, KERNEL), self.trace.end)
+        idle = complement(self.busy(pid, KERNEL), self.trace.end)
         ready = idle.start.copy()
         if self._ready:
             following = np.searchsorted(kernels.start, idle.end)
@@ -192,13 +190,10 @@ class Analysis:
 
     def _arriving(self, pid: int) -> Intervals:
         """When something was on its way to a device, or left it to make room."""
-        spans = self.spans_of(pid)
-        labels = self.trace.labels
-        name = self.trace.devices[pid]
-        targets = [i for i, label in enumerate(labels) if label == name]
-        evicts = [i for i, label in enumerate(labels) if label == "evict"]
-        rows = np.isin(spans.target, targets) | np.isin(spans.why, evicts)
-        rows &= spans.kind == COPY
+        spans, trace = self.trace.spans, self.trace
+        own = trace.label(trace.devices[pid])
+        rows = (spans.pid == pid) & (spans.why == trace.label("evict"))
+        rows = (rows | (spans.target == own)) & (spans.kind == COPY)
         return merge(spans.start[rows], spans.end[rows])
 
     def _causes(self, pid: int) -> tuple[Intervals, Integers, Integers, Integers, Spans]:
@@ -211,8 +206,7 @@ class Analysis:
         return idle, ready, waited, until - idle.start, kernels
 
     def _use(self, pid: int, name: str) -> DeviceUse:
-        spans = self.spans_of(pid)
-        kernels, copies = busy(spans, KERNEL), busy(spans, COPY)
+        kernels, copies = self.busy(pid, KERNEL), self.busy(pid, COPY)
         hidden = common_length(kernels, copies)
         idle, _, waited, not_ready, _ = self._causes(pid)
         lengths = idle.end - idle.start
@@ -252,8 +246,9 @@ class Analysis:
 
     def _copies_detail(self, pid: int, start: int, end: int) -> str:
         """What arrived last before the gap ended."""
-        spans, labels = self.spans_of(pid), self.trace.labels
-        rows = (spans.kind == COPY) & (spans.end > start) & (spans.start < end)
+        spans, labels = self.trace.spans, self.trace.labels
+        here = (spans.pid == pid) | (spans.target == self.trace.label(self.trace.devices[pid]))
+        rows = here & (spans.kind == COPY) & (spans.end > start) & (spans.start < end)
         coming = spans.take(rows & (spans.end <= end))
         if len(coming) == 0:
             return f"{int(rows.sum())} copies under way"

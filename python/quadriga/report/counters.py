@@ -13,10 +13,16 @@ import numpy as np
 from .intervals import Intervals, common_length, merge
 from .trace import COPY, HOST, INSTANTS, KERNEL, Spans, Trace
 
-COUNTED = ("tasks", "hits", "misses", "evictions", "write_backs", "steals")
-_INSTANT_OF = dict(
-    hits="hit", misses="miss", evictions="evict", write_backs="write_back", steals="steal"
-)
+COUNTED = ("tasks", "hits", "misses", "prefetches", "evictions", "write_backs", "steals")
+KINDS = ("copy_in", "copy_out", "peer_in", "compute", "panel")
+_INSTANT_OF = {
+    "hits": "hit",
+    "misses": "miss",
+    "prefetches": "prefetch",
+    "evictions": "evict",
+    "write_backs": "write_back",
+    "steals": "steal",
+}
 # Files carry whole nanoseconds; sums of seconds round a little.
 _SLACK_SECONDS = 1e-6
 
@@ -48,9 +54,14 @@ def stream_kind(name: str) -> str:
     return re.sub(r"[\s_#-]*\d+$", "", name.strip().lower()).replace(" ", "_").replace("-", "_")
 
 
-def busy(spans: Spans, kind: int) -> Intervals:
-    """When at least one kernel, or one copy, of these spans ran."""
-    rows = spans.kind == kind
+def busy(trace: Trace, pid: int, kind: int) -> Intervals:
+    """When at least one kernel ran on a device, or at least one copy to or from it."""
+    spans = trace.spans
+    rows = spans.pid == pid
+    if kind == COPY:
+        own = trace.label(trace.devices[pid])
+        rows |= (spans.source == own) | (spans.target == own)
+    rows &= spans.kind == kind
     return merge(spans.start[rows], spans.end[rows])
 
 
@@ -88,7 +99,7 @@ def _links(trace: Trace) -> list[dict[str, Any]]:
 def _device(trace: Trace, pid: int, name: str) -> dict[str, Any]:
     spans = trace.spans.take(trace.spans.pid == pid)
     seen = np.bincount(trace.instants.what[trace.instants.pid == pid], minlength=len(INSTANTS))
-    kernels, copies = busy(spans, KERNEL), busy(spans, COPY)
+    kernels, copies = busy(trace, pid, KERNEL), busy(trace, pid, COPY)
     counted: dict[str, Any] = {"name": name, "tasks": int((spans.kind == KERNEL).sum())}
     for counter, instant in _INSTANT_OF.items():
         counted[counter] = int(seen[INSTANTS.index(instant)])
@@ -99,7 +110,7 @@ def _device(trace: Trace, pid: int, name: str) -> dict[str, Any]:
 
 
 def _busy_seconds(trace: Trace, pid: int, spans: Spans) -> dict[str, float]:
-    seconds = dict.fromkeys(("copy_in", "copy_out", "peer_in", "compute"), 0.0)
+    seconds = dict.fromkeys(KINDS[:4], 0.0)
     for tid in np.unique(spans.tid):
         stream = spans.take(spans.tid == tid)
         kind = kind_of_stream(trace, pid, int(tid), stream)
@@ -108,14 +119,27 @@ def _busy_seconds(trace: Trace, pid: int, spans: Spans) -> dict[str, float]:
 
 
 def kind_of_stream(trace: Trace, pid: int, tid: int, stream: Spans) -> str:
-    """By its name, or where the file names none, by what ran on it."""
-    if (pid, tid) in trace.streams:
+    """As the file says, by its name, or if that tells nothing, by what ran on it."""
+    if (pid, tid) in trace.kinds:
+        return stream_kind(trace.kinds[pid, tid])
+    if stream_kind(trace.streams.get((pid, tid), "")) in KINDS:
         return stream_kind(trace.streams[pid, tid])
+    if len(stream) == 0:
+        return "compute"
     if (stream.kind == KERNEL).any():
         return "compute"
     if trace.labels[int(stream.source[0])] == HOST:
         return "copy_in"
     return "copy_out" if trace.labels[int(stream.target[0])] == HOST else "peer_in"
+
+
+def by_kind(busy_seconds: dict[str, float]) -> dict[str, float]:
+    """Busy seconds by what streams are for; kernels of high priority count as computing."""
+    seconds: dict[str, float] = {}
+    for name, value in busy_seconds.items():
+        kind = "compute" if stream_kind(name) == "panel" else stream_kind(name)
+        seconds[kind] = seconds.get(kind, 0.0) + value
+    return seconds
 
 
 def check(trace: Trace) -> list[Disagreement]:
@@ -161,7 +185,7 @@ def _compare_device(name: str, one: dict[str, Any], other: dict[str, Any]) -> li
         counter: (one.get(counter, 0.0), other.get(counter, 0.0))
         for counter in ("overlap_seconds", "overlap_possible_seconds")
     }
-    ours, theirs = one.get("busy_seconds", {}), other.get("busy_seconds", {})
+    ours, theirs = (by_kind(entry.get("busy_seconds", {})) for entry in (one, other))
     for kind in ours | theirs:
         seconds[f"busy_seconds.{kind}"] = (ours.get(kind, 0.0), theirs.get(kind, 0.0))
     for counter, (value, expected) in seconds.items():

@@ -10,6 +10,7 @@ and each bucket shows, stacked, which part of it every kind of operation took. A
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -103,7 +104,7 @@ def zones(edges: Integers, height: int, text: Callable[[int, int], str]) -> str:
     count = len(edges) - 1
     borders = np.unique(np.linspace(0, count, min(_ZONES, count) + 1).astype(int)).tolist()
     shapes = []
-    for first, last in zip(borders[:-1], borders[1:], strict=True):
+    for first, last in pairwise(borders):
         x, far = first * WIDTH // count, last * WIDTH // count
         when = f"{formats.time(edges[first] / 1e9)} to {formats.time(edges[last] / 1e9)}"
         shapes.append(

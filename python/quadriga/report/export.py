@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .analysis import Analysis
+from .header import TraceError
 from .intervals import rates
-from .trace import KERNEL, Trace, TraceError
+from .trace import KERNEL, Trace
 
 # Fill colours by device: light enough for black text.
 _FILLS = ("#bcd9f7", "#c9ecd9", "#fbe3ab", "#d8d2f5", "#f9d0e1", "#fcd3bd", "#c6e5c3", "#e3e3e0")

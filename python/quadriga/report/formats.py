@@ -70,10 +70,10 @@ def share(part: float, whole: float = 1.0) -> str:
     Examples
     --------
     >>> share(0.96), share(1, 3), share(0.004), share(1, 0), share(0.9996)
-    ('96 %', '33 %', '0.4 %', '–', '99.9 %')
+    ('96 %', '33 %', '0.4 %', '-', '99.9 %')
     """
     if whole <= 0:
-        return "–"
+        return "-"
     percent = 100 * part / whole
     if percent in (0, 100):
         return f"{percent:.0f} %"

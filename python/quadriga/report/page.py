@@ -14,7 +14,7 @@ import numpy as np
 
 from . import drawing, formats
 from .analysis import CAUSES, Analysis
-from .counters import stream_kind
+from .counters import by_kind
 from .intervals import coverage, rates
 from .summary import LIMITS, above, largest_loss, summarize, verdict
 from .timeline import Timeline, tick_row, why_css
@@ -47,6 +47,7 @@ def to_html(trace: Trace) -> str:
         .render(
             facts=facts,
             name=Path(trace.path).name,
+            source=_source(facts),
             sentence=verdict(facts)[0],
             loss=largest_loss(facts),
             tiles=_tiles(facts),
@@ -98,15 +99,16 @@ def write_beside(path: str | os.PathLike[str], text: str) -> None:
     """Write a file so that it is there whole or, if anything fails, as it was before."""
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    written = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
+        written.chmod(0o666 & ~mask)
+        written.replace(target)
     except BaseException:
-        os.unlink(name)
+        written.unlink(missing_ok=True)
         raise
 
 
@@ -124,6 +126,13 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _source(facts: dict[str, Any]) -> list[str]:
+    """Which run this is about."""
+    policy = f"policy {facts['policy']}" if facts["policy"] else ""
+    parts = [Path(facts["file"]).name, facts["devices_requested"], policy]
+    return [part for part in [*parts, f"{facts['clock']} clock"] if part]
+
+
 def _tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
     """The four figures that a glance should catch."""
     bound, overlap = facts["bound"], facts["overlap"]
@@ -135,21 +144,21 @@ def _tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
         number = " ".join(words[:2]) if bound["ratio"] >= 1.0005 else "0 %"
         rest = f"over the bound of {formats.time(bound['seconds'])}"
         if bound["ratio"] >= 3:
-            number, rest = f"{words[0]} ×", f"the bound of {formats.time(bound['seconds'])}"
+            number, rest = f"{words[0]} times", f"the bound of {formats.time(bound['seconds'])}"
         grade = "good" if bound["ratio"] <= 1.05 else "fair" if bound["ratio"] <= 1.25 else "far"
         tiles.append(_tile("Distance to the bound", number, rest, grade))
         tiles.append(_limit_tile(bound))
     else:
-        tiles.append(_tile("Distance to the bound", "–", "the trace gives no bound"))
+        tiles.append(_tile("Distance to the bound", "-", "the trace gives no bound"))
     if overlap["fraction"] is None:
-        tiles.append(_tile("Overlap", "–", "nothing was copied"))
+        tiles.append(_tile("Overlap", "-", "nothing was copied"))
     else:
         part, whole = formats.time(overlap["seconds"]), formats.time(overlap["possible_seconds"])
         fraction = overlap["fraction"]
         grade = "good" if fraction >= 0.9 else "fair" if fraction >= 0.6 else "far"
         if overlap["possible_seconds"] < 0.01 * facts["seconds"] * len(facts["devices"]):
             grade = ""  # too little to matter
-        rest = f"of what was possible: {part} of {whole}"
+        rest = f"{part} of {whole} possible"
         tiles.append(_tile("Overlap", formats.share(fraction), rest, grade))
     return tiles
 
@@ -309,12 +318,6 @@ def _counters(facts: dict[str, Any], trace: Trace) -> list[dict[str, Any]]:
     """The engine's own counters, a row a device."""
     rows = []
     for counted in trace.counters["devices"]:
-        busy = counted.get("busy_seconds", {})
-        by_kind: dict[str, float] = {}
-        for name, seconds in busy.items():
-            kind = stream_kind(name)
-            kind = "compute" if kind == "panel" else kind
-            by_kind[kind] = by_kind.get(kind, 0.0) + seconds
         rows.append(
             {
                 "name": counted["name"],
@@ -322,7 +325,7 @@ def _counters(facts: dict[str, Any], trace: Trace) -> list[dict[str, Any]]:
                 "hit_rate": formats.share(
                     counted.get("hits", 0), counted.get("hits", 0) + counted.get("misses", 0)
                 ),
-                "busy": by_kind,
+                "busy": by_kind(counted.get("busy_seconds", {})),
                 "overlap": counted.get("overlap_seconds", 0.0),
                 "possible": counted.get("overlap_possible_seconds", 0.0),
             }

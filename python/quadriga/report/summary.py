@@ -99,7 +99,7 @@ def verdict(facts: dict[str, Any]) -> tuple[str, str]:
     devices = formats.plural(len(facts["devices"]), "device")
     text = f"{formats.time(facts['seconds'])} on {devices}"
     if facts["bound"]:
-        text += f": {above(facts['bound']['ratio'])}, which {facts['bound']['limit']} sets"
+        text += f", {above(facts['bound']['ratio'])} set by {facts['bound']['limit']}"
     if facts["overlap"]["fraction"] is not None:
         text += f". {formats.share(facts['overlap']['fraction'])} of the possible overlap reached"
     return text + ".", largest_loss(facts)
@@ -122,17 +122,19 @@ def largest_loss(facts: dict[str, Any]) -> str:
         for device in facts["devices"]
         for cause, seconds in device["idle_seconds"].items()
     ]
-    whole = facts["seconds"] * len(losses) / max(len(CAUSES), 1)
     lost, name, cause = max(losses, default=(0.0, "", ""))
-    if lost < 0.005 * facts["seconds"] or whole == 0:
+    if lost <= 0.005 * facts["seconds"]:
         return ""
     total = sum(seconds for seconds, _, other in losses if other == cause)
+    one = len(facts["devices"]) == 1
     words = {
         CAUSES[0]: "waited {} for copies",
         CAUSES[1]: "had nothing ready for {}",
         CAUSES[2]: "left ready tasks unstarted for {}",
-        CAUSES[3]: "were finished {} before the end",
+        CAUSES[3]: f"{'was' if one else 'were'} finished {{}} before the end",
     }[cause].format(formats.time(total))
+    if one:
+        return f"Largest loss: {name} {words}."
     return f"Largest loss: devices {words} in all ({formats.time(lost)} of it on {name})."
 
 

@@ -15,8 +15,8 @@ from .analysis import Analysis
 from .counters import kind_of_stream
 from .trace import COPY, KERNEL, WHYS, Spans
 
-_EXACT_IN_ALL = 8_000
-_EXACT_A_LANE = 2_500
+_EXACT_IN_ALL = 6_000  # of kernels, and of copies
+_EXACT_A_LANE = 2_000
 _POINTS_IN_ALL = 120_000  # of bucket lanes: about 12 bytes each
 _KERNEL_COLOURS = 6
 _OUTLINED = drawing.WIDTH // 300  # narrower shapes would vanish behind their outlines
@@ -84,16 +84,24 @@ class Timeline:
         for pid in sorted(names):
             spans = self.run.spans_of(pid)
             own = []
-            for tid in np.unique(spans.tid):
+            for tid in sorted(set(spans.tid.tolist()) | self._idle_streams(pid)):
                 stream = spans.take(spans.tid == tid)
-                kind = kind_of_stream(trace, pid, int(tid), stream)
+                kind = kind_of_stream(trace, pid, tid, stream)
                 place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-                shown = trace.streams.get((pid, int(tid)), kind)
-                height = "copy" if (stream.kind == COPY).all() else "kernel"
+                shown = trace.streams.get((pid, tid), kind)
+                copies = (stream.kind == COPY).all() if len(stream) else kind in _NAMES
+                height = "copy" if copies else "kernel"
                 lane = Lane(names[pid], _NAMES.get(shown, shown), height, stream)
-                own.append((place, int(tid), lane))
+                own.append((place, tid, lane))
             lanes += [lane for _, _, lane in sorted(own, key=lambda item: item[:2])]
         return lanes
+
+    def _idle_streams(self, pid: int) -> set[int]:
+        """Streams without events whose like another device used: shown, to align devices."""
+        trace, spans = self.run.trace, self.run.trace.spans
+        pairs = set(zip(spans.pid.tolist(), spans.tid.tolist(), strict=True))
+        used = {trace.streams.get(pair) for pair in pairs} - {None}
+        return {tid for (own, tid), name in trace.streams.items() if own == pid and name in used}
 
     def whole(self) -> list[dict[str, Any]]:
         """The run from start to end: devices, each with its lanes."""
@@ -113,12 +121,13 @@ class Timeline:
         return _by_device(drawn)
 
     def _lanes_drawn_exactly(self) -> set[int]:
-        chosen, total = set(), 0
-        for index in sorted(range(len(self.lanes)), key=lambda i: len(self.lanes[i].spans)):
-            total += len(self.lanes[index].spans)
-            if total > _EXACT_IN_ALL or len(self.lanes[index].spans) > _EXACT_A_LANE:
-                break
-            chosen.add(index)
+        """All lanes of kernels or none, so that devices compare; the same for those of copies."""
+        chosen: set[int] = set()
+        for kind in ("kernel", "copy"):
+            alike = [i for i, lane in enumerate(self.lanes) if lane.kind == kind]
+            counts = [len(self.lanes[i].spans) for i in alike]
+            if sum(counts) <= _EXACT_IN_ALL and max(counts, default=0) <= _EXACT_A_LANE:
+                chosen.update(alike)
         return chosen
 
     @property

@@ -9,7 +9,6 @@ parser meets them, one column a field, and never exist as a million dictionaries
 from __future__ import annotations
 
 import json
-import math
 import os
 from array import array
 from dataclasses import dataclass, field
@@ -20,18 +19,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from .header import TraceError, read_header
+
 Integers = NDArray[np.int64]
 
 KERNEL, COPY = 0, 1
 HOST = "host"
 WHYS = ("stage", "prefetch", "write_back", "evict", "final")
-INSTANTS = ("hit", "miss", "evict", "steal", "write_back")
-BOUNDS = ("work_seconds", "critical_path_seconds", "link_seconds")
-VERSION = 1
-
-
-class TraceError(ValueError):
-    """A file that isn't a trace of Quadriga's, or is damaged."""
+INSTANTS = ("hit", "miss", "prefetch", "evict", "write_back", "steal")
+_LONGEST = 1e15  # microseconds: what nanoseconds in 64 bits can hold
+_NO_TILE = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Instants:
-    """Hits, misses, evictions, steals and write-backs, one row each."""
+    """Hits, misses, prefetches, evictions, write-backs and steals, one row each."""
 
     at: Integers  # nanoseconds
     pid: Integers
@@ -84,8 +81,9 @@ class Trace:
         The file that it came from.
     labels : list of str
         All names; columns hold indices into it.
-    processes, streams : dict
-        Names by pid (0 is the host, else the device's index + 1) and by (pid, tid).
+    processes, streams, kinds : dict
+        Names by pid (0 is the host, else the device's index + 1) and by (pid, tid), and what the
+        streams are for, where the file says so.
     header : dict
         The file's ``quadriga`` object: counters, bound, machine and, if recorded, tasks.
     """
@@ -94,6 +92,7 @@ class Trace:
     labels: list[str]
     processes: dict[int, str]
     streams: dict[tuple[int, int], str]
+    kinds: dict[tuple[int, int], str]
     spans: Spans
     instants: Instants
     header: dict[str, Any]
@@ -113,6 +112,10 @@ class Trace:
     @property
     def tasks(self) -> list[dict[str, Any]]:
         return self.header.get("tasks") or []
+
+    def label(self, text: str) -> int:
+        """The index of a name in ``labels``; -1, which no column holds, if no event has it."""
+        return self.labels.index(text) if text in self.labels else -1
 
     @cached_property
     def end(self) -> int:
@@ -137,6 +140,7 @@ class _Columns:
     labels: dict[str, int] = field(default_factory=dict)
     processes: dict[int, str] = field(default_factory=dict)
     streams: dict[tuple[int, int], str] = field(default_factory=dict)
+    kinds: dict[tuple[int, int], str] = field(default_factory=dict)
     events: int = 0
     # In the order of Spans' columns; times as microseconds until they are whole.
     spans: tuple[array[Any], ...] = field(
@@ -152,9 +156,11 @@ class _Columns:
             return item
         try:
             self._event(item)
+        except TraceError:
+            raise
         except KeyError as error:
             self._refuse(f"lacks {error}")
-        except (TypeError, OverflowError, AttributeError) as error:
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
             self._refuse(f"has a field of the wrong type ({error})")
         self.events += 1
         return None
@@ -172,9 +178,7 @@ class _Columns:
         category = item["cat"]
         if category not in ("kernel", "copy"):
             return
-        start, duration = item["ts"], item["dur"]
-        if not (0 <= start < 1e15 and 0 <= duration < 1e15):
-            self._refuse(f"has ts {start} and dur {duration}; expected microseconds from 0")
+        start, duration = self._time(item, "ts"), self._time(item, "dur")
         args = item.get("args") or {}
         row: tuple[Any, ...] = (start, duration, item["pid"], item["tid"], int(category == "copy"))
         label = self._label
@@ -183,7 +187,9 @@ class _Columns:
             row += (label(item["name"]), args.get("task", -1), none, none, none, 0, -1)
         else:
             ends = (label(args["from"]), label(args["to"]), label(args.get("why", "stage")))
-            row += (label(item["name"]), -1, *ends, args["bytes"], args.get("tile", -1))
+            if args["bytes"] < 0:
+                self._refuse(f"moves {args['bytes']} bytes; expected 0 or more")
+            row += (label(item["name"]), -1, *ends, args["bytes"], _tile(args))
         for column, value in zip(self.spans, row, strict=True):
             column.append(value)
 
@@ -191,8 +197,8 @@ class _Columns:
         category = item["cat"]
         if category not in INSTANTS:
             return
-        tile = (item.get("args") or {}).get("tile", -1)
-        row = (item["ts"], item["pid"], item.get("tid", 0), INSTANTS.index(category), tile)
+        tile, at = _tile(item.get("args") or {}), self._time(item, "ts")
+        row = (at, item["pid"], item.get("tid", 0), INSTANTS.index(category), tile)
         for column, value in zip(self.instants, row, strict=True):
             column.append(value)
 
@@ -200,17 +206,36 @@ class _Columns:
         if item["name"] == "process_name":
             self.processes[int(item["pid"])] = str(item["args"]["name"])
         elif item["name"] == "thread_name":
-            self.streams[int(item["pid"]), int(item["tid"])] = str(item["args"]["name"])
+            stream, args = (int(item["pid"]), int(item["tid"])), item["args"]
+            self.streams[stream] = str(args["name"])
+            if "kind" in args:
+                self.kinds[stream] = str(args["kind"])
 
     def _label(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"{text!r} is no text")
         return self.labels.setdefault(text, len(self.labels))
 
+    def _time(self, item: dict[str, Any], key: str) -> Any:
+        value = item[key]
+        if isinstance(value, bool) or not 0 <= value < _LONGEST:
+            self._refuse(f"has {key} {value}; expected microseconds from 0")
+        return value
+
+    def refuse_constant(self, text: str) -> NoReturn:
+        """The parser's hook for NaN and Infinity."""
+        self._refuse(f"holds {text}, which isn't JSON; expected finite numbers")
+
     def _refuse(self, what: str) -> NoReturn:
         raise TraceError(
             f"{self.path}: event {self.events} {what}; expected an event as Quadriga records it"
         )
+
+
+def _tile(args: dict[str, Any]) -> int:
+    """The tile that an event names; -1 if it names none."""
+    tile = args.get("tile", -1)
+    return tile if 0 <= tile < _NO_TILE else -1
 
 
 def load(path: str | os.PathLike[str]) -> Trace:
@@ -236,12 +261,13 @@ def load(path: str | os.PathLike[str]) -> Trace:
     shown = os.fspath(path)
     columns = _Columns(shown)
     document = _parse(shown, columns)
-    header = _header(shown, document)
+    header = read_header(shown, document)
     return Trace(
         path=shown,
         labels=list(columns.labels),
         processes=columns.processes,
         streams=columns.streams,
+        kinds=columns.kinds,
         spans=Spans(*_arrays(columns.spans, 2)),
         instants=Instants(*_arrays(columns.instants, 1)),
         header=header,
@@ -261,83 +287,34 @@ def _parse(path: str, columns: _Columns) -> Any:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            raise TraceError(_cut_short(path, len(raw), columns.events)) from None
         raise TraceError(f"{path}: isn't text (byte {error.start}); expected JSON") from None
-    del raw
     try:
-        return json.loads(text, object_hook=columns.take, parse_constant=_no_constant)
+        return json.loads(text, object_hook=columns.take, parse_constant=columns.refuse_constant)
     except json.JSONDecodeError as error:
-        raise TraceError(_syntax(path, text, error, columns.events)) from None
-    except TraceError as error:
-        raise TraceError(f"{path}: {error}" if path not in str(error) else str(error)) from None
+        if _ends_early(text, error):
+            raise TraceError(_cut_short(path, len(raw), columns.events)) from None
+        raise TraceError(
+            f"{path}: isn't JSON: {error.msg} at line {error.lineno}, column {error.colno};"
+            " expected a trace file of Quadriga's"
+        ) from None
     except RecursionError:
         raise TraceError(f"{path}: is nested too deeply; expected a trace file") from None
 
 
-def _no_constant(text: str) -> NoReturn:
-    raise TraceError(f"holds {text}, which isn't JSON; expected finite numbers")
-
-
-def _syntax(path: str, text: str, error: json.JSONDecodeError, events: int) -> str:
+def _ends_early(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether JSON began well and the parser met the end of the file."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
     rest = text[error.pos :].strip()
-    opened = text.lstrip()[:1] in ("{", "[")
-    if opened and (not rest or error.msg.startswith("Unterminated string")):
-        return (
-            f"{path}: ends in the middle, at byte {len(text.encode())} after {events} whole events;"
-            " expected a complete trace file (was the run interrupted while writing it?)"
-        )
+    # A number or word cut in two leaves a few characters that can't be the end of any object.
+    cut = len(rest) < 12 and not rest.endswith(("}", "]"))
+    return not rest or cut or error.msg.startswith("Unterminated string")
+
+
+def _cut_short(path: str, length: int, events: int) -> str:
     return (
-        f"{path}: isn't JSON: {error.msg} at line {error.lineno}, column {error.colno};"
-        " expected a trace file of Quadriga's"
+        f"{path}: ends in the middle, at byte {length:,} after {events:,} whole events; expected a"
+        " complete trace file (was the run interrupted while writing it?)"
     )
-
-
-def _header(path: str, document: Any) -> dict[str, Any]:
-    """The ``quadriga`` object, after checking all that the report relies on."""
-
-    def need(holds: bool, expected: str) -> None:
-        if not holds:
-            raise TraceError(f"{path}: isn't a trace of Quadriga's: expected {expected}")
-
-    def number(value: Any) -> bool:
-        plain = isinstance(value, int | float) and not isinstance(value, bool)
-        return plain and math.isfinite(value) and value >= 0
-
-    need(isinstance(document, dict), "an object with 'traceEvents' and 'quadriga'")
-    events = document.get("traceEvents")
-    need(isinstance(events, list), "a list 'traceEvents'")
-    need(all(event is None for event in events), "only events (objects with 'ph') in 'traceEvents'")
-    header = document.get("quadriga")
-    need(isinstance(header, dict), "an object 'quadriga' (a trace of another program?)")
-    version = header.get("version")
-    need(version == VERSION, f"'quadriga.version' {VERSION}, found {version!r}")
-    need(number(header.get("seconds")), "a number 'quadriga.seconds'")
-    counters = header.get("counters")
-    need(isinstance(counters, dict), "an object 'quadriga.counters'")
-    for key, entries in (("links", ("from", "to")), ("devices", ("name",))):
-        listed = counters.get(key)
-        need(isinstance(listed, list), f"a list 'quadriga.counters.{key}'")
-        for entry in listed:
-            named = isinstance(entry, dict) and all(isinstance(entry.get(e), str) for e in entries)
-            need(named, f"{' and '.join(entries)} in each of 'quadriga.counters.{key}'")
-    bound = header.get("bound")
-    need(bound is None or isinstance(bound, dict), "an object 'quadriga.bound'")
-    for key in ("seconds", *BOUNDS):
-        value = (bound or {}).get(key)
-        need(value is None or number(value), f"a number 'quadriga.bound.{key}'")
-    _check_tasks(path, header.get("tasks"))
-    return header  # type: ignore[no-any-return]
-
-
-def _check_tasks(path: str, tasks: Any) -> None:
-    if tasks is None:
-        return
-    if not isinstance(tasks, list):
-        raise TraceError(f"{path}: 'quadriga.tasks' is no list; expected the graph's tasks")
-    for index, task in enumerate(tasks):
-        good = isinstance(task, dict) and isinstance(task.get("id"), int)
-        after = task.get("after", []) if good else None
-        if not isinstance(after, list) or not all(isinstance(other, int) for other in after):
-            raise TraceError(
-                f"{path}: 'quadriga.tasks[{index}]' is malformed; expected"
-                " {'id': number, 'name': text, 'device': number, 'after': [numbers]}"
-            )

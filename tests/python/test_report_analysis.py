@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_report_analysis.py: where the time went, why devices waited, and the summary.
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import report_traces as traces
+
+report = traces.import_report()
+analysis = importlib.import_module(report.__name__ + ".analysis")
+MS = 1000.0  # microseconds
+
+
+def kernel(name, start, length, task, pid=1):
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": pid,
+        "tid": 4,
+        "ts": start * MS,
+        "dur": length * MS,
+        "args": {"task": task},
+    }
+
+
+def copied(start, length, pid=1, why="stage", source="host", target="gpu0", tile=5):
+    args = {"from": source, "to": target, "bytes": 2**20, "tile": tile, "why": why}
+    return {
+        "ph": "X",
+        "cat": "copy",
+        "name": f"{source} to {target}",
+        "pid": pid,
+        "tid": 1,
+        "ts": start * MS,
+        "dur": length * MS,
+        "args": args,
+    }
+
+
+def load(tmp_path, events, tasks=(), devices=1, seconds=0.1, **header):
+    names = [{"name": f"gpu{i}"} for i in range(devices)]
+    document = {"traceEvents": events, "quadriga": {"version": 1, "seconds": seconds, **header}}
+    document["quadriga"]["counters"] = {"links": [], "devices": names}
+    document["quadriga"]["tasks"] = [
+        {"id": i, "name": "t", "device": 0, "after": list(after)} for i, after in tasks
+    ]
+    return report.load(traces.write(tmp_path / "t.json", document))
+
+
+def test_each_gap_has_its_cause(tmp_path):
+    """Copies until 20, kernel to 40, no copies until 70 (nothing ready), kernel to 80, the end."""
+    events = [copied(0, 20), kernel("dgemm", 20, 20, 0), copied(45, 2), kernel("dgemm", 70, 10, 1)]
+    run = analysis.Analysis(load(tmp_path, events))
+    gaps = {gap.cause: gap for gap in run.gaps()}
+    assert gaps["waited for copies"].length == 20_000_000
+    assert "tile 5 from host to gpu0" in gaps["waited for copies"].detail
+    assert (gaps["nothing ready"].start, gaps["nothing ready"].length) == (40_000_000, 30_000_000)
+    assert gaps["nothing ready"].detail == "next: dgemm, task 1"
+    assert gaps["finished"].length == 20_000_000
+    (use,) = run.devices
+    assert (use.waited, use.not_ready, use.finished) == (22_000_000, 28_000_000, 20_000_000)
+
+
+def test_the_graph_tells_waiting_for_tasks_from_waiting_for_copies(tmp_path):
+    """A copy runs all the while, but the second task's predecessor ends only at 60."""
+    events = [
+        *(kernel("dpotrf", 0, 10, 0), kernel("slow", 0, 60, 1, pid=2)),
+        *(copied(10, 55), kernel("dgemm", 70, 30, 2)),
+    ]
+    blind = analysis.Analysis(load(tmp_path, events, devices=2))
+    assert blind.gaps()[0].cause == "waited for copies"
+    known = analysis.Analysis(load(tmp_path, events, [(0, ()), (1, ()), (2, (0, 1))], devices=2))
+    gap = known.gaps()[0]
+    assert (gap.cause, gap.detail) == ("nothing ready", "next: dgemm, task 2, after task 1")
+    use = known.devices[0]
+    assert (use.not_ready, use.waited, use.not_started) == (50_000_000, 5_000_000, 5_000_000)
+
+
+def test_a_ready_task_that_nobody_starts(tmp_path):
+    events = [kernel("a", 0, 10, 0), kernel("b", 90, 10, 1)]
+    run = analysis.Analysis(load(tmp_path, events, [(0, ()), (1, (0,))]))
+    assert run.gaps()[0].cause == "not started"
+    assert "left ready tasks unstarted for 80.0 ms" in report.summary_text(run.trace)
+
+
+def test_making_room_counts_as_waiting_and_going_home_does_not(tmp_path):
+    for why, cause in (("evict", "waited for copies"), ("final", "nothing ready")):
+        events = [kernel("a", 0, 10, 0), copied(10, 80, why=why, source="gpu0", target="host")]
+        run = analysis.Analysis(load(tmp_path, [*events, kernel("b", 90, 10, 1)]))
+        assert run.gaps()[0].cause == cause
+
+
+@pytest.mark.parametrize("graph", [True, False])
+@pytest.mark.parametrize("devices", [1, 3])
+def test_a_device_spends_its_time_once(tmp_path, graph, devices):
+    document = traces.run(traces.cholesky_tasks(8), graph, devices=devices, room=8)
+    run = analysis.Analysis(report.load(traces.write(tmp_path / "t.json", document)))
+    for use in run.devices:
+        parts = (use.hidden, use.alone, use.waited, use.not_ready, use.not_started, use.finished)
+        assert min(parts) >= 0 and sum(parts) == run.trace.end
+
+
+def test_summary_is_plain_and_says_what_happened(tmp_path):
+    document = traces.run(traces.cholesky_tasks(8), devices=2)
+    header = document["quadriga"]
+    facts = report.summary(report.load(traces.write(tmp_path / "t.json", document)))
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["bound"]["binding"] == "work_seconds"
+    assert facts["bound"]["ratio"] == pytest.approx(header["seconds"] / header["bound"]["seconds"])
+    devices = header["counters"]["devices"]
+    reached = sum(device["overlap_seconds"] for device in devices)
+    possible = sum(device["overlap_possible_seconds"] for device in devices)
+    assert facts["overlap"]["fraction"] == pytest.approx(reached / possible)
+    assert facts["totals"]["tasks"] == sum(row["count"] for row in facts["kernels"]) == 120
+    moved = sum(link["bytes"] for link in header["counters"]["links"])
+    assert sum(facts["bytes"].values()) == sum(row["bytes"] for row in facts["copies"]) == moved
+    assert facts["disagreements"] == []
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ({"work_seconds": 0.08, "critical_path_seconds": 0.01}, "25 % above the bound set by work"),
+        ({"critical_path_seconds": 0.1}, "on the bound set by the longest chain of tasks"),
+        ({"link_seconds": 0.02, "link": "host to gpu0"}, "5.00 times the bound set by the link"),
+        ({"seconds": 0, "work_seconds": 0}, "100 ms on 1 device."),
+        ({"seconds": 0.2, "work_seconds": 0.2}, "50 % below the bound"),
+    ],
+)
+def test_the_verdict_names_the_bound(tmp_path, bound, words):
+    trace = load(tmp_path, [kernel("a", 0, 100, 0)], bound=bound)
+    assert words in report.summary_text(trace)
+    assert "<html" in report.to_html(trace)
+
+
+def test_the_terminal_shows_disagreements(tmp_path):
+    trace = load(tmp_path, [kernel("a", 0, 100, 0)])
+    assert "! gpu0: tasks is reported as 0, the events give 1" in report.summary_text(trace)
