@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 
 import pytest
+
 import quadriga
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(quadriga.__path__, "quadriga."))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/api/refused/code_as_number.cpp: codes of errors are names, whose numbers mean nothing.
+//
 // expected: cannot convert 'quadriga::Errc' to 'int'
 #include <quadriga/error.h>
 

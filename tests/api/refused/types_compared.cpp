@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/api/refused/types_compared.cpp: an access mode is no element type.
+//
 // expected: no match for 'operator=='
 #include <quadriga/types.h>
 
