@@ -57,11 +57,12 @@ std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptio
 
 /// What goes wrong, and when. Numbers count calls from 1, successful or not.
 struct FaultPlan {
-  std::vector<std::uint64_t> allocations;       ///< These return null.
-  std::vector<std::uint64_t> copies;            ///< These move nothing and complete with io.
-  std::vector<std::uint64_t> launches;          ///< These don't run and complete with task_failed.
-  std::vector<std::uint64_t> refused_launches;  ///< For these launch() throws, nothing is queued.
-  double allocation_probability = 0;            ///< The same, drawn for each call.
+  std::vector<std::uint64_t> allocations = {};  ///< These return null.
+  std::vector<std::uint64_t> copies = {};       ///< These move nothing and complete with io.
+  std::vector<std::uint64_t> launches = {};     ///< These don't run and complete with task_failed.
+  std::vector<std::uint64_t> refused_launches =
+      {};                             ///< For these launch() throws, nothing is queued.
+  double allocation_probability = 0;  ///< The same, drawn for each call.
   double copy_probability = 0;
   double launch_probability = 0;
   std::uint64_t seed = 0;
@@ -71,7 +72,7 @@ struct FaultPlan {
     DeviceId device = no_device;
     std::uint64_t operations = 0;
   };
-  std::vector<Loss> losses;
+  std::vector<Loss> losses = {};
 };
 
 /// The same backend with faults.

@@ -94,22 +94,27 @@ void read_head(Item& item, std::string_view text) {
   item.head = text.substr(0, colon);
 }
 
-Item read_item(std::string_view text) {
-  Item item;
-  item.text = text;
-  const std::vector<std::string_view> parts = split(text, ',');
+void read_parts(Item& item) {
+  const std::vector<std::string_view> parts = split(item.text, ',');
   read_head(item, parts.front());
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
     if (equals == std::string_view::npos) {
-      refuse(text, fmt::format("'{}' is not of the form key=value", parts[i]));
+      refuse(item.text, fmt::format("'{}' is not of the form key=value", parts[i]));
     }
-    try {
-      read_key(item, trim(parts[i].substr(0, equals)), trim(parts[i].substr(equals + 1)));
-    } catch (const Error& error) {
-      if (std::string_view(error.what()).starts_with("device list:")) throw;
-      refuse(text, error.what());
-    }
+    read_key(item, trim(parts[i].substr(0, equals)), trim(parts[i].substr(equals + 1)));
+  }
+}
+
+Item read_item(std::string_view text) {
+  Item item;
+  item.text = text;
+  try {
+    read_parts(item);
+  } catch (const Error& error) {
+    // What reads numbers doesn't know which item they are of.
+    if (std::string_view(error.what()).starts_with("device list:")) throw;
+    refuse(text, error.what());
   }
   return item;
 }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/device/machine_test.cpp: device lists, JSON descriptions, their errors, and what a
+// machine answers.
+#include <gtest/gtest.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "device/factory.h"
+
+namespace quadriga {
+namespace {
+
+const std::string idgraf = std::string(QUADRIGA_SOURCE_DIR) + "/machines/idgraf.json";
+
+constexpr const char* small = R"({
+  "name": "small",
+  "devices": [{"name": "gpu0", "kind": "gpu", "memory": 1e6, "compute_streams": 2},
+              {"name": "cpu", "kind": "cpu", "cores": 3},
+              {"name": "gpu1", "kind": "gpu", "memory": 2000000}],
+  "links": {"bus": {"bandwidth": 1e9, "latency": 1e-6}, "slot0": {"bandwidth": 3e9},
+            "slot1": {"bandwidth": 3e9, "latency": 2e-6}},
+  "routes": [{"from": "host", "to": "gpu0", "links": ["bus", "slot0"]},
+             {"from": "gpu0", "to": "host", "links": ["slot0", "bus"]},
+             {"from": "host", "to": "gpu1", "links": ["bus", "slot1"]},
+             {"from": "gpu0", "to": "gpu1", "links": ["slot0", "bus", "bus", "slot1"]}],
+  "kernels": {"dgemm": {"gpu": {"100": 0.001, "200": 0.004}, "cpu": {"100": 0.1}}},
+  "launch": 5e-6})";
+
+// The message of the Error that a call throws, or "".
+template <class Call>
+std::string message_of(Errc code, const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+void expect_in(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+TEST(MachineJson, ReadsWhatIsThere) {
+  const Machine machine = Machine::from_json(small);
+  ASSERT_EQ(machine.devices.size(), 3u);
+  EXPECT_EQ(machine.devices[0].kind, DeviceKind::emulated);
+  EXPECT_EQ(machine.devices[0].rates, "gpu");
+  EXPECT_EQ(machine.devices[0].memory_bytes, 1000000u);
+  EXPECT_EQ(machine.devices[0].compute_streams, 2);
+  EXPECT_EQ(machine.devices[1].kind, DeviceKind::cpu);
+  EXPECT_EQ(machine.devices[1].space, host_space);
+  EXPECT_EQ(machine.devices[1].cores, 3);
+  EXPECT_EQ(machine.devices[1].rates, "cpu");
+  EXPECT_EQ(machine.devices[2].space, 2);
+  EXPECT_EQ(machine.spaces(), 3);
+  EXPECT_EQ(machine.launch_seconds, 5e-6);
+  ASSERT_NE(machine.route(1, 2), nullptr);
+  EXPECT_EQ(machine.route(1, 2)->links, (std::vector<int>{1, 0, 0, 2}));
+  EXPECT_EQ(machine.route(2, 1), nullptr);
+}
+
+TEST(MachineJson, IsTheSameAfterWritingAndReading) {
+  for (const Machine& machine : {Machine::from_json(small), Machine::from_file(idgraf),
+                                 Machine::parse("cpu:2;emulated:2,peer=1GB/s")}) {
+    const std::string text = machine.to_json();
+    const Machine again = Machine::from_json(text);
+    EXPECT_EQ(again.to_json(), text);
+    ASSERT_EQ(again.devices.size(), machine.devices.size());
+    EXPECT_EQ(again.devices.back().kind, machine.devices.back().kind);
+    EXPECT_EQ(again.kernels, machine.kernels);
+  }
+}
+
+TEST(MachineJson, ErrorsNameTheKey) {
+  const auto refused = [](const std::string& from, const std::string& to) {
+    std::string text = small;
+    text.replace(text.find(from), from.size(), to);
+    return message_of(Errc::invalid_argument, [&] { Machine::from_json(text); });
+  };
+  expect_in(refused("\"memory\": 1e6", "\"memory\": -4"), "devices[0].memory");
+  expect_in(refused("\"memory\": 1e6", "\"storage\": 4"), "devices[0].memory is missing");
+  expect_in(refused("\"kind\": \"cpu\"", "\"kind\": \"tpu\""), "devices[1].kind");
+  expect_in(refused("\"cores\": 3", "\"cores\": 2.5"), "devices[1].cores");
+  expect_in(refused("\"gpu1\"", "\"gpu0\""), "devices[2].name");
+  expect_in(refused("\"bandwidth\": 1e9", "\"bandwidth\": \"1e9\""), "links.bus.bandwidth");
+  expect_in(refused("[\"bus\", \"slot0\"]", "[\"bus\", \"slot9\"]"), "routes[0].links[1]");
+  expect_in(refused("[\"bus\", \"slot0\"]", "[]"), "routes[0].links");
+  expect_in(refused("\"from\": \"host\"", "\"from\": \"cpu\""), "routes[0].from");
+  expect_in(refused("\"to\": \"host\"", "\"to\": \"gpu0\""), "routes[1].to");
+  expect_in(refused("\"100\": 0.001", "\"big\": 0.001"), "kernels.dgemm.gpu.big");
+  expect_in(refused("\"100\": 0.001", "\"100\": 0"), "kernels.dgemm.gpu.100");
+  expect_in(refused("\"name\": \"small\"", "\"nom\": \"small\""), "name");
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::from_json("{"); }), "JSON");
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::from_json("[]"); }), "object");
+}
+
+TEST(MachineFile, ThatIsNotThereIsNamed) {
+  expect_in(message_of(Errc::io, [] { Machine::from_file("/no/such.json"); }), "/no/such.json");
+  expect_in(message_of(Errc::io, [] { Machine::from_file("/"); }), "'/'");
+}
+
+TEST(Machine, CopyTakesLatencyAndTheNarrowestLink) {
+  const Machine machine = Machine::from_json(small);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 1, 1e6), 1e-6 + 1e-3);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(1, 2, 1e6), 4e-6 + 2e-3) << "the bus counts twice";
+  EXPECT_TRUE(std::isinf(machine.copy_seconds(2, 1, 1)));
+}
+
+TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
+  const Machine machine = Machine::from_json(small);
+  const Device& gpu = machine.devices[0];
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 100, 1e6), 1e-3);
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 200, 8e6), 4e-3);
+  // Rates 1e9 and 2e9: 1.5e9 half way.
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 150, 3e6), 2e-3);
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 10, 1e6), 1e-3) << "constant below";
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 900, 2e6), 1e-3) << "and above";
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(machine.devices[1], "dgemm", 100, 1e6), 0.1);
+  EXPECT_TRUE(machine.has_kernel(gpu, "dgemm"));
+  EXPECT_FALSE(machine.has_kernel(gpu, "sgemm"));
+  const std::string message =
+      message_of(Errc::unavailable, [&] { (void)machine.kernel_seconds(gpu, "sgemm", 1, 1); });
+  expect_in(message, "sgemm");
+  expect_in(message, "gpu0");
+}
+
+TEST(DeviceList, EmulatedDevicesGetWhatIsStated) {
+  const Machine machine =
+      Machine::parse("emulated:3,memory=64MiB,h2d=6GB/s,d2h=4GB/s,latency=10us,streams=2");
+  ASSERT_EQ(machine.devices.size(), 3u);
+  EXPECT_EQ(machine.devices[2].name, "emulated2");
+  EXPECT_EQ(machine.devices[2].memory_bytes, std::size_t{64} << 20);
+  EXPECT_EQ(machine.devices[2].compute_streams, 2);
+  EXPECT_EQ(machine.devices[2].space, 3);
+  EXPECT_EQ(machine.links.size(), 6u);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 3, 6e9), 1.00001);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(3, 0, 4e9), 1.00001);
+  EXPECT_EQ(machine.route(1, 2), nullptr) << "peer copies are off unless asked for";
+}
+
+TEST(DeviceList, DefaultsAreStated) {
+  const Machine machine = Machine::parse("emulated");
+  ASSERT_EQ(machine.devices.size(), 1u);
+  EXPECT_EQ(machine.devices[0].memory_bytes, std::size_t{1} << 30);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 1, 6e9), 1);
+  EXPECT_EQ(Machine::parse("emulated:2,peer=off").routes.size(), 4u);
+}
+
+TEST(DeviceList, PeersShareALinkInAndOut) {
+  const Machine machine = Machine::parse("emulated:3,peer=20GB/s");
+  EXPECT_EQ(machine.routes.size(), 6u + 6u);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(1, 3, 20e9), 1);
+  EXPECT_EQ(machine.route(1, 2)->links[0], machine.route(1, 3)->links[0]);
+  EXPECT_EQ(machine.route(1, 3)->links[1], machine.route(2, 3)->links[1]);
+}
+
+TEST(DeviceList, ListsAreJoined) {
+  const Machine machine = Machine::parse("cpu:2; emulated:1,memory=1GiB ;emulated:2");
+  ASSERT_EQ(machine.devices.size(), 4u);
+  EXPECT_EQ(machine.devices[0].cores, 2);
+  EXPECT_EQ(machine.devices[1].name, "emulated0");
+  EXPECT_EQ(machine.devices[3].name, "emulated2");
+  EXPECT_EQ(machine.devices[3].space, 3);
+  EXPECT_EQ(machine.links[machine.route(0, 3)->links[0]].name, "emulated2 h2d");
+}
+
+TEST(DeviceList, CpuIsThisComputer) {
+  const Machine machine = Machine::parse("cpu");
+  ASSERT_EQ(machine.devices.size(), 1u);
+  EXPECT_GE(machine.devices[0].cores, 1);
+  EXPECT_EQ(machine.devices[0].kind, DeviceKind::cpu);
+  EXPECT_EQ(machine.spaces(), 1);
+}
+
+TEST(DeviceList, DescriptionGivesItsFirstAccelerators) {
+  const Machine machine = Machine::parse("machine=" + idgraf + ":4,memory=600e6");
+  ASSERT_EQ(machine.devices.size(), 4u);
+  EXPECT_EQ(machine.devices[3].name, "gpu3");
+  EXPECT_EQ(machine.devices[3].memory_bytes, 600000000u);
+  EXPECT_EQ(machine.routes.size(), 4u * 5u);
+  EXPECT_TRUE(machine.has_kernel(machine.devices[0], "dgemm"));
+  const Machine whole = Machine::from_file(idgraf);
+  for (SpaceId from = 0; from <= 4; ++from) {
+    for (SpaceId to = 0; to <= 4; ++to) {
+      EXPECT_EQ(machine.copy_seconds(from, to, 1e6), whole.copy_seconds(from, to, 1e6));
+    }
+  }
+  EXPECT_LT(machine.links.size(), whole.links.size()) << "links that no one crosses are left out";
+  EXPECT_EQ(Machine::parse("machine=" + idgraf).devices.size(), 8u);
+  EXPECT_EQ(Machine::parse("machine=" + idgraf + ":1,cpu=on").devices.size(), 2u);
+}
+
+TEST(DeviceList, KeysOverrideADescription) {
+  const Machine machine = Machine::parse(
+      "machine=" + idgraf + ":2,memory=1.5GiB,h2d=0.54GB/s,d2h=0.5GB/s,peer=off,streams=3");
+  EXPECT_EQ(machine.routes.size(), 4u);
+  EXPECT_EQ(machine.links.size(), 4u);
+  EXPECT_EQ(machine.devices[1].compute_streams, 3);
+  EXPECT_EQ(machine.route(1, 2), nullptr);
+  const double latency = Machine::from_file(idgraf).copy_seconds(0, 1, 0);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 1, 0.54e9), 1 + latency) << "the latency is kept";
+}
+
+TEST(DeviceList, ErrorsNameTheItemAndWhatIsAccepted) {
+  for (const char* list :
+       {"", ";", "gpu:2", "emulated:x", "emulated:0", "emulated:2,memory", "emulated,memory=x",
+        "emulated,memory=0", "emulated,h2d=-1", "emulated,speed=3", "emulated,peer=maybe",
+        "cpu:2,memory=1GB", "cpu;cpu", "emulated,streams=0", "emulated:2;;cpu"}) {
+    SCOPED_TRACE(list);
+    const std::string message = message_of(Errc::invalid_argument, [&] { Machine::parse(list); });
+    expect_in(message, "accepted are");
+  }
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("cpu;emulated,h2d=fast"); }),
+            "emulated,h2d=fast");
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("machine=" + idgraf + ":9"); }),
+            "8 accelerators");
+  expect_in(message_of(Errc::io, [] { Machine::parse("machine=/no/such.json:2"); }), "such.json");
+  expect_in(message_of(Errc::unavailable, [] { Machine::parse("cuda:1"); }), "CUDA");
+}
+
+TEST(Backends, AreChosenByTheMachine) {
+  EXPECT_FALSE(make_backend(Machine::parse("cpu:1"))->is_virtual());
+  EXPECT_NE(make_backend(Machine::parse("cpu:1;emulated"))->allocate(1, 4096), nullptr);
+  BackendOptions options;
+  options.virtual_clock = true;
+  EXPECT_TRUE(make_backend(Machine::parse("emulated"), options)->is_virtual());
+  EXPECT_THROW(make_backend(Machine()), Error);
+}
+
+}  // namespace
+}  // namespace quadriga
