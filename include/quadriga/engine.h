@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/engine.h: the engine: register data, submit tasks, wait, see what happened.
+#pragma once
+
+#include <quadriga/codelet.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+#include <quadriga/report.h>
+#include <quadriga/types.h>
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace quadriga {
+
+class Backend;
+struct Datum;
+struct Task;
+
+/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
+class Data {
+ public:
+  Data() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Data&) const = default;
+  Datum* datum() const noexcept { return datum_; }
+
+ private:
+  friend class Engine;
+  explicit Data(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
+
+/// A task that was submitted: a handle, cheap to copy.
+class Future {
+ public:
+  Future() = default;
+  std::uint64_t id() const noexcept { return id_; }
+
+ private:
+  friend class Engine;
+  Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
+  Task* task_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+
+/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the default.
+struct EngineOptions {
+  std::string devices;  ///< As Machine::parse() understands. Default: the CPU's cores.
+  std::string policy;   ///< "affinity" (default), "steal".
+  std::size_t window = 0;  ///< Most tasks submitted and not ended; default 16384.
+  bool virtual_clock = false;
+  bool compute = true;        ///< Under the virtual clock: run the variants, or only take their time.
+  bool protect = false;       ///< Under the virtual clock: catch variants that touch others' memory.
+  std::uint64_t seed = 1;
+  bool trace = false;
+  std::size_t host_memory = 0;  ///< Most bytes of host buffers for tiles without a home; 0: 80 % of what is usable.
+  std::string spill;            ///< A file that holds tiles without a home instead of host buffers.
+  std::optional<Machine> machine;  ///< Instead of `devices`.
+  /// For tests: puts something around the backend, as injected faults.
+  std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend;
+};
+
+/// One operand of a task.
+struct Operand {
+  Data data;
+  Access access = Access::read;
+};
+
+struct SubmitOptions {
+  int priority = 0;              ///< Larger runs earlier among ready tasks.
+  DeviceId device = no_device;   ///< Where to run it if that device can; no_device: the policy chooses.
+  DeviceId owner = no_device;    ///< Where it had best run; idle devices may take it.
+};
+
+/// Where tiles without a home may go and whether they are wanted there.
+struct DataOptions {
+  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
+};
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options = {});
+  ~Engine();  ///< Waits for running tasks, cancels the others.
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data.
+  Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+           DataOptions options = {});
+  /// A tile without a home: exists on devices, spills to a host buffer if it must.
+  Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
+  /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless discarded.
+  void remove(std::span<const Data> data, bool discard = false);
+  void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
+
+  /// Submits a task; its order among tasks that touch the same data is that of submission. Any thread.
+  ///
+  /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
+  ///          too_large if the operands can't fit any device's memory together, naming both sizes;
+  ///          unavailable if no device has a variant for it.
+  Future submit(const Codelet& codelet, std::span<const Operand> operands,
+                std::span<const std::byte> params = {}, SubmitOptions options = {});
+  Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
+                SubmitOptions options = {}) {
+    return submit(codelet, std::span(operands.begin(), operands.size()), {}, options);
+  }
+  /// With parameters: a trivially copyable struct.
+  template <class Params>
+  Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
+                const Params& params, SubmitOptions options = {}) {
+    return submit(codelet, std::span(operands.begin(), operands.size()),
+                  std::as_bytes(std::span(&params, 1)), options);
+  }
+
+  /// Waits until every task has ended and what was written is home (kept data excepted).
+  ///
+  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work goes on).
+  void wait(double seconds = -1);
+  /// Waits until the tasks that touch `data` have ended and its content is home.
+  void wait(Data data, double seconds = -1);
+  /// Waits until the task has ended; rethrows its failure.
+  void wait(const Future& task, double seconds = -1);
+  bool done(const Future& task) const;
+  /// Says that no task submitted later writes the data: it goes home as soon as it may.
+  void final(Data data);
+  /// Drops the replicas on devices of data that is home, for measurements from a cold start.
+  void evict(Data data);
+  /// Cancels what has not started; what runs ends. The engine works on afterwards.
+  void cancel();
+
+  const Machine& machine() const noexcept;
+  const EngineOptions& options() const noexcept;
+  /// True if tasks run on the user's memory, without copies.
+  bool host_only() const noexcept;
+  Nanoseconds now() const noexcept;
+  Counters counters() const;
+  void reset_counters();
+  /// Which tasks wait for what; for people.
+  std::string status() const;
+  /// The trace so far, in the format of docs/report.md. Errors: unavailable if tracing is off.
+  std::string trace_json() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/driver.h: drives a backend's devices: places, stages, issues, completes. One thread.
+//
+// Under a real clock the driver has a thread of its own, which sleeps in the backend; under the virtual
+// clock step() is called by whoever waits, and time passes only there.
+//
+// Invariants
+//   1. Plan, memory, policy and backend belong to the driver's thread; others reach them by execute().
+//      Under the virtual clock they belong to who holds `driving_`.
+//   2. New data, submitted and ready tasks come in through `inbox_`, guarded by inbox_mutex_, in order;
+//      data comes before its tasks, a task is submitted before it is ready.
+//   3. A task holds nothing before it is issued; issuing reserves, stages and queues in one step.
+//   4. A queued operation waits only for events of operations queued before.
+//   5. Per device, once a task found no room, it is the head: nothing else is issued there before it.
+//   6. Waiters sleep on changed_; the driver signals after each batch of completions.
+#pragma once
+
+#include <quadriga/engine.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/backend.h"
+#include "graph/executor.h"
+#include "graph/failures.h"
+#include "graph/graph.h"
+#include "graph/plan.h"
+#include "graph/policy.h"
+#include "graph/recorder.h"
+#include "memory/memory.h"
+
+namespace quadriga {
+
+class Driver final : public Executor, private MemoryListener {
+ public:
+  Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
+         const EngineOptions& options, std::unique_ptr<Backend> backend);
+  ~Driver() override;
+
+  void add(Datum& datum) override;
+  void remove(std::span<Datum* const> data) override;
+  void check(const Task& task) override;
+  void submitted(Task& task) override;
+  void ready(Task& task) override;
+  bool help() override;
+  bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
+  void bring_home(Datum* datum) override;
+  void finalize(Datum& datum) override;
+  void evict(Datum& datum) override;
+  Nanoseconds now() const override { return backend_->now(); }
+  std::uint64_t ended() const override { return ended_.load(std::memory_order_acquire); }
+  void cancel(bool on) override;
+  void count(Counters& counters) const override;
+  void reset_counters() override;
+  std::string status() const override;
+
+ private:
+  struct Message {
+    enum class Kind { data, submitted, ready } kind;
+    Task* task;
+    Datum* datum;
+  };
+  struct ComputeStream {
+    StreamId id = 0;
+    int lane = 0;
+    std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
+  };
+  struct DeviceState {
+    DeviceId id = 0;
+    SpaceId space = host_space;
+    std::vector<ComputeStream> streams;
+    PlannedTask* head = nullptr;  ///< Found no room (invariant 5).
+    int issued = 0;
+    double issued_seconds = 0;
+    bool lost = false;
+    bool touched = true;         ///< Something changed that may let it do more.
+    bool awaits_source = false;  ///< A ready task waits for content that another device still makes.
+  };
+  struct WaitingParent {
+    Edge* released = nullptr;
+    DeviceId device = no_device;
+    Nanoseconds path = 0;
+  };
+
+  // MemoryListener
+  std::uint64_t next_use(TileId tile, SpaceId space) const override;
+  void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                  std::size_t bytes, const Completion& completion) override;
+  void evicted(TileId tile, SpaceId space) override;
+
+  void loop();
+  void post(const Message& message);
+  /// Runs something on the driver's side, and waits for it.
+  void execute(const std::function<void()>& work);
+  void run_commands();
+  bool is_home(const Datum& datum) const;
+  /// Takes messages, issues what it can, then takes completions until the deadline. False if nothing
+  /// happened and nothing is in flight.
+  bool step(Nanoseconds deadline);
+  void take_messages();
+  void plan(Task& task);
+  void activate(PlannedTask& planned);
+  void choose_device(PlannedTask& planned);
+  bool can_run(const DeviceState& device, const Task& task) const;
+  bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
+  void predict(PlannedTask& planned);
+  double seconds_on(const PlannedTask& planned, DeviceId device) const;
+
+  bool pump(DeviceState& device);
+  static void touch(DeviceState& device) { device.touched = true; }
+  bool wants_more(const DeviceState& device) const;
+  /// Issues the best ready task; false if none could be.
+  bool issue_next(DeviceState& device);
+  Outcome issue(DeviceState& device, PlannedTask& planned);
+  void launch(DeviceState& device, PlannedTask& planned);
+  ComputeStream& least_loaded(DeviceState& device);
+  void prefetch(DeviceState& device);
+  bool steal(DeviceState& thief);
+
+  void complete(const Completion& completion);
+  void finish(PlannedTask& planned, std::exception_ptr error);
+  void release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path);
+  void end_parent(Task* parent);
+  void written_ok(PlannedTask& planned);
+  void send_final_home(TileId tile);
+  void lose_device(DeviceState& device);
+  /// Fails a task that can't be issued any more.
+  void fail_task(PlannedTask& planned, std::exception_ptr error);
+  bool anything_in_flight() const;
+  void signal_waiters();
+  DeviceState* device_at(SpaceId space);
+  std::string explain_stuck() const;
+
+  Graph& graph_;
+  Failures& failures_;
+  Recorder& recorder_;
+  const Machine& machine_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Policy> policy_;
+  Plan plan_;
+  std::unique_ptr<Memory> memory_;
+  std::vector<DeviceState> devices_;
+  std::vector<int> lane_of_stream_;
+  std::vector<std::pair<DeviceState*, ComputeStream*>> compute_of_stream_;
+  std::map<Task*, WaitingParent> waiting_parents_;  ///< Bodies ended, children not.
+  std::map<std::uint64_t, int> retries_;  ///< Of write-backs that failed, by tile.
+  std::map<const Codelet*, double> measured_;  ///< Seconds of a task, a moving average.
+  FreeSlots free_;
+  std::vector<Completion> completions_;
+  std::vector<Need> needs_;
+  Nanoseconds longest_path_ = 0;
+  Nanoseconds work_ = 0;
+  Nanoseconds first_ = -1;
+  Nanoseconds last_end_ = 0;
+  bool cancelled_ = false;
+
+  mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
+  bool virtual_ = false;
+  std::mutex inbox_mutex_;
+  std::vector<Message> inbox_;
+  std::vector<Message> taken_;
+  struct Command {
+    const std::function<void()>* work;
+    std::atomic<bool> done{false};
+    std::exception_ptr error;
+  };
+  std::vector<Command*> commands_;  ///< Guarded by inbox_mutex_.
+  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> waiters_{0};
+  std::mutex wait_mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/driver_complete.cpp: what the end of copies and kernels changes; failures; lost devices.
+#include <fmt/format.h>
+
+#include "graph/driver.h"
+
+namespace quadriga {
+namespace {
+
+bool is_device_lost(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    return cause.code() == Errc::device_lost;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Driver::DeviceState* Driver::device_at(SpaceId space) {
+  for (DeviceState& device : devices_)
+    if (device.space == space) return &device;
+  return nullptr;
+}
+
+std::uint64_t Driver::next_use(TileId tile, SpaceId space) const {
+  for (const DeviceState& device : devices_)
+    if (device.space == space) return plan_.next_use(tile, device.id);
+  return no_next_use;
+}
+
+void Driver::evicted(TileId tile, SpaceId space) {
+  if (DeviceState* const device = device_at(space))
+    recorder_.mark(device->streams.front().lane, Mark::evict, tile, 0, now());
+}
+
+void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                        std::size_t bytes, const Completion& completion) {
+  const int lane = lane_of_stream_[stream];
+  for (const SpaceId space : {from, to})
+    if (DeviceState* const device = device_at(space)) touch(*device);
+  last_end_ = std::max(last_end_, completion.end);
+  if (!completion.error) {
+    recorder_.copy(lane, reason, tile, from, to, bytes, completion.begin, completion.end);
+    if (to == host_space) {
+      recorder_.mark(lane, Mark::write_back, tile, 0, completion.end);
+      retries_.erase(tile);
+    }
+    return;
+  }
+  for (DeviceState& device : devices_) {
+    if (device.space != to) continue;
+    for (ComputeStream& compute : device.streams)
+      for (auto& [ticket, planned] : compute.issued)
+        for (const OperandSlot& slot : planned->task->slots())
+          if (slot.datum->tile == tile && slot.access != Access::write && !planned->doomed)
+            planned->doomed = completion.error;
+  }
+  if (is_device_lost(completion.error)) {
+    // Between two devices it isn't known which is gone: that one's own operations will tell.
+    const SpaceId space = to == host_space ? from : from == host_space ? to : no_space;
+    DeviceState* const device = space == no_space ? nullptr : device_at(space);
+    if (device && !device->lost) lose_device(*device);
+    return;
+  }
+  constexpr int most_retries = 3;
+  if (to != host_space) return;
+  Datum* const datum = plan_.uses(tile).datum;
+  if (++retries_[tile] <= most_retries && memory_->write_back(tile, reason)) return;
+  if (datum) datum->poisoned.store(true, std::memory_order_release);
+  memory_->lost(tile);
+  try {
+    std::rethrow_exception(completion.error);
+  } catch (const std::exception& cause) {
+    failures_.note(std::make_exception_ptr(Error(
+        Errc::io, fmt::format("a tile could not be written back after {} tries: {}", most_retries + 1,
+                              cause.what()))));
+  }
+}
+
+void Driver::complete(const Completion& completion) {
+  if (memory_->completed(completion)) return;
+  touch(*compute_of_stream_[completion.event.stream].first);
+  auto [device, stream] = compute_of_stream_[completion.event.stream];
+  PlannedTask& planned = *stream->issued.front().second;
+  stream->issued.pop_front();
+  --device->issued;
+  device->issued_seconds -= planned.seconds;
+  if (device->issued == 0) device->issued_seconds = 0;
+  last_end_ = std::max(last_end_, completion.end);
+  const Nanoseconds duration = completion.end - completion.begin;
+  if (!completion.error) {
+    recorder_.kernel(planned.lane, *planned.task, completion.begin, completion.end);
+    recorder_.computed(device->id, completion.begin, completion.end);
+    work_ += duration;
+    longest_path_ = std::max(longest_path_, planned.path + duration);
+    const double seconds = static_cast<double>(duration) / 1e9;
+    auto [entry, is_new] = measured_.emplace(planned.task->codelet, seconds);
+    if (!is_new) entry->second += (seconds - entry->second) / 8;
+  }
+  planned.path += duration;
+  finish(planned, completion.error ? completion.error : planned.doomed);
+  if (completion.error && is_device_lost(completion.error) && !device->lost) lose_device(*device);
+}
+
+void Driver::written_ok(PlannedTask& planned) {
+  const SpaceId space = devices_[planned.device].space;
+  for (const OperandSlot& slot : planned.task->slots()) {
+    if (!writes(slot.access)) continue;
+    memory_->confirm(slot.datum->tile, space);
+    if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
+  }
+}
+
+void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
+  Task& task = *planned.task;
+  const DeviceId device = planned.device;
+  const bool was_issued = planned.issued;
+  const bool failed = error || (failures_.any() && poisoned_operand(task));
+  if (failed)
+    failures_.record(task, error, device == no_device ? "no device" : machine_.devices[device].name);
+  else if (was_issued)
+    written_ok(planned);
+  Edge* const released = planned.released;
+  const Nanoseconds path = planned.path;
+  if (device != no_device && devices_[device].head == &planned) devices_[device].head = nullptr;
+  plan_.end(planned);
+  if (failed)
+    for (const OperandSlot& slot : task.slots())
+      // A later writer that was issued already decides itself what becomes of the content.
+      if (writes(slot.access) && plan_.uses(slot.datum->tile).versions_issued <= slot.version + 1)
+        memory_->lost(slot.datum->tile);
+  if (was_issued)
+    for (const OperandSlot& slot : task.slots())
+      memory_->unpin(slot.datum->tile, devices_[device].space);
+  for (const OperandSlot& slot : task.slots())
+    if (writes(slot.access)) send_final_home(slot.datum->tile);
+  if (task.children.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    waiting_parents_[&task] = {released, device, path};
+    return;
+  }
+  release(task, released, device, path);
+}
+
+void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path) {
+  Task* const parent = task.parent;
+  graph_.ended(task, earlier, [&](Task& successor, std::uint64_t) {
+    PlannedTask* const next = successor.planned;
+    if (!next) return;
+    next->path = std::max(next->path, path);
+    if (next->activator == no_device) next->activator = device;
+    activate(*next);
+  });
+  graph_.release(&task, free_);
+  ended_.fetch_add(1, std::memory_order_release);
+  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1) end_parent(parent);
+}
+
+void Driver::end_parent(Task* parent) {
+  const auto found = waiting_parents_.find(parent);
+  if (found == waiting_parents_.end()) return;
+  const auto [released, device, path] = found->second;
+  waiting_parents_.erase(found);
+  release(*parent, released, device, path);
+}
+
+void Driver::send_final_home(TileId tile) {
+  const TileUses& uses = plan_.uses(tile);
+  if (!uses.datum || !uses.datum->final.load(std::memory_order_acquire) || uses.writers > 0) return;
+  if (uses.datum->poisoned.load() || !uses.datum->home || !memory_->stale_home(tile)) return;
+  memory_->write_back(tile, Reason::final);
+}
+
+void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
+  finish(planned, std::move(error));
+}
+
+/// Sets the device aside: what is placed there goes elsewhere, what only it held is lost.
+void Driver::lose_device(DeviceState& device) {
+  device.lost = true;
+  device.head = nullptr;
+  if (device.space != host_space) {
+    std::vector<TileId> lost;
+    memory_->space_lost(device.space, lost);
+    for (const TileId tile : lost) {
+      Datum* const datum = plan_.uses(tile).datum;
+      if (!datum) continue;
+      datum->poisoned.store(true, std::memory_order_release);
+      failures_.note(std::make_exception_ptr(
+          Error(Errc::device_lost,
+                fmt::format("device '{}' was lost with the only copy of a {} x {} {} tile",
+                            machine_.devices[device.id].name, datum->rows, datum->cols,
+                            name(datum->dtype)))));
+    }
+  }
+  const PlanSet& planned = plan_.on(device.id).planned;
+  const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
+  for (PlannedTask* const task : homeless) {
+    plan_.unplace(*task);
+    if (!task->ready) continue;
+    task->ready = false;
+    activate(*task);
+  }
+}
+
+}  // namespace quadriga

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, prefetch, steal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "graph/driver.h"
+#include "graph/host_pool.h"
+
+namespace quadriga {
+namespace {
+
+const Kernel& variant_for(const Codelet& codelet, DeviceKind kind) noexcept {
+  return kind == DeviceKind::cuda ? codelet.cuda : codelet.cpu;
+}
+
+bool offers(const Device& device, const Codelet& codelet) noexcept {
+  if (!variant_for(codelet, device.kind)) return false;
+  const bool is_cpu = device.kind == DeviceKind::cpu;
+  // A CPU without cores is there for what needs the host, and for nothing else.
+  return codelet.host_only ? is_cpu : !is_cpu || device.cores > 0;
+}
+
+}  // namespace
+
+void Driver::check(const Task& task) {
+  const Codelet& codelet = *task.codelet;
+  std::size_t needed = 0;
+  for (int i = 0; i < task.operand_count; ++i) {
+    const auto same = [&](const OperandSlot& slot) { return slot.datum == task.operands[i].datum; };
+    if (std::none_of(task.operands, task.operands + i, same))
+      needed += memory_->rounded(std::max<std::size_t>(task.operands[i].datum->bytes(), 1));
+  }
+  std::size_t largest = 0;
+  bool offered = false;
+  for (const Device& device : machine_.devices) {
+    if (!offers(device, codelet)) continue;
+    offered = true;
+    largest = std::max(largest, memory_->capacity(device.space));
+  }
+  if (!offered)
+    fail(Errc::unavailable,
+         fmt::format("no device of this engine has a variant for codelet '{}'", codelet.name));
+  if (needed > largest)
+    fail(Errc::too_large,
+         fmt::format("a task '{}' needs {} ({} bytes) of device memory at once, and the largest "
+                     "device has {} ({} bytes); use smaller tiles",
+                     codelet.name, format_bytes(static_cast<double>(needed)), needed,
+                     format_bytes(static_cast<double>(largest)), largest));
+}
+
+void Driver::predict(PlannedTask& planned) {
+  const Task& task = *planned.task;
+  if (!task.codelet->cost) return;
+  planned.views.resize(task.operand_count);
+  for (std::size_t i = 0; i < planned.views.size(); ++i) {
+    const Datum& datum = *task.operands[i].datum;
+    planned.views[i] = {nullptr, datum.rows, datum.cols, datum.rows, datum.dtype};
+  }
+  planned.cost = task.codelet->cost({planned.views, task.params(), nullptr});
+}
+
+double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
+  const Device& where = machine_.devices[device];
+  if (!planned.cost.kernel.empty() && machine_.has_kernel(where, planned.cost.kernel))
+    return machine_.kernel_seconds(where, planned.cost.kernel, planned.cost.order,
+                                   planned.cost.volume);
+  const auto measured = measured_.find(planned.task->codelet);
+  return measured == measured_.end() ? 0 : measured->second;
+}
+
+bool Driver::can_run(const DeviceState& device, const Task& task) const {
+  if (device.lost || !offers(machine_.devices[device.id], *task.codelet)) return false;
+  if (device.space == host_space) return true;
+  std::size_t needed = 0;
+  for (int i = 0; i < task.operand_count; ++i)
+    needed += memory_->rounded(task.operands[i].datum->bytes());
+  return needed <= memory_->capacity(device.space) ||
+         machine_.devices.size() == 1;  // an operand named twice counts once: check() has looked
+}
+
+void Driver::plan(Task& task) {
+  PlannedTask& planned = plan_.add(task);
+  if (first_ < 0) first_ = now();
+  predict(planned);
+  const bool has_owner = task.owner != no_device || task.device != no_device;
+  int able = 0;
+  for (const DeviceState& device : devices_) able += can_run(device, task);
+  if (able == 1 || (has_owner && policy_->plans_ahead())) choose_device(planned);
+  if (planned.device != no_device) touch(devices_[planned.device]);
+}
+
+void Driver::activate(PlannedTask& planned) {
+  if (planned.ready) return;
+  if (planned.device == no_device) choose_device(planned);
+  if (planned.device == no_device) {
+    fail_task(planned, std::make_exception_ptr(
+                           Error(Errc::device_lost, "no device that could run it is left")));
+    return;
+  }
+  if (!may_issue(devices_[planned.device], planned)) return;
+  plan_.make_ready(planned);
+  touch(devices_[planned.device]);
+}
+
+/// Events don't join the CPU and other devices: there every predecessor must be done.
+bool Driver::may_issue(const DeviceState& device, const PlannedTask& planned) const {
+  const std::uint64_t pending = planned.task->pending.load(std::memory_order_acquire);
+  return device.space == host_space ? pending == 0 : (pending & 0xffffffff) == 0;
+}
+
+void Driver::choose_device(PlannedTask& planned) {
+  const Task& task = *planned.task;
+  std::vector<PlaceCandidate> candidates;
+  for (const DeviceState& device : devices_) {
+    if (!can_run(device, task) || (task.device != no_device && task.device != device.id &&
+                                   can_run(devices_[task.device], task)))
+      continue;
+    PlaceCandidate candidate;
+    candidate.device = device.id;
+    candidate.kernel_seconds = seconds_on(planned, device.id);
+    const double streams = static_cast<double>(device.streams.size());
+    candidate.queued_seconds = plan_.on(device.id).queued_seconds /
+                               (device.space == host_space ? streams : 1);
+    for (int i = 0; i < task.operand_count; ++i) {
+      const TileId tile = task.operands[i].datum->tile;
+      if (memory_->directory().valid(tile, device.space))
+        candidate.bytes_here += static_cast<double>(memory_->bytes(tile));
+      else if (task.operands[i].access != Access::write)
+        candidate.fetch_seconds += memory_->fetch_seconds(tile, device.space);
+    }
+    candidates.push_back(candidate);
+  }
+  if (candidates.empty()) return;
+  const std::size_t choice =
+      candidates.size() == 1
+          ? 0
+          : policy_->place({candidates, task.owner, planned.activator});
+  planned.seconds = candidates[choice].kernel_seconds;
+  plan_.place(planned, candidates[choice].device);
+}
+
+bool Driver::wants_more(const DeviceState& device) const {
+  constexpr double ahead_seconds = 2e-3;
+  const int streams = static_cast<int>(device.streams.size());
+  return device.issued < 2 * streams ||
+         (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
+}
+
+bool Driver::pump(DeviceState& device) {
+  // An idle device looks around each time: others may have got what it can steal.
+  if (!device.touched && !device.awaits_source && device.issued > 0) return false;
+  device.touched = device.awaits_source = false;
+  bool happened = false;
+  while (wants_more(device) && issue_next(device)) happened = true;
+  while (wants_more(device) && !device.head && plan_.on(device.id).ready.empty() && steal(device)) {
+    if (!issue_next(device)) break;
+    happened = true;
+  }
+  if (device.space != host_space) {
+    prefetch(device);
+    memory_->clean_ahead(device.space);
+  }
+  return happened;
+}
+
+bool Driver::issue_next(DeviceState& device) {
+  const PlanSet& ready = plan_.on(device.id).ready;
+  if (device.head) {
+    PlannedTask& head = *device.head;
+    device.head = nullptr;
+    const Outcome outcome = issue(device, head);
+    if (outcome != Outcome::no_source) return outcome == Outcome::done;
+    device.awaits_source = true;
+  }
+  // Tasks whose content is still to come home from elsewhere let others pass.
+  constexpr int most = 16;
+  int looked = 0;
+  for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
+    PlannedTask& planned = **next++;
+    const Outcome outcome = issue(device, planned);
+    if (outcome == Outcome::no_source) {
+      device.awaits_source = true;
+      continue;
+    }
+    return outcome == Outcome::done;
+  }
+  return false;
+}
+
+Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
+  Task& task = *planned.task;
+  if (cancelled_) {
+    fail_task(planned, std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")));
+    return Outcome::done;
+  }
+  if (failures_.any() && poisoned_operand(task)) {
+    fail_task(planned, nullptr);
+    return Outcome::done;
+  }
+  needs_.clear();
+  for (const OperandSlot& slot : task.slots()) needs_.push_back({slot.datum->tile, slot.access});
+  std::array<bool, 64> here{};
+  for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
+    here[i] = memory_->directory().valid(needs_[i].tile, device.space);
+  switch (const Outcome outcome = memory_->bring(needs_, device.space)) {
+    case Outcome::done: break;
+    case Outcome::no_room: device.head = &planned; return outcome;
+    case Outcome::no_source: return outcome;
+    case Outcome::unwritten:
+      fail_task(planned, std::make_exception_ptr(Error(
+                             Errc::invalid_argument, "an operand has no content: nothing wrote it")));
+      return Outcome::done;
+    case Outcome::no_spill:
+      fail_task(planned,
+                std::make_exception_ptr(Error(
+                    Errc::too_large,
+                    fmt::format("tiles that fit no device need more than the {} of host buffers "
+                                "that may be used (host_memory, spill)",
+                                format_bytes(static_cast<double>(memory_->spill().limit()))))));
+      return Outcome::done;
+  }
+  if (device.space != host_space)
+    for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
+      if (needs_[i].access != Access::write)
+        recorder_.mark(device.streams.front().lane, here[i] ? Mark::hit : Mark::miss,
+                       needs_[i].tile, task.id, now());
+  launch(device, planned);
+  return Outcome::done;
+}
+
+Driver::ComputeStream& Driver::least_loaded(DeviceState& device) {
+  return *std::min_element(device.streams.begin(), device.streams.end(),
+                           [](const ComputeStream& a, const ComputeStream& b) {
+                             return a.issued.size() < b.issued.size();
+                           });
+}
+
+void Driver::launch(DeviceState& device, PlannedTask& planned) {
+  Task& task = *planned.task;
+  ComputeStream& stream = least_loaded(device);
+  planned.views.resize(task.operand_count);
+  for (std::size_t i = 0; i < planned.views.size(); ++i) {
+    const OperandSlot& slot = task.operands[i];
+    const Datum& datum = *slot.datum;
+    memory_->wait_for(stream.id, datum.tile, device.space, slot.access);
+    const auto pitch = memory_->pitch(datum.tile, device.space) / size_of(datum.dtype);
+    planned.views[i] = {memory_->address(datum.tile, device.space), datum.rows, datum.cols,
+                        std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
+                        datum.dtype};
+  }
+  const Kernel& variant =
+      variant_for(*task.codelet, machine_.devices[device.id].kind);
+  planned.run = [&task, &variant](const Arguments& arguments) {
+    set_current_task(&task);
+    struct Reset {
+      ~Reset() { set_current_task(nullptr); }
+    } reset;
+    variant(arguments);
+  };
+  Launch launch;
+  launch.kernel = &planned.run;
+  launch.arguments = {planned.views, task.params(), nullptr};
+  launch.cost = planned.cost;
+  launch.name = task.codelet->name;
+  Event event;
+  try {
+    event = backend_->launch(stream.id, launch);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    for (const Need& need : needs_) memory_->unpin(need.tile, device.space);
+    fail_task(planned, error);
+    return;
+  }
+  planned.stream = stream.id;
+  planned.lane = stream.lane;
+  stream.issued.emplace_back(event.ticket, &planned);
+  ++device.issued;
+  device.issued_seconds += planned.seconds;
+  plan_.issue(planned);
+  for (const OperandSlot& slot : task.slots())
+    memory_->used(slot.datum->tile, device.space, slot.access, event);
+  if (device.space == host_space) return;  // its successors wait until it is done
+  planned.released = Graph::issued(task, [&](Task& successor) {
+    if (!successor.planned) return;
+    successor.planned->activator = device.id;
+    activate(*successor.planned);
+  });
+}
+
+void Driver::prefetch(DeviceState& device) {
+  constexpr std::size_t most_in_flight = 4;
+  constexpr int most_looked = 512;
+  int looked = 0;
+  for (const PlannedTask* planned : plan_.on(device.id).planned) {
+    if (memory_->incoming(device.space) >= most_in_flight || ++looked > most_looked) return;
+    for (const OperandSlot& slot : planned->task->slots()) {
+      if (slot.access == Access::write || !plan_.current(slot)) continue;
+      const TileId tile = slot.datum->tile;
+      const Directory& directory = memory_->directory();
+      if (directory.valid(tile, device.space) || !directory.written(tile)) continue;
+      const Outcome outcome = memory_->prefetch(tile, device.space, planned->position);
+      if (outcome == Outcome::done)
+        recorder_.mark(device.streams.front().lane, Mark::prefetch, tile, planned->task->id, now());
+      if (outcome == Outcome::no_room || outcome == Outcome::no_spill) return;
+    }
+  }
+}
+
+bool Driver::steal(DeviceState& thief) {
+  std::vector<double> queued(devices_.size(), 0);
+  for (const DeviceState& device : devices_) {
+    if (device.id == thief.id || device.lost || device.space == host_space) continue;
+    const DevicePlan& plan = plan_.on(device.id);
+    if (plan.ready.empty()) continue;
+    queued[device.id] = plan.queued_seconds > 0 ? plan.queued_seconds
+                                                : static_cast<double>(plan.ready.size());
+  }
+  const std::size_t victim = policy_->victim({thief.id, queued});
+  if (victim >= devices_.size()) return false;
+  const DevicePlan& plan = plan_.on(static_cast<DeviceId>(victim));
+  constexpr std::size_t most = 64;
+  std::vector<StealCandidate> candidates;
+  std::vector<PlannedTask*> tasks;
+  double ahead = devices_[victim].issued_seconds;
+  for (PlannedTask* planned : plan.ready) {
+    if (tasks.size() == most) break;
+    ahead += planned->seconds;
+    if (planned == devices_[victim].head || planned->task->device != no_device ||
+        !can_run(thief, *planned->task) || !may_issue(thief, *planned))
+      continue;
+    StealCandidate candidate;
+    double fetch = 0;
+    for (const OperandSlot& slot : planned->task->slots()) {
+      const auto size = static_cast<double>(slot.datum->bytes());
+      if (memory_->directory().valid(slot.datum->tile, thief.space))
+        candidate.bytes_here += size;
+      else if (slot.access != Access::write) {
+        candidate.bytes_missing += size;
+        fetch += memory_->fetch_seconds(slot.datum->tile, thief.space);
+      }
+      if (memory_->directory().valid(slot.datum->tile, devices_[victim].space))
+        candidate.staged_there += size;
+    }
+    candidate.gain_seconds = planned->seconds > 0
+                                 ? ahead - fetch - seconds_on(*planned, thief.id)
+                                 : static_cast<double>(tasks.size()) + 0.5;
+    candidates.push_back(candidate);
+    tasks.push_back(planned);
+  }
+  const std::size_t choice = policy_->choose(candidates);
+  if (choice >= tasks.size()) return false;
+  PlannedTask& stolen = *tasks[choice];
+  plan_.unplace(stolen);
+  stolen.seconds = seconds_on(stolen, thief.id);
+  stolen.stolen = true;
+  plan_.place(stolen, thief.id);
+  recorder_.mark(thief.streams.front().lane, Mark::steal, no_tile, stolen.task->id, now());
+  return true;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/engine.cpp: the public engine: checks what it is given and hands it to graph and executor.
+#include <quadriga/engine.h>
+
+#include <fmt/format.h>
+
+#include "base/cgroup.h"
+#include "base/config.h"
+#include "base/process.h"
+#include "base/units.h"
+#include "graph/engine_impl.h"
+#include "graph/host_pool.h"
+
+namespace quadriga {
+namespace {
+
+EngineOptions resolve(EngineOptions options) {
+  const Config& config = Config::global();
+  options.policy = config.get("policy", options.policy).value;
+  if (options.window == 0)
+    options.window = static_cast<std::size_t>(
+        parse_integer(config.get("window").value, 1, std::int64_t{1} << 30));
+  if (!options.machine) options.devices = config.get("devices", options.devices).value;
+  options.spill = config.get("spill", options.spill).value;
+  if (options.host_memory == 0) {
+    const std::string given = config.get("host_memory").value;
+    options.host_memory = given.empty() || given == "auto" ? usable_memory_bytes() / 5 * 4
+                                                           : parse_bytes(given);
+  }
+  return options;
+}
+
+Machine make_machine(const EngineOptions& options) {
+  if (options.machine) return *options.machine;
+  return options.devices.empty() || options.devices == "auto" ? Machine::host()
+                                                              : Machine::parse(options.devices);
+}
+
+/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without cores.
+Machine with_host_device(Machine machine) {
+  for (const Device& device : machine.devices)
+    if (device.kind == DeviceKind::cpu) return machine;
+  Device host;
+  host.name = "host";
+  machine.devices.push_back(host);
+  return machine;
+}
+
+bool runs_on_host(const Machine& machine, const EngineOptions& options) {
+  return !options.virtual_clock && machine.devices.size() == 1 &&
+         machine.devices.front().kind == DeviceKind::cpu;
+}
+
+}  // namespace
+
+Engine::Impl::Impl(EngineOptions given)
+    : owner(process_id()),
+      options(resolve(std::move(given))),
+      machine(with_host_device(make_machine(options))),
+      graph(options.window),
+      recorder(machine, options.trace),
+      on_host(runs_on_host(machine, options)) {
+  if (options.trace) graph.keep_edges();
+  if (on_host)
+    executor = std::make_unique<HostPool>(
+        graph, failures, recorder, machine,
+        HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
+                        options.host_memory});
+  else
+    executor = make_driver(graph, failures, recorder, machine, options);
+}
+
+Engine::Impl::~Impl() {
+  executor->cancel(true);
+  executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+  executor.reset();
+}
+
+Task& Engine::Impl::acquire_slot() {
+  int fruitless = 0;
+  while (true) {
+    // A task that submits tasks may not wait for a window that it fills itself.
+    const bool beyond = current_task() && fruitless > 100;
+    if (Task* const task = graph.allocate(beyond)) return *task;
+    if (executor->help()) {
+      fruitless = 0;
+    } else {
+      ++fruitless;
+      std::this_thread::yield();
+    }
+  }
+}
+
+void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operand> operands) const {
+  if (operands.size() != codelet.signature.size()) [[unlikely]]
+    fail(Errc::invalid_argument,
+         fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
+                     codelet.signature.size(), operands.size()));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (operand.access != codelet.signature[i]) [[unlikely]]
+      fail(Errc::invalid_argument,
+           fmt::format("operand {} of codelet '{}' has mode {}, got {}", i, codelet.name,
+                       name(codelet.signature[i]), name(operand.access)));
+    if (!operand.data || operand.data.datum()->engine != this) [[unlikely]]
+      fail(Errc::invalid_argument,
+           fmt::format("operand {} of codelet '{}' is not data of this engine", i, codelet.name));
+    for (std::size_t j = 0; j < i; ++j)
+      if (operands[j].data == operand.data &&
+          (writes(operand.access) || writes(operands[j].access))) [[unlikely]]
+        fail(Errc::invalid_argument,
+             fmt::format("operands {} and {} of codelet '{}' are the same data, and one is written",
+                         j, i, codelet.name));
+  }
+}
+
+void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
+                        std::span<const std::byte> params, const SubmitOptions& given) {
+  task.codelet = &codelet;
+  task.priority = given.priority;
+  task.device = given.device;
+  task.owner = given.owner;
+  task.operand_count = static_cast<std::uint16_t>(operands.size());
+  task.operands = task.inline_slots;
+  if (operands.size() > Task::inline_operands) {
+    task.more_operands = std::make_unique<OperandSlot[]>(operands.size());
+    task.operands = task.more_operands.get();
+  }
+  task.has_commute = false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    task.operands[i].datum = operands[i].data.datum();
+    task.operands[i].access = operands[i].access;
+    task.has_commute |= operands[i].access >= Access::commute;
+  }
+  task.params_bytes = static_cast<std::uint32_t>(params.size());
+  std::byte* bytes = task.inline_bytes;
+  if (params.size() > Task::inline_params) {
+    task.more_params = std::make_unique<std::byte[]>(params.size());
+    bytes = task.more_params.get();
+  }
+  if (!params.empty()) std::memcpy(bytes, params.data(), params.size());
+  task.parent = current_task();
+  task.children.store(1, std::memory_order_relaxed);
+}
+
+Datum& Engine::Impl::add(std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                         DType dtype, DataOptions data_options) {
+  require(rows >= 0 && cols >= 0, fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
+  require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
+  Datum* datum = nullptr;
+  {
+    std::lock_guard lock(data_mutex);
+    if (free_data) {
+      datum = free_data;
+      free_data = datum->next_free;
+      std::destroy_at(datum);
+      std::construct_at(datum);
+    } else {
+      datum = &data.emplace_back();
+    }
+  }
+  datum->home = home;
+  datum->rows = rows;
+  datum->cols = cols;
+  datum->ld = ld;
+  datum->dtype = dtype;
+  datum->keep = data_options.keep;
+  datum->engine = this;
+  executor->add(*datum);
+  return *datum;
+}
+
+void Engine::Impl::wait_until(const std::function<bool()>& condition, double seconds,
+                              const std::string& what) {
+  const Nanoseconds deadline =
+      seconds < 0 ? never : executor->now() + static_cast<Nanoseconds>(seconds * 1e9);
+  if (!executor->wait(condition, deadline))
+    fail(Errc::deadline, fmt::format("{} did not end within {} s; it goes on\n{}", what, seconds,
+                                     executor->status()));
+}
+
+void Engine::Impl::wait_all(double seconds) {
+  wait_until([&] { return executor->ended() >= graph.submitted(); }, seconds, "the work");
+  executor->bring_home(nullptr);
+  if (const auto error = failures.take_first()) std::rethrow_exception(error);
+}
+
+void Engine::Impl::wait_data(Datum& datum, double seconds) {
+  std::vector<TaskRef> tasks;
+  graph.collect(datum, tasks);
+  wait_until([&] { return std::ranges::all_of(tasks, [&](auto& ref) { return graph.ended(ref); }); },
+             seconds, "the tasks that touch the data");
+  if (datum.poisoned.load(std::memory_order_acquire)) {
+    if (const auto error = failures.take_first()) std::rethrow_exception(error);
+    fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+  }
+  executor->bring_home(&datum);
+}
+
+void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
+  wait_until([&] { return graph.ended(ref); }, seconds, fmt::format("task {}", ref.id));
+  if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
+}
+
+Engine::Engine(EngineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Engine::~Engine() = default;
+
+Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+                 DataOptions options) {
+  check_not_forked(impl_->owner);
+  require(home != nullptr || rows == 0 || cols == 0, "data needs a home; for tiles without one leave it out");
+  return Data(&impl_->add(static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+}
+
+Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
+  check_not_forked(impl_->owner);
+  return Data(&impl_->add(nullptr, rows, cols, rows, dtype, options));
+}
+
+void Engine::remove(std::span<const Data> data, bool discard) {
+  Impl& impl = *impl_;
+  std::vector<Datum*> leaving;
+  std::vector<TaskRef> tasks;
+  for (const Data& each : data) {
+    if (!each) continue;
+    leaving.push_back(each.datum());
+    impl.graph.collect(*each.datum(), tasks);
+  }
+  impl.wait_until(
+      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return impl.graph.ended(ref); }); }, -1,
+      "the tasks that touch the data");
+  if (!discard)
+    for (Datum* const datum : leaving)
+      if (datum->home && !datum->poisoned.load()) impl.executor->bring_home(datum);
+  impl.executor->remove(leaving);
+  std::lock_guard lock(impl.data_mutex);
+  for (Datum* const datum : leaving) {
+    datum->engine = nullptr;
+    datum->next_free = impl.free_data;
+    impl.free_data = datum;
+  }
+}
+
+Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
+                      std::span<const std::byte> params, SubmitOptions options) {
+  Impl& impl = *impl_;
+  check_not_forked(impl.owner);
+  impl.check_operands(codelet, operands);
+  Task& task = impl.acquire_slot();
+  impl.fill(task, codelet, operands, params, options);
+  try {
+    impl.executor->check(task);
+  } catch (...) {
+    std::lock_guard lock(impl.data_mutex);
+    impl.graph.release(&task, impl.unused_slots);
+    impl.graph.flush(impl.unused_slots);
+    throw;
+  }
+  if (impl.first_submission.load(std::memory_order_relaxed) < 0)
+    impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
+  if (task.parent) task.parent->children.fetch_add(1, std::memory_order_relaxed);
+  {
+    std::lock_guard lock(impl.graph.submission());
+    impl.graph.link(task);
+    impl.executor->submitted(task);
+  }
+  const Future future(&task, task.id.load(std::memory_order_relaxed));
+  if ((Graph::unguard(task) & 0xffffffff) == 0) impl.executor->ready(task);
+  return future;
+}
+
+void Engine::wait(double seconds) {
+  check_not_forked(impl_->owner);
+  if (Task* const task = current_task()) {
+    impl_->wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; }, seconds,
+                      "the task's children");
+    return;
+  }
+  impl_->wait_all(seconds);
+}
+
+void Engine::wait(Data data, double seconds) {
+  check_not_forked(impl_->owner);
+  impl_->wait_data(*data.datum(), seconds);
+}
+
+void Engine::wait(const Future& task, double seconds) {
+  check_not_forked(impl_->owner);
+  impl_->wait_task({task.task_, task.id_}, seconds);
+}
+
+bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }
+
+void Engine::final(Data data) {
+  data.datum()->final.store(true, std::memory_order_release);
+  impl_->executor->finalize(*data.datum());
+}
+
+void Engine::evict(Data data) { impl_->executor->evict(*data.datum()); }
+
+void Engine::cancel() {
+  impl_->executor->cancel(true);
+  impl_->executor->wait([&] { return impl_->executor->ended() >= impl_->graph.submitted(); }, never);
+  impl_->executor->cancel(false);
+  impl_->failures.take_first();
+}
+
+const Machine& Engine::machine() const noexcept { return impl_->machine; }
+const EngineOptions& Engine::options() const noexcept { return impl_->options; }
+bool Engine::host_only() const noexcept { return impl_->on_host; }
+Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
+std::string Engine::status() const { return impl_->executor->status(); }
+
+Counters Engine::counters() const {
+  Counters counters;
+  impl_->recorder.count(counters);
+  impl_->executor->count(counters);
+  counters.submitted = impl_->graph.submitted() - impl_->submitted_before.load();
+  counters.failed = impl_->failures.count();
+  const Nanoseconds first = impl_->first_submission.load();
+  if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl_->executor->now() - first;
+  return counters;
+}
+
+void Engine::reset_counters() {
+  impl_->recorder.reset();
+  impl_->executor->reset_counters();
+  impl_->submitted_before = impl_->graph.submitted();
+  impl_->first_submission = -1;
+}
+
+}  // namespace quadriga

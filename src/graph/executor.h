@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/executor.h: what the graph needs from whoever runs its tasks (host pool or driver).
+#pragma once
+
+#include <quadriga/machine.h>
+#include <quadriga/report.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "graph/task.h"
+
+namespace quadriga {
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// A datum was registered. Its `tile` is the executor's to set.
+  virtual void add(Datum& datum) = 0;
+  /// Data whose tasks have ended and whose content isn't wanted any more are forgotten.
+  virtual void remove(std::span<Datum* const> data) = 0;
+  /// Throws too_large or unavailable if the task can never run.
+  virtual void check(const Task& task) = 0;
+  /// Called under the submission lock, in submission order.
+  virtual void submitted(Task& task) = 0;
+  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all done.
+  virtual void ready(Task& task) = 0;
+  /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
+  /// that meet a full window.
+  virtual bool help() = 0;
+  /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
+  virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
+  /// Brings the newest content of the datum home, or of all data that isn't kept; its writers have ended.
+  virtual void bring_home(Datum* datum) = 0;
+  virtual void finalize(Datum& datum) = 0;
+  virtual void evict(Datum& datum) = 0;
+  virtual Nanoseconds now() const = 0;
+  /// Tasks that have ended so far.
+  virtual std::uint64_t ended() const = 0;
+  /// While set, tasks that have not started end cancelled.
+  virtual void cancel(bool on) = 0;
+  virtual void count(Counters& counters) const = 0;
+  virtual void reset_counters() = 0;
+  virtual std::string status() const = 0;
+};
+
+}  // namespace quadriga

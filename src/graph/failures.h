@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/failures.h: the failures of tasks, kept until someone waits for them.
+#pragma once
+
+#include <quadriga/error.h>
+
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "graph/task.h"
+
+namespace quadriga {
+
+/// Any thread may call anything.
+class Failures {
+ public:
+  /// Records why a task failed and poisons what it would have written. `error` null: cancelled
+  /// because `culprit`, an operand, was poisoned or the work was cancelled.
+  void record(Task& task, std::exception_ptr error, const std::string& device);
+  /// Records a failure that no task is to blame for.
+  void note(std::exception_ptr error);
+  /// The first failure since the last call; null if none.
+  std::exception_ptr take_first();
+  /// Why this task failed; null if it didn't.
+  std::exception_ptr of(std::uint64_t id) const;
+  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
+  std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::mutex mutex_;  ///< Guards the members below.
+  std::exception_ptr first_;
+  std::map<std::uint64_t, std::exception_ptr> by_task_;  ///< The newest few thousand.
+  std::atomic<bool> any_{false};
+  std::atomic<std::uint64_t> count_{0};
+};
+
+/// The first poisoned operand that the task would read; null if there is none.
+const Datum* poisoned_operand(const Task& task) noexcept;
+
+}  // namespace quadriga

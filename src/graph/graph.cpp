@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/graph.cpp: dependencies from access order, and the slots of the window.
+#include "graph/graph.h"
+
+#include <mutex>
+
+namespace quadriga {
+
+Graph::Graph(std::size_t window) : window_(window) {}
+
+Task* Graph::allocate(bool beyond) {
+  std::lock_guard lock(allocation_);
+  if (!ready_slots_) ready_slots_ = free_.exchange(nullptr, std::memory_order_acquire);
+  if (!ready_slots_) {
+    if (allocated_ >= window_ && !beyond) return nullptr;
+    auto& slots = chunks_.emplace_back(new Task[chunk]);
+    allocated_ += chunk;
+    for (std::size_t i = chunk; i-- > 0;) {
+      slots[i].next = ready_slots_;
+      ready_slots_ = &slots[i];
+    }
+  }
+  Task* const task = ready_slots_;
+  ready_slots_ = task->next;
+  task->next = nullptr;
+  return task;
+}
+
+void Graph::release(Task* task, FreeSlots& slots) {
+  task->more_operands.reset();
+  task->more_params.reset();
+  task->domain.reset();
+  task->next = slots.first;
+  slots.first = task;
+  if (!slots.last) slots.last = task;
+  if (++slots.count >= 32) flush(slots);
+}
+
+void Graph::flush(FreeSlots& slots) {
+  if (!slots.first) return;
+  Task* head = free_.load(std::memory_order_relaxed);
+  do {
+    slots.last->next = head;
+  } while (!free_.compare_exchange_weak(head, slots.first, std::memory_order_release,
+                                        std::memory_order_relaxed));
+  slots = {};
+}
+
+bool Graph::ended(const TaskRef& ref) const noexcept {
+  return !ref.task || ref.task->id != ref.id || ref.task->done();
+}
+
+void Graph::return_edge(Edge* edge) noexcept {
+  Edge* head = returned_.load(std::memory_order_relaxed);
+  do {
+    edge->next = head;
+  } while (!returned_.compare_exchange_weak(head, edge, std::memory_order_release,
+                                            std::memory_order_relaxed));
+}
+
+Edge* Graph::spare_edge() {
+  if (!spare_) spare_ = returned_.exchange(nullptr, std::memory_order_acquire);
+  if (!spare_) {
+    auto& edges = edge_chunks_.emplace_back(new Edge[chunk]);
+    for (std::size_t i = 0; i < chunk; ++i) {
+      edges[i].next = spare_;
+      spare_ = &edges[i];
+    }
+  }
+  Edge* const edge = spare_;
+  spare_ = edge->next;
+  return edge;
+}
+
+void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) {
+  if (keep_edges_ && pred.task && pred.id != task.id) edges_.emplace_back(pred.id, task.id);
+  if (ended(pred) || pred.task == &task) return;
+  Edge* edge = slot.edge.successor ? spare_edge() : &slot.edge;
+  edge->successor = &task;
+  std::atomic<std::uintptr_t>& successors = pred.task->successors;
+  std::uintptr_t head = successors.load(std::memory_order_acquire);
+  do {
+    if (head == Task::closed) {
+      if (edge != &slot.edge) return_edge(edge);
+      else edge->successor = nullptr;
+      return;
+    }
+    edge->next = reinterpret_cast<Edge*>(head & ~Task::issued);
+  } while (!successors.compare_exchange_weak(
+      head, reinterpret_cast<std::uintptr_t>(edge) | (head & Task::issued),
+      std::memory_order_acq_rel, std::memory_order_acquire));
+  counts.pending += (head & Task::issued) ? Task::one_done : Task::one_both;
+  ++counts.edges;
+}
+
+void Graph::follow_all(History& history, bool before, Task& task, OperandSlot& slot,
+                       Counts& counts) {
+  if (before) {
+    for (TaskRef pred : *history.before) follow(pred, task, slot, counts);
+    return;
+  }
+  for (int i = 0; i < history.count; ++i) follow(history.readers[i], task, slot, counts);
+  if (history.more)
+    for (TaskRef pred : *history.more) follow(pred, task, slot, counts);
+}
+
+void Graph::remember(History& history, TaskRef reader) {
+  const auto ended = [](const TaskRef& ref) {
+    return ref.task->id != ref.id || ref.task->done();
+  };
+  if (history.count == History::inline_readers) {
+    int kept = 0;
+    for (int i = 0; i < history.count; ++i)
+      if (!ended(history.readers[i])) history.readers[kept++] = history.readers[i];
+    history.count = static_cast<std::uint8_t>(kept);
+    if (history.more && history.more->size() == history.more->capacity())
+      std::erase_if(*history.more, ended);
+  }
+  if (history.count < History::inline_readers) {
+    history.readers[history.count++] = reader;
+    return;
+  }
+  if (!history.more) history.more = std::make_unique<std::vector<TaskRef>>();
+  history.more->push_back(reader);
+}
+
+void Graph::join_group(History& history, Task& task, OperandSlot& slot, Counts& counts) {
+  const bool has_members = history.count || (history.more && !history.more->empty());
+  if (has_members && history.group != slot.access) {
+    if (!history.before) history.before = std::make_unique<std::vector<TaskRef>>();
+    history.before->assign(history.readers, history.readers + history.count);
+    if (history.more) {
+      history.before->insert(history.before->end(), history.more->begin(), history.more->end());
+      history.more->clear();
+    }
+    history.count = 0;
+  }
+  history.group = slot.access;
+  if (history.before && !history.before->empty())
+    follow_all(history, true, task, slot, counts);
+  else
+    follow(history.writer, task, slot, counts);
+  remember(history, {&task, task.id});
+}
+
+void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& counts) {
+  if (slot.access != Access::write && slot.access != Access::update) {
+    join_group(history, task, slot, counts);
+    return;
+  }
+  const bool has_members = history.count || (history.more && !history.more->empty());
+  if (has_members)
+    follow_all(history, false, task, slot, counts);
+  else
+    follow(history.writer, task, slot, counts);
+  history.count = 0;
+  if (history.more) history.more->clear();
+  if (history.before) history.before->clear();
+  history.writer = {&task, task.id};
+}
+
+void Graph::link(Task& task) {
+  const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
+  next_id_.store(id + 1, std::memory_order_release);
+  task.id.store(id, std::memory_order_relaxed);
+  task.pending.store(guard, std::memory_order_relaxed);
+  task.successors.store(0, std::memory_order_release);
+  Counts counts;
+  for (OperandSlot& slot : task.slots()) {
+    slot.edge = {};
+    Datum& datum = *slot.datum;
+    slot.version = datum.versions;
+    if (writes(slot.access)) ++datum.versions;
+    if (task.parent) {
+      if (!task.parent->domain) task.parent->domain = std::make_unique<Domain>();
+      access(task.parent->domain->histories[&datum], task, slot, counts);
+    } else {
+      access(datum.history, task, slot, counts);
+    }
+  }
+  task.pending.fetch_add(counts.pending, std::memory_order_relaxed);
+}
+
+std::uint64_t Graph::unguard(Task& task) noexcept {
+  return task.pending.fetch_sub(guard, std::memory_order_acq_rel) - guard;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Graph::edges() {
+  std::lock_guard lock(submission_);
+  return edges_;
+}
+
+void Graph::collect(Datum& datum, std::vector<TaskRef>& out) {
+  std::lock_guard lock(submission_);
+  History& history = datum.history;
+  const auto add = [&](TaskRef ref) {
+    if (!ended(ref)) out.push_back(ref);
+  };
+  add(history.writer);
+  for (int i = 0; i < history.count; ++i) add(history.readers[i]);
+  if (history.more)
+    for (TaskRef ref : *history.more) add(ref);
+  if (history.before)
+    for (TaskRef ref : *history.before) add(ref);
+}
+
+}  // namespace quadriga

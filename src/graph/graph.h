@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/graph.h: the slots of tasks in the window, and the dependencies that follow from access order.
+//
+// Invariants
+//   1. The submission lock guards every History and the order of ids; no user code runs under it.
+//   2. A slot taken by allocate() belongs to the submitter until link() made it a task.
+//   3. The free slots are a stack that is pushed by any thread and emptied as a whole by one at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/spin_lock.h"
+#include "graph/task.h"
+
+namespace quadriga {
+
+/// The accesses of the children of one task; they are ordered among themselves only.
+struct Domain {
+  std::unordered_map<Datum*, History> histories;
+};
+
+/// Ended tasks on their way to the free slots; one a thread.
+struct FreeSlots {
+  Task* first = nullptr;
+  Task* last = nullptr;
+  int count = 0;
+};
+
+class Graph {
+ public:
+  explicit Graph(std::size_t window);
+
+  /// A free slot, or null when the window is full. `beyond`: make one more all the same.
+  Task* allocate(bool beyond = false);
+  /// Gives back the slot of an ended task, or of one that was never linked.
+  void release(Task* task, FreeSlots& slots);
+  /// Makes slots released by this thread available to submitters.
+  void flush(FreeSlots& slots);
+
+  SpinLock& submission() noexcept { return submission_; }
+
+  /// Under the submission lock: gives the task its id and its edges. Afterwards the caller calls
+  /// unguard(), and the task is ready when that says so.
+  void link(Task& task);
+  /// Lets the task become ready. Returns its pending predecessors (see Task::pending).
+  static std::uint64_t unguard(Task& task) noexcept;
+
+  /// The task is issued on a device: its successors lose a predecessor that isn't issued. Calls
+  /// ready(Task&) for each that thereby has none; returns the edges, for ended().
+  template <class Ready>
+  static Edge* issued(Task& task, Ready&& ready);
+  /// The task is done: its successors lose a predecessor. `earlier` is what issued() returned.
+  /// Calls ready(Task&, pending) for each successor whose count changed to a value with no unissued
+  /// predecessor (host executors look for pending == 0).
+  template <class Ready>
+  void ended(Task& task, Edge* earlier, Ready&& ready);
+
+  std::uint64_t submitted() const noexcept { return next_id_.load(std::memory_order_acquire) - 1; }
+  std::size_t window() const noexcept { return window_; }
+  /// Keeps every dependency as (predecessor, successor) from here on, for traces.
+  void keep_edges() { keep_edges_ = true; }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges();
+  /// Tasks that conflict with a new access to the datum, for wait(data). Takes the lock.
+  void collect(Datum& datum, std::vector<TaskRef>& out);
+  /// True once the task ended. Takes the lock only if the slot was reused.
+  bool ended(const TaskRef& ref) const noexcept;
+
+ private:
+  struct Counts {
+    std::uint64_t pending = 0;
+    int edges = 0;
+  };
+  void follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts);
+  void follow_all(History& history, bool before, Task& task, OperandSlot& slot, Counts& counts);
+  void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
+  void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
+  static void remember(History& history, TaskRef reader);
+  Edge* spare_edge();
+  void return_edge(Edge* edge) noexcept;
+  /// An edge that doesn't lie in its successor comes from the pool (invariant 4 of task.h).
+  static bool is_spare(const Edge* edge, const Task& successor) noexcept {
+    const auto* slots = reinterpret_cast<const char*>(successor.operands);
+    const auto* place = reinterpret_cast<const char*>(edge);
+    return place < slots || place >= slots + sizeof(OperandSlot) * successor.operand_count;
+  }
+
+  static constexpr std::uint64_t guard = (std::uint64_t{1} << 61) | (std::uint64_t{1} << 29);
+  static constexpr std::size_t chunk = 256;
+
+  SpinLock submission_;
+  std::atomic<std::uint64_t> next_id_{1};
+  std::size_t window_;
+  std::atomic<Task*> free_{nullptr};  ///< Invariant 3.
+  SpinLock allocation_;               ///< Guards the members below.
+  Task* ready_slots_ = nullptr;
+  std::size_t allocated_ = 0;
+  std::vector<std::unique_ptr<Task[]>> chunks_;
+
+  // Guarded by the submission lock.
+  bool keep_edges_ = false;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
+  std::vector<std::unique_ptr<Edge[]>> edge_chunks_;
+  Edge* spare_ = nullptr;
+  std::atomic<Edge*> returned_{nullptr};  ///< Spare edges that were released; pushed by any thread.
+
+};
+
+template <class Ready>
+Edge* Graph::issued(Task& task, Ready&& ready) {
+  const std::uintptr_t head = task.successors.exchange(Task::issued, std::memory_order_acq_rel);
+  Edge* const list = reinterpret_cast<Edge*>(head);
+  for (Edge* edge = list; edge;) {
+    Edge* const next = edge->next;
+    Task& successor = *edge->successor;
+    const std::uint64_t before = successor.pending.fetch_sub(1, std::memory_order_acq_rel);
+    if ((before & 0xffffffff) == 1) ready(successor);
+    edge = next;
+  }
+  return list;
+}
+
+template <class Ready>
+void Graph::ended(Task& task, Edge* earlier, Ready&& ready) {
+  const std::uintptr_t head = task.successors.exchange(Task::closed, std::memory_order_acq_rel);
+  const bool was_issued = head & Task::issued;
+  const auto drop = [&](Edge* edge, std::uint64_t count) {
+    while (edge) {
+      Edge* const next = edge->next;
+      Task& successor = *edge->successor;
+      if (is_spare(edge, successor)) return_edge(edge);
+      const std::uint64_t now = successor.pending.fetch_sub(count, std::memory_order_acq_rel) - count;
+      if ((now & 0xffffffff) == 0) ready(successor, now);
+      edge = next;
+    }
+  };
+  drop(reinterpret_cast<Edge*>(head & ~Task::issued), was_issued ? Task::one_done : Task::one_both);
+  drop(earlier, Task::one_done);
+}
+
+}  // namespace quadriga

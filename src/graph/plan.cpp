@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/plan.cpp: adding tasks to the plan, taking them out, next uses.
+#include "graph/plan.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+
+namespace quadriga {
+
+PlannedTask& Plan::add(Task& task) {
+  PlannedTask* planned = nullptr;
+  if (free_.empty()) {
+    planned = &pool_.emplace_back();
+  } else {
+    planned = free_.back();
+    free_.pop_back();
+    std::vector<PlannedAccess> accesses = std::move(planned->accesses);
+    std::vector<View> views = std::move(planned->views);
+    *planned = PlannedTask{};
+    planned->accesses = std::move(accesses);
+    planned->views = std::move(views);
+  }
+  planned->task = &task;
+  planned->position = position_of(task);
+  planned->accesses.assign(task.operand_count, {});
+  for (int i = 0; i < task.operand_count; ++i) {
+    TileUses& tile = uses(task.operands[i].datum->tile);
+    PlannedAccess& access = planned->accesses[static_cast<std::size_t>(i)];
+    access.task = planned;
+    access.before = tile.last;
+    (tile.last ? tile.last->after : tile.first) = &access;
+    tile.last = &access;
+    if (writes(task.operands[i].access)) ++tile.writers;
+  }
+  task.planned = planned;
+  ++waiting_;
+  return *planned;
+}
+
+void Plan::forget_uses(PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    PlannedAccess& access = planned.accesses[i];
+    TileUses& tile = uses_[planned.task->operands[i].datum->tile];
+    (access.before ? access.before->after : tile.first) = access.after;
+    (access.after ? access.after->before : tile.last) = access.before;
+    if (writes(planned.task->operands[i].access)) ++tile.versions_issued;
+  }
+}
+
+void Plan::issue(PlannedTask& planned) {
+  forget_uses(planned);
+  DevicePlan& device = devices_[planned.device];
+  device.planned.erase(&planned);
+  device.ready.erase(&planned);
+  planned.issued = true;
+  --waiting_;
+}
+
+void Plan::end(PlannedTask& planned) {
+  if (!planned.issued) {
+    forget_uses(planned);
+    unplace(planned);
+    --waiting_;
+  } else {
+    devices_[planned.device].queued_seconds -= planned.seconds;
+  }
+  for (const OperandSlot& slot : planned.task->slots())
+    if (writes(slot.access)) --uses_[slot.datum->tile].writers;
+  planned.task->planned = nullptr;
+  planned.task = nullptr;
+  free_.push_back(&planned);
+}
+
+void Plan::place(PlannedTask& planned, DeviceId device) {
+  planned.device = device;
+  devices_[device].planned.insert(&planned);
+  if (planned.ready) devices_[device].ready.insert(&planned);
+  devices_[device].queued_seconds += planned.seconds;
+}
+
+void Plan::unplace(PlannedTask& planned) {
+  if (planned.device == no_device) return;
+  DevicePlan& device = devices_[planned.device];
+  device.planned.erase(&planned);
+  device.ready.erase(&planned);
+  device.queued_seconds -= planned.seconds;
+  planned.device = no_device;
+}
+
+void Plan::make_ready(PlannedTask& planned) {
+  planned.ready = true;
+  if (planned.device != no_device) devices_[planned.device].ready.insert(&planned);
+}
+
+std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
+  if (tile >= uses_.size()) return UINT64_MAX;
+  std::uint64_t next = UINT64_MAX;
+  constexpr int most = 32;
+  int seen = 0;
+  for (const PlannedAccess* use = uses_[tile].first; use && seen < most; use = use->after, ++seen)
+    if (use->task->device == device || use->task->device == no_device)
+      next = std::min(next, use->task->position);
+  return next;
+}
+
+void Plan::validate() const {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    for (const PlannedTask* planned : devices_[d].ready)
+      if (planned->device != d || planned->issued || !devices_[d].planned.contains(const_cast<PlannedTask*>(planned)))
+        fail(Errc::internal, "a ready task is not in its device's plan");
+}
+
+}  // namespace quadriga

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/plan.h: what the driver knows of submitted tasks: their order on each device, next uses of tiles.
+//
+// Pure: no thread, device or clock; used by the driver's thread only.
+//
+// Invariants
+//   1. A planned task that has a device is in that device's `planned` until it is issued or ends; it is in
+//      `ready` too while it could be issued.
+//   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "device/backend.h"
+#include "graph/task.h"
+
+namespace quadriga {
+
+/// Position in a device's plan: higher priority first, then order of submission.
+using Position = std::uint64_t;
+
+inline Position position_of(const Task& task) noexcept {
+  const auto rank = static_cast<std::uint32_t>(INT32_MAX - static_cast<std::int64_t>(task.priority));
+  return (std::uint64_t{rank} << 32) | (task.id.load(std::memory_order_relaxed) & 0xffffffff);
+}
+
+struct PlannedAccess {
+  PlannedTask* task = nullptr;
+  PlannedAccess* before = nullptr;
+  PlannedAccess* after = nullptr;
+};
+
+/// The driver's part of a task.
+struct PlannedTask {
+  Task* task = nullptr;
+  Position position = 0;
+  DeviceId device = no_device;     ///< Once placed.
+  DeviceId activator = no_device;  ///< Where its last predecessor ran.
+  bool ready = false;              ///< Every predecessor is issued or done.
+  bool issued = false;
+  bool stolen = false;
+  Edge* released = nullptr;  ///< Edges that issued() has walked.
+  double seconds = 0;        ///< Predicted kernel time; 0: unknown.
+  Cost cost;
+  int lane = 0;
+  StreamId stream = 0;
+  std::exception_ptr doomed;  ///< A copy that it relies on failed.
+  Nanoseconds path = 0;       ///< Longest chain of kernel times up to its begin.
+  std::vector<PlannedAccess> accesses;
+  std::vector<View> views;
+  Kernel run;  ///< What the backend calls.
+};
+
+struct PlanOrder {
+  bool operator()(const PlannedTask* a, const PlannedTask* b) const noexcept {
+    return a->position < b->position;
+  }
+};
+using PlanSet = std::set<PlannedTask*, PlanOrder>;
+
+/// The uses of one tile by tasks that are not issued.
+struct TileUses {
+  PlannedAccess* first = nullptr;
+  PlannedAccess* last = nullptr;
+  std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
+  std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
+  Datum* datum = nullptr;
+};
+
+struct DevicePlan {
+  PlanSet planned;
+  PlanSet ready;
+  double queued_seconds = 0;  ///< Predicted, of what is placed here and has not ended.
+};
+
+class Plan {
+ public:
+  explicit Plan(std::size_t devices) : devices_(devices) {}
+
+  PlannedTask& add(Task& task);
+  /// The task has ended, or was refused: its uses are forgotten if they weren't yet.
+  void end(PlannedTask& planned);
+  void place(PlannedTask& planned, DeviceId device);
+  void unplace(PlannedTask& planned);
+  void make_ready(PlannedTask& planned);
+  /// Issued: leaves the plan; its writes count as issued.
+  void issue(PlannedTask& planned);
+
+  DevicePlan& on(DeviceId device) { return devices_[device]; }
+  const DevicePlan& on(DeviceId device) const { return devices_[device]; }
+  TileUses& uses(TileId tile) {
+    if (tile >= uses_.size()) uses_.resize(tile + 1);
+    return uses_[tile];
+  }
+  /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if none.
+  std::uint64_t next_use(TileId tile, DeviceId device) const;
+  /// Whether the tile's present content is what this operand is to read.
+  bool current(const OperandSlot& slot) const {
+    return uses_[slot.datum->tile].versions_issued == slot.version;
+  }
+  template <class Visit>
+  void for_each_datum(Visit&& visit) {
+    for (TileUses& uses : uses_)
+      if (uses.datum) visit(*uses.datum);
+  }
+  std::size_t waiting() const noexcept { return waiting_; }
+  void validate() const;
+
+ private:
+  void forget_uses(PlannedTask& planned);
+
+  std::vector<DevicePlan> devices_;
+  std::vector<TileUses> uses_;
+  std::deque<PlannedTask> pool_;
+  std::vector<PlannedTask*> free_;
+  std::size_t waiting_ = 0;  ///< Planned and not issued.
+};
+
+}  // namespace quadriga

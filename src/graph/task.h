@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/task.h: tasks, data and the edges between them, laid out for a few cache lines a task.
+//
+// Invariants
+//   1. A task's slot is reused only after the task ended; who holds (Task*, id) compares ids under
+//      the submission lock before using the slot.
+//   2. `successors` is a stack of edges; `closed` once the task is done: no edge is added after that.
+//   3. `pending` counts in its low half the predecessors that are neither issued nor done, in its high half
+//      those that are not done; the submitter holds one of each until all edges are there.
+//   4. An edge lives in its successor, or in the graph's pool if one operand has several predecessors;
+//      it is not touched once the predecessor has released it.
+#pragma once
+
+#include <quadriga/codelet.h>
+#include <quadriga/types.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "memory/directory.h"
+
+namespace quadriga {
+
+struct Task;
+
+struct Edge {
+  Edge* next = nullptr;
+  Task* successor = nullptr;
+};
+
+/// A task as remembered by data: compare `id` before use.
+struct TaskRef {
+  Task* task = nullptr;
+  std::uint64_t id = 0;
+};
+
+/// The last accesses to one datum in one domain of submission. Guarded by the submission lock.
+struct History {
+  static constexpr int inline_readers = 6;
+  TaskRef writer;
+  /// Readers, or members of a group of commute or reduce, since the writer.
+  TaskRef readers[inline_readers];
+  std::uint8_t count = 0;
+  Access group = Access::read;  ///< Mode of the group.
+  std::unique_ptr<std::vector<TaskRef>> more;
+  /// Members of the last group of another mode, which each member of this group must follow.
+  std::unique_ptr<std::vector<TaskRef>> before;
+};
+
+/// A registered tile.
+struct Datum {
+  // What it is; written before it is shared.
+  std::byte* home = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  DType dtype = DType::bytes;
+  bool keep = false;
+  std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
+  std::atomic<bool> final{false};
+  TileId tile = no_tile;
+  const void* engine = nullptr;
+  std::byte* buffer = nullptr;  ///< The host's buffer of a tile without a home; the executor's to free.
+  std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * size_of(dtype);
+  }
+
+  alignas(64) History history;
+  std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
+  std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
+  Datum* next_free = nullptr;
+};
+
+struct OperandSlot {
+  Datum* datum = nullptr;
+  Edge edge;
+  std::uint32_t version = 0;  ///< Writing accesses before this one: what a read needs to see.
+  Access access = Access::read;
+};
+
+struct PlannedTask;
+struct Domain;
+
+struct alignas(64) Task {
+  static constexpr std::uintptr_t closed = 1;
+  static constexpr std::uintptr_t issued = 2;  ///< Tag bit: later edges count only as not done.
+  static constexpr std::uint64_t one_done = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t one_both = one_done | 1;
+  static constexpr int inline_operands = 4;
+  static constexpr std::size_t inline_params = 64;
+
+  std::atomic<std::uintptr_t> successors{closed};
+  std::atomic<std::uint64_t> pending{0};
+  const Codelet* codelet = nullptr;
+  std::atomic<std::uint64_t> id{0};  ///< Order of submission, from 1.
+  Task* next = nullptr;            ///< In whatever list the task is.
+  OperandSlot* operands = nullptr;  ///< inline_slots or more_operands.
+  std::int32_t priority = 0;
+  std::uint16_t operand_count = 0;
+  DeviceId device = no_device;
+  DeviceId owner = no_device;
+  bool has_commute = false;
+  bool nested = false;  ///< Has a parent, or children.
+  std::uint32_t params_bytes = 0;
+
+  OperandSlot inline_slots[inline_operands];
+  alignas(16) std::byte inline_bytes[inline_params];
+
+  // Rarely used.
+  std::unique_ptr<OperandSlot[]> more_operands;
+  std::unique_ptr<std::byte[]> more_params;
+  Task* parent = nullptr;
+  std::atomic<int> children{0};          ///< Plus one while the body runs.
+  std::unique_ptr<Domain> domain;        ///< Histories of what its children touch.
+  PlannedTask* planned = nullptr;        ///< The driver's part.
+
+  bool done() const noexcept { return successors.load(std::memory_order_acquire) == closed; }
+  std::span<const std::byte> params() const noexcept {
+    return {more_params ? more_params.get() : inline_bytes, params_bytes};
+  }
+  std::span<OperandSlot> slots() noexcept { return {operands, operand_count}; }
+};
+
+}  // namespace quadriga

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/memory.cpp: staging: reserve, copy, pin; and what completions of copies change.
+#include "memory/memory.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace quadriga {
+namespace {
+
+/// What counts as reading here: a partial sum is added to, so its content must be there.
+constexpr bool needs_content(Access access) noexcept { return access != Access::write; }
+
+}  // namespace
+
+Memory::Memory(Backend& backend, const Machine& machine, MemoryListener& listener,
+               const MemoryOptions& options)
+    : backend_(backend),
+      machine_(machine),
+      listener_(listener),
+      directory_(machine.spaces()),
+      spill_(options.spill_bytes, options.spill_file),
+      spaces_(static_cast<std::size_t>(machine.spaces())) {
+  for (DeviceId device = 0; device < machine.devices.size(); ++device)
+    if (machine.devices[device].space != host_space) open_space(machine, device);
+  for (Space& space : spaces_) {
+    const auto note = [&](CopyStream& stream) {
+      if (streams_.size() <= stream.id) streams_.resize(stream.id + 1, nullptr);
+      streams_[stream.id] = &stream;
+    };
+    if (space.device == no_device) continue;
+    note(space.in);
+    note(space.out);
+    for (SpaceId from = 1; from < space.peers.size(); ++from)
+      if (machine.route(from, machine.devices[space.device].space)) note(space.peers[from]);
+  }
+}
+
+Memory::~Memory() {
+  for (Space& space : spaces_)
+    if (space.base) backend_.deallocate(space.device, space.base);
+}
+
+void Memory::open_space(const Machine& machine, DeviceId device) {
+  Space& space = spaces_[machine.devices[device].space];
+  space.device = device;
+  std::size_t bytes = machine.devices[device].memory_bytes;
+  constexpr std::size_t least = 4096;
+  while (bytes >= least && !(space.base = backend_.allocate(device, bytes))) bytes = bytes / 8 * 7;
+  if (!space.base)
+    fail(Errc::unavailable, fmt::format("device '{}' has no memory to give (asked for {} bytes)",
+                                        machine.devices[device].name,
+                                        machine.devices[device].memory_bytes));
+  space.arena.emplace(bytes);
+  space.in.id = backend_.create_stream(device, StreamKind::copy_in);
+  space.out.id = backend_.create_stream(device, StreamKind::copy_out);
+  space.peers.resize(spaces_.size());
+  for (SpaceId from = 1; from < spaces_.size(); ++from)
+    if (machine.route(from, machine.devices[device].space))
+      space.peers[from].id = backend_.create_stream(device, StreamKind::peer_in);
+}
+
+TileId Memory::add(const TileInfo& info) {
+  const TileId tile = directory_.add(info.home != nullptr);
+  if (tile >= infos_.size()) {
+    infos_.resize(tile + 1);
+    spilled_.resize(tile + 1);
+    places_.resize((tile + 1) * spaces_.size());
+    resident_index_.resize((tile + 1) * spaces_.size());
+  }
+  infos_[tile] = info;
+  spilled_[tile] = false;
+  for (SpaceId space = 0; space < spaces_.size(); ++space) place(tile, space) = Place{};
+  return tile;
+}
+
+void Memory::remove(TileId tile) {
+  directory_.lost(tile);  // nobody needs the content: a replica that is dirty may go too
+  for (SpaceId space = 1; space < spaces_.size(); ++space)
+    if (has_block(tile, space)) give_up(tile, space);
+  if (spilled_[tile]) spill_.deallocate(infos_[tile].home, bytes(tile));
+  directory_.remove(tile);
+}
+
+std::size_t Memory::capacity(SpaceId space) const noexcept {
+  return space == host_space ? SIZE_MAX : spaces_[space].arena->capacity();
+}
+
+std::size_t Memory::rounded(std::size_t bytes) const noexcept {
+  for (const Space& space : spaces_)
+    if (space.arena) return space.arena->rounded(bytes);
+  return bytes;
+}
+
+std::byte* Memory::address(TileId tile, SpaceId space) const {
+  return space == host_space ? infos_[tile].home : place(tile, space).block;
+}
+
+std::size_t Memory::pitch(TileId tile, SpaceId space) const {
+  return space == host_space ? infos_[tile].pitch : infos_[tile].width_bytes;
+}
+
+SpaceId Memory::source_for(TileId tile, SpaceId to) const {
+  SpaceId sources[Directory::max_spaces];
+  const std::size_t count = directory_.sources(tile, to, sources);
+  SpaceId best = no_space;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < count; ++i) {
+    double seconds = machine_.copy_seconds(sources[i], to, static_cast<double>(bytes(tile)));
+    if (!directory_.arrived(tile, sources[i])) seconds *= 2;  // it must get there first
+    if (seconds < least) {
+      least = seconds;
+      best = sources[i];
+    }
+  }
+  return best;
+}
+
+double Memory::fetch_seconds(TileId tile, SpaceId to) const {
+  if (directory_.valid(tile, to)) return 0;
+  const auto size = static_cast<double>(bytes(tile));
+  const SpaceId from = source_for(tile, to);
+  if (from != no_space) return machine_.copy_seconds(from, to, size);
+  const SpaceId owner = directory_.owner(tile);
+  if (owner == no_space) return 0;
+  return machine_.copy_seconds(owner, host_space, size) +
+         machine_.copy_seconds(host_space, to, size);
+}
+
+Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
+  if (!directory_.written(tile)) return Outcome::unwritten;
+  from = source_for(tile, to);
+  if (from == no_space && directory_.owner(tile) != no_space) {
+    // No link joins the two devices: by way of home, which needs the producer's end.
+    if (place(tile, directory_.owner(tile)).unconfirmed) return Outcome::no_source;
+    if (!write_back(tile, Reason::stage)) return Outcome::no_spill;
+    from = to == host_space ? no_space : host_space;
+    return Outcome::done;
+  }
+  // Home is overwritten only once the content is certain.
+  if (from != no_space && to == host_space && place(tile, from).unconfirmed)
+    return Outcome::no_source;
+  return from == no_space ? Outcome::no_source : Outcome::done;
+}
+
+bool Memory::has_home(TileId tile) {
+  if (infos_[tile].home || bytes(tile) == 0) return true;
+  std::byte* const buffer = spill_.allocate(bytes(tile));
+  if (!buffer) return false;
+  infos_[tile].home = buffer;
+  infos_[tile].pitch = infos_[tile].width_bytes;
+  spilled_[tile] = true;
+  return true;
+}
+
+bool Memory::allocate(TileId tile, SpaceId space) {
+  Space& there = spaces_[space];
+  const auto offset = there.arena->allocate(std::max<std::size_t>(bytes(tile), 1));
+  if (!offset) return false;
+  Place& replica = place(tile, space);
+  replica = Place{};
+  replica.block = there.base + *offset;
+  resident_index(tile, space) = static_cast<std::uint32_t>(there.residents.size());
+  there.residents.push_back(tile);
+  return true;
+}
+
+void Memory::give_up(TileId tile, SpaceId space) {
+  Space& there = spaces_[space];
+  if (directory_.valid(tile, space)) directory_.dropped(tile, space);
+  Place& replica = place(tile, space);
+  there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
+  replica.block = nullptr;
+  const std::uint32_t at = resident_index(tile, space);
+  const TileId last = there.residents.back();
+  there.residents[at] = last;
+  resident_index(last, space) = at;
+  there.residents.pop_back();
+}
+
+void Memory::drop_if_unused(TileId tile, SpaceId space) {
+  if (directory_.valid(tile, space) || directory_.pins(tile, space) > 0 ||
+      directory_.in_flight(tile, space))
+    return;
+  if (space != host_space) {
+    if (has_block(tile, space)) give_up(tile, space);
+  } else if (spilled_[tile]) {
+    spill_.deallocate(infos_[tile].home, bytes(tile));
+    infos_[tile].home = nullptr;
+    spilled_[tile] = false;
+    place(tile, host_space) = Place{};
+  }
+}
+
+Memory::CopyStream& Memory::stream_for(SpaceId from, SpaceId to) {
+  if (to == host_space) return spaces_[from].out;
+  return from == host_space ? spaces_[to].in : spaces_[to].peers[from];
+}
+
+void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
+  CopyStream& stream = stream_for(from, to);
+  Place& source = place(tile, from);
+  Place& target = place(tile, to);
+  backend_.wait(stream.id, source.ready);
+  backend_.wait(stream.id, target.ready);
+  for (Event read : target.reads) backend_.wait(stream.id, read);
+  const TileInfo& info = infos_[tile];
+  Copy copy;
+  copy.from = from;
+  copy.to = to;
+  copy.source = address(tile, from);
+  copy.target = address(tile, to);
+  copy.source_pitch = pitch(tile, from);
+  copy.target_pitch = pitch(tile, to);
+  copy.width_bytes = info.width_bytes;
+  copy.height = info.columns;
+  if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {
+    copy.width_bytes *= copy.height;
+    copy.height = 1;
+  }
+  const Event event = backend_.copy(stream.id, copy);
+  directory_.copy_issued(tile, from, to);
+  source.reads.push_back(event);
+  target.ready = event;
+  target.reads.clear();
+  target.unconfirmed = false;
+  target.last_use = ++clock_;
+  stream.records.push_back({event.ticket, tile, from, to, reason});
+  ++in_flight_;
+  if (to != host_space) ++spaces_[to].incoming;
+  if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
+}
+
+Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
+  for (const Need& need : needs) {
+    SpaceId from = no_space;
+    if (!needs_content(need.access) || directory_.valid(need.tile, space)) continue;
+    if (const Outcome outcome = find_source(need.tile, space, from); outcome != Outcome::done)
+      return outcome;
+  }
+  for (const Need& need : needs) directory_.pin(need.tile, space);
+  Outcome outcome = Outcome::done;
+  for (const Need& need : needs) {
+    if (space == host_space) {
+      if (!has_home(need.tile)) outcome = Outcome::no_spill;
+    } else {
+      while (outcome == Outcome::done && !has_block(need.tile, space) &&
+             !allocate(need.tile, space))
+        outcome = make_room(bytes(need.tile), space, 0);
+    }
+    if (outcome != Outcome::done) break;
+  }
+  if (outcome != Outcome::done) {
+    for (const Need& need : needs) unpin(need.tile, space);
+    return outcome;
+  }
+  for (const Need& need : needs) {
+    place(need.tile, space).last_use = ++clock_;
+    if (!needs_content(need.access) || directory_.valid(need.tile, space)) continue;
+    queue_copy(need.tile, source_for(need.tile, space), space, Reason::stage);
+  }
+  return Outcome::done;
+}
+
+Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position) {
+  SpaceId from = no_space;
+  if (const Outcome outcome = find_source(tile, space, from); outcome != Outcome::done)
+    return outcome;
+  if (space == host_space) return has_home(tile) ? Outcome::done : Outcome::no_spill;
+  while (!has_block(tile, space) && !allocate(tile, space))
+    if (const Outcome outcome = make_room(bytes(tile), space, position); outcome != Outcome::done)
+      return outcome;
+  if (!directory_.valid(tile, space))
+    queue_copy(tile, source_for(tile, space), space, Reason::prefetch);
+  return Outcome::done;
+}
+
+void Memory::wait_for(StreamId stream, TileId tile, SpaceId space, Access access) {
+  Place& replica = place(tile, space);
+  backend_.wait(stream, replica.ready);
+  if (writes(access))
+    for (Event read : replica.reads) backend_.wait(stream, read);
+}
+
+void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
+  Place& replica = place(tile, space);
+  if (writes(access)) {
+    directory_.write_issued(tile, space);
+    replica.ready = done;
+    replica.reads.clear();
+    replica.unconfirmed = true;
+    for (SpaceId other = 0; other < spaces_.size(); ++other)
+      if (other != space) drop_if_unused(tile, other);
+    return;
+  }
+  for (Event& read : replica.reads)
+    if (read.stream == done.stream) {
+      read = done;
+      return;
+    }
+  replica.reads.push_back(done);
+}
+
+void Memory::unpin(TileId tile, SpaceId space) {
+  directory_.unpin(tile, space);
+  drop_if_unused(tile, space);
+}
+
+bool Memory::write_back(TileId tile, Reason reason) {
+  const SpaceId owner = directory_.owner(tile);
+  if (owner == no_space) return true;
+  if (!has_home(tile)) return false;
+  queue_copy(tile, owner, host_space, reason);
+  return true;
+}
+
+Memory::CopyStream* Memory::find_stream(StreamId stream) {
+  return stream < streams_.size() ? streams_[stream] : nullptr;
+}
+
+bool Memory::completed(const Completion& completion) {
+  CopyStream* const stream = find_stream(completion.event.stream);
+  if (!stream) return false;
+  const CopyRecord record = stream->records.front();
+  stream->records.pop_front();
+  --in_flight_;
+  if (record.to != host_space && spaces_[record.to].arena) --spaces_[record.to].incoming;
+  if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
+  Place& source = place(record.tile, record.from);
+  std::erase(source.reads, completion.event);
+  directory_.copy_ended(record.tile, record.from, record.to, !completion.error);
+  const std::size_t size = bytes(record.tile);
+  drop_if_unused(record.tile, record.from);
+  drop_if_unused(record.tile, record.to);
+  listener_.copy_ended(completion.event.stream, record.reason, record.tile, record.from, record.to,
+                       size, completion);
+  return true;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/memory.h: keeps replicas of tiles in the devices' arenas: reserves room, queues copies, evicts.
+//
+// Used by one thread, the driver's. Decisions come from Directory, Arena and EvictionRule, which are
+// pure; this class carries them out on a backend.
+//
+// Invariants
+//   1. A replica has a block (Place::block) exactly while the arena counts it; home is no block.
+//   2. A block is given up only when the replica is unpinned and not in flight: nothing queued
+//      touches it any more, so its next user has nothing to wait for.
+//   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers queued since:
+//      a reader waits for the first, a writer for both. Replicas pinned by issued tasks stay.
+//   4. Home is overwritten only by write_back(), and only when the content's producer has ended.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "memory/arena.h"
+#include "memory/directory.h"
+#include "memory/eviction.h"
+#include "memory/spill.h"
+
+namespace quadriga {
+
+/// Why a copy was made.
+enum class Reason : std::uint8_t { stage, prefetch, write_back, evict, final };
+
+/// What the memory asks and tells its user, the driver.
+class MemoryListener {
+ public:
+  virtual ~MemoryListener() = default;
+  /// Position in the plan of the tile's next use on a device's space; no_next_use if none is known.
+  virtual std::uint64_t next_use(TileId tile, SpaceId space) const = 0;
+  virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                          std::size_t bytes, const Completion& completion) = 0;
+  virtual void evicted(TileId tile, SpaceId space) = 0;
+};
+
+struct TileInfo {
+  std::byte* home = nullptr;  ///< Null: without a home.
+  std::size_t width_bytes = 0;  ///< Of a column.
+  std::size_t columns = 0;
+  std::size_t pitch = 0;  ///< Between columns at home.
+};
+
+struct Need {
+  TileId tile = no_tile;
+  Access access = Access::read;
+};
+
+enum class Outcome {
+  done,
+  no_room,     ///< Room must be made first: something that ends will make it.
+  no_source,   ///< The content can't be copied before its producer ends or a write-back arrives.
+  unwritten,   ///< The content doesn't exist: no task has written it, or it was lost.
+  no_spill,    ///< A dirty tile must leave and the host has no buffer for it.
+};
+
+struct MemoryOptions {
+  std::size_t spill_bytes = SIZE_MAX;  ///< Most host memory for tiles without a home.
+  std::string spill_file;              ///< Holds them instead, if not empty.
+};
+
+class Memory {
+ public:
+  Memory(Backend& backend, const Machine& machine, MemoryListener& listener,
+         const MemoryOptions& options);
+  ~Memory();
+
+  TileId add(const TileInfo& info);
+  /// Nothing of the tile is pinned or in flight.
+  void remove(TileId tile);
+
+  /// Reserves room for all needs at once, pins them in the space and queues the copies that are
+  /// missing; or does nothing of it. Release by unpin().
+  Outcome bring(std::span<const Need> needs, SpaceId space);
+  /// Fetches one tile ahead of its need, evicting only what is used later than `position`. Not pinned.
+  Outcome prefetch(TileId tile, SpaceId space, std::uint64_t position);
+  /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
+  void used(TileId tile, SpaceId space, Access access, Event done);
+  /// Makes a stream wait for all that a kernel with this access must wait for.
+  void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
+  void unpin(TileId tile, SpaceId space);
+  /// The last queued writer of the replica has ended well.
+  void confirm(TileId tile, SpaceId space) { place(tile, space).unconfirmed = false; }
+
+  /// Queues a copy home if home is stale; its producer has ended. False if there is no buffer.
+  bool write_back(TileId tile, Reason reason);
+  /// Writes back what is dirty, unpinned and not needed again, while room is short.
+  void clean_ahead(SpaceId space);
+  /// Gives up the replicas on devices of a tile that is home.
+  void evict(TileId tile);
+  /// The content is lost: its producer failed.
+  void lost(TileId tile) { directory_.lost(tile); }
+  /// A device is gone. Tiles whose only replica it held are written to `lost`.
+  void space_lost(SpaceId space, std::vector<TileId>& lost);
+
+  /// Takes a completion of a stream of ours; false if it isn't one.
+  bool completed(const Completion& completion);
+
+  /// Address and pitch of a replica that bring() pinned.
+  std::byte* address(TileId tile, SpaceId space) const;
+  std::size_t pitch(TileId tile, SpaceId space) const;
+  /// Some replica is pinned or in flight.
+  bool busy(TileId tile) const noexcept;
+  /// Calls visit(DeviceId, StreamId, StreamKind, std::string name) for each copy stream.
+  template <class Visit>
+  void for_each_stream(Visit&& visit) const;
+  const Directory& directory() const noexcept { return directory_; }
+  std::size_t bytes(TileId tile) const noexcept { return infos_[tile].width_bytes * infos_[tile].columns; }
+  bool stale_home(TileId tile) const noexcept { return directory_.owner(tile) != no_space; }
+  /// Copies in flight into a space, and all of them.
+  std::size_t incoming(SpaceId space) const noexcept { return spaces_[space].incoming; }
+  std::size_t in_flight() const noexcept { return in_flight_; }
+  std::size_t capacity(SpaceId space) const noexcept;
+  /// What one allocation of these bytes takes in an arena.
+  std::size_t rounded(std::size_t bytes) const noexcept;
+  std::size_t spilled_bytes() const noexcept { return spill_.used(); }
+  std::size_t most_spilled_bytes() const noexcept { return spill_.most(); }
+  const Spill& spill() const noexcept { return spill_; }
+  /// Seconds to bring a tile to a space from its nearest replica; 0 if it is there.
+  double fetch_seconds(TileId tile, SpaceId to) const;
+  void validate() const;
+
+ private:
+  struct Place {
+    std::byte* block = nullptr;
+    Event ready;
+    std::vector<Event> reads;
+    std::uint64_t last_use = 0;
+    bool unconfirmed = false;  ///< The last queued writer has not ended.
+  };
+  struct CopyRecord {
+    std::uint64_t ticket = 0;
+    TileId tile = no_tile;
+    SpaceId from = 0;
+    SpaceId to = 0;
+    Reason reason = Reason::stage;
+  };
+  struct CopyStream {
+    StreamId id = 0;
+    std::deque<CopyRecord> records;
+  };
+  struct Space {
+    DeviceId device = no_device;
+    std::byte* base = nullptr;
+    std::optional<Arena> arena;
+    std::vector<TileId> residents;  ///< Tiles with a block here; position in resident_index_.
+    CopyStream in;
+    CopyStream out;
+    std::vector<CopyStream> peers;  ///< By source space.
+    std::size_t incoming = 0;
+    std::size_t leaving_bytes = 0;  ///< Of tiles that are being written back to make room.
+  };
+
+  Place& place(TileId tile, SpaceId space) { return places_[tile * spaces_.size() + space]; }
+  const Place& place(TileId tile, SpaceId space) const {
+    return places_[tile * spaces_.size() + space];
+  }
+  std::uint32_t& resident_index(TileId tile, SpaceId space) {
+    return resident_index_[tile * spaces_.size() + space];
+  }
+  void open_space(const Machine& machine, DeviceId device);
+  bool has_block(TileId tile, SpaceId space) const { return place(tile, space).block != nullptr; }
+  /// Where to copy from; no_space if nowhere now.
+  SpaceId source_for(TileId tile, SpaceId to) const;
+  Outcome find_source(TileId tile, SpaceId to, SpaceId& from);
+  bool allocate(TileId tile, SpaceId space);
+  void give_up(TileId tile, SpaceId space);
+  Outcome make_room(std::size_t bytes, SpaceId space, std::uint64_t position);
+  void collect_candidates(SpaceId space, std::uint64_t position);
+  void queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason);
+  CopyStream& stream_for(SpaceId from, SpaceId to);
+  bool has_home(TileId tile);
+  void drop_if_unused(TileId tile, SpaceId space);
+  CopyStream* find_stream(StreamId stream);
+
+  Backend& backend_;
+  const Machine& machine_;
+  MemoryListener& listener_;
+  Directory directory_;
+  FarthestUse rule_;
+  Spill spill_;
+  std::vector<Space> spaces_;
+  std::vector<TileInfo> infos_;
+  std::vector<bool> spilled_;  ///< The home is a buffer of ours.
+  std::vector<Place> places_;  ///< tile-major
+  std::vector<std::uint32_t> resident_index_;
+  std::vector<CopyStream*> streams_;  ///< By stream id; null if not ours.
+  std::size_t in_flight_ = 0;
+  std::uint64_t clock_ = 0;  ///< Counts uses, for last_use.
+  std::vector<Candidate> candidates_;
+  std::vector<TileId> victims_;
+};
+
+template <class Visit>
+void Memory::for_each_stream(Visit&& visit) const {
+  for (const Space& space : spaces_) {
+    if (space.device == no_device) continue;
+    visit(space.device, space.in.id, StreamKind::copy_in, std::string("copy in"));
+    visit(space.device, space.out.id, StreamKind::copy_out, std::string("copy out"));
+    for (SpaceId from = 1; from < space.peers.size(); ++from)
+      if (machine_.route(from, machine_.devices[space.device].space))
+        visit(space.device, space.peers[from].id, StreamKind::peer_in,
+              "from " + machine_.devices[spaces_[from].device].name);
+  }
+}
+
+}  // namespace quadriga

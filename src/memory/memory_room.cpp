@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/memory_room.cpp: making room: victims, write-backs ahead of need, devices that are gone.
+#include <quadriga/error.h>
+
+#include "memory/memory.h"
+
+namespace quadriga {
+
+/// Replicas that may leave a space and aren't needed at `position` of its plan or before.
+void Memory::collect_candidates(SpaceId space, std::uint64_t position) {
+  candidates_.clear();
+  const Space& there = spaces_[space];
+  for (const TileId tile : there.residents) {
+    if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space)) continue;
+    const Place& replica = place(tile, space);
+    Candidate candidate;
+    candidate.tile = tile;
+    candidate.next_use = listener_.next_use(tile, space);
+    if (candidate.next_use <= position) continue;
+    candidate.offset = static_cast<std::size_t>(replica.block - there.base);
+    candidate.bytes = there.arena->rounded(bytes(tile));
+    candidate.last_use = replica.last_use;
+    candidate.dirty = directory_.dirty(tile, space);
+    if (candidate.dirty)
+      candidate.write_back_seconds =
+          machine_.copy_seconds(space, host_space, static_cast<double>(bytes(tile)));
+    candidates_.push_back(candidate);
+  }
+}
+
+Outcome Memory::make_room(std::size_t needed, SpaceId space, std::uint64_t position) {
+  Space& there = spaces_[space];
+  // What leaves already makes enough room when it has gone.
+  if (there.leaving_bytes >= needed && there.leaving_bytes > 0) return Outcome::no_room;
+  collect_candidates(space, position);
+  victims_.resize(candidates_.size());
+  const std::size_t count =
+      choose_victims(rule_, *there.arena, candidates_, there.arena->rounded(std::max<std::size_t>(needed, 1)), victims_);
+  if (count == 0) return Outcome::no_room;
+  bool all_gone = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TileId tile = victims_[i];
+    if (directory_.dirty(tile, space)) {
+      if (directory_.owner(tile) == no_space) {  // home is on its way already
+        all_gone = false;
+      } else if (!write_back(tile, Reason::evict)) {
+        return Outcome::no_spill;
+      }
+      all_gone = false;
+      continue;
+    }
+    give_up(tile, space);
+    listener_.evicted(tile, space);
+  }
+  return all_gone ? Outcome::done : Outcome::no_room;
+}
+
+void Memory::clean_ahead(SpaceId space) {
+  Space& there = spaces_[space];
+  if (!there.arena || !there.out.records.empty()) return;
+  const std::size_t capacity = there.arena->capacity();
+  if (capacity - there.arena->used() > capacity / 8) return;
+  for (const TileId tile : there.residents) {
+    if (directory_.owner(tile) != space || directory_.pins(tile, space) > 0) continue;
+    if (place(tile, space).unconfirmed || listener_.next_use(tile, space) != no_next_use) continue;
+    write_back(tile, Reason::evict);
+    return;
+  }
+}
+
+bool Memory::busy(TileId tile) const noexcept {
+  for (SpaceId space = 0; space < spaces_.size(); ++space)
+    if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space)) return true;
+  return false;
+}
+
+void Memory::evict(TileId tile) {
+  for (SpaceId space = 1; space < spaces_.size(); ++space)
+    if (has_block(tile, space) && directory_.pins(tile, space) == 0 &&
+        !directory_.in_flight(tile, space) && !directory_.dirty(tile, space)) {
+      give_up(tile, space);
+      listener_.evicted(tile, space);
+    }
+}
+
+void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
+  Space& there = spaces_[space];
+  lost.resize(infos_.size());
+  lost.resize(directory_.space_lost(space, lost));
+  for (const TileId tile : there.residents) place(tile, space) = Place{};
+  there.residents.clear();
+  there.arena.emplace(there.arena->capacity());
+}
+
+void Memory::validate() const {
+  directory_.validate();
+  for (SpaceId space = 1; space < spaces_.size(); ++space) {
+    const Space& there = spaces_[space];
+    if (!there.arena) continue;
+    there.arena->validate();
+    for (const TileId tile : there.residents)
+      if (!has_block(tile, space)) fail(Errc::internal, "a resident tile has no block");
+  }
+}
+
+}  // namespace quadriga

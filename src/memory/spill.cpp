@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/spill.cpp: buffers from memory or from a file that is reserved before it is mapped.
+#include "memory/spill.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace quadriga {
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+Spill::Spill(std::size_t limit_bytes, const std::string& file) : limit_(limit_bytes), file_(file) {
+  if (file_.empty()) return;
+  descriptor_ = open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor_ < 0)
+    fail(Errc::io, fmt::format("can't make the spill file '{}': {}; it must not exist yet", file_,
+                               std::strerror(errno)));
+  unlink(file_.c_str());  // its space is given back however the process ends
+}
+
+Spill::~Spill() {
+  for (const auto& [buffer, bytes] : owned_) munmap(buffer, bytes);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::byte* Spill::map_more(std::size_t bytes) {
+  off_t offset = 0;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  if (descriptor_ >= 0) {
+    offset = static_cast<off_t>(file_bytes_);
+    if (posix_fallocate(descriptor_, offset, static_cast<off_t>(bytes)) != 0) return nullptr;
+    flags = MAP_SHARED;
+  }
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor_, offset);
+  if (mapped == MAP_FAILED) return nullptr;
+  file_bytes_ += bytes;
+  owned_.emplace_back(static_cast<std::byte*>(mapped), bytes);
+  return static_cast<std::byte*>(mapped);
+}
+
+std::byte* Spill::allocate(std::size_t bytes) {
+  bytes = whole_pages(bytes);
+  if (bytes > limit_ - used_) return nullptr;
+  std::byte* buffer = nullptr;
+  if (const auto found = free_.find(bytes); found != free_.end()) {
+    buffer = found->second;
+    free_.erase(found);
+  } else {
+    buffer = map_more(bytes);
+  }
+  if (!buffer) return nullptr;
+  used_ += bytes;
+  if (used_ > most_) most_ = used_;
+  return buffer;
+}
+
+void Spill::deallocate(std::byte* buffer, std::size_t bytes) noexcept {
+  bytes = whole_pages(bytes);
+  used_ -= bytes;
+  try {
+    free_.emplace(bytes, buffer);
+  } catch (...) {
+    // Without a note of it the buffer stays mapped until the end.
+  }
+}
+
+}  // namespace quadriga

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/spill.h: host buffers, or a file, for tiles that have no home and fit no device.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace quadriga {
+
+/// Hands out buffers up to a limit and keeps count. With a file, buffers are pages of it, mapped;
+/// the file is made where it should be, its blocks reserved as it grows, and removed in the end.
+/// Used by one thread.
+class Spill {
+ public:
+  /// Errors:  io naming the file if it can't be made.
+  Spill(std::size_t limit_bytes, const std::string& file);
+  ~Spill();
+  Spill(const Spill&) = delete;
+  Spill& operator=(const Spill&) = delete;
+
+  /// Null if the limit is reached or the disk is full.
+  std::byte* allocate(std::size_t bytes);
+  void deallocate(std::byte* buffer, std::size_t bytes) noexcept;
+
+  std::size_t used() const noexcept { return used_; }
+  std::size_t most() const noexcept { return most_; }
+  std::size_t limit() const noexcept { return limit_; }
+  const std::string& file() const noexcept { return file_; }
+
+ private:
+  std::byte* map_more(std::size_t bytes);
+
+  std::size_t limit_;
+  std::size_t used_ = 0;
+  std::size_t most_ = 0;
+  std::string file_;
+  int descriptor_ = -1;
+  std::size_t file_bytes_ = 0;
+  std::multimap<std::size_t, std::byte*> free_;          ///< Buffers given back, by size.
+  std::vector<std::pair<std::byte*, std::size_t>> owned_;  ///< All that was mapped or allocated.
+};
+
+}  // namespace quadriga
