@@ -105,6 +105,23 @@ def test_a_device_spends_its_time_once(tmp_path, graph, devices):
         assert min(parts) >= 0 and sum(parts) == run.trace.end
 
 
+def test_each_core_of_a_cpu_is_idle_by_itself(tmp_path):
+    """Two workers, one always busy, the other half the time: the device is used by 75 %."""
+    other = kernel("b", 0, 50, 1) | {"tid": 5}
+    trace = load(tmp_path, [kernel("a", 0, 100, 0), other])
+    (device,) = report.summary(trace)["devices"]
+    assert device["use"] == 0.75
+    assert device["idle_seconds"]["finished"] == pytest.approx(0.025)
+    (gap,) = analysis.Analysis(trace).gaps()
+    assert (gap.device, gap.length) == ("gpu0 5", 50_000_000)
+
+
+def test_streams_of_a_device_with_copies_share_it(tmp_path):
+    other = kernel("b", 0, 50, 1) | {"tid": 5}
+    trace = load(tmp_path, [copied(0, 1), kernel("a", 0, 100, 0), other])
+    assert report.summary(trace)["devices"][0]["use"] == 1
+
+
 def test_summary_is_plain_and_says_what_happened(tmp_path):
     document = traces.run(traces.cholesky_tasks(8), devices=2)
     header = document["quadriga"]

@@ -1,16 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis.py: what a run did with its time, from the events.
-"""Where each device's time went, the longest gaps and their causes, kernels, copies and bytes.
-
-A device's time is divided without remainder:
-
-- *computing*, with copies hidden behind it or without;
-- *waited for copies*: no kernel runs and something is on its way to the device, or a tile is being
-  evicted to make room, after the next kernel's predecessors were done (where the graph is known);
-- *nothing ready*: no kernel runs because none could;
-- *not started*: the next kernel was ready and its operands were there (only if the graph is known);
-- *finished*: after the device's last kernel.
-"""
+"""Kernels, copies, bytes and each device's use; why devices waited is gaps.py's."""
 
 from __future__ import annotations
 
@@ -21,31 +11,22 @@ from typing import Any
 import numpy as np
 
 from .counters import busy
+from .gaps import Gap, Idleness, Unit
 from .header import BOUNDS
-from .intervals import Integers, Intervals, busy_before, common_length, complement, merge
+from .intervals import Intervals, common_length
 from .trace import COPY, HOST, KERNEL, Spans, Trace
-
-CAUSES = ("waited for copies", "nothing ready", "not started", "finished")
-WAITED, NOT_READY, NOT_STARTED, FINISHED = CAUSES
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A time in which a device ran no kernel."""
-
-    device: str
-    start: int  # nanoseconds
-    length: int
-    cause: str
-    detail: str
 
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """How one device spent the run, in nanoseconds; the parts add up to the run."""
+    """How one device spent the run, in nanoseconds; the parts add up to units times the run.
+
+    A device is one unit, a CPU whose cores work by themselves one a core.
+    """
 
     pid: int
     name: str
+    units: list[Unit]
     hidden: int  # computing while copies ran
     alone: int  # computing, no copies
     waited: int
@@ -57,6 +38,10 @@ class DeviceUse:
     @property
     def computing(self) -> int:
         return self.hidden + self.alone
+
+    def share(self, end: int) -> float:
+        """Of the run's time that the device computed."""
+        return self.computing / (end * len(self.units))
 
 
 class Analysis:
@@ -73,6 +58,30 @@ class Analysis:
     @cached_property
     def devices(self) -> list[DeviceUse]:
         return [self._use(pid, name) for pid, name in self.trace.devices.items()]
+
+    @cached_property
+    def _idleness(self) -> Idleness:
+        return Idleness(self.trace)
+
+    def _use(self, pid: int, name: str) -> DeviceUse:
+        copies, units = self.busy(pid, COPY), self._idleness.units(pid)
+        hidden = sum(common_length(unit.busy, copies) for unit in units)
+        computing = sum(unit.busy.length for unit in units)
+        parts = [self._idleness.parts(unit) for unit in units]
+        waited, not_ready, not_started, finished = (sum(part) for part in zip(*parts, strict=True))
+        possible = min(self.busy(pid, KERNEL).length, copies.length)
+        return DeviceUse(
+            pid=pid,
+            name=name,
+            units=units,
+            hidden=hidden,
+            alone=computing - hidden,
+            waited=waited,
+            not_ready=not_ready,
+            not_started=not_started,
+            finished=finished,
+            overlap_possible=possible,
+        )
 
     @cached_property
     def bound(self) -> tuple[float, str] | None:
@@ -157,126 +166,10 @@ class Analysis:
 
     def gaps(self, most: int = 10) -> list[Gap]:
         """The longest times without a kernel on some device, longest first."""
-        found = [gap for use in self.devices for gap in self._gaps_of(use.pid, use.name, most)]
+        found = [
+            gap
+            for use in self.devices
+            for unit in use.units
+            for gap in self._idleness.gaps(unit, most)
+        ]
         return sorted(found, key=lambda gap: (-gap.length, gap.start, gap.device))[:most]
-
-    @cached_property
-    def _ready(self) -> dict[int, tuple[int, int]]:
-        """By task: when its last predecessor ended, and which that was; only with a graph."""
-        spans = self.trace.spans.take(self.trace.spans.task >= 0)
-        ended: dict[int, int] = {}
-        for task, end in zip(spans.task.tolist(), spans.end.tolist(), strict=True):
-            ended[task] = max(ended.get(task, 0), end)
-        ready = {}
-        for task in self.trace.tasks:
-            ends = [(ended.get(other, 0), other) for other in task.get("after", [])]
-            ready[task["id"]] = max(ends, default=(0, -1))
-        return ready
-
-    def _idle(self, pid: int) -> tuple[Intervals, Integers, Spans]:
-        """A device's gaps, when each one's next kernel was ready, and its kernels by start."""
-        spans = self.spans_of(pid)
-        kernels = spans.take(spans.kind == KERNEL)
-        kernels = kernels.take(np.argsort(kernels.start, kind="stable"))
-        idle = complement(self.busy(pid, KERNEL), self.trace.end)
-        ready = idle.start.copy()
-        if self._ready:
-            following = np.searchsorted(kernels.start, idle.end)
-            for row in np.flatnonzero(following < len(kernels)):
-                task = int(kernels.task[following[row]])
-                at = self._ready.get(task, (0, -1))[0]
-                ready[row] = min(max(int(idle.start[row]), at), int(idle.end[row]))
-        return idle, ready, kernels
-
-    def _arriving(self, pid: int) -> Intervals:
-        """When something was on its way to a device, or left it to make room."""
-        spans, trace = self.trace.spans, self.trace
-        own = trace.label(trace.devices[pid])
-        rows = (spans.pid == pid) & (spans.why == trace.label("evict"))
-        rows = (rows | (spans.target == own)) & (spans.kind == COPY)
-        return merge(spans.start[rows], spans.end[rows])
-
-    def _causes(self, pid: int) -> tuple[Intervals, Integers, Integers, Integers, Spans]:
-        """Gaps with how much of each waited for copies and how much had nothing ready."""
-        idle, ready, kernels = self._idle(pid)
-        arriving = self._arriving(pid)
-        before = busy_before(arriving.start, arriving.end, idle.end)
-        waited = before - busy_before(arriving.start, arriving.end, ready)
-        until = ready if self._ready else idle.end - waited
-        return idle, ready, waited, until - idle.start, kernels
-
-    def _use(self, pid: int, name: str) -> DeviceUse:
-        kernels, copies = self.busy(pid, KERNEL), self.busy(pid, COPY)
-        hidden = common_length(kernels, copies)
-        idle, _, waited, not_ready, _ = self._causes(pid)
-        lengths = idle.end - idle.start
-        last = int(kernels.end.max(initial=0))
-        tail = idle.start >= last
-        others = lengths - waited - not_ready
-        return DeviceUse(
-            pid=pid,
-            name=name,
-            hidden=hidden,
-            alone=kernels.length - hidden,
-            waited=int(waited[~tail].sum()),
-            not_ready=int(not_ready[~tail].sum()),
-            not_started=int(others[~tail].sum()),
-            finished=int(lengths[tail].sum()),
-            overlap_possible=min(kernels.length, copies.length),
-        )
-
-    def _gaps_of(self, pid: int, name: str, most: int) -> list[Gap]:
-        idle, ready, waited, not_ready, kernels = self._causes(pid)
-        lengths = idle.end - idle.start
-        last = int(kernels.end.max(initial=0))
-        found = []
-        for row in np.argsort(-lengths, kind="stable")[:most]:
-            start, length = int(idle.start[row]), int(lengths[row])
-            others = length - int(waited[row]) - int(not_ready[row])
-            if start >= last:
-                cause, detail = FINISHED, self._tail_detail(pid, start)
-            elif waited[row] >= max(int(not_ready[row]), others):
-                cause, detail = WAITED, self._copies_detail(pid, int(ready[row]), start + length)
-            elif not_ready[row] >= others:
-                cause, detail = NOT_READY, self._task_detail(kernels, start + length)
-            else:
-                cause, detail = NOT_STARTED, self._task_detail(kernels, start + length, False)
-            found.append(Gap(name, start, length, cause, detail))
-        return found
-
-    def _copies_detail(self, pid: int, start: int, end: int) -> str:
-        """What arrived last before the gap ended."""
-        spans, labels = self.trace.spans, self.trace.labels
-        here = (spans.pid == pid) | (spans.target == self.trace.label(self.trace.devices[pid]))
-        rows = here & (spans.kind == COPY) & (spans.end > start) & (spans.start < end)
-        coming = spans.take(rows & (spans.end <= end))
-        if len(coming) == 0:
-            return f"{int(rows.sum())} copies under way"
-        last = coming.take(np.array([int(np.argmax(coming.end))]))
-        tile = f"tile {int(last.tile[0])} " if last.tile[0] >= 0 else ""
-        text = (
-            f"{tile}from {labels[int(last.source[0])]} to {labels[int(last.target[0])]} came last"
-        )
-        return f"{text}, of {len(coming)} copies" if len(coming) > 1 else text
-
-    def _task_detail(self, kernels: Spans, end: int, predecessor: bool = True) -> str:
-        row = int(np.searchsorted(kernels.start, end))
-        if row >= len(kernels):
-            return ""
-        task, name = int(kernels.task[row]), self.trace.labels[int(kernels.name[row])]
-        text = f"next: {name}" + (f", task {task}" if task >= 0 else "")
-        last = self._ready.get(task, (0, -1))[1]
-        return text + (f", after task {last}" if predecessor and last >= 0 else "")
-
-    def _tail_detail(self, pid: int, start: int) -> str:
-        others = self.trace.spans.pid != pid
-        running = others & (self.trace.spans.kind == KERNEL) & (self.trace.spans.end > start)
-        pids = np.unique(self.trace.spans.pid[running])
-        names = [self.trace.devices[int(p)] for p in pids if int(p) in self.trace.devices]
-        if names:
-            return "still computing: " + ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
-        return "results on their way home" if self._copies_after(start) else "the run's end"
-
-    def _copies_after(self, start: int) -> bool:
-        spans = self.trace.spans
-        return bool(((spans.kind == COPY) & (spans.end > start)).any())

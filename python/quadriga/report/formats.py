@@ -69,8 +69,8 @@ def share(part: float, whole: float = 1.0) -> str:
     """
     Examples
     --------
-    >>> share(0.96), share(1, 3), share(0.004), share(1, 0), share(0.9996)
-    ('96 %', '33 %', '0.4 %', '-', '99.9 %')
+    >>> share(0.96), share(1, 3), share(0.004), share(1, 0), share(1e-5)
+    ('96 %', '33 %', '0.4 %', '-', '< 0.1 %')
     """
     if whole <= 0:
         return "-"
@@ -79,6 +79,8 @@ def share(part: float, whole: float = 1.0) -> str:
         return f"{percent:.0f} %"
     if 99 < percent < 100:
         return f"{min(percent, 99.9):.1f} %"
+    if percent < 0.05:
+        return "< 0.1 %"
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 

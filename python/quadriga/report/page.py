@@ -13,12 +13,13 @@ import jinja2
 import numpy as np
 
 from . import drawing, formats
-from .analysis import CAUSES, Analysis
+from .analysis import Analysis
 from .counters import by_kind
+from .gaps import CAUSES
 from .intervals import coverage, rates
 from .summary import LIMITS, above, largest_loss, summarize, verdict
 from .timeline import Timeline, tick_row, why_css
-from .trace import COPY, HOST, KERNEL, Trace, load
+from .trace import COPY, HOST, Trace, load
 
 _BUCKETS = 240
 _MOST_WAYS = 16
@@ -149,9 +150,9 @@ def _tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
         tiles.append(_tile("Distance to the bound", number, rest, grade))
         tiles.append(_limit_tile(bound))
     else:
-        tiles.append(_tile("Distance to the bound", "-", "the trace gives no bound"))
+        tiles.append(_tile("Distance to the bound", "none", "the trace gives no bound"))
     if overlap["fraction"] is None:
-        tiles.append(_tile("Overlap", "-", "nothing was copied"))
+        tiles.append(_tile("Overlap", "none", "nothing was copied"))
     else:
         part, whole = formats.time(overlap["seconds"]), formats.time(overlap["possible_seconds"])
         fraction = overlap["fraction"]
@@ -190,6 +191,8 @@ def _bounds(facts: dict[str, Any]) -> list[dict[str, Any]]:
     }
     rows = [{"name": "This run", "seconds": facts["seconds"], "css": "run"}]
     for key, name in names.items():
+        if facts["bound"][key] == 0:
+            continue
         css = "binding" if key == facts["bound"]["binding"] else "slack"
         rows.append({"name": name, "seconds": facts["bound"][key], "css": css})
     return [row | {"percent": 100 * row["seconds"] / longest} for row in rows]
@@ -197,22 +200,23 @@ def _bounds(facts: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _states(run: Analysis) -> list[dict[str, Any]]:
     """Each device's time, divided without remainder."""
+    end = run.trace.end
     keys = ("hidden", "alone", "waited", "not_ready", "not_started", "finished")
     names = ("computing, copies hidden", "computing, no copies", *CAUSES)
     rows = []
     for use in run.devices:
         parts = [
-            {"css": f"s-{key}", "name": name, "length": getattr(use, key)}
+            {"css": f"s-{key}", "name": name, "share": getattr(use, key) / len(use.units) / end}
             for key, name in zip(keys, names, strict=True)
         ]
-        rows.append({"name": use.name, "use": use.computing / run.trace.end, "parts": parts})
+        rows.append({"name": use.name, "use": use.share(run.trace.end), "parts": parts})
     return rows
 
 
 def _states_legend(states: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The parts that some device's bar shows."""
     parts = states[0]["parts"] if states else []
-    return [part for i, part in enumerate(parts) if any(s["parts"][i]["length"] for s in states)]
+    return [part for i, part in enumerate(parts) if any(s["parts"][i]["share"] for s in states)]
 
 
 def _ticks(trace: Trace) -> list[dict[str, Any]]:
@@ -233,10 +237,9 @@ def _use(run: Analysis) -> list[dict[str, Any]]:
     widths = np.maximum(np.diff(edges), 1)
     rows = []
     for use in run.devices:
-        shares = []
-        for kind in (KERNEL, COPY):
-            busy = run.busy(use.pid, kind)
-            shares.append(coverage(busy.start, busy.end, edges) / widths)
+        copies, parts = run.busy(use.pid, COPY), [unit.busy for unit in use.units]
+        computing = sum(coverage(part.start, part.end, edges) for part in parts) / len(parts)
+        shares = [computing / widths, coverage(copies.start, copies.end, edges) / widths]
         hover = drawing.zones(edges, _HEIGHT, _use_text(*shares))
         pictures = [
             drawing.svg(drawing.area(part, _HEIGHT, css) + hover, _HEIGHT)
@@ -247,7 +250,7 @@ def _use(run: Analysis) -> list[dict[str, Any]]:
                 "name": use.name,
                 "computing": pictures[0],
                 "copying": pictures[1] if shares[1].any() else None,
-                "share": use.computing / run.trace.end,
+                "share": use.share(run.trace.end),
             }
         )
     return rows

@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import formats
-from .analysis import CAUSES, Analysis
+from .analysis import Analysis
 from .counters import COUNTED, check
+from .gaps import CAUSES
 from .trace import Trace
 
 LIMITS = {
@@ -82,14 +83,14 @@ def _bound(run: Analysis) -> dict[str, Any] | None:
 
 def _device(run: Analysis, index: int) -> dict[str, Any]:
     use = run.devices[index]
-    end = run.trace.end
+    each = 1e9 * len(use.units)
     idle = (use.waited, use.not_ready, use.not_started, use.finished)
     return {
         "name": use.name,
-        "use": use.computing / end,
-        "computing_seconds": use.computing / 1e9,
-        "idle_seconds": {cause: part / 1e9 for cause, part in zip(CAUSES, idle, strict=True)},
-        "overlap_seconds": use.hidden / 1e9,
+        "use": use.share(run.trace.end),
+        "computing_seconds": use.computing / each,
+        "idle_seconds": {cause: part / each for cause, part in zip(CAUSES, idle, strict=True)},
+        "overlap_seconds": use.hidden / each,
         "overlap_possible_seconds": use.overlap_possible / 1e9,
     }
 
@@ -174,7 +175,9 @@ def _bound_lines(facts: dict[str, Any], width: int) -> list[str]:
         return []
     names = {"work_seconds": "work", "critical_path_seconds": "path", "link_seconds": "link"}
     longest = max(facts["seconds"], *(facts["bound"][key] for key in names), 1e-12)
-    rows = [("time", facts["seconds"])] + [(n, facts["bound"][k]) for k, n in names.items()]
+    rows = [("time", facts["seconds"])] + [
+        (n, facts["bound"][k]) for k, n in names.items() if facts["bound"][k]
+    ]
     return [
         f"  {name:<6} {_bar(seconds / longest, width)} {formats.time(seconds):>8}"
         for name, seconds in rows
