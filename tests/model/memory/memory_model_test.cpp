@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
+// the virtual clock, give what they give one after another on plain arrays.
+#include "memory/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "base/random.h"
+#include "device/factory.h"
+
+namespace quadriga {
+namespace {
+
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::int64_t most_rows = 32, most_cols = 8;
+constexpr std::size_t most_bytes = most_rows * most_cols * sizeof(std::uint64_t);
+
+struct Shape {
+  std::int64_t rows = most_rows;
+  std::int64_t cols = most_cols;
+};
+
+struct Work {
+  std::vector<Need> needs;
+  SpaceId space = host_space;
+  std::uint64_t salt = 0;
+};
+
+/// What a task does to its operands, wherever they are.
+void compute(const Work& work, std::span<const View> operands) {
+  std::uint64_t hash = work.salt;
+  const auto each = [](const View& view, auto&& visit) {
+    for (std::int64_t col = 0; col < view.cols; ++col)
+      for (std::int64_t row = 0; row < view.rows; ++row)
+        visit(view.as<std::uint64_t>()[row + col * view.ld]);
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (reads(work.needs[i].access))
+      each(operands[i], [&](std::uint64_t word) { hash = mix(hash ^ word); });
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (writes(work.needs[i].access))
+      each(operands[i], [&](std::uint64_t& word) { word = mix(hash++); });
+}
+
+Machine small_machine(bool peers, std::size_t bytes) {
+  Machine machine = Machine::parse(std::string("emulated:3,memory=1MiB,h2d=1GB/s,d2h=1GB/s,peer=") +
+                                   (peers ? "2GB/s" : "off"));
+  for (Device& device : machine.devices) {
+    device.memory_bytes = bytes;
+    machine.kernels["mix"][device.rates][1] = 1e-6;
+  }
+  return machine;
+}
+
+/// The parameter is the seed.
+class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListener {
+ protected:
+  struct Tile {
+    TileId id = no_tile;
+    Shape shape;
+    Words home;  ///< Columns lie `ld` apart; empty: homeless.
+    std::int64_t ld = 0;
+    Words expected;
+    bool written = false;
+    int last_writer = -1;  ///< Index of the task, while it is queued.
+  };
+  struct Running {
+    const Work* work = nullptr;
+    int index = 0;
+    Kernel kernel;
+    std::vector<View> views;
+  };
+
+  std::uint64_t next_use(TileId tile, SpaceId space) const override {
+    for (std::size_t i = position_; i < plan_.size(); ++i)
+      if (plan_[i].space == space && std::ranges::count(plan_[i].needs, tile, &Need::tile))
+        return i;
+    return no_next_use;
+  }
+  void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId, std::size_t,
+                  const Completion& completion) override {
+    EXPECT_FALSE(completion.error);
+    ++copies_;
+  }
+  void evicted(TileId, SpaceId) override { ++evictions_; }
+
+  void add_tiles(bool equal) {
+    for (Tile& tile : tiles_) {
+      if (!equal) tile.shape.rows = 1 + static_cast<std::int64_t>(random_.below(most_rows));
+      if (!equal) tile.shape.cols = 1 + static_cast<std::int64_t>(random_.below(most_cols));
+      tile.expected.resize(static_cast<std::size_t>(tile.shape.rows * tile.shape.cols));
+      TileInfo info;
+      info.width_bytes = static_cast<std::size_t>(tile.shape.rows) * sizeof(std::uint64_t);
+      info.columns = static_cast<std::size_t>(tile.shape.cols);
+      if (random_.chance(0.6)) {
+        tile.ld = tile.shape.rows + static_cast<std::int64_t>(random_.below(3));
+        tile.home.resize(static_cast<std::size_t>(tile.ld * tile.shape.cols));
+        for (std::uint64_t& word : tile.home) word = random_();
+        for (std::int64_t col = 0; col < tile.shape.cols; ++col)
+          std::copy_n(&tile.home[static_cast<std::size_t>(col * tile.ld)], tile.shape.rows,
+                      &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)]);
+        tile.written = true;
+        info.home = reinterpret_cast<std::byte*>(tile.home.data());
+        info.pitch = static_cast<std::size_t>(tile.ld) * sizeof(std::uint64_t);
+      }
+      tile.id = memory_.add(info);
+      by_id_[tile.id] = &tile;
+    }
+  }
+
+  void make_plan(std::size_t tasks) {
+    std::vector<bool> written;
+    for (const Tile& tile : tiles_) written.push_back(tile.written);
+    for (std::size_t task = 0; task < tasks; ++task) {
+      Work work{
+          .needs = {}, .space = static_cast<SpaceId>(1 + random_.below(3)), .salt = random_()};
+      const std::size_t count = 1 + random_.below(3);
+      for (std::size_t operand = 0; operand < count; ++operand) {
+        const std::size_t chosen = random_.below(tiles_.size());
+        if (std::ranges::count(work.needs, tiles_[chosen].id, &Need::tile)) continue;
+        constexpr std::array modes{Access::read, Access::read, Access::update, Access::write};
+        const Access access = written[chosen] ? modes[random_.below(4)] : Access::write;
+        if (writes(access)) written[chosen] = true;
+        work.needs.push_back({tiles_[chosen].id, access});
+      }
+      plan_.push_back(std::move(work));
+    }
+  }
+
+  /// Waits for one operation to end; false if none is queued.
+  bool progress() {
+    Completion completion;
+    if (backend_->next_completion({&completion, 1}, never) == 0) return false;
+    if (memory_.completed(completion)) return true;
+    const auto ended = running_.find({completion.event.stream, completion.event.ticket});
+    if (ended == running_.end()) return true;
+    EXPECT_FALSE(completion.error);
+    for (const Need& need : ended->second.work->needs) {
+      Tile& tile = *by_id_[need.tile];
+      if (tile.last_writer == ended->second.index) {
+        memory_.confirm(need.tile, ended->second.work->space);
+        tile.last_writer = -1;
+      }
+      memory_.unpin(need.tile, ended->second.work->space);
+    }
+    running_.erase(ended);
+    return true;
+  }
+
+  bool write_home(Tile& tile) {
+    while (tile.last_writer >= 0) progress();
+    return memory_.write_back(tile.id, Reason::final);
+  }
+
+  /// Brings operands, waiting for what must end first. A device that is drained and still has no
+  /// room in one piece is emptied.
+  void bring(const Work& work) {
+    bool emptied = false;
+    for (;;) {
+      const Outcome outcome = memory_.bring(work.needs, work.space);
+      if (outcome == Outcome::done) return;
+      ASSERT_TRUE(outcome == Outcome::no_room || outcome == Outcome::no_source)
+          << static_cast<int>(outcome);
+      if (progress()) continue;
+      ASSERT_FALSE(emptied) << "no room on an empty device";
+      for (Tile& tile : tiles_) ASSERT_TRUE(write_home(tile));
+      while (progress()) continue;
+      for (const Tile& tile : tiles_) memory_.evict(tile.id);
+      emptied = true;
+    }
+  }
+
+  void issue(int index) {
+    const Work& work = plan_[static_cast<std::size_t>(index)];
+    ASSERT_NO_FATAL_FAILURE(bring(work));
+    const StreamId stream = streams_[work.space];
+    Running running{.work = &work, .index = index, .kernel = {}, .views = {}};
+    std::vector<View> expected;
+    for (const Need& need : work.needs) {
+      Tile& tile = *by_id_[need.tile];
+      running.views.push_back({memory_.address(need.tile, work.space), tile.shape.rows,
+                               tile.shape.cols, tile.shape.rows, DType::float64});
+      expected.push_back({tile.expected.data(), tile.shape.rows, tile.shape.cols, tile.shape.rows,
+                          DType::float64});
+      if (!careless_) memory_.wait_for(stream, need.tile, work.space, need.access);
+    }
+    compute(work, expected);
+    running.kernel = [&work](const Arguments& arguments) { compute(work, arguments.operands); };
+    // Launch keeps pointers, so that the entry must have its place before.
+    const auto entry = running_.emplace(std::pair(stream, ++launches_[stream]), running).first;
+    Launch launch;
+    launch.kernel = &entry->second.kernel;
+    launch.arguments.operands = entry->second.views;
+    launch.cost = {"mix", 1, 1};
+    launch.name = "mix";
+    const Event event = backend_->launch(stream, launch);
+    auto node = running_.extract(entry);
+    node.key() = {event.stream, event.ticket};
+    running_.insert(std::move(node));
+    for (const Need& need : work.needs) {
+      memory_.used(need.tile, work.space, need.access, event);
+      if (!writes(need.access)) continue;
+      by_id_[need.tile]->written = true;
+      by_id_[need.tile]->last_writer = index;
+    }
+  }
+
+  /// Something that must change no result.
+  void disturb() {
+    Tile& tile = tiles_[random_.below(tiles_.size())];
+    const auto space = static_cast<SpaceId>(1 + random_.below(3));
+    switch (random_.below(6)) {
+      case 0:
+        memory_.clean_ahead(space);
+        break;
+      case 1:
+        memory_.evict(tile.id);
+        break;
+      case 2:
+        memory_.prefetch(tile.id, space, position_ + random_.below(5));
+        break;
+      case 3:
+        progress();
+        break;
+      case 4:
+        if (tile.last_writer < 0) memory_.write_back(tile.id, Reason::final);
+        break;
+      default:
+        check_home(tile);
+        break;
+    }
+  }
+
+  void check_home(Tile& tile) {
+    if (!tile.written) return;
+    ASSERT_TRUE(write_home(tile));
+    const std::array needs{Need{tile.id, Access::read}};
+    ASSERT_NO_FATAL_FAILURE(bring({.needs = {needs.begin(), needs.end()}}));
+    while (!memory_.directory().arrived(tile.id, host_space)) ASSERT_TRUE(progress());
+    const std::byte* const data = memory_.address(tile.id, host_space);
+    const std::size_t width = static_cast<std::size_t>(tile.shape.rows) * sizeof(std::uint64_t);
+    for (std::int64_t col = 0; col < tile.shape.cols; ++col)
+      if (std::memcmp(data + static_cast<std::size_t>(col) * memory_.pitch(tile.id, host_space),
+                      &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)], width) != 0)
+        ++wrong_columns_;
+    memory_.unpin(tile.id, host_space);
+  }
+
+  void run() {
+    add_tiles(GetParam() % 4 < 2);
+    make_plan(400);
+    for (int index = 0; index < static_cast<int>(plan_.size()); ++index) {
+      position_ = static_cast<std::uint64_t>(index);
+      ASSERT_NO_FATAL_FAILURE(issue(index));
+      if (random_.chance(0.5)) {
+        ASSERT_NO_FATAL_FAILURE(disturb());
+      }
+      memory_.validate();
+    }
+    position_ = plan_.size();
+    for (Tile& tile : tiles_)
+      if (random_.chance(0.7)) {
+        ASSERT_NO_FATAL_FAILURE(check_home(tile));
+      }
+    while (progress()) continue;
+  }
+
+  Random random_{static_cast<std::uint64_t>(GetParam())};
+  std::unique_ptr<Backend> backend_ =
+      make_virtual_backend(small_machine(GetParam() % 2 == 0, 3 * most_bytes));
+  Memory memory_{*backend_, backend_->machine(), *this, {}};
+  std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
+                                   backend_->create_stream(1, StreamKind::compute),
+                                   backend_->create_stream(2, StreamKind::compute)};
+  std::vector<Tile> tiles_ = std::vector<Tile>(24);
+  std::map<TileId, Tile*> by_id_;
+  std::vector<Work> plan_;
+  std::uint64_t position_ = 0;
+  std::map<std::pair<StreamId, std::uint64_t>, Running> running_;
+  std::map<StreamId, std::uint64_t> launches_;
+  int copies_ = 0, evictions_ = 0, wrong_columns_ = 0;
+  bool careless_ = false;  ///< Kernels don't wait for their operands: a planted bug.
+};
+
+TEST_P(MemoryModelTest, GivesWhatPlainArraysGive) {
+  ASSERT_NO_FATAL_FAILURE(run());
+  EXPECT_EQ(wrong_columns_, 0) << "seed " << GetParam();
+  EXPECT_GT(copies_, 100);
+  EXPECT_GT(evictions_, 50);
+  // Whether it is home or not: what is given up needn't be written back.
+  for (const Tile& tile : tiles_) memory_.remove(tile.id);
+  memory_.validate();
+  EXPECT_EQ(memory_.spilled_bytes(), 0u);
+}
+
+TEST_P(MemoryModelTest, FindsKernelsThatDoNotWait) {
+  careless_ = true;
+  ASSERT_NO_FATAL_FAILURE(run());
+  EXPECT_GT(wrong_columns_, 0) << "seed " << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seed, MemoryModelTest, ::testing::Range(0, 12));
+
+}  // namespace
+}  // namespace quadriga
