@@ -226,6 +226,17 @@ class Run:
             running[kind] += step
         return both, min(kernels, copies)
 
+    def device_counters(self) -> list[dict[str, Any]]:
+        devices = []
+        for index, name in enumerate(self.names):
+            both, possible = self.overlap(index)
+            counted: dict[str, Any] = {"name": name, **self.counters[index]}
+            counted["busy_seconds"] = {kind: ns / 1e9 for kind, ns in self.busy[index].items()}
+            counted["overlap_seconds"] = both / 1e9
+            counted["overlap_possible_seconds"] = possible / 1e9
+            devices.append(counted)
+        return devices
+
     def document(self, tasks: list[Task], graph: bool = True) -> dict[str, Any]:
         self.finish()
         names = [
@@ -239,14 +250,6 @@ class Run:
         ]
         spans = [event for event in self.events if event["ph"] == "X"]
         seconds = max(event["ts"] + event["dur"] for event in spans) / 1e6
-        devices = []
-        for index, name in enumerate(self.names):
-            both, possible = self.overlap(index)
-            counted: dict[str, Any] = {"name": name, **self.counters[index]}
-            counted["busy_seconds"] = {kind: ns / 1e9 for kind, ns in self.busy[index].items()}
-            counted["overlap_seconds"] = both / 1e9
-            counted["overlap_possible_seconds"] = possible / 1e9
-            devices.append(counted)
         links = [
             {"from": way[0], "to": way[1], "bytes": moved[0], "copies": moved[1]}
             for way, moved in self.links.items()
@@ -258,7 +261,7 @@ class Run:
             "devices_requested": f"emulated:{len(self.names)},memory=192MiB,h2d=3GB/s",
             "seconds": seconds,
             "machine": self.machine(),
-            "counters": {"links": links, "devices": devices},
+            "counters": {"links": links, "devices": self.device_counters()},
             "bound": self.bound(tasks, spans),
         }
         if graph:

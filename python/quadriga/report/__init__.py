@@ -14,8 +14,9 @@ from .counters import Disagreement, check, recount
 from .export import to_dot, to_perfetto
 from .header import TraceError
 from .page import to_html, write_beside, write_report
+from .reading import load
 from .summary import summary, summary_text
-from .trace import Trace, load
+from .trace import Trace
 
 __all__ = [
     "Disagreement",
