@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/linalg.h: dense linear algebra on all devices: products, solves, Cholesky.
+//
+// Matrices are views of the caller's memory with any strides, or sources whose elements are
+// computed or read where they are needed. Calls return when the result is in the caller's memory.
+// Types are float32, float64, complex64 and complex128; all matrices of a call have one type. For
+// one tile size and kind of device, results are the same to the bit whatever the policy and the
+// number of devices.
+#pragma once
+
+#include <quadriga/engine.h>
+#include <quadriga/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace quadriga::linalg {
+
+enum class Op : std::uint8_t { none, transpose, conjugate };  ///< conjugate: conjugate transpose.
+enum class Uplo : std::uint8_t { lower, upper };
+
+/// A matrix in the caller's memory: element (i, j) at data + (i*row_stride + j*col_stride)
+/// elements.
+struct MatrixView {
+  void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 1;  ///< In elements; may be zero (read only) or negative.
+  std::int64_t col_stride = 0;
+  DType dtype = DType::float64;
+
+  /// Columns one after the other (ld 0: without gaps).
+  static MatrixView columns(void* data, std::int64_t rows, std::int64_t cols, DType dtype,
+                            std::int64_t ld = 0) noexcept {
+    return {data, rows, cols, 1, ld ? ld : rows, dtype};
+  }
+  /// The same matrix with rows and columns exchanged.
+  MatrixView transposed() const noexcept {
+    return {data, cols, rows, col_stride, row_stride, dtype};
+  }
+};
+
+/// Elements that are made where they are needed.
+class Source {
+ public:
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  DType dtype = DType::float64;
+  bool hermitian = false;
+  /// Its read() runs on one host thread at a time, as Python's; else on any thread or device.
+  bool host_only = false;
+
+  virtual ~Source() = default;
+  /// Writes elements (row + i, col + j) to out(i, j) for all of `out`; may throw.
+  virtual void read(std::int64_t row, std::int64_t col, const View& out) const = 0;
+
+ protected:
+  Source() = default;
+  Source(const Source&) = default;
+  Source& operator=(const Source&) = default;
+};
+
+/// A source that calls a function.
+std::shared_ptr<Source> from_function(
+    std::int64_t rows, std::int64_t cols, DType dtype,
+    std::function<void(std::int64_t row, std::int64_t col, const View& out)> function,
+    bool hermitian = false, bool host_only = false);
+
+enum class CovarianceKind : std::uint8_t { rbf, matern12, matern32, matern52 };
+
+/// Covariances of points by their distance r, each coordinate divided by its length scale: variance
+/// times
+///   rbf: exp(-r^2/2)    matern12: exp(-r)    matern32: (1 + s) exp(-s), s = sqrt(3) r
+///   matern52: (1 + s + s^2/3) exp(-s), s = sqrt(5) r
+struct CovarianceOptions {
+  CovarianceKind kind = CovarianceKind::matern32;
+  double variance = 1;
+  double nugget = 0;                        ///< Added on the diagonal of one set of points.
+  std::vector<double> length_scales = {1};  ///< One for all dimensions, or one for each.
+  DType dtype = DType::float64;             ///< Or float32; computed in float64.
+};
+
+/// The covariances of one set of points, or between two sets. Coordinates are points x dimensions,
+/// point by point; they are copied.
+/// Errors: invalid_argument naming what isn't finite, positive or complete.
+std::shared_ptr<Source> covariance(const CovarianceOptions& options, std::span<const double> points,
+                                   int dimensions);
+std::shared_ptr<Source> covariance(const CovarianceOptions& options,
+                                   std::span<const double> row_points,
+                                   std::span<const double> col_points, int dimensions);
+
+/// An input: a view, which is only read, or a source.
+class Matrix {
+ public:
+  Matrix(const MatrixView& view) : view_(view) {}
+  Matrix(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+  template <class S>
+  Matrix(std::shared_ptr<S> source) : source_(std::move(source)) {}
+
+  std::int64_t rows() const noexcept { return source_ ? source_->rows : view_.rows; }
+  std::int64_t cols() const noexcept { return source_ ? source_->cols : view_.cols; }
+  DType dtype() const noexcept { return source_ ? source_->dtype : view_.dtype; }
+  const Source* source() const noexcept { return source_.get(); }
+  const MatrixView& view() const noexcept { return view_; }
+
+ private:
+  MatrixView view_;
+  std::shared_ptr<const Source> source_;
+};
+
+struct Options {
+  std::int64_t tile = 0;  ///< Order of the tiles; 0: chosen by sizes, type and kind of device.
+  /// Called by the calling thread about ten times a second and at the end with what is done, 0 to
+  /// 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
+  std::function<bool(double fraction)> progress;
+  /// Refuse inputs with NaN or infinity before anything is written: invalid_argument.
+  bool check_finite = false;
+};
+
+/// A factor of several operands, as complex as its type allows; a double converts.
+struct Scalar {
+  double real = 0;
+  double imag = 0;
+  constexpr Scalar(double real_part = 0, double imaginary_part = 0) noexcept
+      : real(real_part), imag(imaginary_part) {}
+  constexpr bool operator==(const Scalar&) const = default;
+};
+
+/// C = alpha*op(A)*op(B) + beta*C; with beta 0, C isn't read.
+///
+/// Shapes:  op(A) is m x k, op(B) is k x n, C is m x n and shares no memory with either.
+/// Errors:  invalid_argument if shapes, types or memory disagree; too_large if tiles don't fit a
+///          device; cancelled; what a source throws. C's content is unspecified after the last two.
+/// Cost:    2mnk flops (real).
+void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+            Scalar beta, const MatrixView& c, const Options& options = {});
+
+/// A triangle of C = alpha*op(A)*op(A)^T + beta*C; the other one is neither read nor written.
+///
+/// Shapes:  op(A) is n x k, C is n x n and shares no memory with A. `op` is none or transpose.
+/// Errors:  as matmul.
+void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, const MatrixView& c,
+          Uplo uplo, const Options& options = {});
+
+/// The same with op(A)^H: `op` is none or conjugate (for real types transpose means it too).
+void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, const MatrixView& c,
+          Uplo uplo, const Options& options = {});
+
+/// B = op(A)^-1*B with A triangular; its other triangle isn't read.
+///
+/// Errors:  as matmul; invalid_argument naming the first zero on the diagonal, B is unchanged then.
+void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
+                      const MatrixView& b, const Options& options = {});
+
+/// What becomes of the triangle of `out` that the factor doesn't need.
+enum class Other : std::uint8_t { zero, leave };
+
+/// The Cholesky factor of a hermitian matrix: out*out^H = A (lower), out^H*out = A (upper).
+///
+/// Shapes:  both n x n. Only the triangle `uplo` of A is read. `out` may be A's own memory (the
+/// same
+///          view), else it shares none with A.
+/// Errors:  NotPositiveDefinite with the leading minor; A is unchanged unless `out` is A. Otherwise
+///          as matmul. The engine works on afterwards.
+/// Cost:    n^3/3 flops (real).
+void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo = Uplo::lower,
+              Other other = Other::zero, const Options& options = {});
+
+/// Where a factor's tiles are.
+struct Held {
+  std::size_t bytes = 0;                  ///< Of the factor: the tiles of its triangle.
+  std::vector<std::size_t> device_bytes;  ///< Valid replicas on each device of the machine.
+  std::size_t buffer_bytes = 0;  ///< In host buffers or the spill file, for tiles without a home.
+};
+
+struct FactorOptions {
+  Uplo uplo = Uplo::lower;
+  /// Factorizes a view in its own memory, where the factor lives from then on: the memory must
+  /// outlive the factor, and holds it once the factor is unpacked, brought home or destroyed.
+  bool overwrite = false;
+};
+
+/// A Cholesky factor whose tiles stay where they are until asked for. Moves cheaply; its engine
+/// must outlive it. Calls from several threads at once must be kept apart by the caller.
+class Factor {
+ public:
+  Factor() = default;
+  explicit operator bool() const noexcept { return impl_ != nullptr; }
+
+  std::int64_t order() const;
+  std::int64_t tile() const;
+  DType dtype() const;
+  bool lower() const;
+  Engine& engine() const;
+
+  /// B = A^-1*B. Moves no tile of the factor to a device that holds it.
+  /// Errors: as matmul.
+  void solve(const MatrixView& b, const Options& options = {}) const;
+  /// The logarithm of A's determinant.
+  double logdet() const;
+  /// The diagonal of A^-1, order() numbers. Cost: n^3/3 flops, in blocks of columns.
+  void inverse_diagonal(std::span<double> out, const Options& options = {}) const;
+  /// Writes the factor's triangle; the other triangle of `out` is left alone, or set to zero.
+  void unpack(const MatrixView& out, Other other = Other::leave) const;
+  /// Brings a factor made with overwrite to its memory; otherwise does nothing.
+  void bring_home() const;
+  /// Writes the factor to a file in the format of docs/factor-file.md: beside, then renamed.
+  /// Errors: io naming the file and the reason, also for a full disk; nothing is left behind then.
+  void save(const std::string& path) const;
+  /// Errors: io if the file is missing, no factor, truncated or of another version.
+  static Factor load(Engine& engine, const std::string& path);
+
+  Held held() const;
+
+  struct Impl;
+  explicit Factor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  const Impl& impl() const;
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Factorizes A = L*L^H or U^H*U, on all devices; sources are computed tile by tile where they are
+/// needed, and nothing of the matrix need exist on the host.
+///
+/// Errors:  NotPositiveDefinite with the leading minor; too_large if neither the devices nor the
+/// host
+///          buffers hold it; otherwise as cholesky.
+Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor = {},
+                  const Options& options = {});
+
+/// A factor that somebody else computed, in memory that must outlive it; a view with contiguous
+/// rows or columns is used where it is.
+Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options& options = {});
+
+/// What estimate() is asked about: the operation and its sizes.
+struct Problem {
+  enum class Kind : std::uint8_t { matmul, cholesky, cho_solve } kind = Kind::matmul;
+  std::int64_t m = 0;  ///< Rows of C; order of a Cholesky factorization.
+  std::int64_t n = 0;  ///< Columns of C; right-hand sides of cho_solve, which includes the factor.
+  std::int64_t k = 0;  ///< Inner size of a product.
+  DType dtype = DType::float64;
+  bool from_source =
+      false;  ///< The input (of Cholesky) is computed, and nothing of it is on the host.
+  bool accumulate = false;  ///< matmul: C is read.
+};
+
+struct LinkBytes {
+  std::string link;
+  double bytes = 0;
+};
+
+struct Estimate {
+  double seconds = 0;
+  double bound_seconds = 0;  ///< max(work / devices, critical path, bytes that must move / link).
+  double host_bytes = 0;     ///< Moved between host and devices.
+  std::vector<LinkBytes> links;
+  std::vector<std::size_t> device_bytes;  ///< Most in use at once on each device.
+  std::size_t buffer_bytes = 0;           ///< Most in host buffers or the spill file at once.
+  std::size_t matrix_bytes = 0;           ///< What the caller's memory must hold beside.
+  std::int64_t tile = 0;
+  std::uint64_t tasks = 0;
+};
+
+/// Runs the same program on the same machine by the virtual clock, without data. Kernels that the
+/// machine has no times for are measured once a process, by small runs.
+///
+/// Errors: too_large as the run itself would give.
+Estimate estimate(const Engine& engine, const Problem& problem, const Options& options = {});
+
+/// The tile that Options::tile = 0 stands for. Depends on the number of devices in nothing.
+std::int64_t default_tile(const Engine& engine, const Problem& problem);
+
+}  // namespace quadriga::linalg
