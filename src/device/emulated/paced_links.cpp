@@ -14,16 +14,26 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double chunk_seconds = 5e-4;
 constexpr std::size_t most_chunk_bytes = std::size_t{4} << 20;
-constexpr auto longest_sleep = std::chrono::milliseconds(10);
+constexpr auto longest_sleep = std::chrono::milliseconds(10);  // Before `stopping` is looked at.
+constexpr auto late_wake_up = std::chrono::microseconds(50);
 
 Clock::duration to_duration(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-void sleep_until(Clock::time_point moment, const std::atomic<bool>& stopping) {
+// Wakes up to `early` before the moment, since a sleeping thread is woken late by about as much.
+void sleep_until(Clock::time_point moment, Clock::duration early,
+                 const std::atomic<bool>& stopping) {
+  moment -= early;
   for (auto now = Clock::now(); now < moment && !stopping.load(); now = Clock::now()) {
     std::this_thread::sleep_until(std::min(moment, now + longest_sleep));
   }
+}
+
+// Ends at the moment, or somewhat later: sleeps first, then gives way to other threads.
+void wait_until(Clock::time_point moment, const std::atomic<bool>& stopping) {
+  sleep_until(moment, late_wake_up, stopping);
+  while (Clock::now() < moment && !stopping.load()) std::this_thread::yield();
 }
 
 // The next part of a copy of about `bytes`: whole runs, or a part of one run. Moves `done` on.
@@ -79,17 +89,20 @@ Clock::time_point PacedLinks::take_turn(const Way& way, std::size_t bytes,
 void PacedLinks::copy(const Copy& copy, const std::atomic<bool>& stopping) {
   const Way& way = ways_[copy.from * spaces_ + copy.to];
   const Clock::time_point begin = Clock::now() + way.latency;
-  sleep_until(begin, stopping);
+  wait_until(begin, stopping);
   if (bytes_of(copy) == 0) return;
   const auto chunk_bytes = static_cast<std::size_t>(
       std::clamp(chunk_seconds / way.slowest_seconds_a_byte, 1.0, 1.0 * most_chunk_bytes));
   std::size_t offset = 0;
+  Clock::time_point done = begin;
   for (std::size_t run = 0; run < copy.height && !stopping.load();) {
+    // Chunks but the last may wake up late: the time isn't lost, the next one is done sooner.
+    sleep_until(done, Clock::duration(), stopping);
     const Copy part = next_chunk(copy, chunk_bytes, run, offset);
-    const Clock::time_point done = take_turn(way, bytes_of(part), begin);
+    done = take_turn(way, bytes_of(part), begin);
     move_bytes(part);
-    sleep_until(done, stopping);
   }
+  wait_until(done, stopping);
 }
 
 }  // namespace quadriga
