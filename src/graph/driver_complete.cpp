@@ -50,8 +50,9 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
     }
     return;
   }
+  // Replicas forwarded from this one are wrong too: whoever reads the tile elsewhere than at its source.
   for (DeviceState& device : devices_) {
-    if (device.space != to) continue;
+    if (device.space == from) continue;
     for (ComputeStream& compute : device.streams)
       for (auto& [ticket, planned] : compute.issued)
         for (const OperandSlot& slot : planned->task->slots())
@@ -106,10 +107,9 @@ void Driver::complete(const Completion& completion) {
 }
 
 void Driver::written_ok(PlannedTask& planned) {
-  const SpaceId space = devices_[planned.device].space;
   for (const OperandSlot& slot : planned.task->slots()) {
     if (!writes(slot.access)) continue;
-    memory_->confirm(slot.datum->tile, space);
+    memory_->confirm(slot.datum->tile);
     if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
   }
 }
@@ -145,7 +145,7 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
 }
 
 void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path) {
-  Task* const parent = task.parent;
+  Task* const parent = task.parent();
   graph_.ended(task, earlier, [&](Task& successor, std::uint64_t) {
     PlannedTask* const next = successor.planned;
     if (!next) return;

@@ -205,7 +205,11 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   std::array<bool, 64> here{};
   for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
     here[i] = memory_->directory().valid(needs_[i].tile, device.space);
-  switch (const Outcome outcome = memory_->bring(needs_, device.space)) {
+  Outcome outcome = memory_->bring(needs_, device.space);
+  // Fragments on a device that is otherwise done: empty it, the task fits then (design rule 4).
+  if (outcome == Outcome::no_room && device.issued == 0 && memory_->drain(device.space))
+    outcome = memory_->bring(needs_, device.space);
+  switch (outcome) {
     case Outcome::done: break;
     case Outcome::no_room: device.head = &planned; return outcome;
     case Outcome::no_source: return outcome;

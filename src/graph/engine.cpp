@@ -120,11 +120,13 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.priority = given.priority;
   task.device = given.device;
   task.owner = given.owner;
+  task.has_extra = false;
   task.operand_count = static_cast<std::uint16_t>(operands.size());
   task.operands = task.inline_slots;
   if (operands.size() > Task::inline_operands) {
-    task.more_operands = std::make_unique<OperandSlot[]>(operands.size());
-    task.operands = task.more_operands.get();
+    task.has_extra = true;
+    task.extra.operands = std::make_unique<OperandSlot[]>(operands.size());
+    task.operands = task.extra.operands.get();
   }
   task.has_commute = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -132,14 +134,20 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
     task.operands[i].access = operands[i].access;
     task.has_commute |= operands[i].access >= Access::commute;
   }
-  task.params_bytes = static_cast<std::uint32_t>(params.size());
-  std::byte* bytes = task.inline_bytes;
-  if (params.size() > Task::inline_params) {
-    task.more_params = std::make_unique<std::byte[]>(params.size());
-    bytes = task.more_params.get();
+  task.has_params = !params.empty();
+  if (task.has_params) {
+    task.params_bytes = static_cast<std::uint32_t>(params.size());
+    std::byte* bytes = task.inline_bytes;
+    if (params.size() > Task::inline_params) {
+      task.has_extra = true;
+      task.extra.params = std::make_unique<std::byte[]>(params.size());
+      bytes = task.extra.params.get();
+    }
+    std::memcpy(bytes, params.data(), params.size());
   }
-  if (!params.empty()) std::memcpy(bytes, params.data(), params.size());
-  task.parent = current_task();
+  Task* const parent = current_task();
+  task.has_parent = parent != nullptr;
+  if (parent) task.parent_task = parent;
   task.children.store(1, std::memory_order_relaxed);
 }
 
@@ -258,14 +266,15 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   }
   if (impl.first_submission.load(std::memory_order_relaxed) < 0)
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
-  if (task.parent) task.parent->children.fetch_add(1, std::memory_order_relaxed);
+  if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t predecessors = 0;
   {
     std::lock_guard lock(impl.graph.submission());
-    impl.graph.link(task);
+    predecessors = impl.graph.link(task);
     impl.executor->submitted(task);
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
-  if ((Graph::unguard(task) & 0xffffffff) == 0) impl.executor->ready(task);
+  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) impl.executor->ready(task);
   return future;
 }
 

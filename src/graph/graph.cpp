@@ -2,34 +2,60 @@
 // src/graph/graph.cpp: dependencies from access order, and the slots of the window.
 #include "graph/graph.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace quadriga {
 
-Graph::Graph(std::size_t window) : window_(window) {}
+namespace {
+
+/// Free slots that a submitting thread keeps at hand.
+struct SlotCache {
+  const Graph* graph = nullptr;
+  std::uint64_t graph_id = 0;
+  Task* first = nullptr;
+};
+thread_local SlotCache slot_cache;
+std::atomic<std::uint64_t> graphs_made{0};
+
+}  // namespace
+
+Graph::Graph(std::size_t window)
+    : window_(window), id_(graphs_made.fetch_add(1) + 1), cached_(std::min<std::size_t>(32, window / 16)) {}
 
 Task* Graph::allocate(bool beyond) {
+  SlotCache& cache = slot_cache;
+  if (cache.graph_id != id_) cache = {this, id_, nullptr};
+  if (!cache.first) cache.first = take_slots(beyond);
+  Task* const task = cache.first;
+  if (task) cache.first = task->next;
+  return task;
+}
+
+/// A chain of up to cached_ slots (at least one), or null when the window is full.
+Task* Graph::take_slots(bool beyond) {
   std::lock_guard lock(allocation_);
   if (!ready_slots_) ready_slots_ = free_.exchange(nullptr, std::memory_order_acquire);
   if (!ready_slots_) {
     if (allocated_ >= window_ && !beyond) return nullptr;
-    auto& slots = chunks_.emplace_back(new Task[chunk]);
-    allocated_ += chunk;
-    for (std::size_t i = chunk; i-- > 0;) {
+    const std::size_t count = beyond ? 16 : std::min(chunk, window_ - allocated_);
+    auto& slots = chunks_.emplace_back(new Task[count]);
+    allocated_ += count;
+    for (std::size_t i = count; i-- > 0;) {
       slots[i].next = ready_slots_;
       ready_slots_ = &slots[i];
     }
   }
-  Task* const task = ready_slots_;
-  ready_slots_ = task->next;
-  task->next = nullptr;
-  return task;
+  Task* const first = ready_slots_;
+  Task* last = first;
+  for (std::size_t i = 1; i < cached_ && last->next; ++i) last = last->next;
+  ready_slots_ = last->next;
+  last->next = nullptr;
+  return first;
 }
 
 void Graph::release(Task* task, FreeSlots& slots) {
-  task->more_operands.reset();
-  task->more_params.reset();
-  task->domain.reset();
+  if (task->has_extra) task->extra = {};
   task->next = slots.first;
   slots.first = task;
   if (!slots.last) slots.last = task;
@@ -159,7 +185,7 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   history.writer = {&task, task.id};
 }
 
-void Graph::link(Task& task) {
+std::uint64_t Graph::link(Task& task) {
   const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
   next_id_.store(id + 1, std::memory_order_release);
   task.id.store(id, std::memory_order_relaxed);
@@ -171,18 +197,20 @@ void Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     if (writes(slot.access)) ++datum.versions;
-    if (task.parent) {
-      if (!task.parent->domain) task.parent->domain = std::make_unique<Domain>();
-      access(task.parent->domain->histories[&datum], task, slot, counts);
+    if (Task* const parent = task.parent()) {
+      parent->has_extra = true;
+      if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
+      access(parent->extra.domain->histories[&datum], task, slot, counts);
     } else {
       access(datum.history, task, slot, counts);
     }
   }
-  task.pending.fetch_add(counts.pending, std::memory_order_relaxed);
+  return counts.pending;
 }
 
-std::uint64_t Graph::unguard(Task& task) noexcept {
-  return task.pending.fetch_sub(guard, std::memory_order_acq_rel) - guard;
+std::uint64_t Graph::unguard(Task& task, std::uint64_t predecessors) noexcept {
+  const std::uint64_t change = guard - predecessors;
+  return task.pending.fetch_sub(change, std::memory_order_acq_rel) - change;
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> Graph::edges() {

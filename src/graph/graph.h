@@ -42,11 +42,11 @@ class Graph {
 
   SpinLock& submission() noexcept { return submission_; }
 
-  /// Under the submission lock: gives the task its id and its edges. Afterwards the caller calls
-  /// unguard(), and the task is ready when that says so.
-  void link(Task& task);
+  /// Under the submission lock: gives the task its id and its edges. Returns what the caller gives
+  /// to unguard() afterwards.
+  std::uint64_t link(Task& task);
   /// Lets the task become ready. Returns its pending predecessors (see Task::pending).
-  static std::uint64_t unguard(Task& task) noexcept;
+  static std::uint64_t unguard(Task& task, std::uint64_t predecessors) noexcept;
 
   /// The task is issued on a device: its successors lose a predecessor that isn't issued. Calls
   /// ready(Task&) for each that thereby has none; returns the edges, for ended().
@@ -79,6 +79,7 @@ class Graph {
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();
+  Task* take_slots(bool beyond);
   void return_edge(Edge* edge) noexcept;
   /// An edge that doesn't lie in its successor comes from the pool (invariant 4 of task.h).
   static bool is_spare(const Edge* edge, const Task& successor) noexcept {
@@ -93,6 +94,8 @@ class Graph {
   SpinLock submission_;
   std::atomic<std::uint64_t> next_id_{1};
   std::size_t window_;
+  std::uint64_t id_;    ///< Tells graphs apart in caches that threads keep.
+  std::size_t cached_;  ///< Slots that a submitting thread keeps at hand, at most.
   std::atomic<Task*> free_{nullptr};  ///< Invariant 3.
   SpinLock allocation_;               ///< Guards the members below.
   Task* ready_slots_ = nullptr;

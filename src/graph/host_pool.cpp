@@ -181,12 +181,18 @@ void HostPool::idle(Worker& self) {
   };
   settle(self);
   searching_.fetch_add(1, std::memory_order_seq_cst);
-  for (int spin = 0; spin < 400; ++spin) {
+  // Work that comes in quick succession is met awake: sleeping and waking cost microseconds.
+  constexpr int pauses = 100;
+  constexpr int yields = 60;
+  for (int spin = 0; spin < pauses + yields; ++spin) {
     if (work_somewhere()) {
       searching_.fetch_sub(1, std::memory_order_seq_cst);
       return;
     }
-    pause_briefly();
+    if (spin < pauses)
+      pause_briefly();
+    else
+      std::this_thread::yield();
   }
   searching_.fetch_sub(1, std::memory_order_seq_cst);
   if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
@@ -250,7 +256,7 @@ void HostPool::execute(Worker& self, Task& task) {
 
 Task* HostPool::finish(Worker& self, Task& task) {
   Task* next = nullptr;
-  Task* const parent = task.parent;
+  Task* const parent = task.parent();
   graph_.ended(task, nullptr, [&](Task& successor, std::uint64_t) {
     Task* other = &successor;
     if (!next || other->priority > next->priority) std::swap(next, other);
@@ -358,7 +364,7 @@ bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline
 bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {
   Task* const ancestor = running_task;
   const auto descends = [&](const Task& task) {
-    for (const Task* up = task.parent; up; up = up->parent)
+    for (const Task* up = task.parent(); up; up = up->parent())
       if (up == ancestor) return true;
     return false;
   };

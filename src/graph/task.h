@@ -82,42 +82,52 @@ struct OperandSlot {
 struct PlannedTask;
 struct Domain;
 
+/// What few tasks need: kept out of the lines that every task touches.
+struct TaskExtra {
+  std::unique_ptr<OperandSlot[]> operands;
+  std::unique_ptr<std::byte[]> params;
+  std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
+};
+
 struct alignas(64) Task {
   static constexpr std::uintptr_t closed = 1;
   static constexpr std::uintptr_t issued = 2;  ///< Tag bit: later edges count only as not done.
   static constexpr std::uint64_t one_done = std::uint64_t{1} << 32;
   static constexpr std::uint64_t one_both = one_done | 1;
   static constexpr int inline_operands = 4;
-  static constexpr std::size_t inline_params = 64;
+  static constexpr std::size_t inline_params = 40;
 
+  // The first line is all that a task without operands and parameters touches.
   std::atomic<std::uintptr_t> successors{closed};
   std::atomic<std::uint64_t> pending{0};
   const Codelet* codelet = nullptr;
   std::atomic<std::uint64_t> id{0};  ///< Order of submission, from 1.
-  Task* next = nullptr;            ///< In whatever list the task is.
-  OperandSlot* operands = nullptr;  ///< inline_slots or more_operands.
+  Task* next = nullptr;              ///< In whatever list the task is.
+  OperandSlot* operands = nullptr;   ///< inline_slots or extra.operands.
   std::int32_t priority = 0;
+  std::atomic<std::int32_t> children{0};  ///< Plus one while the body runs.
   std::uint16_t operand_count = 0;
-  DeviceId device = no_device;
-  DeviceId owner = no_device;
   bool has_commute = false;
-  bool nested = false;  ///< Has a parent, or children.
-  std::uint32_t params_bytes = 0;
+  bool has_params = false;
+  bool has_parent = false;
+  bool has_extra = false;
 
   OperandSlot inline_slots[inline_operands];
-  alignas(16) std::byte inline_bytes[inline_params];
 
-  // Rarely used.
-  std::unique_ptr<OperandSlot[]> more_operands;
-  std::unique_ptr<std::byte[]> more_params;
-  Task* parent = nullptr;
-  std::atomic<int> children{0};          ///< Plus one while the body runs.
-  std::unique_ptr<Domain> domain;        ///< Histories of what its children touch.
-  PlannedTask* planned = nullptr;        ///< The driver's part.
+  std::uint32_t params_bytes = 0;  ///< Valid if has_params.
+  DeviceId device = no_device;
+  DeviceId owner = no_device;
+  Task* parent_task = nullptr;  ///< Valid if has_parent.
+  PlannedTask* planned = nullptr;  ///< The driver's part.
+  alignas(8) std::byte inline_bytes[inline_params];
 
+  TaskExtra extra;
+
+  Task* parent() const noexcept { return has_parent ? parent_task : nullptr; }
   bool done() const noexcept { return successors.load(std::memory_order_acquire) == closed; }
   std::span<const std::byte> params() const noexcept {
-    return {more_params ? more_params.get() : inline_bytes, params_bytes};
+    if (!has_params) return {};
+    return {params_bytes > inline_params ? extra.params.get() : inline_bytes, params_bytes};
   }
   std::span<OperandSlot> slots() noexcept { return {operands, operand_count}; }
 };

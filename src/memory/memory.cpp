@@ -226,7 +226,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   source.reads.push_back(event);
   target.ready = event;
   target.reads.clear();
-  target.unconfirmed = false;
+  target.unconfirmed = to != host_space && source.unconfirmed;
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason});
   ++in_flight_;

@@ -91,13 +91,16 @@ class Memory {
   /// Makes a stream wait for all that a kernel with this access must wait for.
   void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
   void unpin(TileId tile, SpaceId space);
-  /// The last queued writer of the replica has ended well.
-  void confirm(TileId tile, SpaceId space) { place(tile, space).unconfirmed = false; }
+  /// The last queued writer of the tile has ended well.
+  void confirm(TileId tile);
 
   /// Queues a copy home if home is stale; its producer has ended. False if there is no buffer.
   bool write_back(TileId tile, Reason reason);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
+  /// Empties a space that nothing queued uses, for a request that fragments of it can't hold: writes
+  /// back what is dirty, gives up the rest. True once the space is empty.
+  bool drain(SpaceId space);
   /// Gives up the replicas on devices of a tile that is home.
   void evict(TileId tile);
   /// The content is lost: its producer failed.

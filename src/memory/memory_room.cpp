@@ -74,6 +74,25 @@ bool Memory::busy(TileId tile) const noexcept {
   return false;
 }
 
+void Memory::confirm(TileId tile) {
+  for (SpaceId space = 0; space < spaces_.size(); ++space) place(tile, space).unconfirmed = false;
+}
+
+bool Memory::drain(SpaceId space) {
+  Space& there = spaces_[space];
+  for (std::size_t i = there.residents.size(); i-- > 0;) {
+    const TileId tile = there.residents[i];
+    if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space)) continue;
+    if (directory_.dirty(tile, space)) {
+      if (directory_.owner(tile) != no_space) write_back(tile, Reason::evict);
+      continue;
+    }
+    give_up(tile, space);
+    listener_.evicted(tile, space);
+  }
+  return there.residents.empty();
+}
+
 void Memory::evict(TileId tile) {
   for (SpaceId space = 1; space < spaces_.size(); ++space)
     if (has_block(tile, space) && directory_.pins(tile, space) == 0 &&
