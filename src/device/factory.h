@@ -35,7 +35,8 @@ struct EmulatedOptions {
 /// Copies read their source and write their target at their end, and variants run at theirs, so
 /// that work which doesn't wait for what it needs meets old content. Copies take the sum of their
 /// links' latencies, then share links max-min fairly. At most compute_streams kernels of a device
-/// run at once, panel streams first; on accelerators they share its speed.
+/// run at once, panel streams first; on accelerators they share its speed. Copies are limited by
+/// their streams and links alone, not by copy_engines.
 std::unique_ptr<Backend> make_virtual_backend(Machine machine, VirtualOptions options = {});
 
 /// Runs copies and kernels on threads of this process, by the real clock, copies paced to the

@@ -239,12 +239,13 @@ Json write_kernels(const Machine& machine) {
 }  // namespace
 
 Machine Machine::from_file(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
   if (!file || !text) {
     fail(Errc::io, fmt::format("can't read machine description '{}': {}", path,
-                               errno != 0 ? std::strerror(errno) : "no such file"));
+                               errno != 0 ? std::strerror(errno) : "it is empty"));
   }
   try {
     return from_json(text.str());

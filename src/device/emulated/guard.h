@@ -13,7 +13,8 @@ namespace quadriga {
 ///
 /// A variant that touches a page of `memories` without a byte of its operands is left at once by
 /// siglongjmp: objects on its stack aren't destroyed, and what it holds stays held. That is fit for
-/// finding bugs, which is what it is for. One thread of the process may do this at a time.
+/// finding bugs, which is what it is for. The variant must stay on this thread: a fault on another
+/// one ends the process as usual.
 /// Errors:  task_failed, naming the codelet, the device and the offset it touched.
 void run_guarded(const Launch& launch, std::span<DeviceMemory> memories);
 
