@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace quadriga {
@@ -13,6 +14,12 @@ namespace {
 
 /// What counts as reading here: a partial sum is added to, so its content must be there.
 constexpr bool needs_content(Access access) noexcept { return access != Access::write; }
+
+#ifdef NDEBUG
+constexpr bool poisons_freed_blocks = false;
+#else
+constexpr bool poisons_freed_blocks = true;
+#endif
 
 }  // namespace
 
@@ -172,6 +179,10 @@ void Memory::give_up(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
   Place& replica = place(tile, space);
+  // Who still reads it finds NaN. Under the virtual clock protection catches that instead.
+  if (poisons_freed_blocks && machine_.devices[there.device].kind == DeviceKind::emulated &&
+      !backend_.is_virtual())
+    std::memset(replica.block, 0xff, bytes(tile));
   there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
   replica.block = nullptr;
   const std::uint32_t at = resident_index(tile, space);
