@@ -23,9 +23,8 @@ EngineOptions resolve(EngineOptions options) {
   if (!options.machine) options.devices = config.get("devices", options.devices).value;
   options.spill = config.get("spill", options.spill).value;
   if (options.host_memory == 0) {
-    const std::string given = config.get("host_memory").value;
-    options.host_memory = given.empty() || given == "auto" ? usable_memory_bytes() / 5 * 4
-                                                           : parse_bytes(given);
+    options.host_memory = parse_bytes(config.get("host_memory").value);
+    if (options.host_memory == 0) options.host_memory = usable_memory_bytes() / 5 * 4;
   }
   return options;
 }

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/graph/random_program.cpp: makes programs from seeds, runs and checks them.
+#include "model/graph/random_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace quadriga {
+namespace {
+
+constexpr std::byte gap{0xa5};
+
+/// What a task is told beside its operands.
+struct Salt {
+  std::uint64_t value = 0;
+  Engine* engine = nullptr;
+  const Data* data = nullptr;
+  int children = 0;
+};
+
+template <class Visit>
+void each_word(const View& view, Visit&& visit) {
+  const std::size_t words = static_cast<std::size_t>(view.rows) * size_of(view.dtype) / 4;
+  for (std::int64_t col = 0; col < view.cols; ++col) {
+    auto* const column = view.as<std::byte>() + static_cast<std::size_t>(col * view.ld) * size_of(view.dtype);
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint32_t word;
+      std::memcpy(&word, column + 4 * i, 4);
+      visit(word);
+      std::memcpy(column + 4 * i, &word, 4);
+    }
+  }
+}
+
+/// Like each_word(), and touches nothing.
+template <class Visit>
+void each_word_read(const View& view, Visit&& visit) {
+  const std::size_t words = static_cast<std::size_t>(view.rows) * size_of(view.dtype) / 4;
+  for (std::int64_t col = 0; col < view.cols; ++col) {
+    const auto* const column =
+        view.as<const std::byte>() + static_cast<std::size_t>(col * view.ld) * size_of(view.dtype);
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint32_t word;
+      std::memcpy(&word, column + 4 * i, 4);
+      visit(word);
+    }
+  }
+}
+
+/// What every task does to its operands, wherever they are.
+void compute(std::span<const Access> modes, std::span<const View> operands, std::uint64_t salt) {
+  std::uint64_t hash = salt;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (modes[i] == Access::read || modes[i] == Access::update)
+      each_word_read(operands[i], [&](std::uint32_t word) {
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+      });
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    std::uint64_t next = mix(hash + i);
+    const auto fresh = [&] {
+      next = next * 0xd1342543de82ef95u + 1;
+      return static_cast<std::uint32_t>(next >> 32);
+    };
+    if (modes[i] == Access::write || modes[i] == Access::update)
+      each_word(operands[i], [&](std::uint32_t& word) { word = fresh(); });
+    else if (modes[i] != Access::read)
+      each_word(operands[i], [&](std::uint32_t& word) { word += fresh(); });
+  }
+}
+
+Cost cost_of(const Arguments& arguments) {
+  const auto salt = arguments.param<Salt>().value;
+  return {"mix", 1, static_cast<double>(1 + salt % 64)};
+}
+
+/// One codelet for each signature; made as they are asked for, never destroyed before the end.
+const Codelet& codelet_for(const std::vector<Access>& modes) {
+  static std::map<std::vector<Access>, Codelet> made;
+  const auto [place, is_new] = made.try_emplace(modes);
+  Codelet& codelet = place->second;
+  if (!is_new) return codelet;
+  codelet.name = "mix";
+  codelet.signature = modes;
+  codelet.cost = cost_of;
+  codelet.cpu = [&codelet](const Arguments& arguments) {
+    compute(codelet.signature, arguments.operands, arguments.param<Salt>().value);
+  };
+  return codelet;
+}
+
+/// Copies a tile to the place that its parameter names.
+const Codelet& reader() {
+  static const Codelet codelet = [] {
+    Codelet made;
+    made.name = "read";
+    made.signature = {Access::read};
+    made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };
+    made.cpu = [](const Arguments& arguments) {
+      auto* out = arguments.param<std::byte*>();
+      each_word_read(arguments.operands[0], [&](std::uint32_t word) {
+        std::memcpy(out, &word, 4);
+        out += 4;
+      });
+    };
+    return made;
+  }();
+  return codelet;
+}
+
+View packed(const Shape& shape, std::vector<std::byte>& bytes) {
+  return {bytes.data(), shape.rows, shape.cols, shape.rows, shape.dtype};
+}
+
+}  // namespace
+
+RandomProgram::RandomProgram(std::uint64_t seed, const ProgramOptions& options, int devices)
+    : random_(seed), options_(options), devices_(devices) {
+  add_tiles();
+  for (int i = 0; i < options_.tasks; ++i) add_task();
+}
+
+void RandomProgram::add_tiles() {
+  constexpr DType types[] = {DType::float32, DType::float64, DType::complex64, DType::complex128};
+  const auto count = 3 + static_cast<int>(random_.below(10));
+  const bool equal = random_.chance(0.3);
+  for (int i = 0; i < count; ++i) {
+    Tile tile;
+    tile.shape.dtype = types[random_.below(4)];
+    const auto most = static_cast<std::int64_t>(options_.most_bytes / size_of(tile.shape.dtype));
+    tile.shape.cols = equal ? 8 : 1 + static_cast<std::int64_t>(random_.below(8));
+    const std::int64_t most_rows = most / tile.shape.cols;
+    tile.shape.rows =
+        equal ? most_rows : 1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most_rows)));
+    tile.shape.ld = tile.shape.rows + (random_.chance(0.5) ? 0 : 1 + static_cast<std::int64_t>(random_.below(5)));
+    tile.homed = random_.chance(0.7);
+    tile.keep = random_.chance(0.2);
+    tile.written = tile.homed;
+    tiles_.push_back(tile);
+  }
+}
+
+Access RandomProgram::mode_for(const Tile& tile) {
+  if (tile.final) return Access::read;
+  if (!tile.written) return Access::write;
+  constexpr Access modes[] = {Access::read,   Access::read,    Access::read,   Access::write,
+                              Access::update, Access::commute, Access::reduce, Access::commute};
+  return modes[random_.below(8)];
+}
+
+void RandomProgram::add_task() {
+  const double dice = random_.uniform();
+  const auto some = [&] { return static_cast<int>(random_.below(tiles_.size())); };
+  if (const int tile = some(); dice < 0.12 && !tiles_[tile].removed && tiles_[tile].written) {
+    Step step{};
+    step.tile = tile;
+    if (dice < 0.05) step.kind = Step::Kind::wait_data;
+    else if (dice < 0.06) step.kind = Step::Kind::wait_all;
+    else if (dice < 0.09) step.kind = Step::Kind::final;
+    else if (dice < 0.11) step.kind = Step::Kind::evict;
+    else step.kind = Step::Kind::remove;
+    const auto left = std::ranges::count_if(tiles_, [](const Tile& each) { return !each.removed && !each.final; });
+    if ((step.kind == Step::Kind::final || step.kind == Step::Kind::remove) && left < 3)
+      step.kind = Step::Kind::wait_data;
+    tiles_[tile].final |= step.kind == Step::Kind::final;
+    tiles_[tile].removed |= step.kind == Step::Kind::remove;
+    steps_.push_back(step);
+  }
+  Step step{};
+  step.kind = Step::Kind::submit;
+  const auto operands = 1 + random_.below(3);
+  // Neighbours in time like the same tiles, so that chains and groups come about.
+  for (std::uint64_t i = 0; i < operands; ++i) {
+    const int tile = some();
+    if (tiles_[tile].removed || std::ranges::count(step.tiles, tile)) continue;
+    step.tiles.push_back(tile);
+    step.modes.push_back(mode_for(tiles_[tile]));
+    tiles_[tile].written = true;
+  }
+  if (step.tiles.empty()) return;
+  step.salt = random_();
+  step.options.priority = random_.chance(0.5) ? 0 : static_cast<int>(random_.below(20)) - 5;
+  const auto device = static_cast<DeviceId>(random_.below(static_cast<std::uint64_t>(devices_)));
+  if (random_.chance(0.4)) step.options.owner = device;
+  else if (random_.chance(0.1)) step.options.device = device;
+  steps_.push_back(std::move(step));
+}
+
+void RandomProgram::start(Engine& engine) {
+  places_.assign(tiles_.size(), {});
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    const Tile& tile = tiles_[i];
+    const Shape& shape = tile.shape;
+    Place& place = places_[i];
+    place.expected.resize(shape.bytes());
+    if (!tile.homed) {
+      place.data = engine.add(shape.rows, shape.cols, shape.dtype, {tile.keep});
+      continue;
+    }
+    place.home.assign(static_cast<std::size_t>(shape.ld * shape.cols) * size_of(shape.dtype), gap);
+    const View home{place.home.data(), shape.rows, shape.cols, shape.ld, shape.dtype};
+    std::uint64_t next = i;
+    each_word(home, [&](std::uint32_t& word) { word = static_cast<std::uint32_t>(next = mix(next)); });
+    std::byte* out = place.expected.data();
+    each_word_read(home, [&](std::uint32_t word) {
+      std::memcpy(out, &word, 4);
+      out += 4;
+    });
+    place.data = engine.add(place.home.data(), shape.rows, shape.cols, shape.ld, shape.dtype, {tile.keep});
+  }
+}
+
+void RandomProgram::submit(Engine& engine, const Step& step) {
+  std::vector<Operand> operands;
+  std::vector<View> views;
+  for (std::size_t i = 0; i < step.tiles.size(); ++i) {
+    Place& place = places_[static_cast<std::size_t>(step.tiles[i])];
+    operands.push_back({place.data, step.modes[i]});
+    views.push_back(packed(tiles_[static_cast<std::size_t>(step.tiles[i])].shape, place.expected));
+  }
+  const Salt salt{step.salt};
+  engine.submit(codelet_for(step.modes), operands, std::as_bytes(std::span(&salt, 1)), step.options);
+  compute(step.modes, views, step.salt);
+}
+
+std::string RandomProgram::compare_home(int tile) const {
+  const Place& place = places_[static_cast<std::size_t>(tile)];
+  const Shape& shape = tiles_[static_cast<std::size_t>(tile)].shape;
+  const std::size_t height = static_cast<std::size_t>(shape.rows) * size_of(shape.dtype);
+  const std::size_t pitch = static_cast<std::size_t>(shape.ld) * size_of(shape.dtype);
+  for (std::size_t col = 0; col < static_cast<std::size_t>(shape.cols); ++col) {
+    const std::byte* const column = place.home.data() + col * pitch;
+    if (std::memcmp(column, place.expected.data() + col * height, height) != 0)
+      return fmt::format("tile {}: column {} is wrong at home", tile, col);
+    if (std::any_of(column + height, column + pitch, [](std::byte b) { return b != gap; }))
+      return fmt::format("tile {}: the gap after column {} was written", tile, col);
+  }
+  return {};
+}
+
+std::string RandomProgram::carry_out(Engine& engine, const Step& step) {
+  const auto index = static_cast<std::size_t>(step.tile);
+  switch (step.kind) {
+    case Step::Kind::submit: submit(engine, step); return {};
+    case Step::Kind::final: engine.final(places_[index].data); return {};
+    case Step::Kind::evict: engine.evict(places_[index].data); return {};
+    case Step::Kind::wait_data: engine.wait(places_[index].data); break;
+    case Step::Kind::remove: engine.remove(places_[index].data); break;
+    case Step::Kind::wait_all: engine.wait(); break;
+  }
+  if (step.kind == Step::Kind::wait_all && tiles_[index].keep) return {};
+  return tiles_[index].homed ? compare_home(step.tile) : std::string();
+}
+
+/// Homes after wait(), kept and homeless tiles by way of tasks that read them.
+std::string RandomProgram::compare_all(Engine& engine) {
+  engine.wait();
+  for (std::size_t i = 0; i < tiles_.size(); ++i)
+    if (tiles_[i].homed && !tiles_[i].keep)
+      if (std::string wrong = compare_home(static_cast<int>(i)); !wrong.empty()) return wrong;
+  std::vector<std::vector<std::byte>> contents(tiles_.size());
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    if (tiles_[i].removed || !tiles_[i].written) continue;
+    contents[i].resize(tiles_[i].shape.bytes());
+    engine.submit(reader(), {{places_[i].data, Access::read}}, contents[i].data());
+  }
+  engine.wait();
+  for (std::size_t i = 0; i < tiles_.size(); ++i)
+    if (!contents[i].empty() && contents[i] != places_[i].expected)
+      return fmt::format("tile {} is wrong where it was read in the end", i);
+  return {};
+}
+
+std::string RandomProgram::run(const EngineOptions& options) {
+  std::size_t step = 0;
+  try {
+    Engine engine(options);
+    start(engine);
+    for (; step < steps_.size(); ++step)
+      if (std::string wrong = carry_out(engine, steps_[step]); !wrong.empty())
+        return fmt::format("step {}: {}", step, wrong);
+    return compare_all(engine);
+  } catch (const std::exception& error) {
+    return fmt::format("step {}: {}", step, error.what());
+  }
+}
+
+Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes) {
+  Machine machine = Machine::parse(fmt::format(
+      "emulated:{},memory=1MiB,h2d=2GB/s,d2h=2GB/s,peer={}", devices, random.chance(0.5) ? "4GB/s" : "off"));
+  // Some pairs of peers are joined, others not.
+  if (random.chance(0.5))
+    std::erase_if(machine.routes, [&](const Route& route) {
+      return route.from != host_space && route.to != host_space && random.chance(0.4);
+    });
+  for (Device& device : machine.devices) {
+    device.memory_bytes = 3 * tile_bytes;
+    device.compute_streams = 1 + static_cast<int>(random.below(3));
+  }
+  if (cores > 0) {
+    Device cpu;
+    cpu.name = "cpu";
+    cpu.cores = cores;
+    cpu.rates = "cpu";
+    machine.devices.push_back(cpu);
+  }
+  machine.kernels["mix"]["emulated"] = {{1, 1e-7}};
+  machine.kernels["mix"]["cpu"] = {{1, 3e-7}};
+  machine.kernels["mix"][""] = {{1, 3e-7}};
+  return machine;
+}
+
+std::uint64_t test_seed(std::uint64_t otherwise) {
+  const char* const given = std::getenv("QUADRIGA_TEST_SEED");
+  return given ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+bool one_seed() { return std::getenv("QUADRIGA_TEST_SEED") != nullptr; }
+
+}  // namespace quadriga

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/graph/random_program.h: random programs of tasks on tiles, run by an engine and one
+// after another on plain arrays at once.
+//
+// Each task hashes what it reads and writes what follows from that, so that a task that sees an old
+// or a torn content changes everything after it. Operands of mode commute and reduce are added to,
+// modulo 2^32, and read by no task of that mode: their order can't matter.
+#pragma once
+
+#include <quadriga/engine.h>
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace quadriga {
+
+struct Shape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  DType dtype = DType::float64;
+  std::size_t bytes() const noexcept { return static_cast<std::size_t>(rows * cols) * size_of(dtype); }
+  bool operator==(const Shape&) const = default;
+};
+
+/// How large and how mixed programs are.
+struct ProgramOptions {
+  int tasks = 60;
+  std::size_t most_bytes = 4096;  ///< Of a tile.
+  bool nested = false;            ///< Some tasks submit tasks on their own operands.
+};
+
+/// What a step of a program does.
+struct Step {
+  enum class Kind : std::uint8_t { submit, wait_data, wait_all, final, evict, remove } kind;
+  int tile = -1;            ///< Of all but submit.
+  std::vector<int> tiles;   ///< Of submit, with their modes.
+  std::vector<Access> modes;
+  std::uint64_t salt = 0;
+  int children = 0;
+  SubmitOptions options;
+};
+
+class RandomProgram {
+ public:
+  RandomProgram(std::uint64_t seed, const ProgramOptions& options, int devices);
+
+  /// Runs on an engine; empty, or what was wrong at which step.
+  std::string run(const EngineOptions& options);
+  std::size_t largest_bytes() const noexcept { return options_.most_bytes; }
+
+ private:
+  struct Tile {
+    Shape shape;
+    bool homed = true;
+    bool keep = false;
+    bool written = false;
+    bool final = false;
+    bool removed = false;
+  };
+  struct Place {
+    std::vector<std::byte> home;  ///< ld x cols elements; the gaps hold a pattern.
+    std::vector<std::byte> expected;  ///< rows x cols elements.
+    Data data;
+  };
+
+  void add_tiles();
+  void add_task();
+  Access mode_for(const Tile& tile);
+  void start(Engine& engine);
+  void submit(Engine& engine, const Step& step);
+  std::string carry_out(Engine& engine, const Step& step);
+  std::string compare_home(int tile) const;
+  std::string compare_all(Engine& engine);
+
+  Random random_;
+  ProgramOptions options_;
+  int devices_;
+  std::vector<Tile> tiles_;
+  std::vector<Step> steps_;
+  std::vector<Place> places_;
+};
+
+/// A machine of emulated accelerators that hold three of the largest tiles each, beside a CPU.
+Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes);
+
+/// The seed of a run: QUADRIGA_TEST_SEED if it is set, else the number given.
+std::uint64_t test_seed(std::uint64_t otherwise);
+/// Whether QUADRIGA_TEST_SEED is set: then one program is run, that of the seed.
+bool one_seed();
+
+}  // namespace quadriga
