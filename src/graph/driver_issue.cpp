@@ -295,11 +295,16 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
 }
 
 void Driver::prefetch(DeviceState& device) {
-  constexpr std::size_t most_in_flight = 4;
+  constexpr std::size_t least_in_flight = 2;
+  constexpr double ahead_seconds = 1e-3;
   constexpr int most_looked = 512;
   int looked = 0;
   for (const PlannedTask* planned : plan_.on(device.id).planned) {
-    if (memory_->incoming(device.space) >= most_in_flight || ++looked > most_looked) return;
+    // Few at once: what a task needs at once queues behind them, and links are shared.
+    if (memory_->incoming(device.space) >= least_in_flight &&
+        memory_->incoming_seconds(device.space) > ahead_seconds)
+      return;
+    if (++looked > most_looked) return;
     for (const OperandSlot& slot : planned->task->slots()) {
       if (slot.access == Access::write || !plan_.current(slot)) continue;
       const TileId tile = slot.datum->tile;
@@ -326,6 +331,8 @@ bool Driver::steal(DeviceState& thief) {
   if (victim >= devices_.size()) return false;
   const DevicePlan& plan = plan_.on(static_cast<DeviceId>(victim));
   constexpr std::size_t most = 64;
+  // A stolen task's copies delay those of others on the links they share.
+  constexpr double crowding = 4;
   std::vector<StealCandidate> candidates;
   std::vector<PlannedTask*> tasks;
   double ahead = devices_[victim].issued_seconds;
@@ -343,13 +350,16 @@ bool Driver::steal(DeviceState& thief) {
         candidate.bytes_here += size;
       else if (slot.access != Access::write) {
         candidate.bytes_missing += size;
-        fetch += memory_->fetch_seconds(slot.datum->tile, thief.space);
+        // What is written has to come back for the owner's next task.
+        constexpr double there_and_back = 3;
+        fetch += memory_->fetch_seconds(slot.datum->tile, thief.space) *
+                 (writes(slot.access) && plan_.uses(slot.datum->tile).writers > 1 ? there_and_back : 1);
       }
       if (memory_->directory().valid(slot.datum->tile, devices_[victim].space))
         candidate.staged_there += size;
     }
     candidate.gain_seconds = planned->seconds > 0
-                                 ? ahead - fetch - seconds_on(*planned, thief.id)
+                                 ? ahead - crowding * fetch - seconds_on(*planned, thief.id)
                                  : static_cast<double>(tasks.size()) + 0.5;
     candidates.push_back(candidate);
     tasks.push_back(planned);

@@ -241,7 +241,10 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason});
   ++in_flight_;
-  if (to != host_space) ++spaces_[to].incoming;
+  if (to != host_space) {
+    ++spaces_[to].incoming;
+    spaces_[to].incoming_bytes += bytes(tile);
+  }
   if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
 }
 
@@ -338,7 +341,10 @@ bool Memory::completed(const Completion& completion) {
   const CopyRecord record = stream->records.front();
   stream->records.pop_front();
   --in_flight_;
-  if (record.to != host_space && spaces_[record.to].arena) --spaces_[record.to].incoming;
+  if (record.to != host_space) {
+    --spaces_[record.to].incoming;
+    spaces_[record.to].incoming_bytes -= bytes(record.tile);
+  }
   if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
   Place& source = place(record.tile, record.from);
   std::erase(source.reads, completion.event);

@@ -125,6 +125,10 @@ class Memory {
   /// Copies in flight into a space, and all of them.
   std::size_t incoming(SpaceId space) const noexcept { return spaces_[space].incoming; }
   std::size_t in_flight() const noexcept { return in_flight_; }
+  /// Seconds that the copies in flight into a space take from the host, had they the link to themselves.
+  double incoming_seconds(SpaceId space) const noexcept {
+    return machine_.copy_seconds(host_space, space, static_cast<double>(spaces_[space].incoming_bytes));
+  }
   std::size_t capacity(SpaceId space) const noexcept;
   /// What one allocation of these bytes takes in an arena.
   std::size_t rounded(std::size_t bytes) const noexcept;
@@ -163,6 +167,7 @@ class Memory {
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
     std::size_t incoming = 0;
+    std::size_t incoming_bytes = 0;
     std::size_t leaving_bytes = 0;  ///< Of tiles that are being written back to make room.
   };
 
