@@ -31,9 +31,9 @@ struct View {
 
 /// What a variant is called with. Lives until the variant returns.
 struct Arguments {
-  std::span<const View> operands;      ///< In the order of the codelet's signature.
-  std::span<const std::byte> params;   ///< The bytes given to submit().
-  void* stream = nullptr;              ///< The device's native stream; null on the CPU.
+  std::span<const View> operands;     ///< In the order of the codelet's signature.
+  std::span<const std::byte> params;  ///< The bytes given to submit().
+  void* stream = nullptr;             ///< The device's native stream; null on the CPU.
 
   /// The parameters as the trivially copyable struct that was submitted.
   template <class T>
@@ -47,7 +47,8 @@ struct Arguments {
 /// A variant: does the operation, or on a GPU queues it on `arguments.stream`. May throw.
 using Kernel = std::function<void(const Arguments& arguments)>;
 
-/// How long a task takes by a machine's table of kernel times, for the virtual clock and for policies.
+/// How long a task takes by a machine's table of kernel times, for the virtual clock and for
+/// policies.
 ///
 /// The table gives seconds by order; the rate order^3/seconds is interpolated at `order`, and the
 /// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel.

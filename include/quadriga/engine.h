@@ -8,6 +8,7 @@
 #include <quadriga/report.h>
 #include <quadriga/types.h>
 
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -48,18 +49,20 @@ class Future {
   std::uint64_t id_ = 0;
 };
 
-/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the default.
+/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the
+/// default.
 struct EngineOptions {
-  std::string devices;  ///< As Machine::parse() understands. Default: the CPU's cores.
-  std::string policy;   ///< "affinity" (default), "steal".
+  std::string devices;     ///< As Machine::parse() understands. Default: the CPU's cores.
+  std::string policy;      ///< "affinity" (default), "steal".
   std::size_t window = 0;  ///< Most tasks submitted and not ended; default 16384.
   bool virtual_clock = false;
-  bool compute = true;        ///< Under the virtual clock: run the variants, or only take their time.
-  bool protect = false;       ///< Under the virtual clock: catch variants that touch others' memory.
+  bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.
+  bool protect = false;  ///< Under the virtual clock: catch variants that touch others' memory.
   std::uint64_t seed = 1;
   bool trace = false;
-  std::size_t host_memory = 0;  ///< Most bytes of host buffers for tiles without a home; 0: 80 % of what is usable.
-  std::string spill;            ///< A file that holds tiles without a home instead of host buffers.
+  std::size_t host_memory =
+      0;  ///< Most bytes of host buffers for tiles without a home; 0: 80 % of what is usable.
+  std::string spill;  ///< A file that holds tiles without a home instead of host buffers.
   std::optional<Machine> machine;  ///< Instead of `devices`.
   /// For tests: puts something around the backend, as injected faults.
   std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend;
@@ -72,9 +75,10 @@ struct Operand {
 };
 
 struct SubmitOptions {
-  int priority = 0;              ///< Larger runs earlier among ready tasks.
-  DeviceId device = no_device;   ///< Where to run it if that device can; no_device: the policy chooses.
-  DeviceId owner = no_device;    ///< Where it had best run; idle devices may take it.
+  int priority = 0;  ///< Larger runs earlier among ready tasks.
+  DeviceId device =
+      no_device;  ///< Where to run it if that device can; no_device: the policy chooses.
+  DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
 };
 
 /// Where tiles without a home may go and whether they are wanted there.
@@ -94,11 +98,13 @@ class Engine {
            DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless discarded.
+  /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless
+  /// discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
-  /// Submits a task; its order among tasks that touch the same data is that of submission. Any thread.
+  /// Submits a task; its order among tasks that touch the same data is that of submission. Any
+  /// thread.
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
@@ -119,7 +125,8 @@ class Engine {
 
   /// Waits until every task has ended and what was written is home (kept data excepted).
   ///
-  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work goes on).
+  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work goes
+  /// on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
@@ -130,6 +137,10 @@ class Engine {
   void final(Data data);
   /// Drops the replicas on devices of data that is home, for measurements from a cold start.
   void evict(Data data);
+  /// The first failure since the last wait, taken from it; null if there is none. Doesn't wait.
+  std::exception_ptr take_failure();
+  /// Whether a memory space holds the data's newest content, or has it on its way.
+  bool valid(Data data, SpaceId space) const;
   /// Cancels what has not started; what runs ends. The engine works on afterwards.
   void cancel();
 

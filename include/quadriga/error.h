@@ -16,9 +16,9 @@ enum class Errc {
   not_positive_definite,
   task_failed,  ///< A variant threw, or read what a failed task should have written.
   device_lost,
-  deadline,   ///< A wait reached its deadline; the work goes on.
-  cancelled,  ///< The work was cancelled by its caller.
-  io,         ///< A file that can't be read, written or held.
+  deadline,     ///< A wait reached its deadline; the work goes on.
+  cancelled,    ///< The work was cancelled by its caller.
+  io,           ///< A file that can't be read, written or held.
   unavailable,  ///< Not on this machine or not in this build.
   internal,     ///< A bug of ours.
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/machine.h: what a machine consists of: devices, memory spaces, links, kernel times.
+// include/quadriga/machine.h: what a machine consists of: devices, memory spaces, links, kernel
+// times.
 #pragma once
 
 #include <quadriga/types.h>
@@ -14,7 +15,7 @@ namespace quadriga {
 struct Device {
   std::string name;  ///< "gpu0", "emulated1", "cpu".
   DeviceKind kind = DeviceKind::cpu;
-  SpaceId space = host_space;   ///< host_space for the CPU.
+  SpaceId space = host_space;    ///< host_space for the CPU.
   std::size_t memory_bytes = 0;  ///< Of its own memory; 0 for the CPU.
   int cores = 0;                 ///< Of a CPU.
   int compute_streams = 1;       ///< Kernels that may run at once; they share its speed.
@@ -45,8 +46,9 @@ class Machine {
   static Machine host();
   /// Understands a device list as "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
-  /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a rate),
-  /// latency (seconds), streams. Errors: invalid_argument, naming the item and what is accepted.
+  /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a
+  /// rate), latency (seconds), streams. Errors: invalid_argument, naming the item and what is
+  /// accepted.
   static Machine parse(std::string_view devices);
 
   std::string to_json() const;
@@ -64,8 +66,8 @@ class Machine {
   const Route* route(SpaceId from, SpaceId to) const noexcept;
   /// Time of a copy that has its links to itself; infinite if there is no route.
   double copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept;
-  /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders of
-  /// the table. Errors: unavailable if the table lacks the kernel for this device.
+  /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders
+  /// of the table. Errors: unavailable if the table lacks the kernel for this device.
   double kernel_seconds(const Device& device, std::string_view kernel, double order,
                         double volume) const;
   /// Whether the table has the kernel for this device.

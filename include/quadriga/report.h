@@ -20,16 +20,18 @@ struct LinkCounters {
 
 struct DeviceCounters {
   std::uint64_t tasks = 0;
-  std::uint64_t hits = 0;         ///< Operands that were valid (or on their way) on the device when their task was issued.
+  std::uint64_t hits =
+      0;  ///< Operands that were valid (or on their way) on the device when their task was issued.
   std::uint64_t misses = 0;       ///< Operands that had to be copied then.
   std::uint64_t prefetches = 0;   ///< Copies begun before their task was issued.
   std::uint64_t evictions = 0;    ///< Replicas given up to make room.
   std::uint64_t write_backs = 0;  ///< Copies home.
   std::uint64_t steals = 0;       ///< Tasks taken from another device's or worker's queue.
-  std::array<Nanoseconds, 5> busy{};  ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
-  Nanoseconds copying = 0;        ///< Time with at least one copy to or from the device.
-  Nanoseconds computing = 0;      ///< Time with at least one kernel.
-  Nanoseconds overlap = 0;        ///< Time with both.
+  std::array<Nanoseconds, 5>
+      busy{};                 ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
+  Nanoseconds copying = 0;    ///< Time with at least one copy to or from the device.
+  Nanoseconds computing = 0;  ///< Time with at least one kernel.
+  Nanoseconds overlap = 0;    ///< Time with both.
 };
 
 /// Totals since the engine started or reset_counters().
@@ -39,9 +41,10 @@ struct Counters {
   std::uint64_t submitted = 0;
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
-  Nanoseconds elapsed = 0;         ///< From the first submission to the last end.
-  std::size_t spill_bytes = 0;     ///< Host buffers (or file) that hold tiles without a home, at most so far.
-  double work_seconds = 0;         ///< Sum of kernel times.
+  Nanoseconds elapsed = 0;  ///< From the first submission to the last end.
+  std::size_t spill_bytes =
+      0;  ///< Host buffers (or file) that hold tiles without a home, at most so far.
+  double work_seconds = 0;           ///< Sum of kernel times.
   double critical_path_seconds = 0;  ///< Longest chain of dependent kernels, by their times.
 
   /// Bytes between the host and devices, both ways.

@@ -14,11 +14,15 @@ enum class DType : std::uint8_t { float32, float64, complex64, complex128, bytes
 /// Size of one element in bytes; 1 for DType::bytes.
 constexpr std::size_t size_of(DType type) noexcept {
   switch (type) {
-    case DType::float32: return 4;
+    case DType::float32:
+      return 4;
     case DType::float64:
-    case DType::complex64: return 8;
-    case DType::complex128: return 16;
-    case DType::bytes: return 1;
+    case DType::complex64:
+      return 8;
+    case DType::complex128:
+      return 16;
+    case DType::bytes:
+      return 1;
   }
   return 0;
 }

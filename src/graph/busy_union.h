@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/busy_union.h: the length of a union of intervals that arrive nearly in order of their ends.
+// src/graph/busy_union.h: the length of a union of intervals that arrive nearly in order of their
+// ends.
 #pragma once
 
 #include <quadriga/types.h>

@@ -28,9 +28,10 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
     if (lane_of_stream_.size() <= stream) lane_of_stream_.resize(stream + 1, -1);
     lane_of_stream_[stream] = lane;
   };
-  memory_->for_each_stream([&](DeviceId device, StreamId stream, StreamKind kind, std::string name) {
-    name_lane(stream, recorder_.add_lane(device, kind, std::move(name)));
-  });
+  memory_->for_each_stream(
+      [&](DeviceId device, StreamId stream, StreamKind kind, std::string name) {
+        name_lane(stream, recorder_.add_lane(device, kind, std::move(name)));
+      });
   devices_.resize(machine.devices.size());
   for (DeviceId d = 0; d < machine.devices.size(); ++d) {
     const Device& device = machine.devices[d];
@@ -136,7 +137,9 @@ void Driver::take_messages() {
         plan_.uses(datum.tile).datum = &datum;
         break;
       }
-      case Message::Kind::submitted: plan(*message.task); break;
+      case Message::Kind::submitted:
+        plan(*message.task);
+        break;
       case Message::Kind::ready:
         if (message.task->planned) activate(*message.task->planned);
         break;
@@ -221,7 +224,8 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
 }
 
 bool Driver::is_home(const Datum& datum) const {
-  return !memory_->stale_home(datum.tile) && !memory_->directory().in_flight(datum.tile, host_space);
+  return !memory_->stale_home(datum.tile) &&
+         !memory_->directory().in_flight(datum.tile, host_space);
 }
 
 void Driver::bring_home(Datum* datum) {
@@ -231,7 +235,8 @@ void Driver::bring_home(Datum* datum) {
     const auto want = [&](Datum& each) {
       if (!each.home || each.poisoned.load() || is_home(each)) return;
       wanted.push_back(&each);
-      if (memory_->stale_home(each.tile)) refused |= !memory_->write_back(each.tile, Reason::write_back);
+      if (memory_->stale_home(each.tile))
+        refused |= !memory_->write_back(each.tile, Reason::write_back);
     };
     if (datum) {
       want(*datum);
@@ -245,7 +250,8 @@ void Driver::bring_home(Datum* datum) {
   wait(
       [&] {
         execute([&] {
-          std::erase_if(wanted, [&](Datum* each) { return each->poisoned.load() || is_home(*each); });
+          std::erase_if(wanted,
+                        [&](Datum* each) { return each->poisoned.load() || is_home(*each); });
         });
         return wanted.empty();
       },
@@ -273,6 +279,16 @@ void Driver::finalize(Datum& datum) {
 
 void Driver::evict(Datum& datum) {
   execute([&] { memory_->evict(datum.tile); });
+}
+
+bool Driver::valid(const Datum& datum, SpaceId space) const {
+  bool is_valid = false;
+  auto& self = const_cast<Driver&>(*this);
+  self.execute([&] {
+    self.take_messages();
+    is_valid = memory_->directory().valid(datum.tile, space);
+  });
+  return is_valid;
 }
 
 void Driver::cancel(bool on) {
@@ -321,8 +337,7 @@ std::string Driver::explain_stuck() const {
     for (const PlannedTask* planned : plan.planned) {
       if (planned->ready || ++shown > 3) continue;
       text += fmt::format("; task {} '{}' waits for {} predecessors", planned->task->id.load(),
-                          planned->task->codelet->name,
-                          planned->task->pending.load() & 0xffffffff);
+                          planned->task->codelet->name, planned->task->pending.load() & 0xffffffff);
     }
     text += '\n';
   }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/graph/driver.h: drives a backend's devices: places, stages, issues, completes. One thread.
 //
-// Under a real clock the driver has a thread of its own, which sleeps in the backend; under the virtual
-// clock step() is called by whoever waits, and time passes only there.
+// Under a real clock the driver has a thread of its own, which sleeps in the backend; under the
+// virtual clock step() is called by whoever waits, and time passes only there.
 //
 // Invariants
-//   1. Plan, memory, policy and backend belong to the driver's thread; others reach them by execute().
+//   1. Plan, memory, policy and backend belong to the driver's thread; others reach them by
+//   execute().
 //      Under the virtual clock they belong to who holds `driving_`.
-//   2. New data, submitted and ready tasks come in through `inbox_`, guarded by inbox_mutex_, in order;
+//   2. New data, submitted and ready tasks come in through `inbox_`, guarded by inbox_mutex_, in
+//   order;
 //      data comes before its tasks, a task is submitted before it is ready.
 //   3. A task holds nothing before it is issued; issuing reserves, stages and queues in one step.
 //   4. A queued operation waits only for events of operations queued before.
-//   5. Per device, once a task found no room, it is the head: nothing else is issued there before it.
+//   5. Per device, once a task found no room, it is the head: nothing else is issued there before
+//   it.
 //   6. Waiters sleep on changed_; the driver signals after each batch of completions.
 #pragma once
 
@@ -51,6 +54,7 @@ class Driver final : public Executor, private MemoryListener {
   void bring_home(Datum* datum) override;
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
+  bool valid(const Datum& datum, SpaceId space) const override;
   Nanoseconds now() const override { return backend_->now(); }
   std::uint64_t ended() const override { return ended_.load(std::memory_order_acquire); }
   void cancel(bool on) override;
@@ -77,8 +81,9 @@ class Driver final : public Executor, private MemoryListener {
     int issued = 0;
     double issued_seconds = 0;
     bool lost = false;
-    bool touched = true;         ///< Something changed that may let it do more.
-    bool awaits_source = false;  ///< A ready task waits for content that another device still makes.
+    bool touched = true;  ///< Something changed that may let it do more.
+    bool awaits_source =
+        false;  ///< A ready task waits for content that another device still makes.
   };
   struct WaitingParent {
     Edge* released = nullptr;
@@ -98,8 +103,8 @@ class Driver final : public Executor, private MemoryListener {
   void execute(const std::function<void()>& work);
   void run_commands();
   bool is_home(const Datum& datum) const;
-  /// Takes messages, issues what it can, then takes completions until the deadline. False if nothing
-  /// happened and nothing is in flight.
+  /// Takes messages, issues what it can, then takes completions until the deadline. False if
+  /// nothing happened and nothing is in flight.
   bool step(Nanoseconds deadline);
   void take_messages();
   void plan(Task& task);
@@ -147,8 +152,8 @@ class Driver final : public Executor, private MemoryListener {
   std::vector<int> lane_of_stream_;
   std::vector<std::pair<DeviceState*, ComputeStream*>> compute_of_stream_;
   std::map<Task*, WaitingParent> waiting_parents_;  ///< Bodies ended, children not.
-  std::map<std::uint64_t, int> retries_;  ///< Of write-backs that failed, by tile.
-  std::map<const Codelet*, double> measured_;  ///< Seconds of a task, a moving average.
+  std::map<std::uint64_t, int> retries_;            ///< Of write-backs that failed, by tile.
+  std::map<const Codelet*, double> measured_;       ///< Seconds of a task, a moving average.
   FreeSlots free_;
   std::vector<Completion> completions_;
   std::vector<Need> needs_;

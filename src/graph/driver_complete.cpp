@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/driver_complete.cpp: what the end of copies and kernels changes; failures; lost devices.
+// src/graph/driver_complete.cpp: what the end of copies and kernels changes; failures; lost
+// devices.
 #include <fmt/format.h>
 
 #include "graph/driver.h"
@@ -50,7 +51,8 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
     }
     return;
   }
-  // Replicas forwarded from this one are wrong too: whoever reads the tile elsewhere than at its source.
+  // Replicas forwarded from this one are wrong too: whoever reads the tile elsewhere than at its
+  // source.
   for (DeviceState& device : devices_) {
     if (device.space == from) continue;
     for (ComputeStream& compute : device.streams)
@@ -75,9 +77,9 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
   try {
     std::rethrow_exception(completion.error);
   } catch (const std::exception& cause) {
-    failures_.note(std::make_exception_ptr(Error(
-        Errc::io, fmt::format("a tile could not be written back after {} tries: {}", most_retries + 1,
-                              cause.what()))));
+    failures_.note(std::make_exception_ptr(
+        Error(Errc::io, fmt::format("a tile could not be written back after {} tries: {}",
+                                    most_retries + 1, cause.what()))));
   }
 }
 
@@ -120,7 +122,8 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
   const bool was_issued = planned.issued;
   const bool failed = error || (failures_.any() && poisoned_operand(task));
   if (failed)
-    failures_.record(task, error, device == no_device ? "no device" : machine_.devices[device].name);
+    failures_.record(task, error,
+                     device == no_device ? "no device" : machine_.devices[device].name);
   else if (was_issued)
     written_ok(planned);
   Edge* const released = planned.released;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, prefetch, steal.
+// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, prefetch,
+// steal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,8 +123,8 @@ void Driver::choose_device(PlannedTask& planned) {
     candidate.device = device.id;
     candidate.kernel_seconds = seconds_on(planned, device.id);
     const double streams = static_cast<double>(device.streams.size());
-    candidate.queued_seconds = plan_.on(device.id).queued_seconds /
-                               (device.space == host_space ? streams : 1);
+    candidate.queued_seconds =
+        plan_.on(device.id).queued_seconds / (device.space == host_space ? streams : 1);
     for (int i = 0; i < task.operand_count; ++i) {
       const TileId tile = task.operands[i].datum->tile;
       if (memory_->directory().valid(tile, device.space))
@@ -135,9 +136,7 @@ void Driver::choose_device(PlannedTask& planned) {
   }
   if (candidates.empty()) return;
   const std::size_t choice =
-      candidates.size() == 1
-          ? 0
-          : policy_->place({candidates, task.owner, planned.activator});
+      candidates.size() == 1 ? 0 : policy_->place({candidates, task.owner, planned.activator});
   planned.seconds = candidates[choice].kernel_seconds;
   plan_.place(planned, candidates[choice].device);
 }
@@ -210,12 +209,17 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   if (outcome == Outcome::no_room && device.issued == 0 && memory_->drain(device.space))
     outcome = memory_->bring(needs_, device.space);
   switch (outcome) {
-    case Outcome::done: break;
-    case Outcome::no_room: device.head = &planned; return outcome;
-    case Outcome::no_source: return outcome;
+    case Outcome::done:
+      break;
+    case Outcome::no_room:
+      device.head = &planned;
+      return outcome;
+    case Outcome::no_source:
+      return outcome;
     case Outcome::unwritten:
-      fail_task(planned, std::make_exception_ptr(Error(
-                             Errc::invalid_argument, "an operand has no content: nothing wrote it")));
+      fail_task(planned,
+                std::make_exception_ptr(
+                    Error(Errc::invalid_argument, "an operand has no content: nothing wrote it")));
       return Outcome::done;
     case Outcome::no_spill:
       fail_task(planned,
@@ -255,8 +259,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
                         datum.dtype};
   }
-  const Kernel& variant =
-      variant_for(*task.codelet, machine_.devices[device.id].kind);
+  const Kernel& variant = variant_for(*task.codelet, machine_.devices[device.id].kind);
   planned.run = [&task, &variant](const Arguments& arguments) {
     set_current_task(&task);
     struct Reset {
@@ -324,8 +327,8 @@ bool Driver::steal(DeviceState& thief) {
     if (device.id == thief.id || device.lost || device.space == host_space) continue;
     const DevicePlan& plan = plan_.on(device.id);
     if (plan.ready.empty()) continue;
-    queued[device.id] = plan.queued_seconds > 0 ? plan.queued_seconds
-                                                : static_cast<double>(plan.ready.size());
+    queued[device.id] =
+        plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
   }
   const std::size_t victim = policy_->victim({thief.id, queued});
   if (victim >= devices_.size()) return false;
@@ -352,8 +355,9 @@ bool Driver::steal(DeviceState& thief) {
         candidate.bytes_missing += size;
         // What is written has to come back for the owner's next task.
         constexpr double there_and_back = 3;
-        fetch += memory_->fetch_seconds(slot.datum->tile, thief.space) *
-                 (writes(slot.access) && plan_.uses(slot.datum->tile).writers > 1 ? there_and_back : 1);
+        fetch +=
+            memory_->fetch_seconds(slot.datum->tile, thief.space) *
+            (writes(slot.access) && plan_.uses(slot.datum->tile).writers > 1 ? there_and_back : 1);
       }
       if (memory_->directory().valid(slot.datum->tile, devices_[victim].space))
         candidate.staged_there += size;

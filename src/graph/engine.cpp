@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/engine.cpp: the public engine: checks what it is given and hands it to graph and executor.
+// src/graph/engine.cpp: the public engine: checks what it is given and hands it to graph and
+// executor.
 #include <quadriga/engine.h>
 
 #include <fmt/format.h>
@@ -35,7 +36,8 @@ Machine make_machine(const EngineOptions& options) {
                                                               : Machine::parse(options.devices);
 }
 
-/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without cores.
+/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without
+/// cores.
 Machine with_host_device(Machine machine) {
   for (const Device& device : machine.devices)
     if (device.kind == DeviceKind::cpu) return machine;
@@ -92,9 +94,8 @@ Task& Engine::Impl::acquire_slot() {
 
 void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operand> operands) const {
   if (operands.size() != codelet.signature.size()) [[unlikely]]
-    fail(Errc::invalid_argument,
-         fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
-                     codelet.signature.size(), operands.size()));
+    fail(Errc::invalid_argument, fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
+                                             codelet.signature.size(), operands.size()));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.access != codelet.signature[i]) [[unlikely]]
@@ -152,7 +153,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
 
 Datum& Engine::Impl::add(std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
                          DType dtype, DataOptions data_options) {
-  require(rows >= 0 && cols >= 0, fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
+  require(rows >= 0 && cols >= 0,
+          fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
   require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
   Datum* datum = nullptr;
   {
@@ -195,11 +197,13 @@ void Engine::Impl::wait_all(double seconds) {
 void Engine::Impl::wait_data(Datum& datum, double seconds) {
   std::vector<TaskRef> tasks;
   graph.collect(datum, tasks);
-  wait_until([&] { return std::ranges::all_of(tasks, [&](auto& ref) { return graph.ended(ref); }); },
-             seconds, "the tasks that touch the data");
+  wait_until(
+      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return graph.ended(ref); }); },
+      seconds, "the tasks that touch the data");
   if (datum.poisoned.load(std::memory_order_acquire)) {
     if (const auto error = failures.take_first()) std::rethrow_exception(error);
-    fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+    fail(Errc::task_failed,
+         "the data's content is lost: a task that should have written it failed");
   }
   executor->bring_home(&datum);
 }
@@ -215,7 +219,8 @@ Engine::~Engine() = default;
 Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
                  DataOptions options) {
   check_not_forked(impl_->owner);
-  require(home != nullptr || rows == 0 || cols == 0, "data needs a home; for tiles without one leave it out");
+  require(home != nullptr || rows == 0 || cols == 0,
+          "data needs a home; for tiles without one leave it out");
   return Data(&impl_->add(static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
 }
 
@@ -234,8 +239,8 @@ void Engine::remove(std::span<const Data> data, bool discard) {
     impl.graph.collect(*each.datum(), tasks);
   }
   impl.wait_until(
-      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return impl.graph.ended(ref); }); }, -1,
-      "the tasks that touch the data");
+      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return impl.graph.ended(ref); }); },
+      -1, "the tasks that touch the data");
   if (!discard)
     for (Datum* const datum : leaving)
       if (datum->home && !datum->poisoned.load()) impl.executor->bring_home(datum);
@@ -304,11 +309,20 @@ void Engine::final(Data data) {
   impl_->executor->finalize(*data.datum());
 }
 
+std::exception_ptr Engine::take_failure() {
+  return impl_->failures.any() ? impl_->failures.take_first() : nullptr;
+}
+
+bool Engine::valid(Data data, SpaceId space) const {
+  return impl_->executor->valid(*data.datum(), space);
+}
+
 void Engine::evict(Data data) { impl_->executor->evict(*data.datum()); }
 
 void Engine::cancel() {
   impl_->executor->cancel(true);
-  impl_->executor->wait([&] { return impl_->executor->ended() >= impl_->graph.submitted(); }, never);
+  impl_->executor->wait([&] { return impl_->executor->ended() >= impl_->graph.submitted(); },
+                        never);
   impl_->executor->cancel(false);
   impl_->failures.take_first();
 }

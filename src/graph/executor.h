@@ -25,17 +25,21 @@ class Executor {
   virtual void check(const Task& task) = 0;
   /// Called under the submission lock, in submission order.
   virtual void submitted(Task& task) = 0;
-  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all done.
+  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all
+  /// done.
   virtual void ready(Task& task) = 0;
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.
   virtual bool help() = 0;
   /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
   virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
-  /// Brings the newest content of the datum home, or of all data that isn't kept; its writers have ended.
+  /// Brings the newest content of the datum home, or of all data that isn't kept; its writers have
+  /// ended.
   virtual void bring_home(Datum* datum) = 0;
   virtual void finalize(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
+  /// Whether the space has the newest content, or will have it when a copy has arrived.
+  virtual bool valid(const Datum& datum, SpaceId space) const = 0;
   virtual Nanoseconds now() const = 0;
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;

@@ -16,7 +16,8 @@ std::string describe(const Task& task, const std::string& device) {
     operands += fmt::format("{}{} {}x{} {}", i ? ", " : "", name(slot.access), slot.datum->rows,
                             slot.datum->cols, name(slot.datum->dtype));
   }
-  return fmt::format("task {} '{}' on {} ({})", task.id.load(), task.codelet->name, device, operands);
+  return fmt::format("task {} '{}' on {} ({})", task.id.load(), task.codelet->name, device,
+                     operands);
 }
 
 std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::string& device) {

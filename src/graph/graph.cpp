@@ -21,7 +21,9 @@ std::atomic<std::uint64_t> graphs_made{0};
 }  // namespace
 
 Graph::Graph(std::size_t window)
-    : window_(window), id_(graphs_made.fetch_add(1) + 1), cached_(std::min<std::size_t>(32, window / 16)) {}
+    : window_(window),
+      id_(graphs_made.fetch_add(1) + 1),
+      cached_(std::min<std::size_t>(32, window / 16)) {}
 
 Task* Graph::allocate(bool beyond) {
   SlotCache& cache = slot_cache;
@@ -107,8 +109,10 @@ void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) 
   std::uintptr_t head = successors.load(std::memory_order_acquire);
   do {
     if (head == Task::closed) {
-      if (edge != &slot.edge) return_edge(edge);
-      else edge->successor = nullptr;
+      if (edge != &slot.edge)
+        return_edge(edge);
+      else
+        edge->successor = nullptr;
       return;
     }
     edge->next = reinterpret_cast<Edge*>(head & ~Task::issued);
@@ -131,9 +135,7 @@ void Graph::follow_all(History& history, bool before, Task& task, OperandSlot& s
 }
 
 void Graph::remember(History& history, TaskRef reader) {
-  const auto ended = [](const TaskRef& ref) {
-    return ref.task->id != ref.id || ref.task->done();
-  };
+  const auto ended = [](const TaskRef& ref) { return ref.task->id != ref.id || ref.task->done(); };
   if (history.count == History::inline_readers) {
     int kept = 0;
     for (int i = 0; i < history.count; ++i)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/graph.h: the slots of tasks in the window, and the dependencies that follow from access order.
+// src/graph/graph.h: the slots of tasks in the window, and the dependencies that follow from access
+// order.
 //
 // Invariants
 //   1. The submission lock guards every History and the order of ids; no user code runs under it.
 //   2. A slot taken by allocate() belongs to the submitter until link() made it a task.
-//   3. The free slots are a stack that is pushed by any thread and emptied as a whole by one at a time.
+//   3. The free slots are a stack that is pushed by any thread and emptied as a whole by one at a
+//   time.
 #pragma once
 
 #include <memory>
@@ -94,8 +96,8 @@ class Graph {
   SpinLock submission_;
   std::atomic<std::uint64_t> next_id_{1};
   std::size_t window_;
-  std::uint64_t id_;    ///< Tells graphs apart in caches that threads keep.
-  std::size_t cached_;  ///< Slots that a submitting thread keeps at hand, at most.
+  std::uint64_t id_;                  ///< Tells graphs apart in caches that threads keep.
+  std::size_t cached_;                ///< Slots that a submitting thread keeps at hand, at most.
   std::atomic<Task*> free_{nullptr};  ///< Invariant 3.
   SpinLock allocation_;               ///< Guards the members below.
   Task* ready_slots_ = nullptr;
@@ -108,7 +110,6 @@ class Graph {
   std::vector<std::unique_ptr<Edge[]>> edge_chunks_;
   Edge* spare_ = nullptr;
   std::atomic<Edge*> returned_{nullptr};  ///< Spare edges that were released; pushed by any thread.
-
 };
 
 template <class Ready>
@@ -134,7 +135,8 @@ void Graph::ended(Task& task, Edge* earlier, Ready&& ready) {
       Edge* const next = edge->next;
       Task& successor = *edge->successor;
       if (is_spare(edge, successor)) return_edge(edge);
-      const std::uint64_t now = successor.pending.fetch_sub(count, std::memory_order_acq_rel) - count;
+      const std::uint64_t now =
+          successor.pending.fetch_sub(count, std::memory_order_acq_rel) - count;
       if ((now & 0xffffffff) == 0) ready(successor, now);
       edge = next;
     }

@@ -68,15 +68,17 @@ void HostPool::add(Datum& datum) {
   const std::size_t bytes = datum.bytes();
   if (datum.home || bytes == 0) return;
   const std::size_t now_used = buffer_bytes_.fetch_add(bytes) + bytes;
-  datum.buffer = now_used <= buffer_limit_
-                     ? static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64}, std::nothrow))
-                     : nullptr;
+  datum.buffer =
+      now_used <= buffer_limit_
+          ? static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}, std::nothrow))
+          : nullptr;
   if (!datum.buffer) {
     buffer_bytes_.fetch_sub(bytes);
     fail(Errc::too_large,
-         fmt::format("tiles without a home need {} of host buffers, and {} may be used (host_memory)",
-                     format_bytes(static_cast<double>(now_used)),
-                     format_bytes(static_cast<double>(buffer_limit_))));
+         fmt::format(
+             "tiles without a home need {} of host buffers, and {} may be used (host_memory)",
+             format_bytes(static_cast<double>(now_used)),
+             format_bytes(static_cast<double>(buffer_limit_))));
   }
   datum.home = datum.buffer;
   std::size_t most = most_buffer_bytes_.load();
@@ -87,7 +89,7 @@ void HostPool::add(Datum& datum) {
 void HostPool::remove(std::span<Datum* const> data) {
   for (Datum* const datum : data) {
     if (!datum->buffer) continue;
-    ::operator delete(datum->buffer, std::align_val_t{64});
+    ::operator delete (datum->buffer, std::align_val_t{64});
     datum->buffer = nullptr;
     buffer_bytes_.fetch_sub(datum->bytes());
   }
@@ -154,7 +156,8 @@ Task* HostPool::steal(Worker& self) {
   if (victim >= workers_.size()) return nullptr;
   const auto there = static_cast<std::size_t>(self.queued[victim]);
   const std::size_t fair = there / (2 * (workers_.size() - 1));
-  self.batch_count = workers_[victim]->queue.pop(self.batch, std::clamp<std::size_t>(fair, 1, batch_size));
+  self.batch_count =
+      workers_[victim]->queue.pop(self.batch, std::clamp<std::size_t>(fair, 1, batch_size));
   self.batch_next = 0;
   if (self.batch_count == 0) return nullptr;
   const Task& first = *self.batch[0];
@@ -217,7 +220,8 @@ void HostPool::execute(Worker& self, Task& task) {
   if (self.tasks == 0 && !tracing) self.since = clock_now();
   const Nanoseconds begin = tracing ? now() : 0;
   if (cancelled_.load(std::memory_order_relaxed)) {
-    failures_.record(task, std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")),
+    failures_.record(task,
+                     std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")),
                      device_name_);
     return;
   }
@@ -243,7 +247,8 @@ void HostPool::execute(Worker& self, Task& task) {
     task.codelet->cpu({{views, task.operand_count}, task.params(), nullptr});
     if (failures_.any())
       for (OperandSlot& slot : task.slots())
-        if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
+        if (slot.access == Access::write)
+          slot.datum->poisoned.store(false, std::memory_order_release);
   } catch (...) {
     failures_.record(task, std::current_exception(), device_name_);
   }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/host_pool.h: runs tasks on the host's cores, on the user's memory: one worker thread a core.
+// src/graph/host_pool.h: runs tasks on the host's cores, on the user's memory: one worker thread a
+// core.
 //
 // Invariants
-//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of blocked tasks.
+//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of blocked
+//   tasks.
 //   2. Whoever pushes a task looks for sleepers afterwards; a worker announces itself as a sleeper,
 //      then looks at all queues once more, then sleeps. So no task waits while all workers sleep.
 //   3. A worker's counters and free slots are its own; the guest's (submitters that help, a full
 //      window) are guarded by guest_lock_.
-//   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever fails to
+//   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever
+//   fails to
 //      take all it needs holds none and is blocked until some holder lets go.
-//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by each end.
+//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by each
+//   end.
 #pragma once
 
 #include <condition_variable>
@@ -50,6 +54,7 @@ class HostPool final : public Executor {
   void bring_home(Datum*) override {}
   void finalize(Datum&) override {}
   void evict(Datum&) override {}
+  bool valid(const Datum&, SpaceId space) const override { return space == host_space; }
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
   void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }
@@ -70,8 +75,8 @@ class HostPool final : public Executor {
     std::size_t batch_next = 0;
     Task* batch[batch_size];
     std::vector<double> queued;  ///< For the policy's question.
-    Nanoseconds since = 0;  ///< Begin of the busy period.
-    std::uint64_t tasks = 0;  ///< Of the busy period, not yet given to the recorder.
+    Nanoseconds since = 0;       ///< Begin of the busy period.
+    std::uint64_t tasks = 0;     ///< Of the busy period, not yet given to the recorder.
     alignas(64) std::atomic<std::uint64_t> ended{0};
     std::thread thread;
   };

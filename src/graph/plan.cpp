@@ -107,7 +107,8 @@ std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
 void Plan::validate() const {
   for (std::size_t d = 0; d < devices_.size(); ++d)
     for (const PlannedTask* planned : devices_[d].ready)
-      if (planned->device != d || planned->issued || !devices_[d].planned.contains(const_cast<PlannedTask*>(planned)))
+      if (planned->device != d || planned->issued ||
+          !devices_[d].planned.contains(const_cast<PlannedTask*>(planned)))
         fail(Errc::internal, "a ready task is not in its device's plan");
 }
 

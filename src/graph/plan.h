@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/plan.h: what the driver knows of submitted tasks: their order on each device, next uses of tiles.
+// src/graph/plan.h: what the driver knows of submitted tasks: their order on each device, next uses
+// of tiles.
 //
 // Pure: no thread, device or clock; used by the driver's thread only.
 //
 // Invariants
-//   1. A planned task that has a device is in that device's `planned` until it is issued or ends; it is in
+//   1. A planned task that has a device is in that device's `planned` until it is issued or ends;
+//   it is in
 //      `ready` too while it could be issued.
 //   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
 #pragma once
@@ -23,7 +25,8 @@ namespace quadriga {
 using Position = std::uint64_t;
 
 inline Position position_of(const Task& task) noexcept {
-  const auto rank = static_cast<std::uint32_t>(INT32_MAX - static_cast<std::int64_t>(task.priority));
+  const auto rank =
+      static_cast<std::uint32_t>(INT32_MAX - static_cast<std::int64_t>(task.priority));
   return (std::uint64_t{rank} << 32) | (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 
@@ -95,7 +98,8 @@ class Plan {
     if (tile >= uses_.size()) uses_.resize(tile + 1);
     return uses_[tile];
   }
-  /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if none.
+  /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if
+  /// none.
   std::uint64_t next_use(TileId tile, DeviceId device) const;
   /// Whether the tile's present content is what this operand is to read.
   bool current(const OperandSlot& slot) const {

@@ -16,7 +16,8 @@ std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device
   return static_cast<std::size_t>(found - candidates.begin());
 }
 
-/// Work stealing: a task goes where it became ready, an idle worker asks a random victim for its oldest.
+/// Work stealing: a task goes where it became ready, an idle worker asks a random victim for its
+/// oldest.
 ///
 /// Source:  Lima, Gautier, Maillard, Danjean, SBAC-PAD 2012, section III.A.
 class Steal final : public Policy {
@@ -60,8 +61,8 @@ class Affinity final : public Policy {
     double best_end = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < question.candidates.size(); ++i) {
       const PlaceCandidate& c = question.candidates[i];
-      const double end = std::max(c.queued_seconds, c.fetch_seconds) + c.fetch_seconds * 0.5 +
-                         c.kernel_seconds;
+      const double end =
+          std::max(c.queued_seconds, c.fetch_seconds) + c.fetch_seconds * 0.5 + c.kernel_seconds;
       if (end < best_end) {
         best_end = end;
         best = i;

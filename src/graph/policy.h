@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/policy.h: chooses the device of a ready task, and what an idle device takes from others.
+// src/graph/policy.h: chooses the device of a ready task, and what an idle device takes from
+// others.
 //
 // Pure: a policy is asked with what it needs to know and answers with an index; it knows no thread,
 // device or clock. Queues belong to the executor.
@@ -26,7 +27,7 @@ struct PlaceCandidate {
 
 struct PlaceQuestion {
   std::span<const PlaceCandidate> candidates;  ///< Never empty.
-  DeviceId owner = no_device;     ///< Where the submitter would have it.
+  DeviceId owner = no_device;                  ///< Where the submitter would have it.
   DeviceId activator = no_device;  ///< Where the last predecessor ran; no_device if it had none.
 };
 
@@ -40,7 +41,8 @@ struct StealCandidate {
 
 struct StealQuestion {
   DeviceId thief = 0;
-  std::span<const double> queued;  ///< Predicted seconds (or tasks) placed on each device or worker.
+  std::span<const double>
+      queued;  ///< Predicted seconds (or tasks) placed on each device or worker.
 };
 
 class Policy {

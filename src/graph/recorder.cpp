@@ -10,7 +10,8 @@ namespace quadriga {
 namespace {
 
 constexpr std::string_view reason_names[] = {"stage", "prefetch", "write_back", "evict", "final"};
-constexpr std::string_view mark_names[] = {"hit", "miss", "prefetch", "evict", "write_back", "steal"};
+constexpr std::string_view mark_names[] = {"hit",   "miss",       "prefetch",
+                                           "evict", "write_back", "steal"};
 
 bool is_copy(StreamKind kind) noexcept {
   return kind == StreamKind::copy_in || kind == StreamKind::copy_out || kind == StreamKind::peer_in;
@@ -176,10 +177,10 @@ std::string Recorder::event_json(const Lane& lane, std::size_t tid, const Record
       const std::string to = space_name(record.to);
       return fmt::format(
           R"({{"ph":"X","cat":"copy","name":"{0} to {1}","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f},"args":{{"from":"{0}","to":"{1}","bytes":{6},"tile":{7},"why":"{8}"}}}})",
-          from, to, pid, tid, ts, duration, record.bytes, record.tile,
-          reason_names[record.detail]);
+          from, to, pid, tid, ts, duration, record.bytes, record.tile, reason_names[record.detail]);
     }
-    case Record::Kind::mark: break;
+    case Record::Kind::mark:
+      break;
   }
   const std::string_view kind = mark_names[record.detail];
   return fmt::format(

@@ -4,10 +4,13 @@
 // Invariants
 //   1. A task's slot is reused only after the task ended; who holds (Task*, id) compares ids under
 //      the submission lock before using the slot.
-//   2. `successors` is a stack of edges; `closed` once the task is done: no edge is added after that.
-//   3. `pending` counts in its low half the predecessors that are neither issued nor done, in its high half
+//   2. `successors` is a stack of edges; `closed` once the task is done: no edge is added after
+//   that.
+//   3. `pending` counts in its low half the predecessors that are neither issued nor done, in its
+//   high half
 //      those that are not done; the submitter holds one of each until all edges are there.
-//   4. An edge lives in its successor, or in the graph's pool if one operand has several predecessors;
+//   4. An edge lives in its successor, or in the graph's pool if one operand has several
+//   predecessors;
 //      it is not touched once the predecessor has released it.
 #pragma once
 
@@ -61,13 +64,14 @@ struct Datum {
   std::atomic<bool> final{false};
   TileId tile = no_tile;
   const void* engine = nullptr;
-  std::byte* buffer = nullptr;  ///< The host's buffer of a tile without a home; the executor's to free.
+  std::byte* buffer =
+      nullptr;  ///< The host's buffer of a tile without a home; the executor's to free.
   std::size_t bytes() const noexcept {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * size_of(dtype);
   }
 
   alignas(64) History history;
-  std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
+  std::uint32_t versions = 0;     ///< Writing accesses submitted. Guarded by the submission lock.
   std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
   Datum* next_free = nullptr;
 };
@@ -117,7 +121,7 @@ struct alignas(64) Task {
   std::uint32_t params_bytes = 0;  ///< Valid if has_params.
   DeviceId device = no_device;
   DeviceId owner = no_device;
-  Task* parent_task = nullptr;  ///< Valid if has_parent.
+  Task* parent_task = nullptr;     ///< Valid if has_parent.
   PlannedTask* planned = nullptr;  ///< The driver's part.
   alignas(8) std::byte inline_bytes[inline_params];
 

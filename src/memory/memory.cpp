@@ -58,9 +58,9 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
   constexpr std::size_t least = 4096;
   while (bytes >= least && !(space.base = backend_.allocate(device, bytes))) bytes = bytes / 8 * 7;
   if (!space.base)
-    fail(Errc::unavailable, fmt::format("device '{}' has no memory to give (asked for {} bytes)",
-                                        machine.devices[device].name,
-                                        machine.devices[device].memory_bytes));
+    fail(Errc::unavailable,
+         fmt::format("device '{}' has no memory to give (asked for {} bytes)",
+                     machine.devices[device].name, machine.devices[device].memory_bytes));
   space.arena.emplace(bytes);
   space.in.id = backend_.create_stream(device, StreamKind::copy_in);
   space.out.id = backend_.create_stream(device, StreamKind::copy_out);

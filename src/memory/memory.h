@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/memory.h: keeps replicas of tiles in the devices' arenas: reserves room, queues copies, evicts.
+// src/memory/memory.h: keeps replicas of tiles in the devices' arenas: reserves room, queues
+// copies, evicts.
 //
-// Used by one thread, the driver's. Decisions come from Directory, Arena and EvictionRule, which are
-// pure; this class carries them out on a backend.
+// Used by one thread, the driver's. Decisions come from Directory, Arena and EvictionRule, which
+// are pure; this class carries them out on a backend.
 //
 // Invariants
 //   1. A replica has a block (Place::block) exactly while the arena counts it; home is no block.
 //   2. A block is given up only when the replica is unpinned and not in flight: nothing queued
 //      touches it any more, so its next user has nothing to wait for.
-//   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers queued since:
+//   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers
+//   queued since:
 //      a reader waits for the first, a writer for both. Replicas pinned by issued tasks stay.
 //   4. Home is overwritten only by write_back(), and only when the content's producer has ended.
 #pragma once
@@ -47,7 +49,7 @@ class MemoryListener {
 };
 
 struct TileInfo {
-  std::byte* home = nullptr;  ///< Null: without a home.
+  std::byte* home = nullptr;    ///< Null: without a home.
   std::size_t width_bytes = 0;  ///< Of a column.
   std::size_t columns = 0;
   std::size_t pitch = 0;  ///< Between columns at home.
@@ -60,10 +62,10 @@ struct Need {
 
 enum class Outcome {
   done,
-  no_room,     ///< Room must be made first: something that ends will make it.
-  no_source,   ///< The content can't be copied before its producer ends or a write-back arrives.
-  unwritten,   ///< The content doesn't exist: no task has written it, or it was lost.
-  no_spill,    ///< A dirty tile must leave and the host has no buffer for it.
+  no_room,    ///< Room must be made first: something that ends will make it.
+  no_source,  ///< The content can't be copied before its producer ends or a write-back arrives.
+  unwritten,  ///< The content doesn't exist: no task has written it, or it was lost.
+  no_spill,   ///< A dirty tile must leave and the host has no buffer for it.
 };
 
 struct MemoryOptions {
@@ -84,7 +86,8 @@ class Memory {
   /// Reserves room for all needs at once, pins them in the space and queues the copies that are
   /// missing; or does nothing of it. Release by unpin().
   Outcome bring(std::span<const Need> needs, SpaceId space);
-  /// Fetches one tile ahead of its need, evicting only what is used later than `position`. Not pinned.
+  /// Fetches one tile ahead of its need, evicting only what is used later than `position`. Not
+  /// pinned.
   Outcome prefetch(TileId tile, SpaceId space, std::uint64_t position);
   /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
   void used(TileId tile, SpaceId space, Access access, Event done);
@@ -98,8 +101,8 @@ class Memory {
   bool write_back(TileId tile, Reason reason);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
-  /// Empties a space that nothing queued uses, for a request that fragments of it can't hold: writes
-  /// back what is dirty, gives up the rest. True once the space is empty.
+  /// Empties a space that nothing queued uses, for a request that fragments of it can't hold:
+  /// writes back what is dirty, gives up the rest. True once the space is empty.
   bool drain(SpaceId space);
   /// Gives up the replicas on devices of a tile that is home.
   void evict(TileId tile);
@@ -120,14 +123,18 @@ class Memory {
   template <class Visit>
   void for_each_stream(Visit&& visit) const;
   const Directory& directory() const noexcept { return directory_; }
-  std::size_t bytes(TileId tile) const noexcept { return infos_[tile].width_bytes * infos_[tile].columns; }
+  std::size_t bytes(TileId tile) const noexcept {
+    return infos_[tile].width_bytes * infos_[tile].columns;
+  }
   bool stale_home(TileId tile) const noexcept { return directory_.owner(tile) != no_space; }
   /// Copies in flight into a space, and all of them.
   std::size_t incoming(SpaceId space) const noexcept { return spaces_[space].incoming; }
   std::size_t in_flight() const noexcept { return in_flight_; }
-  /// Seconds that the copies in flight into a space take from the host, had they the link to themselves.
+  /// Seconds that the copies in flight into a space take from the host, had they the link to
+  /// themselves.
   double incoming_seconds(SpaceId space) const noexcept {
-    return machine_.copy_seconds(host_space, space, static_cast<double>(spaces_[space].incoming_bytes));
+    return machine_.copy_seconds(host_space, space,
+                                 static_cast<double>(spaces_[space].incoming_bytes));
   }
   std::size_t capacity(SpaceId space) const noexcept;
   /// What one allocation of these bytes takes in an arena.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/memory_room.cpp: making room: victims, write-backs ahead of need, devices that are gone.
+// src/memory/memory_room.cpp: making room: victims, write-backs ahead of need, devices that are
+// gone.
 #include <quadriga/error.h>
 
 #include "memory/memory.h"
@@ -35,7 +36,8 @@ Outcome Memory::make_room(std::size_t needed, SpaceId space, std::uint64_t posit
   collect_candidates(space, position);
   victims_.resize(candidates_.size());
   const std::size_t count =
-      choose_victims(rule_, *there.arena, candidates_, there.arena->rounded(std::max<std::size_t>(needed, 1)), victims_);
+      choose_victims(rule_, *there.arena, candidates_,
+                     there.arena->rounded(std::max<std::size_t>(needed, 1)), victims_);
   if (count == 0) return Outcome::no_room;
   bool all_gone = true;
   for (std::size_t i = 0; i < count; ++i) {

@@ -38,7 +38,7 @@ class Spill {
   std::string file_;
   int descriptor_ = -1;
   std::size_t file_bytes_ = 0;
-  std::multimap<std::size_t, std::byte*> free_;          ///< Buffers given back, by size.
+  std::multimap<std::size_t, std::byte*> free_;            ///< Buffers given back, by size.
   std::vector<std::pair<std::byte*, std::size_t>> owned_;  ///< All that was mapped or allocated.
 };
 
