@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/benchmarks.h: the benchmarks of the program quadriga-bench, each run in a process of its
+// own.
+#pragma once
+
+#include "settings.h"
+
+namespace quadriga::bench {
+
+/// Nanoseconds a task without work: --case gemm3|independent|chains --cores --repeat.
+void empty_tasks(const Settings& settings);
+/// Calls of malloc a task once everything has its size: --cores.
+void allocations(const Settings& settings);
+/// Resident memory after a million tasks: --cores.
+void resident_memory(const Settings& settings);
+/// The processor, its cores and the commit this was built from.
+void describe(const Settings& settings);
+
+}  // namespace quadriga::bench

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/empty_graphs.cpp: submits graphs of empty tasks by the public interface alone.
+#include "empty_graphs.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+namespace quadriga::bench {
+namespace {
+
+constexpr std::int64_t product_order = 58;
+constexpr std::int64_t simple_tasks = 200'000;
+constexpr std::int64_t chains = 64;
+
+void nothing(const Arguments&) {}
+
+}  // namespace
+
+EmptyGraph::EmptyGraph(Engine& engine, std::string_view name, std::int64_t order)
+    : engine_(engine) {
+  codelet_.name = name;
+  codelet_.cpu = nothing;
+  codelet_.cost = [](const Arguments&) { return Cost{}; };
+  std::int64_t tiles = 0;
+  if (name == "gemm3") {
+    codelet_.signature = {Access::read, Access::read, Access::update};
+    order_ = order ? order : product_order;
+    tiles = 3 * order_ * order_;
+  } else if (name == "chains") {
+    codelet_.signature = {Access::update};
+    tiles = chains;
+  } else {
+    require(name == "independent",
+            fmt::format("'{}': the graphs are gemm3, independent and chains", name));
+  }
+  elements_.resize(tiles);
+  for (double& element : elements_) tiles_.push_back(engine.add(&element, 1, 1, 1, DType::float64));
+}
+
+std::int64_t EmptyGraph::submit_product() {
+  const Data* const a = tiles_.data();
+  const Data* const b = a + order_ * order_;
+  const Data* const c = b + order_ * order_;
+  for (std::int64_t i = 0; i < order_; ++i) {
+    for (std::int64_t j = 0; j < order_; ++j) {
+      for (std::int64_t k = 0; k < order_; ++k) {
+        engine_.submit(
+            codelet_,
+            {{a[i * order_ + k]}, {b[k * order_ + j]}, {c[i * order_ + j], Access::update}});
+      }
+    }
+  }
+  return order_ * order_ * order_;
+}
+
+std::int64_t EmptyGraph::submit() {
+  if (order_) return submit_product();
+  for (std::int64_t i = 0; i < simple_tasks; ++i) {
+    if (tiles_.empty()) {
+      engine_.submit(codelet_, {});
+    } else {
+      engine_.submit(codelet_, {{tiles_[i % chains], Access::update}});
+    }
+  }
+  return simple_tasks;
+}
+
+}  // namespace quadriga::bench

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/main.cpp: the program quadriga-bench: measures one thing and prints a JSON object a line.
+//
+// `quadriga bench` calls it, adds references and shows tables; by itself it serves profilers.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+
+#include "benchmarks.h"
+
+namespace quadriga::bench {
+namespace {
+
+struct Command {
+  std::string_view name;
+  void (*run)(const Settings& settings);
+};
+
+constexpr std::array commands{
+    Command{"tasks", empty_tasks},
+    Command{"malloc", allocations},
+    Command{"memory", resident_memory},
+    Command{"machine", describe},
+};
+
+void run(int count, char** words) {
+  std::string names;
+  for (const Command& command : commands) {
+    if (count > 1 && command.name == words[1]) {
+      command.run(Settings(count - 2, words + 2));
+      return;
+    }
+    names += fmt::format(" {}", command.name);
+  }
+  fail(Errc::invalid_argument,
+       fmt::format("usage: quadriga-bench COMMAND [--name value]...; the commands are{}", names));
+}
+
+}  // namespace
+}  // namespace quadriga::bench
+
+int main(int count, char** words) {
+  try {
+    quadriga::bench::run(count, words);
+  } catch (const quadriga::Error& error) {
+    fmt::print(stderr, "quadriga-bench: {}\n", error.what());
+    return error.code() == quadriga::Errc::invalid_argument ? 2 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "quadriga-bench: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/overhead.cpp: what a task costs: time, calls of malloc, resident memory.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+#include <quadriga/error.h>
+
+#include <fstream>
+
+#include "allocation_count.h"
+#include "base/units.h"
+#include "benchmarks.h"
+#include "empty_graphs.h"
+#include "line.h"
+
+namespace quadriga::bench {
+namespace {
+
+EngineOptions host_options(const Settings& settings) {
+  EngineOptions options;
+  options.devices = fmt::format("cpu:{}", settings.integer("cores", 2));
+  return options;
+}
+
+// The time that the cores need to call the empty variants and do nothing else.
+double bare_call_seconds(const Codelet& codelet, long long cores) {
+  constexpr int calls = 1'000'000;
+  const Kernel kernel = codelet.cpu;
+  const Arguments arguments;
+  const double begin = now();
+  for (int i = 0; i < calls; ++i) kernel(arguments);
+  return (now() - begin) / calls / static_cast<double>(cores);
+}
+
+// In MB, by the kernel's count; `key` as "VmRSS:" or "VmHWM:" (the most so far).
+double resident_megabytes(std::string_view key) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    double kilobytes = 0;
+    if (word == key && status >> kilobytes) return kilobytes * 1024 / 1e6;
+  }
+  fail(Errc::unavailable, fmt::format("/proc/self/status has no {}", key));
+}
+
+void run_million(Engine& engine) {
+  EmptyGraph graph(engine, "gemm3", 100);
+  graph.submit();
+  engine.wait();
+}
+
+}  // namespace
+
+void empty_tasks(const Settings& settings) {
+  const std::string name = settings.text("case", "gemm3");
+  Engine engine(host_options(settings));
+  EmptyGraph graph(engine, name);
+  std::vector<double> seconds;
+  // The first pass makes caches and pools what they stay; it isn't counted.
+  for (long long pass = 0; pass <= settings.integer("repeat", 5); ++pass) {
+    const double begin = now();
+    const std::int64_t tasks = graph.submit();
+    engine.wait();
+    if (pass > 0) seconds.push_back((now() - begin) / static_cast<double>(tasks));
+  }
+  Line(name)
+      .add("value", median(seconds) * 1e9)
+      .add("unit", "ns/task")
+      .add("bound", bare_call_seconds(graph.codelet(), settings.integer("cores", 2)) * 1e9)
+      .print();
+}
+
+void allocations(const Settings& settings) {
+  Engine engine(host_options(settings));
+  EmptyGraph product(engine, "gemm3");
+  EmptyGraph independent(engine, "independent");
+  EmptyGraph chains(engine, "chains");
+  std::int64_t tasks = 0;
+  std::vector<std::int64_t> calls;
+  for (int pass = 0; pass < 4; ++pass) {
+    const std::int64_t before = allocation_count();
+    tasks = product.submit() + independent.submit() + chains.submit();
+    engine.wait();
+    calls.push_back(allocation_count() - before);
+  }
+  Line("malloc")
+      .add("value", static_cast<double>(calls.back()) / static_cast<double>(tasks))
+      .add("unit", "calls/task")
+      .add("bound", 0)
+      .add("calls", static_cast<double>(calls.back()))
+      .add("calls_in_first_pass", static_cast<double>(calls.front()))
+      .add("tasks", static_cast<double>(tasks))
+      .print();
+}
+
+void resident_memory(const Settings& settings) {
+  double on_cores = 0;
+  {
+    Engine engine(host_options(settings));
+    run_million(engine);
+    on_cores = resident_megabytes("VmRSS:");
+  }
+  // The devices' memory is counted as the runtime's here, for it is small.
+  EngineOptions options;
+  options.devices = "emulated:2,memory=16MiB";
+  Engine engine(options);
+  run_million(engine);
+  const double on_devices = resident_megabytes("VmRSS:");
+  Line("memory")
+      .add("value", std::max(on_cores, on_devices))
+      .add("unit", "MB")
+      .add("bound", 0)
+      .add("cpu", on_cores)
+      .add("emulated", on_devices)
+      .add("most", resident_megabytes("VmHWM:"))
+      .print();
+}
+
+}  // namespace quadriga::bench

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/bench/commands.py: `quadriga bench` on the command line.
+"""The group that the command line takes in; one command a benchmark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from rich.console import Console
+
+from . import measure, program
+from .table import show
+
+
+def run(benchmark: str, as_json: bool, check: bool, **settings: Any) -> None:
+    """Measures; prints each row as it comes, or all of them as a table."""
+    progress = Console(stderr=True)
+    function: Callable[..., Iterator[measure.Row]] = getattr(measure, benchmark)
+    rows = []
+    try:
+        with progress.status(f"{benchmark}...") as status:
+            for row in function(note=status.update, **settings):
+                rows.append(row)
+                if as_json:
+                    print(json.dumps(row), flush=True)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except program.Unavailable as error:
+        _end(str(error), 3)
+    except program.Failed as error:
+        _end(str(error), 1)
+    if not as_json:
+        show(rows, Console())
+    missed = [row["case"] for row in rows if row.get("reached") is False]
+    if check and missed:
+        _end(f"targets missed: {', '.join(missed)}", 1)
+
+
+def _end(message: str, status: int) -> None:
+    print(f"quadriga bench: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _common(benchmark: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of every benchmark, and one --case for each of its cases."""
+    options = [
+        click.option("--json", "as_json", is_flag=True, help="One JSON object a line."),
+        click.option("--check", is_flag=True, help="Status 1 if a target is missed."),
+        click.option(
+            "--case",
+            "cases",
+            multiple=True,
+            type=click.Choice(measure.CASES[benchmark]),
+            help="Only this case; may be given several times.",
+        ),
+        click.option("--repeat", default=7, show_default=True, type=click.IntRange(1)),
+    ]
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+@click.group()
+def bench() -> None:
+    """Measure Quadriga on this machine; every figure beside a reference and its bound."""
+
+
+@bench.command()
+@_common("overhead")
+@click.option("--cores", default=2, show_default=True, type=click.IntRange(1))
+def overhead(**settings: Any) -> None:
+    """Cost of a task that does nothing, beside StarPU's where that is installed."""
+    run("overhead", **settings)
+
+
+def _matrix_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of the case `host`; the other cases are fixed by their names."""
+    for option in (
+        click.option("--devices", default="cpu", show_default=True, help="Of the case host."),
+        click.option("--tile", default=0, type=click.IntRange(0), help="Of the case host."),
+        click.option("--n", default=4096, show_default=True, type=click.IntRange(1),
+                     help="Order of the matrices of the case host."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@bench.command()
+@_common("gemm")
+@_matrix_options
+def gemm(**settings: Any) -> None:
+    """Products: on this host beside OpenBLAS, and out of core by the virtual clock."""
+    run("gemm", **settings)
+
+
+@bench.command()
+@_common("potrf")
+@_matrix_options
+def potrf(**settings: Any) -> None:
+    """Cholesky: on this host beside OpenBLAS, and on several devices by the virtual clock."""
+    run("potrf", **settings)
+
+
+@bench.command()
+@_common("copies")
+@click.option("--devices", default="", help="As QUADRIGA_DEVICES; default: the machine in use.")
+def copies(**settings: Any) -> None:
+    """Rates of copies between host and devices."""
+    run("copies", **settings)

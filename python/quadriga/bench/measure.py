@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/bench/measure.py: which programs a benchmark runs, how often, and in which order.
+"""Each function gives its rows one by one, as soon as they are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from statistics import median
+from typing import Any
+
+from . import program
+from .rows import DEVICES, finish
+
+Row = dict[str, Any]
+Note = Callable[[str], None]
+
+_EMPTY = ("gemm3", "independent", "chains")
+_DEVICES = [f"{kind}-{n}" for n in DEVICES for kind in ("bytes", "makespan")]
+CASES: dict[str, list[str]] = {
+    "overhead": [*_EMPTY, "malloc", "memory"],
+    "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
+    "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
+    "copies": ["h2d", "d2h", "both", "peer", "all"],
+}
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def _wanted(benchmark: str, cases: Iterable[str]) -> list[str]:
+    cases = list(cases)
+    for case in cases:
+        if case not in CASES[benchmark]:
+            raise ValueError(f"no case {case!r} of {benchmark}; there are {CASES[benchmark]}")
+    return [case for case in CASES[benchmark] if not cases or case in cases]
+
+
+def _rows(benchmark: str, lines: Iterable[Row]) -> Iterator[Row]:
+    machine, commit = program.environment()
+    for line in lines:
+        yield finish(benchmark, line, machine, commit)
+
+
+def _middle(values: list[float]) -> float | None:
+    return median(values) if values else None
+
+
+def _empty_tasks(case: str, repeat: int, cores: int, note: Note) -> Row:
+    """Ours and StarPU's in turn, each time in a new process."""
+    ours: list[Row] = []
+    theirs: list[Row] = []
+    with_starpu = program.built(program.STARPU)
+    for i in range(repeat):
+        note(f"{case}: run {i + 1} of {repeat}")
+        ours += program.run(program.OURS, "tasks", "--case", case, "--cores", cores)
+        try:
+            if with_starpu:
+                theirs += program.run(program.STARPU, case, cores, 2)
+        except program.Unavailable:
+            with_starpu = False
+    return {
+        "case": case,
+        "value": _middle([row["value"] for row in ours]),
+        "unit": ours[0]["unit"],
+        "reference": theirs[0]["reference"] if theirs else None,
+        "reference_value": _middle([row["value"] for row in theirs]),
+        "bound": min(row["bound"] for row in ours),
+        "cores": cores,
+        "runs": repeat,
+    }
+
+
+def overhead(
+    cases: Iterable[str] = (), repeat: int = 7, cores: int = 2, note: Note = _silent
+) -> Iterator[Row]:
+    """What a task costs that does nothing: time, calls of malloc, memory of the runtime."""
+
+    def lines() -> Iterator[Row]:
+        for case in _wanted("overhead", cases):
+            if case in _EMPTY:
+                yield _empty_tasks(case, repeat, cores, note)
+            else:
+                note(case)
+                yield from program.run(program.OURS, case, "--cores", cores)
+
+    return _rows("overhead", lines())
+
+
+def _host(
+    benchmark: str, n: int, tile: int, repeat: int, devices: str, note: Note
+) -> Iterator[Row]:
+    note(f"{benchmark} of order {n} in turn with OpenBLAS")
+    words = ["--n", n, "--repeat", repeat, "--devices", devices]
+    if tile:
+        words += ["--tile", tile]
+    return program.run(program.OURS, benchmark, *words)
+
+
+def _simulated(benchmark: str, run: str, note: Note) -> Iterator[Row]:
+    note(f"{benchmark} by the virtual clock: {run}")
+    machine = program.machine_file("idgraf")
+    return program.run(
+        program.OURS, "simulated", "--operation", benchmark, "--run", run, "--machine", machine
+    )
+
+
+def _factorizations(
+    benchmark: str, cases: Iterable[str], n: int, tile: int, repeat: int, devices: str, note: Note
+) -> Iterator[Row]:
+    wanted = _wanted(benchmark, cases)
+
+    def lines() -> Iterator[Row]:
+        if "host" in wanted:
+            yield from _host(benchmark, n, tile, repeat, devices, note)
+        # One run gives several rows: its bytes and its time.
+        runs = dict.fromkeys(_run_of(case) for case in wanted if case != "host")
+        for run in runs:
+            yield from (r for r in _simulated(benchmark, run, note) if r["case"] in wanted)
+
+    return _rows(benchmark, lines())
+
+
+def _run_of(case: str) -> str:
+    kind, _, count = case.rpartition("-")
+    if kind in ("bytes", "makespan"):
+        return f"devices-{count}"
+    return case.removesuffix("-bytes").removesuffix("-rate")
+
+
+def gemm(
+    cases: Iterable[str] = (),
+    n: int = 4096,
+    tile: int = 0,
+    repeat: int = 7,
+    devices: str = "cpu",
+    note: Note = _silent,
+) -> Iterator[Row]:
+    """C = A*B + C: on this host against OpenBLAS, and by the virtual clock out of core."""
+    return _factorizations("gemm", cases, n, tile, repeat, devices, note)
+
+
+def potrf(
+    cases: Iterable[str] = (),
+    n: int = 4096,
+    tile: int = 0,
+    repeat: int = 7,
+    devices: str = "cpu",
+    note: Note = _silent,
+) -> Iterator[Row]:
+    """Cholesky: on this host against OpenBLAS, and by the virtual clock on several devices."""
+    return _factorizations("potrf", cases, n, tile, repeat, devices, note)
+
+
+def copies(
+    cases: Iterable[str] = (), repeat: int = 7, devices: str = "", note: Note = _silent
+) -> Iterator[Row]:
+    """Rates of copies between host and devices, by direction and size."""
+    wanted = _wanted("copies", cases)
+
+    def lines() -> Iterator[Row]:
+        note("copies")
+        words = ["--repeat", repeat, "--devices", devices] if devices else ["--repeat", repeat]
+        for line in program.run(program.OURS, "copies", *words):
+            if line["case"].rpartition("-")[0] in wanted:
+                note(line["case"])
+                yield line
+
+    return _rows("copies", lines())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/bench/program.py: runs the C++ programs that measure, each time in a new process.
+"""The programs lie beside the extension module, in `bin`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+OURS = "quadriga-bench"
+STARPU = "quadriga-bench-starpu"
+
+
+class Unavailable(RuntimeError):
+    """The program was not built, or doesn't start here."""
+
+
+class Failed(RuntimeError):
+    """A measurement ended with an error; the message is the program's."""
+
+
+def package() -> Path:
+    """Where the extension module is installed, and what is installed with it."""
+    spec = importlib.util.find_spec("quadriga._core")
+    if spec is None or spec.origin is None:
+        raise Unavailable("quadriga's extension module is not installed")
+    return Path(spec.origin).parent
+
+
+def machine_file(name: str) -> Path:
+    """A description of a machine that comes with the package."""
+    return package() / "machines" / f"{name}.json"
+
+
+def built(program: str) -> bool:
+    return (package() / "bin" / program).is_file()
+
+
+def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
+    """Runs a program and gives its lines as they come."""
+    path = package() / "bin" / program
+    if not path.is_file():
+        raise Unavailable(f"{program} is not part of this build (QUADRIGA_BENCH=ON makes it)")
+    command = [str(path), *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            for line in process.stdout:
+                yield json.loads(line)
+            complaint = process.stderr.read().strip()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode == 127:
+        raise Unavailable(complaint or f"{program} doesn't start")
+    if process.returncode != 0:
+        raise Failed(complaint or f"{program} ended with status {process.returncode}")
+
+
+def environment() -> tuple[dict[str, Any], str | None]:
+    """The processor with its cores, and the commit that the programs were built from."""
+    (found,) = run(OURS, "machine")
+    return {"cpu": found["cpu"], "cores": int(found["cores"])}, found["commit"] or None
