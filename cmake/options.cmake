@@ -3,10 +3,11 @@
 
 # quadriga_options(target): applied to our targets only, so that other projects' sources stay quiet.
 function(quadriga_options target)
+  set(for_cxx COMPILE_LANGUAGE:CXX)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+    "$<$<${for_cxx}>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>")
   if(QUADRIGA_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<$<${for_cxx}>:-Werror>)
   endif()
 endfunction()
 

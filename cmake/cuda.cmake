@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake/cuda.cmake: whether the CUDA backend and kernels are built, and with what.
+#
+# Files in a folder cuda/, *_cuda.cpp and *.cu are built with CUDA only; absent.cpp in such a folder
+# and *_absent.cpp stand in for them without it.
+option(QUADRIGA_CUDA "Build the CUDA backend and kernels" OFF)
+
+# quadriga_choose_cuda(variable room): drops from a list of a room's sources what isn't for this
+# build, and adds its .cu files.
+function(quadriga_choose_cuda variable room)
+  set(sources ${${variable}})
+  if(QUADRIGA_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/(.*_)?absent\\.cpp$")
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cu)
+    list(APPEND sources ${kernels})
+  else()
+    list(FILTER sources EXCLUDE REGEX "/cuda/[^/]*\\.cpp$|_cuda\\.cpp$")
+    file(GLOB_RECURSE absent CONFIGURE_DEPENDS
+      ${CMAKE_CURRENT_SOURCE_DIR}/${room}/cuda/absent.cpp)
+    list(APPEND sources ${absent})
+  endif()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+if(NOT QUADRIGA_CUDA)
+  return()
+endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+endif()
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+find_package(CUDAToolkit 13 REQUIRED)
+# Unfused, elementwise kernels give the bits of the host's; constexpr functions serve both.
+string(APPEND CMAKE_CUDA_FLAGS " --fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra")
+set(QUADRIGA_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublas CUDA::cusolver)
