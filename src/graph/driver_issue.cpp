@@ -206,7 +206,8 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
     here[i] = memory_->directory().valid(needs_[i].tile, device.space);
   Outcome outcome = memory_->bring(needs_, device.space);
   // Fragments on a device that is otherwise done: empty it, the task fits then (design rule 4).
-  if (outcome == Outcome::no_room && device.issued == 0 && memory_->drain(device.space))
+  if (outcome == Outcome::no_room && device.issued == 0 && memory_->quiet(device.space) &&
+      memory_->drain(device.space))
     outcome = memory_->bring(needs_, device.space);
   switch (outcome) {
     case Outcome::done:
@@ -308,6 +309,8 @@ void Driver::prefetch(DeviceState& device) {
         memory_->incoming_seconds(device.space) > ahead_seconds)
       return;
     if (++looked > most_looked) return;
+    // Who waits for room has the first claim to what becomes free.
+    if (device.head && planned != device.head) continue;
     for (const OperandSlot& slot : planned->task->slots()) {
       if (slot.access == Access::write || !plan_.current(slot)) continue;
       const TileId tile = slot.datum->tile;

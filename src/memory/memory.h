@@ -104,6 +104,8 @@ class Memory {
   /// Empties a space that nothing queued uses, for a request that fragments of it can't hold:
   /// writes back what is dirty, gives up the rest. True once the space is empty.
   bool drain(SpaceId space);
+  /// Nothing is pinned in a space or in flight to it or from it.
+  bool quiet(SpaceId space) const noexcept;
   /// Gives up the replicas on devices of a tile that is home.
   void evict(TileId tile);
   /// The content is lost: its producer failed.

@@ -3,6 +3,8 @@
 // gone.
 #include <quadriga/error.h>
 
+#include <algorithm>
+
 #include "memory/memory.h"
 
 namespace quadriga {
@@ -93,6 +95,12 @@ bool Memory::drain(SpaceId space) {
     listener_.evicted(tile, space);
   }
   return there.residents.empty();
+}
+
+bool Memory::quiet(SpaceId space) const noexcept {
+  return std::ranges::none_of(spaces_[space].residents, [&](TileId tile) {
+    return directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space);
+  });
 }
 
 void Memory::evict(TileId tile) {

@@ -13,6 +13,8 @@ namespace quadriga {
 namespace {
 
 constexpr std::byte gap{0xa5};
+/// Programs take milliseconds; by the virtual clock this much passes quickly if nothing comes to an end.
+constexpr double deadline_seconds = 0.2;
 
 /// What a task is told beside its operands.
 struct Salt {
@@ -248,9 +250,9 @@ std::string RandomProgram::carry_out(Engine& engine, const Step& step) {
     case Step::Kind::submit: submit(engine, step); return {};
     case Step::Kind::final: engine.final(places_[index].data); return {};
     case Step::Kind::evict: engine.evict(places_[index].data); return {};
-    case Step::Kind::wait_data: engine.wait(places_[index].data); break;
+    case Step::Kind::wait_data: engine.wait(places_[index].data, deadline_seconds); break;
     case Step::Kind::remove: engine.remove(places_[index].data); break;
-    case Step::Kind::wait_all: engine.wait(); break;
+    case Step::Kind::wait_all: engine.wait(deadline_seconds); break;
   }
   if (step.kind == Step::Kind::wait_all && tiles_[index].keep) return {};
   return tiles_[index].homed ? compare_home(step.tile) : std::string();
@@ -258,7 +260,7 @@ std::string RandomProgram::carry_out(Engine& engine, const Step& step) {
 
 /// Homes after wait(), kept and homeless tiles by way of tasks that read them.
 std::string RandomProgram::compare_all(Engine& engine) {
-  engine.wait();
+  engine.wait(deadline_seconds);
   for (std::size_t i = 0; i < tiles_.size(); ++i)
     if (tiles_[i].homed && !tiles_[i].keep)
       if (std::string wrong = compare_home(static_cast<int>(i)); !wrong.empty()) return wrong;
@@ -268,7 +270,7 @@ std::string RandomProgram::compare_all(Engine& engine) {
     contents[i].resize(tiles_[i].shape.bytes());
     engine.submit(reader(), {{places_[i].data, Access::read}}, contents[i].data());
   }
-  engine.wait();
+  engine.wait(deadline_seconds);
   for (std::size_t i = 0; i < tiles_.size(); ++i)
     if (!contents[i].empty() && contents[i] != places_[i].expected)
       return fmt::format("tile {} is wrong where it was read in the end", i);
