@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/check.cpp: the checks and their messages.
+#include "linalg/check.h"
+
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace quadriga::linalg {
+
+std::string shape_of(std::int64_t rows, std::int64_t cols) {
+  return fmt::format("{} x {}", rows, cols);
+}
+
+void check_matrix(std::string_view name, const Matrix& matrix) {
+  if (matrix.rows() < 0 || matrix.cols() < 0)
+    fail(Errc::invalid_argument, fmt::format("{} is {}: sizes must not be negative", name,
+                                             shape_of(matrix.rows(), matrix.cols())));
+  if (matrix.dtype() == DType::bytes)
+    fail(Errc::invalid_argument,
+         fmt::format("{} holds bytes; linear algebra takes float32, float64, complex64 and "
+                     "complex128",
+                     name));
+  const bool has_elements = matrix.rows() > 0 && matrix.cols() > 0;
+  if (has_elements && !matrix.source() && !matrix.view().data)
+    fail(Errc::invalid_argument, fmt::format("{} has elements and no memory", name));
+}
+
+void check_output(std::string_view name, const MatrixView& view) {
+  check_matrix(name, view);
+  const std::int64_t down = std::abs(view.row_stride);
+  const std::int64_t right = std::abs(view.col_stride);
+  const bool apart = view.rows <= 1   ? view.cols <= 1 || right > 0
+                     : view.cols <= 1 ? down > 0
+                                      : (down > 0 && right >= view.rows * down) ||
+                                            (right > 0 && down >= view.cols * right) ||
+                                            (down > 0 && right > 0 && down != right);
+  if (!empty(view) && !apart)
+    fail(Errc::invalid_argument,
+         fmt::format("{} is written, and its strides {} and {} give several elements one place",
+                     name, view.row_stride, view.col_stride));
+}
+
+void check_square(std::string_view name, const Matrix& matrix) {
+  if (matrix.rows() != matrix.cols())
+    fail(Errc::invalid_argument,
+         fmt::format("{} must be square, and is {}", name, shape_of(matrix.rows(), matrix.cols())));
+}
+
+void check_types(std::string_view a_name, DType a, std::string_view b_name, DType b) {
+  if (a != b)
+    fail(Errc::invalid_argument, fmt::format("{} is {} and {} is {}: one type is needed", a_name,
+                                             quadriga::name(a), b_name, quadriga::name(b)));
+}
+
+void check_no_overlap(std::string_view a_name, const Matrix& a, std::string_view b_name,
+                      const MatrixView& b) {
+  if (!a.source() && overlap(a.view(), b))
+    fail(Errc::invalid_argument,
+         fmt::format("{} shares memory with {}, which is written", a_name, b_name));
+}
+
+void check_options(const Options& options) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  if (options.tile < 0 || options.tile > most)
+    fail(Errc::invalid_argument,
+         fmt::format("a tile of order {}: give 1 to {}, or 0 for a good one", options.tile, most));
+}
+
+void check_finite(const Engine& engine, const Options& options, std::string_view name,
+                  const Matrix& matrix) {
+  const bool pretends = engine.options().virtual_clock && !engine.options().compute;
+  if (!options.check_finite || matrix.source() || pretends) return;
+  if (!finite(matrix.view()))
+    fail(Errc::invalid_argument, fmt::format("{} must not contain infinities or NaNs", name));
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/cholesky.cpp: the Cholesky factor written to the caller's memory.
+#include "linalg/cholesky.h"
+
+#include "linalg/check.h"
+#include "linalg/tile_size.h"
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+namespace quadriga::linalg {
+namespace {
+
+/// Sets the other triangle to zero: tiles off the diagonal, or what tiles on it have of it.
+void clear_other(const MatrixView& out, Uplo uplo, std::int64_t tile, bool on_diagonal) {
+  const Cut cut{out.rows, tile};
+  for (std::int64_t k = 0; k < cut.count(); ++k) {
+    const std::int64_t first = cut.first(k);
+    const std::int64_t length = cut.length(k);
+    if (on_diagonal) {
+      clear_triangle(part(out, first, first, length, length), flipped(uplo));
+      continue;
+    }
+    const std::int64_t rest = out.rows - first - length;
+    scale(0, uplo == Uplo::lower ? part(out, first, first + length, length, rest)
+                                 : part(out, first + length, first, rest, length));
+  }
+}
+
+void check(const Engine& engine, const Matrix& a, const MatrixView& out, const Options& options) {
+  check_options(options);
+  check_matrix("A", a);
+  check_square("A", a);
+  check_output("out", out);
+  check_types("A", a.dtype(), "out", out.dtype);
+  if (out.rows != a.rows() || out.cols != a.cols())
+    fail(Errc::invalid_argument, fmt::format("A is {} and out is {}", shape_of(a.rows(), a.cols()),
+                                             shape_of(out.rows, out.cols)));
+  if (a.source() || !same(a.view(), out)) check_no_overlap("A", a, "out", out);
+  check_finite(engine, options, "A", a);
+}
+
+}  // namespace
+
+void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo, Other other,
+              const Options& options) {
+  check(engine, a, out, options);
+  if (empty(out)) return;
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::cholesky, out.rows, out.rows, out.rows, out.dtype}, options);
+  const Cut cut{out.rows, tile};
+  const bool in_place = !a.source() && same(a.view(), out);
+  Run run(engine, options, cholesky_tasks(cut.count()) + static_cast<double>(cut.count()));
+  const bool clears = other == Other::zero && !run.pretends();
+  const bool transposed = layout_of(out) == Layout::rows;
+  const auto tiles = output_tiles(run, transposed ? out.transposed() : out, cut, cut);
+  const Triangle triangle{tiles.get(), transposed ? flipped(uplo) : uplo};
+  Fill fill;
+  std::unique_ptr<TriangleFiller> filler;
+  if (in_place) {
+    if (clears) clear_other(out, uplo, tile, true);
+  } else {
+    filler = std::make_unique<TriangleFiller>(run, a, uplo, *tiles, transposed,
+                                              other == Other::zero ? Rest::zero : Rest::leave);
+    fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
+  }
+  const Team team = team_of(engine);
+  submit_cholesky(run, triangle, cholesky_shape(engine, team, out.rows, tile, out.dtype), fill);
+  finish_all(*tiles);
+  if (clears) clear_other(out, uplo, tile, false);
+  run.wait();
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/cholesky_tiles.cpp: the tasks of a tiled Cholesky factorization, and filling its
+// tiles.
+#include "linalg/cholesky.h"
+#include "linalg/kernels/codelets.h"
+#include "linalg/view.h"
+
+#include <cmath>
+
+namespace quadriga::linalg {
+namespace {
+
+using kernels::Op;
+
+constexpr kernels::Scalar one{1, 0};
+constexpr kernels::Scalar minus_one{-1, 0};
+
+/// Submits the steps of one factorization.
+class Steps {
+ public:
+  Steps(Run& run, const Triangle& triangle, const Fill& fill, const Team& team)
+      : run_(run), triangle_(triangle), fill_(fill), team_(team) {
+    const std::int64_t count = triangle.tiles->rows().count();
+    if (fill_) filled_.resize(static_cast<std::size_t>(count * (count + 1) / 2));
+  }
+
+  void submit(const Step& step) {
+    SubmitOptions where;
+    where.priority = step.priority;
+    where.owner = team_.device(step.owner);
+    if (fill_) {
+      auto filled =
+          filled_[static_cast<std::size_t>(step.i) * (static_cast<std::size_t>(step.i) + 1) / 2 +
+                  static_cast<std::size_t>(step.j)];
+      if (!filled) fill_(step.i, step.j, where);
+      filled = true;
+    }
+    switch (step.kind) {
+      case Step::Kind::potrf:
+        return potrf(step, where);
+      case Step::Kind::trsm:
+        return trsm(step, where);
+      case Step::Kind::syrk:
+        return syrk(step, where);
+      case Step::Kind::gemm:
+        return gemm(step, where);
+    }
+  }
+
+ private:
+  DType dtype() const noexcept { return triangle_.tiles->dtype(); }
+  void finish(std::int64_t i, std::int64_t j) {
+    const auto [row, col] = triangle_.stored(i, j);
+    triangle_.tiles->finish(row, col);
+  }
+
+  void potrf(const Step& step, SubmitOptions where) {
+    const kernels::PotrfParams params{triangle_.tiles->rows().first(step.k), plain(triangle_.uplo)};
+    run_.submit(kernels::potrf_codelet(dtype()),
+                {{triangle_.update(step.k, step.k, where), Access::update}}, params, where);
+    finish(step.k, step.k);
+  }
+
+  /// L(i,k) = A(i,k)*L(k,k)^-H, or U(k,i) = U(k,k)^-H*A(k,i).
+  void trsm(const Step& step, SubmitOptions where) {
+    const kernels::TrsmParams params{one,
+                                     triangle_.lower() ? kernels::Side::right : kernels::Side::left,
+                                     plain(triangle_.uplo), Op::adjoint, kernels::Diag::non_unit};
+    const Data diagonal = triangle_.read(step.k, step.k, where);
+    run_.submit(kernels::trsm_codelet(dtype()),
+                {{diagonal}, {triangle_.update(step.i, step.k, where), Access::update}}, params,
+                where);
+    finish(step.i, step.k);
+  }
+
+  void syrk(const Step& step, SubmitOptions where) {
+    const kernels::SyrkParams params{minus_one, one, plain(triangle_.uplo),
+                                     triangle_.lower() ? Op::none : Op::adjoint};
+    const Data row = triangle_.read(step.i, step.k, where);
+    run_.submit(kernels::herk_codelet(dtype()),
+                {{row}, {triangle_.update(step.i, step.i, where), Access::update}}, params, where);
+  }
+
+  void gemm(const Step& step, SubmitOptions where) {
+    const bool lower = triangle_.lower();
+    const kernels::GemmParams params{minus_one, one, lower ? Op::none : Op::adjoint,
+                                     lower ? Op::adjoint : Op::none};
+    Data left = triangle_.read(step.i, step.k, where);
+    Data right = triangle_.read(step.j, step.k, where);
+    if (!lower) std::swap(left, right);
+    run_.submit(kernels::gemm_codelet(dtype()),
+                {{left}, {right}, {triangle_.update(step.i, step.j, where), Access::update}},
+                params, where);
+  }
+
+  Run& run_;
+  const Triangle& triangle_;
+  const Fill& fill_;
+  const Team& team_;
+  std::vector<bool> filled_;
+};
+
+}  // namespace
+
+CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_t order,
+                             std::int64_t tile, DType dtype) {
+  constexpr std::string_view names[4][4] = {{"spotrf", "strsm", "ssyrk", "sgemm"},
+                                            {"dpotrf", "dtrsm", "dsyrk", "dgemm"},
+                                            {"cpotrf", "ctrsm", "csyrk", "cgemm"},
+                                            {"zpotrf", "ztrsm", "zsyrk", "zgemm"}};
+  const auto& kernel = names[static_cast<std::size_t>(dtype)];
+  const double b = static_cast<double>(tile);
+  const auto seconds = [&](std::string_view name) {
+    return kernel_seconds(engine, team, name, b, b * b * b);
+  };
+  CholeskyShape shape;
+  shape.tiles = Cut{order, tile}.count();
+  shape.devices = std::max<std::int64_t>(1, team.size());
+  if (team.size() > 0)
+    shape.memory = std::max<std::int64_t>(
+        3, team.tiles(static_cast<std::size_t>(tile * tile) * size_of(dtype)));
+  shape.potrf_seconds = seconds(kernel[0]);
+  shape.trsm_seconds = seconds(kernel[1]);
+  shape.syrk_seconds = seconds(kernel[2]);
+  shape.gemm_seconds = seconds(kernel[3]);
+  return shape;
+}
+
+double cholesky_tasks(std::int64_t tiles) noexcept {
+  const auto count = static_cast<double>(tiles);
+  return count * (count + 1) * (count + 2) / 6;
+}
+
+void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
+                     const Fill& fill) {
+  const Team team = team_of(run.engine());
+  Steps steps(run, triangle, fill, team);
+  cholesky_order(shape, [&](const Step& step) { steps.submit(step); });
+}
+
+TriangleFiller::TriangleFiller(Run& run, const Matrix& a, Uplo uplo, Tiles& to, bool transposed,
+                               Rest rest)
+    : run_(run), stored_(transposed ? flipped(uplo) : uplo), to_(to), rest_(rest) {
+  const Layout layout = a.source() ? Layout::strided : layout_of(a.view());
+  if (layout != Layout::strided) {
+    const bool by_rows = layout == Layout::rows;
+    turned_ = by_rows != transposed;
+    const MatrixView view = by_rows ? a.view().transposed() : a.view();
+    from_ = std::make_unique<HomeTiles>(run, view, to.rows().tile, to.cols().tile);
+    return;
+  }
+  origin_ = std::make_shared<Origin>();
+  origin_->source = a.source();
+  origin_->transposed = transposed;
+  origin_->check_finite = run.options().check_finite;
+  if (!a.source()) origin_->view = transposed ? a.view().transposed() : a.view();
+  run.keep(origin_);
+  order_ = run.add(&home_of_order_, 1, 1, 1, DType::bytes);
+}
+
+void TriangleFiller::operator()(std::int64_t i, std::int64_t j, SubmitOptions where) {
+  const auto [row, col] = stored_ == Uplo::lower ? std::pair(i, j) : std::pair(j, i);
+  const bool diagonal = i == j;
+  const bool restricted = diagonal && rest_ != Rest::any;
+  if (from_) {
+    const Data target = restricted && rest_ == Rest::leave ? to_.update(row, col, where)
+                                                           : to_.write(row, col, where);
+    const Data from = turned_ ? from_->read(col, row, where) : from_->read(row, col, where);
+    return copy(from, target, turned_ ? kernels::Op::transpose : kernels::Op::none, diagonal,
+                where);
+  }
+  if (!restricted) return gather(row, col, to_.write(row, col, where), where);
+  const Data whole = run_.add(to_.rows().length(row), to_.cols().length(col), to_.dtype());
+  gather(row, col, whole, where);
+  const Data target =
+      rest_ == Rest::leave ? to_.update(row, col, where) : to_.write(row, col, where);
+  copy(whole, target, kernels::Op::none, true, where);
+}
+
+void TriangleFiller::gather(std::int64_t row, std::int64_t col, Data target, SubmitOptions where) {
+  const MoveParams params{origin_.get(), to_.rows().first(row), to_.cols().first(col)};
+  if (origin_->source)
+    return run_.submit(compute_codelet(origin_->source->host_only), {{target, Access::write}},
+                       params, where);
+  where.owner = where.device = no_device;  // it runs on the host
+  run_.submit(gather_codelet(), {{target, Access::write}, {order_}}, params, where);
+}
+
+void TriangleFiller::copy(Data from, Data target, kernels::Op op, bool diagonal,
+                          SubmitOptions where) {
+  const bool restricted = diagonal && rest_ != Rest::any;
+  const bool lower = stored_ == Uplo::lower;
+  kernels::CopyParams params{op, {}};
+  if (restricted) params.region.part = lower ? kernels::Part::lower : kernels::Part::upper;
+  if (restricted && rest_ == Rest::leave)
+    return run_.submit(kernels::copy_codelet(to_.dtype()), {{from}, {target, Access::update}},
+                       params, where);
+  run_.submit(kernels::copy_write_codelet(to_.dtype()), {{from}, {target, Access::write}}, params,
+              where);
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/factor.cpp: making factors, asking them for what they are, taking them apart.
+#include "linalg/factor.h"
+
+#include "linalg/check.h"
+#include "linalg/kernels/codelets.h"
+#include "linalg/tile_size.h"
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+namespace quadriga::linalg {
+
+FactorTiles::FactorTiles(Engine& engine, Cut cut, DType dtype, Uplo stored, const MatrixView& home)
+    : Tiles(cut, cut, dtype), engine_(engine), stored_(stored), home_(home) {
+  const auto count = static_cast<std::size_t>(cut.count());
+  tiles_.resize(count * (count + 1) / 2);
+}
+
+FactorTiles::~FactorTiles() {
+  try {
+    engine_.remove(tiles_, discard_ || !has_home());
+  } catch (const std::exception&) {
+    // A copy home failed; the engine has noted it.
+  }
+}
+
+Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
+  const auto [large, small] = stored_ == Uplo::lower ? std::pair(i, j) : std::pair(j, i);
+  Data& data = tiles_[static_cast<std::size_t>(large * (large + 1) / 2 + small)];
+  if (data) return data;
+  const std::int64_t down = rows().length(i);
+  const std::int64_t right = cols().length(j);
+  data = has_home() ? engine_.add(at(home_, rows().first(i), cols().first(j)), down, right,
+                                  leading_dimension(home_), dtype(), {true})
+                    : engine_.add(down, right, dtype(), {true});
+  return data;
+}
+
+DeviceId FactorTiles::holder(Data data) const {
+  const auto& devices = engine_.machine().devices;
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    if (devices[d].space != host_space && engine_.valid(data, devices[d].space))
+      return static_cast<DeviceId>(d);
+  return no_device;
+}
+
+namespace {
+
+void check(const Engine& engine, const Matrix& a, const FactorOptions& factor,
+           const Options& options) {
+  check_options(options);
+  check_matrix("A", a);
+  check_square("A", a);
+  if (factor.overwrite) {
+    require(!a.source(), "a source has no memory to overwrite");
+    check_output("A", a.view());
+  }
+  check_finite(engine, options, "A", a);
+}
+
+std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
+                                   std::int64_t tile) {
+  auto impl = std::make_shared<Factor::Impl>();
+  impl->uplo = uplo;
+  impl->transposed = in_place && layout_of(a.view()) == Layout::rows;
+  impl->stored = impl->transposed ? flipped(uplo) : uplo;
+  MatrixView home;
+  if (in_place) home = impl->transposed ? a.view().transposed() : a.view();
+  impl->tiles =
+      std::make_unique<FactorTiles>(engine, Cut{a.rows(), tile}, a.dtype(), impl->stored, home);
+  return impl;
+}
+
+}  // namespace
+
+Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
+                  const Options& options) {
+  check(engine, a, factor, options);
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, options);
+  const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
+  const auto impl = make(engine, a, factor.uplo, in_place, tile);
+  const std::int64_t count = impl->cut().count();
+  try {
+    Run run(engine, options, cholesky_tasks(count) + static_cast<double>(count * count) / 2);
+    std::unique_ptr<TriangleFiller> filler;
+    Fill fill;
+    if (!in_place) {
+      filler = std::make_unique<TriangleFiller>(run, a, factor.uplo, *impl->tiles, impl->transposed,
+                                                Rest::any);
+      fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
+    }
+    const Team team = team_of(engine);
+    submit_cholesky(run, impl->triangle(), cholesky_shape(engine, team, a.rows(), tile, a.dtype()),
+                    fill);
+    run.wait();
+  } catch (...) {
+    impl->tiles->discard();
+    throw;
+  }
+  return Factor(impl);
+}
+
+Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options& options) {
+  check_options(options);
+  check_matrix("c", c);
+  check_square("c", c);
+  check_finite(engine, options, "c", c);
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, c.rows, c.dtype}, options);
+  const bool in_place = layout_of(c) != Layout::strided;
+  const auto impl = make(engine, c, uplo, in_place, tile);
+  impl->tiles->discard();  // nothing of it changes
+  if (in_place) return Factor(impl);
+  Run run(engine, options, 1);
+  TriangleFiller filler(run, c, uplo, *impl->tiles, false, Rest::any);
+  for (std::int64_t j = 0; j < impl->cut().count(); ++j)
+    for (std::int64_t i = j; i < impl->cut().count(); ++i) filler(i, j, {});
+  run.wait();
+  return Factor(impl);
+}
+
+const Factor::Impl& Factor::impl() const {
+  require(impl_ != nullptr, "this factor is empty");
+  return *impl_;
+}
+
+std::int64_t Factor::order() const { return impl().cut().size; }
+std::int64_t Factor::tile() const { return impl().cut().tile; }
+DType Factor::dtype() const { return impl().dtype(); }
+bool Factor::lower() const { return impl().uplo == Uplo::lower; }
+Engine& Factor::engine() const { return impl().tiles->engine(); }
+
+void Factor::bring_home() const {
+  const FactorTiles& tiles = *impl().tiles;
+  if (!tiles.has_home()) return;
+  tiles.for_each([&](Data data) { tiles.engine().wait(data); });
+}
+
+Held Factor::held() const {
+  const FactorTiles& tiles = *impl().tiles;
+  const auto& devices = tiles.engine().machine().devices;
+  Held held;
+  held.device_bytes.resize(devices.size());
+  const std::int64_t count = tiles.rows().count();
+  for (std::int64_t j = 0; j < count; ++j) {
+    for (std::int64_t i = j; i < count; ++i) {
+      const Data data = impl().triangle().read(i, j, {});
+      const auto bytes = static_cast<std::size_t>(tiles.rows().length(i) * tiles.rows().length(j)) *
+                         size_of(dtype());
+      held.bytes += bytes;
+      for (std::size_t d = 0; d < devices.size(); ++d)
+        if (devices[d].space != host_space && tiles.engine().valid(data, devices[d].space))
+          held.device_bytes[d] += bytes;
+      if (!tiles.has_home() && tiles.engine().valid(data, host_space)) held.buffer_bytes += bytes;
+    }
+  }
+  return held;
+}
+
+}  // namespace quadriga::linalg

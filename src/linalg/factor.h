@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/factor.h: what a Factor owns: its tiles, where they are, and how they are to be taken.
+#pragma once
+
+#include "linalg/cholesky.h"
+
+namespace quadriga::linalg {
+
+/// The tiles of a factor's triangle; they outlive the runs that use them.
+class FactorTiles final : public Tiles {
+ public:
+  /// Without a home; or, if `home` has memory, in it.
+  FactorTiles(Engine& engine, Cut cut, DType dtype, Uplo stored, const MatrixView& home);
+  /// Home gets the content; without one it is gone.
+  ~FactorTiles() override;
+  Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
+  Data update(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
+  Data write(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
+  void finish(std::int64_t, std::int64_t) override {}
+
+  Engine& engine() const noexcept { return engine_; }
+  bool has_home() const noexcept { return home_.data != nullptr; }
+  /// What the tiles hold is no factor, and needn't go home.
+  void discard() noexcept { discard_ = true; }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Data& data : tiles_)
+      if (data) visit(data);
+  }
+  /// A space of a device that has the tile, or host_space.
+  DeviceId holder(Data data) const;
+
+ private:
+  Data tile(std::int64_t i, std::int64_t j);
+
+  Engine& engine_;
+  Uplo stored_;
+  MatrixView home_;
+  bool discard_ = false;
+  std::vector<Data> tiles_;
+};
+
+/// Sums up what is stored: S = F*F^H (lower) or F^H*F (upper), where S is A or its conjugate.
+struct Factor::Impl {
+  std::unique_ptr<FactorTiles> tiles;
+  Uplo uplo = Uplo::lower;    ///< Of the factor that the user means.
+  Uplo stored = Uplo::lower;  ///< Of the tiles.
+  /// The tiles hold the transpose of the factor; for complex types S is then A's conjugate.
+  bool transposed = false;
+
+  Triangle triangle() const noexcept { return {tiles.get(), stored}; }
+  const Cut& cut() const noexcept { return tiles->rows(); }
+  DType dtype() const noexcept { return tiles->dtype(); }
+};
+
+}  // namespace quadriga::linalg

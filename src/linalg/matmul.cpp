@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/matmul.cpp: products of matrices, tile by tile.
+#include "linalg/check.h"
+#include "linalg/kernels/codelets.h"
+#include "linalg/order.h"
+#include "linalg/team.h"
+#include "linalg/tile_size.h"
+#include "linalg/tiles.h"
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+namespace quadriga::linalg {
+namespace {
+
+/// C = alpha*X*Y + beta*C on tiles.
+struct TiledProduct {
+  Scalar alpha;
+  Scalar beta;
+  Input x;
+  Input y;
+  std::unique_ptr<Tiles> c;
+  std::int64_t inner = 0;  ///< Tiles along the sum.
+};
+
+kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; }
+
+void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) {
+  SubmitOptions where;
+  where.owner = owner;
+  const bool first = at.k == 0;
+  const bool overwrites = first && product.beta == Scalar(0);
+  const kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
+                                   product.x.op, product.y.op};
+  const Data x = product.x.read(at.i, at.k, where);
+  const Data y = product.y.read(at.k, at.j, where);
+  const Data c =
+      overwrites ? product.c->write(at.i, at.j, where) : product.c->update(at.i, at.j, where);
+  const DType dtype = product.c->dtype();
+  run.submit(overwrites ? kernels::gemm_write_codelet(dtype) : kernels::gemm_codelet(dtype),
+             {{x}, {y}, {c, overwrites ? Access::write : Access::update}}, params, where);
+  if (at.k + 1 == product.inner) product.c->finish(at.i, at.j);
+}
+
+ProductShape shape_for(const Run&, const Team& team, const TiledProduct& product, Range rows,
+                       Range cols, double load_ratio) {
+  const std::int64_t tile = product.c->rows().tile;
+  const auto bytes = static_cast<std::size_t>(tile * tile) * size_of(product.c->dtype());
+  ProductShape shape{rows, cols, product.inner, 0, load_ratio};
+  if (team.size() > 0) shape.memory = std::max<std::int64_t>(1, team.tiles(bytes));
+  return shape;
+}
+
+double load_ratio(Run& run, const Team& team, std::int64_t tile, DType dtype) {
+  if (team.size() == 0) return 0;
+  constexpr std::string_view names[] = {"sgemm", "dgemm", "cgemm", "zgemm"};
+  const double order = static_cast<double>(tile);
+  const double seconds = kernel_seconds(run.engine(), team, names[static_cast<std::size_t>(dtype)],
+                                        order, order * order * order);
+  return order * order * static_cast<double>(size_of(dtype)) * team.seconds_a_byte / seconds;
+}
+
+/// Devices take turns, so that all of them find work in the window of submitted tasks.
+void submit_all(Run& run, TiledProduct& product) {
+  const Team team = team_of(run.engine());
+  const std::int64_t rows = product.c->rows().count();
+  const std::int64_t cols = product.c->cols().count();
+  const std::int64_t parts = std::max<std::int64_t>(1, team.size());
+  const Grid grid = product_grid(parts, rows, cols);
+  const double ratio = load_ratio(run, team, product.c->rows().tile, product.c->dtype());
+  struct Part {
+    ProductOrder order;
+    DeviceId owner;
+    std::vector<Product> stage;
+    std::size_t next = 0;
+    bool over = false;
+  };
+  std::vector<Part> lanes;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const Range down = share(rows, grid.rows, p / grid.cols);
+    const Range right = share(cols, grid.cols, p % grid.cols);
+    lanes.push_back({ProductOrder(shape_for(run, team, product, down, right, ratio)),
+                     team.device(p),
+                     {},
+                     0,
+                     false});
+  }
+  constexpr std::size_t turn = 16;
+  for (bool more = true; more;) {
+    more = false;
+    for (Part& lane : lanes) {
+      for (std::size_t count = 0; count < turn && !lane.over; ++count) {
+        if (lane.next == lane.stage.size()) {
+          lane.over = !lane.order.next(lane.stage);
+          lane.next = 0;
+          if (lane.over) break;
+        }
+        submit(run, product, lane.stage[lane.next++], lane.owner);
+      }
+      more |= !lane.over;
+    }
+  }
+}
+
+void check(const Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+           const MatrixView& c, const Options& options) {
+  check_options(options);
+  check_matrix("A", a);
+  check_matrix("B", b);
+  check_output("C", c);
+  check_types("A", a.dtype(), "C", c.dtype);
+  check_types("B", b.dtype(), "C", c.dtype);
+  const bool turn_a = op_a != Op::none;
+  const bool turn_b = op_b != Op::none;
+  const std::int64_t m = turn_a ? a.cols() : a.rows();
+  const std::int64_t k = turn_a ? a.rows() : a.cols();
+  const std::int64_t l = turn_b ? b.cols() : b.rows();
+  const std::int64_t n = turn_b ? b.rows() : b.cols();
+  if (k != l || m != c.rows || n != c.cols)
+    fail(Errc::invalid_argument,
+         fmt::format("a product of {} and {} does not make C, which is {}", shape_of(m, k),
+                     shape_of(l, n), shape_of(c.rows, c.cols)));
+  check_no_overlap("A", a, "C", c);
+  check_no_overlap("B", b, "C", c);
+  check_finite(engine, options, "A", a);
+  check_finite(engine, options, "B", b);
+}
+
+}  // namespace
+
+void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+            Scalar beta, const MatrixView& c, const Options& options) {
+  check(engine, a, op_a, b, op_b, c, options);
+  const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
+  if (empty(c)) return;
+  if (inner == 0 || alpha == Scalar(0)) return scale(beta, c);
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype}, options);
+  const Cut rows{c.rows, tile};
+  const Cut cols{c.cols, tile};
+  const Cut sum{inner, tile};
+  Run run(engine, options,
+          static_cast<double>(rows.count()) * static_cast<double>(cols.count()) *
+              static_cast<double>(sum.count()));
+  TiledProduct product{alpha, beta, {}, {}, nullptr, sum.count()};
+  Form form_a = form_of(op_a, a.dtype());
+  Form form_b = form_of(op_b, b.dtype());
+  if (layout_of(c) == Layout::rows) {
+    // C^T = op(B)^T * op(A)^T has contiguous columns.
+    form_a.transpose = !form_a.transpose;
+    form_b.transpose = !form_b.transpose;
+    product.x = input_tiles(run, b, form_b, cols, sum);
+    product.y = input_tiles(run, a, form_a, sum, rows);
+    product.c = output_tiles(run, c.transposed(), cols, rows);
+  } else {
+    product.x = input_tiles(run, a, form_a, rows, sum);
+    product.y = input_tiles(run, b, form_b, sum, cols);
+    product.c = output_tiles(run, c, rows, cols);
+  }
+  submit_all(run, product);
+  finish_all(*product.c);
+  run.wait();
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/order.h: in which order tile operations are submitted, and who owns them. Pure.
+//
+// Each tile of a result gets its updates with k ascending, whatever the order: results are the same
+// to the bit for all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace quadriga::linalg {
+
+/// Begin and end (not included) of tile indices.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const noexcept { return end - begin; }
+};
+
+/// Part `index` of `parts` nearly equal parts.
+Range share(std::int64_t count, std::int64_t parts, std::int64_t index) noexcept;
+
+/// Devices as rows x cols.
+struct Grid {
+  std::int64_t rows = 1;
+  std::int64_t cols = 1;
+};
+
+/// One C(i,j) += A(i,k)*B(k,j).
+struct Product {
+  std::int32_t i = 0;
+  std::int32_t j = 0;
+  std::int32_t k = 0;
+  bool operator==(const Product&) const = default;
+};
+
+/// Products of one device, in tiles.
+struct ProductShape {
+  Range rows;               ///< Of C and A.
+  Range cols;               ///< Of C and B.
+  std::int64_t inner = 0;   ///< Columns of A, rows of B.
+  std::int64_t memory = 0;  ///< Tiles that the device holds; 0: it works on the host's memory.
+  double load_ratio = 0;    ///< Time to bring a tile over the time of a product.
+};
+
+/// The grid of contiguous rectangles of C that makes the devices load least.
+Grid product_grid(std::int64_t devices, std::int64_t rows, std::int64_t cols) noexcept;
+
+/// Hands out a device's products stage by stage.
+///
+/// A's part, or a panel of its rows, stays on the device while columns of B and C stream past. The
+/// panel's height is what makes the traffic least; where the link is the limit, at the start and
+/// between panels, several columns advance together along k, so that each tile that is brought
+/// serves many products.
+class ProductOrder {
+ public:
+  explicit ProductOrder(const ProductShape& shape);
+  /// Replaces `out` by the next stage. False if there is none.
+  bool next(std::vector<Product>& out);
+
+ private:
+  struct Stage {
+    Range rows;
+    Range cols;
+    bool by_steps = false;  ///< k outermost; else one tile of C after the other.
+  };
+  void plan_host();
+  void plan_panels();
+  void plan_panel(Range rows, bool first, bool last, bool backwards);
+  void grow(Range rows, Range cols, std::vector<Product>& out) const;
+
+  ProductShape shape_;
+  std::vector<Stage> stages_;
+  std::size_t done_ = 0;
+  bool grows_ = false;  ///< The first stage grows as a box.
+};
+
+/// One operation of a Cholesky factorization: on tile (i,j), by column k.
+struct Step {
+  enum class Kind : std::uint8_t { potrf, trsm, syrk, gemm } kind = Kind::potrf;
+  std::int32_t i = 0;
+  std::int32_t j = 0;
+  std::int32_t k = 0;      ///< potrf(k,k); trsm(i,k); syrk(i,i) by column k; gemm(i,j) by column k.
+  std::int32_t owner = 0;  ///< Place in the team.
+  std::int32_t priority = 0;
+  bool operator==(const Step&) const = default;
+};
+
+/// A lower triangle of tiles on a team of devices.
+struct CholeskyShape {
+  std::int64_t tiles = 0;  ///< Its order.
+  std::int64_t devices = 1;
+  std::int64_t memory = 0;   ///< Tiles that each device holds; 0: the host's memory.
+  double potrf_seconds = 1;  ///< Of one task each; their ratios are what counts.
+  double trsm_seconds = 1;
+  double syrk_seconds = 1;
+  double gemm_seconds = 1;
+};
+
+/// Widths of the blocks of columns that are factorized one after the other: one block if the matrix
+/// fits the devices together, else as wide as memory allows.
+std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape);
+
+/// The device that owns tile (i,j).
+std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept;
+
+/// All steps in an order that respects their dependencies: block by block, each first updated by
+/// the columns left of it, then factorized right-looking. Priorities are upward ranks where several
+/// devices or cores share the work.
+/// Source: upward rank: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002.
+void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit);
+
+}  // namespace quadriga::linalg

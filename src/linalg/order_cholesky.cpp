@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/order_cholesky.cpp: blocks of columns, owners and priorities of Cholesky.
+#include "linalg/order.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quadriga::linalg {
+namespace {
+
+using Kind = Step::Kind;
+
+/// Upward ranks: the longest path from a task to the end, by their times.
+class Ranks {
+ public:
+  explicit Ranks(const CholeskyShape& shape) : shape_(shape), tiles_(shape.tiles) {
+    if (shape.devices == 1 && shape.memory > 0) return;  // one stream: the order is enough
+    potrf_.assign(size(tiles_), 0);
+    trsm_.assign(size(tiles_ * tiles_), 0);
+    for (std::int64_t k = tiles_ - 1; k >= 0; --k) rank_column(k);
+    scale_ = potrf_[0] > 0 ? 1e6 / potrf_[0] : 0;
+  }
+
+  std::int32_t priority(const Step& step) const {
+    if (potrf_.empty()) return 0;
+    return 1 + static_cast<std::int32_t>(std::lround(rank(step) * scale_));
+  }
+
+ private:
+  static std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
+  double& trsm(std::int64_t i, std::int64_t k) { return trsm_[size(i + k * tiles_)]; }
+  double trsm(std::int64_t i, std::int64_t k) const { return trsm_[size(i + k * tiles_)]; }
+  double syrk(std::int64_t i, std::int64_t k) const {
+    return static_cast<double>(i - k) * shape_.syrk_seconds + potrf_[size(i)];
+  }
+  double gemm(std::int64_t i, std::int64_t j, std::int64_t k) const {
+    return static_cast<double>(j - k) * shape_.gemm_seconds + trsm(i, j);
+  }
+
+  void rank_column(std::int64_t k) {
+    double longest = 0;
+    for (std::int64_t i = tiles_ - 1; i > k; --i) {
+      double after = syrk(i, k);
+      for (std::int64_t j = k + 1; j < i; ++j) after = std::max(after, gemm(i, j, k));
+      for (std::int64_t r = i + 1; r < tiles_; ++r) after = std::max(after, gemm(r, i, k));
+      trsm(i, k) = shape_.trsm_seconds + after;
+      longest = std::max(longest, trsm(i, k));
+    }
+    potrf_[size(k)] = shape_.potrf_seconds + longest;
+  }
+
+  double rank(const Step& step) const {
+    switch (step.kind) {
+      case Kind::potrf:
+        return potrf_[size(step.k)];
+      case Kind::trsm:
+        return trsm(step.i, step.k);
+      case Kind::syrk:
+        return syrk(step.i, step.k);
+      case Kind::gemm:
+        return gemm(step.i, step.j, step.k);
+    }
+    return 0;
+  }
+
+  const CholeskyShape& shape_;
+  std::int64_t tiles_;
+  std::vector<double> potrf_;
+  std::vector<double> trsm_;
+  double scale_ = 0;
+};
+
+/// Tiles on or below the diagonal in `width` columns whose first has `rows` of them.
+std::int64_t block_tiles(std::int64_t rows, std::int64_t width) noexcept {
+  return rows * width - width * (width - 1) / 2;
+}
+
+class Emitter {
+ public:
+  Emitter(const CholeskyShape& shape, const std::function<void(const Step&)>& emit)
+      : shape_(shape), ranks_(shape), emit_(emit) {}
+
+  void step(Kind kind, std::int64_t i, std::int64_t j, std::int64_t k) const {
+    Step step{kind, narrow(i), narrow(j), narrow(k), cholesky_owner(shape_, i, j), 0};
+    step.priority = ranks_.priority(step);
+    emit_(step);
+  }
+  void update(std::int64_t i, std::int64_t j, std::int64_t k) const {
+    step(i == j ? Kind::syrk : Kind::gemm, i, j, k);
+  }
+
+  /// Columns begin to end, which the columns before are applied to first.
+  void block(Range columns) const {
+    for (std::int64_t k = 0; k < columns.begin; ++k)
+      for (std::int64_t i = columns.begin; i < shape_.tiles; ++i)
+        for (std::int64_t j = columns.begin; j < columns.end && j <= i; ++j) update(i, j, k);
+    for (std::int64_t k = columns.begin; k < columns.end; ++k) {
+      step(Kind::potrf, k, k, k);
+      for (std::int64_t i = k + 1; i < shape_.tiles; ++i) step(Kind::trsm, i, k, k);
+      for (std::int64_t j = k + 1; j < columns.end; ++j)
+        for (std::int64_t i = j; i < shape_.tiles; ++i) update(i, j, k);
+    }
+  }
+
+ private:
+  static std::int32_t narrow(std::int64_t index) { return static_cast<std::int32_t>(index); }
+
+  const CholeskyShape& shape_;
+  Ranks ranks_;
+  const std::function<void(const Step&)>& emit_;
+};
+
+/// As many rows of devices as columns, or half as many.
+Grid grid_of(std::int64_t devices) noexcept {
+  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(devices)));
+  while (devices % rows != 0) --rows;
+  return {rows, devices / rows};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape) {
+  if (shape.tiles == 0) return {};
+  const std::int64_t together = shape.memory * shape.devices;
+  constexpr std::int64_t staging = 6;  // per device: operands on their way
+  if (shape.memory == 0 ||
+      block_tiles(shape.tiles, shape.tiles) + staging * shape.devices <= together)
+    return {shape.tiles};
+  std::vector<std::int64_t> widths;
+  for (std::int64_t first = 0; first < shape.tiles; first += widths.back()) {
+    const std::int64_t rows = shape.tiles - first;
+    // The rows of a column on the left that the block's own rows need stay while it is applied.
+    const auto needed = [&](std::int64_t width) {
+      return block_tiles(rows, width) + (width + staging) * shape.devices;
+    };
+    std::int64_t width = 1;
+    while (width < rows && needed(width + 1) <= together) ++width;
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept {
+  const Grid grid = grid_of(shape.devices);
+  return static_cast<std::int32_t>((i % grid.rows) * grid.cols + j % grid.cols);
+}
+
+void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit) {
+  const Emitter emitter(shape, emit);
+  std::int64_t first = 0;
+  for (const std::int64_t width : cholesky_blocks(shape)) {
+    emitter.block({first, first + width});
+    first += width;
+  }
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/team.cpp: devices of a machine, and the rate at which the host feeds all of them.
+#include "linalg/team.h"
+
+#include <algorithm>
+
+namespace quadriga::linalg {
+namespace {
+
+/// A copy from the host shares each link of its way with all devices whose ways cross it.
+double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices) {
+  std::vector<double> crossings(machine.links.size(), 0);
+  const auto each_link = [&](DeviceId device, auto&& visit) {
+    const Route* const route = machine.route(host_space, machine.devices[device].space);
+    if (!route) return;
+    for (const int link : route->links) visit(static_cast<std::size_t>(link));
+  };
+  for (const DeviceId device : devices)
+    each_link(device, [&](std::size_t link) { crossings[link] += 1; });
+  double slowest = 0;
+  for (const DeviceId device : devices)
+    each_link(device, [&](std::size_t link) {
+      slowest = std::max(slowest, crossings[link] / machine.links[link].bytes_per_second);
+    });
+  return slowest;
+}
+
+}  // namespace
+
+std::int64_t Team::tiles(std::size_t tile_bytes) const noexcept {
+  constexpr std::size_t alignment = 256;
+  const std::size_t rounded =
+      (std::max<std::size_t>(tile_bytes, 1) + alignment - 1) / alignment * alignment;
+  return static_cast<std::int64_t>(memory_bytes / rounded);
+}
+
+Team team_of(const Engine& engine) {
+  Team team;
+  const Machine& machine = engine.machine();
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const Device& device = machine.devices[d];
+    if (device.space == host_space) continue;
+    team.memory_bytes = team.devices.empty() ? device.memory_bytes
+                                             : std::min(team.memory_bytes, device.memory_bytes);
+    team.devices.push_back(static_cast<DeviceId>(d));
+  }
+  team.seconds_a_byte = slowest_feed(machine, team.devices);
+  return team;
+}
+
+double kernel_seconds(const Engine& engine, const Team& team, std::string_view kernel, double order,
+                      double volume) {
+  const Machine& machine = engine.machine();
+  if (team.devices.empty()) return volume * 1e-10;
+  const Device& device = machine.devices[team.devices.front()];
+  constexpr double guessed_rate = 1e10;  // multiplications a second
+  if (!machine.has_kernel(device, kernel)) return volume / guessed_rate;
+  return machine.kernel_seconds(device, kernel, order, volume);
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/team.h: the devices that share a call's work, and what orders need to know of them.
+#pragma once
+
+#include <quadriga/engine.h>
+
+#include <vector>
+
+namespace quadriga::linalg {
+
+struct Team {
+  std::vector<DeviceId> devices;  ///< Accelerators if there are any; none: the host's cores alone.
+  std::size_t memory_bytes = 0;   ///< Of the device with the least.
+  /// Seconds to bring a byte from the host to a device while all others do so too.
+  double seconds_a_byte = 0;
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(devices.size()); }
+  /// Tiles of so many bytes that fit a device.
+  std::int64_t tiles(std::size_t tile_bytes) const noexcept;
+  /// The owner for a place in the team; no_device without accelerators.
+  DeviceId device(std::int64_t place) const noexcept {
+    return devices.empty() ? no_device : devices[static_cast<std::size_t>(place)];
+  }
+};
+
+Team team_of(const Engine& engine);
+
+/// Seconds of a kernel on a device of the team by the machine's table, else by a guess.
+double kernel_seconds(const Engine& engine, const Team& team, std::string_view kernel, double order,
+                      double volume);
+
+}  // namespace quadriga::linalg

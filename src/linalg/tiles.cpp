@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/tiles.cpp: registering tiles, and slots with their filling and emptying.
+#include "linalg/tiles.h"
+
+#include "linalg/view.h"
+
+namespace quadriga::linalg {
+
+HomeTiles::HomeTiles(Run& run, const MatrixView& view, std::int64_t row_tile, std::int64_t col_tile)
+    : Tiles({view.rows, row_tile}, {view.cols, col_tile}, view.dtype), run_(run), view_(view) {
+  tiles_.resize(static_cast<std::size_t>(rows().count() * cols().count()));
+}
+
+Data HomeTiles::tile(std::int64_t i, std::int64_t j) {
+  Data& data = tiles_[static_cast<std::size_t>(i + j * rows().count())];
+  if (!data)
+    data = run_.add(at(view_, rows().first(i), cols().first(j)), rows().length(i), cols().length(j),
+                    leading_dimension(view_), dtype());
+  return data;
+}
+
+void HomeTiles::finish(std::int64_t i, std::int64_t j) { run_.engine().final(tile(i, j)); }
+
+SlotTiles::SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols,
+                     DType dtype, std::int64_t slots)
+    : Tiles(rows, cols, dtype),
+      run_(run),
+      origin_(std::move(origin)),
+      most_(std::max<std::int64_t>(slots, 4)) {
+  run_.keep(origin_);
+}
+
+Data SlotTiles::order_of(Place place) {
+  Data& data = orders_[place];
+  if (!data) {
+    // A byte of its own for each: its address is all that matters.
+    const auto home = std::make_shared<std::byte>();
+    run_.keep(home);
+    data = run_.add(home.get(), 1, 1, 1, DType::bytes);
+  }
+  return data;
+}
+
+void SlotTiles::fill(Slot& slot, SubmitOptions where) {
+  const auto [i, j] = slot.place;
+  const MoveParams params{origin_.get(), rows().first(i), cols().first(j)};
+  if (origin_->source) {
+    run_.submit(compute_codelet(origin_->source->host_only), {{slot.data, Access::write}}, params,
+                where);
+    return;
+  }
+  where.owner = where.device = no_device;  // it runs on the host
+  run_.submit(gather_codelet(), {{slot.data, Access::write}, {order_of(slot.place)}}, params,
+              where);
+}
+
+void SlotTiles::empty(Slot& slot) {
+  if (!slot.changed) return;
+  slot.changed = false;
+  const auto [i, j] = slot.place;
+  const MoveParams params{origin_.get(), rows().first(i), cols().first(j)};
+  run_.submit(scatter_codelet(), {{slot.data}, {order_of(slot.place), Access::update}}, params);
+}
+
+SlotTiles::Slot& SlotTiles::take(Place place) {
+  const std::pair shape{rows().length(place.first), cols().length(place.second)};
+  Slots& slots = by_shape_[shape];
+  if (static_cast<std::int64_t>(slots.size()) < most_) {
+    slots.push_back({run_.add(shape.first, shape.second, dtype())});
+  } else {
+    slots.splice(slots.end(), slots, slots.begin());
+    empty(slots.back());
+    found_.erase(slots.back().place);
+  }
+  slots.back().place = place;
+  found_[place] = std::prev(slots.end());
+  return slots.back();
+}
+
+SlotTiles::Slot& SlotTiles::find(Place place, bool wanted, SubmitOptions where) {
+  const auto found = found_.find(place);
+  if (found != found_.end()) {
+    Slots& slots = by_shape_[{rows().length(place.first), cols().length(place.second)}];
+    slots.splice(slots.end(), slots, found->second);
+    return *found->second;
+  }
+  Slot& slot = take(place);
+  if (wanted) fill(slot, where);
+  return slot;
+}
+
+Data SlotTiles::read(std::int64_t i, std::int64_t j, SubmitOptions where) {
+  return find({i, j}, true, where).data;
+}
+
+Data SlotTiles::update(std::int64_t i, std::int64_t j, SubmitOptions where) {
+  Slot& slot = find({i, j}, true, where);
+  slot.changed = true;
+  return slot.data;
+}
+
+Data SlotTiles::write(std::int64_t i, std::int64_t j, SubmitOptions where) {
+  Slot& slot = find({i, j}, false, where);
+  slot.changed = true;
+  return slot.data;
+}
+
+void SlotTiles::finish(std::int64_t i, std::int64_t j) {
+  const auto found = found_.find({i, j});
+  if (found != found_.end()) empty(*found->second);
+}
+
+void SlotTiles::finish_all() {
+  for (auto& [place, slot] : found_) empty(*slot);
+}
+
+void finish_all(Tiles& tiles) {
+  if (auto* const slots = dynamic_cast<SlotTiles*>(&tiles)) slots->finish_all();
+}
+
+Form form_of(Op op, DType dtype) noexcept {
+  return {op != Op::none, op == Op::conjugate && is_complex(dtype)};
+}
+
+namespace {
+
+/// As many as the devices hold, or on the host's own memory a small part of the matrix.
+std::int64_t slots_for(Run& run, const Cut& rows, const Cut& cols, DType dtype) {
+  const auto tile_bytes = static_cast<std::size_t>(rows.tile * cols.tile) * size_of(dtype);
+  std::size_t bytes = 0;
+  for (const Device& device : run.engine().machine().devices) bytes += device.memory_bytes;
+  const auto all = static_cast<std::size_t>(rows.count() * cols.count());
+  const std::size_t here = std::max<std::size_t>(16, all / 16);
+  const std::size_t most = bytes > 0 ? std::max(here, bytes / tile_bytes) : here;
+  return static_cast<std::int64_t>(std::min(all, most));
+}
+
+std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows,
+                                  Cut cols, DType dtype) {
+  const std::int64_t slots = slots_for(run, rows, cols, dtype);
+  return std::make_unique<SlotTiles>(run, std::move(origin), rows, cols, dtype, slots);
+}
+
+}  // namespace
+
+Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols) {
+  Input input;
+  auto origin = std::make_shared<Origin>();
+  MatrixView view = a.view();
+  const Layout layout = a.source() ? Layout::strided : layout_of(view);
+  const bool transposed = form.transpose != (layout == Layout::rows);
+  const bool direct = layout != Layout::strided && (transposed || !form.conjugate);
+  if (direct) {
+    if (layout == Layout::rows) view = view.transposed();
+    input.transposed = transposed;
+    input.op = !transposed      ? kernels::Op::none
+               : form.conjugate ? kernels::Op::adjoint
+                                : kernels::Op::transpose;
+    const Cut& down = transposed ? cols : rows;
+    const Cut& right = transposed ? rows : cols;
+    input.tiles = std::make_unique<HomeTiles>(run, view, down.tile, right.tile);
+    return input;
+  }
+  if (a.source()) {
+    // The transpose of a computed tile is left to the kernel.
+    origin->source = a.source();
+    origin->check_finite = run.options().check_finite;
+    input.transposed = form.transpose;
+    origin->conjugate = form.conjugate && !form.transpose;
+    input.op = !form.transpose  ? kernels::Op::none
+               : form.conjugate ? kernels::Op::adjoint
+                                : kernels::Op::transpose;
+    if (form.transpose) std::swap(rows, cols);
+  } else {
+    origin->view = form.transpose ? view.transposed() : view;
+    origin->conjugate = form.conjugate;
+  }
+  input.tiles = slot_tiles(run, std::move(origin), rows, cols, a.dtype());
+  return input;
+}
+
+std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols) {
+  if (layout_of(view) == Layout::columns)
+    return std::make_unique<HomeTiles>(run, view, rows.tile, cols.tile);
+  auto origin = std::make_shared<Origin>();
+  origin->view = view;
+  return slot_tiles(run, std::move(origin), rows, cols, view.dtype);
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/view.h: views of the caller's memory: layouts, overlap, and passes over their
+// elements.
+#pragma once
+
+#include <quadriga/linalg.h>
+
+namespace quadriga::linalg {
+
+/// How a view lies in memory.
+enum class Layout : std::uint8_t {
+  columns,  ///< Its columns are contiguous: tiles of it are tiles of the engine.
+  rows,     ///< Its rows are: its transpose is `columns`.
+  strided,  ///< Neither, or the engine can't take it: elements are gathered.
+};
+
+Layout layout_of(const MatrixView& view) noexcept;
+/// Of a view with contiguous columns.
+std::int64_t leading_dimension(const MatrixView& view) noexcept;
+bool is_complex(DType dtype) noexcept;
+bool empty(const MatrixView& view) noexcept;
+/// Address of element (i, j).
+std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept;
+/// Rows i to i+rows, columns j to j+cols.
+MatrixView part(const MatrixView& view, std::int64_t i, std::int64_t j, std::int64_t rows,
+                std::int64_t cols) noexcept;
+/// Whether two views may share an element; exact where strides agree, else by addresses.
+bool overlap(const MatrixView& a, const MatrixView& b) noexcept;
+/// The same elements in the same places.
+bool same(const MatrixView& a, const MatrixView& b) noexcept;
+
+/// to = from, conjugated if asked; shapes and types agree.
+void copy(const MatrixView& from, const MatrixView& to, bool conjugate = false);
+/// C = factor*C; with factor 0, C isn't read.
+void scale(Scalar factor, const MatrixView& c);
+/// The same for a triangle with its diagonal.
+void scale_triangle(Scalar factor, const MatrixView& c, Uplo uplo);
+/// C = conj(C).
+void conjugate(const MatrixView& c);
+/// Sets the strict triangle to zero.
+void clear_triangle(const MatrixView& c, Uplo which);
+/// Whether every element is finite.
+bool finite(const MatrixView& view);
+
+}  // namespace quadriga::linalg
