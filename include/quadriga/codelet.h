@@ -34,6 +34,9 @@ struct Arguments {
   std::span<const View> operands;     ///< In the order of the codelet's signature.
   std::span<const std::byte> params;  ///< The bytes given to submit().
   void* stream = nullptr;             ///< The device's native stream; null on the CPU.
+  /// On a GPU: a variant may leave here what is to be called once its operation has ended, by a
+  /// thread of the engine; what that throws is the task's failure. Null elsewhere.
+  std::function<void()>* on_end = nullptr;
 
   /// The parameters as the trivially copyable struct that was submitted.
   template <class T>

@@ -16,6 +16,13 @@ class Ring {
   std::size_t size() const noexcept { return size_; }
   T& front() noexcept { return places_[first_]; }
   const T& front() const noexcept { return places_[first_]; }
+  /// The element that pop() would return after `position` others.
+  T& at(std::size_t position) noexcept {
+    return places_[(first_ + position) & (places_.size() - 1)];
+  }
+  const T& at(std::size_t position) const noexcept {
+    return places_[(first_ + position) & (places_.size() - 1)];
+  }
 
   void push(T value) {
     if (size_ == places_.size()) grow();

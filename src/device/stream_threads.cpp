@@ -62,6 +62,20 @@ void StreamThreads::wait(StreamId id, Event event) {
   streams_[id].queue.push({event, 0});
 }
 
+StreamId StreamThreads::create_mirror() {
+  const std::lock_guard lock(mutex_);
+  streams_.emplace_back();
+  return static_cast<StreamId>(streams_.size() - 1);
+}
+
+void StreamThreads::mirror(StreamId id, std::uint64_t issued, std::uint64_t ended) {
+  const std::lock_guard lock(mutex_);
+  check_stream(id, streams_.size());
+  streams_[id].issued = issued;
+  streams_[id].ended = ended;
+  notify_waiters({id, ended});
+}
+
 std::size_t StreamThreads::next_completion(std::span<Completion> out, Nanoseconds deadline) {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return !completions_.empty() || woken_; };
@@ -178,15 +192,19 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   const Event event = completion.event;
   completions_.push(std::move(completion));
   ended_.notify_one();
-  for (Stream& other : streams_) {
-    const bool awaits = other.awaited && other.awaited.stream == event.stream;
-    if (awaits && other.awaited.ticket <= event.ticket) other.changed.notify_one();
-  }
+  notify_waiters(event);
   if (!std::holds_alternative<Launch>(operation)) return;
   stream.admitted = false;
   --running_[stream.device];
   --all_running_;
   admit();
+}
+
+void StreamThreads::notify_waiters(Event event) {
+  for (Stream& other : streams_) {
+    const bool awaits = other.awaited && other.awaited.stream == event.stream;
+    if (awaits && other.awaited.ticket <= event.ticket) other.changed.notify_one();
+  }
 }
 
 }  // namespace quadriga

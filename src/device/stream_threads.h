@@ -49,6 +49,10 @@ class StreamThreads {
   StreamId create_stream(DeviceId device, StreamKind kind);
   Event enqueue(StreamId stream, Operation operation);
   void wait(StreamId stream, Event event);
+  /// A stream whose operations run elsewhere, so that streams here can wait for them.
+  StreamId create_mirror();
+  /// Tells how many of its operations there are, and how many have ended.
+  void mirror(StreamId stream, std::uint64_t issued, std::uint64_t ended);
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline);
   void wake() noexcept;
   Nanoseconds now() const noexcept;
@@ -81,6 +85,7 @@ class StreamThreads {
   bool has_slot(const Stream& stream) const;
   std::exception_ptr carry_out(const Operation& operation) noexcept;
   void finish(Stream& stream, const Operation& operation, Completion completion);
+  void notify_waiters(Event event);
 
   const Machine& machine_;
   const int cores_;

@@ -8,8 +8,8 @@ namespace quadriga {
 
 Machine discover_cuda() { return {}; }
 
-std::unique_ptr<Backend> make_cuda_backend(Machine) {
-  fail(Errc::unavailable, "this build of Quadriga has no CUDA backend");
-}
+std::string cuda_absence() { return "this build of Quadriga has no CUDA backend"; }
+
+std::unique_ptr<Backend> make_cuda_backend(Machine) { fail(Errc::unavailable, cuda_absence()); }
 
 }  // namespace quadriga

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/copies.cpp: which call of the runtime makes which copy.
+#include "device/cuda/copies.h"
+
+#include "device/cuda/check.h"
+
+namespace quadriga::cuda {
+namespace {
+
+cudaMemcpyKind kind_of(int from, int to) {
+  if (from < 0) return cudaMemcpyHostToDevice;
+  return to < 0 ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+// Runs between devices that may not see each other's memory.
+cudaError_t queue_peer_runs(const Copy& copy, int from, int to, cudaStream_t stream) {
+  cudaMemcpy3DPeerParms parms{};
+  parms.srcDevice = from;
+  parms.dstDevice = to;
+  parms.srcPtr = {const_cast<std::byte*>(copy.source), copy.source_pitch, copy.width_bytes,
+                  copy.height};
+  parms.dstPtr = {copy.target, copy.target_pitch, copy.width_bytes, copy.height};
+  parms.extent = {copy.width_bytes, copy.height, 1};
+  return cudaMemcpy3DPeerAsync(&parms, stream);
+}
+
+}  // namespace
+
+std::vector<int> ordinals_of(const Machine& machine) {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "counting devices");
+  std::vector<int> ordinals;
+  int next = 0;
+  for (const Device& device : machine.devices)
+    ordinals.push_back(device.kind == DeviceKind::cuda ? next++ % count : -1);
+  return ordinals;
+}
+
+void enable_peer_access(const std::vector<int>& ordinals) {
+  for (const int user : ordinals) {
+    for (const int owner : ordinals) {
+      int can = 0;
+      if (user < 0 || owner < 0 || user == owner) continue;
+      check(cudaDeviceCanAccessPeer(&can, user, owner), "asking for peer access");
+      if (can == 0) continue;
+      const DeviceGuard guard(user);
+      const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
+      if (error == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();
+      else
+        check(error, "enabling peer access");
+    }
+  }
+}
+
+cudaError_t queue_copy(const Copy& copy, int from, int to, cudaStream_t stream) {
+  const bool peers = from >= 0 && to >= 0 && from != to;
+  const bool dense = copy.height == 1 || (copy.source_pitch == copy.width_bytes &&
+                                          copy.target_pitch == copy.width_bytes);
+  if (dense) {
+    const std::size_t bytes = copy.width_bytes * copy.height;
+    return peers ? cudaMemcpyPeerAsync(copy.target, to, copy.source, from, bytes, stream)
+                 : cudaMemcpyAsync(copy.target, copy.source, bytes, kind_of(from, to), stream);
+  }
+  if (peers) return queue_peer_runs(copy, from, to, stream);
+  return cudaMemcpy2DAsync(copy.target, copy.target_pitch, copy.source, copy.source_pitch,
+                           copy.width_bytes, copy.height, kind_of(from, to), stream);
+}
+
+}  // namespace quadriga::cuda

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/cuda_backend.cpp: the backend contract on CUDA devices, and on the host's cores
+// beside them.
+//
+// Invariants
+//   1. One thread, the driver's, uses all members but `woken_`, `threads_.wake()` and now().
+//   2. A CUDA stream never waits for an operation of a CPU stream: that must be retired before.
+//   3. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
+//      `threads_`, which follows what the sweeps retire.
+#include "device/cuda/cuda_backend.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <map>
+#include <optional>
+
+#include "device/cuda/check.h"
+#include "device/cuda/copies.h"
+#include "device/cuda/stream_table.h"
+#include "device/operation.h"
+#include "device/ring.h"
+#include "device/stream_threads.h"
+
+namespace quadriga {
+namespace {
+
+using cuda::check;
+using cuda::DeviceGuard;
+
+// How long the driver asks without a pause, and how long its pauses are. Two tasks a stream are
+// queued ahead, so that kernels of 100 us and more hide a pause.
+constexpr Nanoseconds patience = 100'000;
+constexpr Nanoseconds pause = 25'000;
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(Machine machine)
+      : machine_(std::move(machine)),
+        ordinals_(cuda::ordinals_of(machine_)),
+        threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
+        streams_(ordinals_),
+        memories_(machine_.devices.size()),
+        device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
+    for (DeviceId device = 0; device < machine_.devices.size(); ++device)
+      device_at_[machine_.devices[device].space] = device;
+    cuda::enable_peer_access(ordinals_);
+  }
+  ~CudaBackend() override;
+
+  std::byte* allocate(DeviceId device, std::size_t bytes) override;
+  void deallocate(DeviceId device, std::byte* memory) noexcept override;
+  StreamId create_stream(DeviceId device, StreamKind kind) override;
+  Event copy(StreamId stream, const Copy& copy) override;
+  Event launch(StreamId stream, const Launch& launch) override;
+  void wait(StreamId stream, Event event) override;
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override;
+  void wake() noexcept override {
+    woken_.store(true);
+    threads_.wake();
+  }
+  Nanoseconds now() const noexcept override { return threads_.now(); }
+  bool is_virtual() const noexcept override { return false; }
+  bool pin(std::byte* memory, std::size_t bytes) override;
+  void unpin(std::byte* memory, std::size_t bytes) noexcept override;
+  const Machine& machine() const noexcept override { return machine_; }
+
+ private:
+  static constexpr StreamId none = 0xffffffff;
+
+  struct Stream {
+    bool cpu = false;
+    std::uint32_t inner = 0;  // Its number in `streams_` or `threads_`.
+    StreamId mirror = none;   // Among `threads_`.
+    std::uint64_t issued = 0;
+    std::uint64_t ended = 0;  // Retired, of a CPU stream.
+  };
+  struct Memory {
+    std::map<std::byte*, std::size_t> blocks;
+    std::size_t used = 0;
+  };
+
+  static int cores_of(const Machine& machine) {
+    int cores = 0;
+    for (const Device& device : machine.devices)
+      if (device.kind == DeviceKind::cpu) cores += std::max(1, device.compute_streams);
+    return cores;
+  }
+  std::uint64_t ended(const Stream& stream) const {
+    return stream.cpu ? stream.ended : streams_.ended(stream.inner);
+  }
+  void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
+  void wait_on_cpu(const Stream& stream, StreamId source, Event event);
+  void look(Nanoseconds now);
+  void take_from_cpu(Nanoseconds deadline);
+  std::size_t deliver(std::span<Completion> out);
+
+  const Machine machine_;
+  const std::vector<int> ordinals_;  // By device; -1: the CPU.
+  StreamThreads threads_;
+  cuda::StreamTable streams_;
+  std::vector<Memory> memories_;
+  std::vector<DeviceId> device_at_;   // By space.
+  std::vector<DeviceId> device_of_;   // By stream.
+  std::vector<Stream> table_;         // By stream.
+  std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
+  std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
+  std::vector<StreamId> mirrored_;    // Streams that have a mirror.
+  Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
+  Ring<Completion> completions_;
+  std::uint64_t cpu_in_flight_ = 0;
+  Nanoseconds last_end_ = 0;
+  std::atomic<bool> woken_{false};
+};
+
+CudaBackend::~CudaBackend() {
+  streams_.synchronize();
+  for (std::size_t device = 0; device < memories_.size(); ++device) {
+    if (streams_.lost(static_cast<DeviceId>(device))) continue;
+    for (const auto& [block, bytes] : memories_[device].blocks) cudaFree(block);
+  }
+  cudaGetLastError();
+}
+
+std::byte* CudaBackend::allocate(DeviceId device, std::size_t bytes) {
+  const Device& where = checked_device(machine_, device);
+  if (where.space == host_space) return nullptr;
+  Memory& memory = memories_[device];
+  if (bytes > where.memory_bytes - memory.used || streams_.lost(device)) return nullptr;
+  const DeviceGuard guard(ordinals_[device]);
+  void* block = nullptr;
+  const cudaError_t error = cudaMalloc(&block, std::max<std::size_t>(bytes, 1));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check(error, "allocating device memory");
+  memory.blocks[static_cast<std::byte*>(block)] = bytes;
+  memory.used += bytes;
+  return static_cast<std::byte*>(block);
+}
+
+void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
+  if (device >= memories_.size()) return;
+  Memory& memory = memories_[device];
+  const auto found = memory.blocks.find(block);
+  if (found == memory.blocks.end()) return;
+  memory.used -= found->second;
+  memory.blocks.erase(found);
+  if (!streams_.lost(device)) cudaFree(block);
+}
+
+StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
+  checked_device(machine_, device);
+  const auto id = static_cast<StreamId>(table_.size());
+  Stream stream;
+  stream.cpu = ordinals_[device] < 0;
+  stream.inner = stream.cpu ? threads_.create_stream(device, kind) : streams_.create(device, kind);
+  std::vector<StreamId>& outer = stream.cpu ? outer_cpu_ : outer_cuda_;
+  outer.resize(std::max<std::size_t>(outer.size(), stream.inner + 1), none);
+  outer[stream.inner] = id;
+  table_.push_back(stream);
+  device_of_.push_back(device);
+  return id;
+}
+
+Event CudaBackend::copy(StreamId id, const Copy& copy) {
+  check_stream(id, table_.size());
+  check_copy(machine_, copy, machine_.route(copy.from, copy.to));
+  Stream& stream = table_[id];
+  require(!stream.cpu, "streams of the CPU copy nothing");
+  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  if (!queued.error && bytes_of(copy) > 0) {
+    const auto ordinal = [this](SpaceId space) {
+      return space == host_space ? -1 : ordinals_[device_at_[space]];
+    };
+    const cudaError_t error =
+        cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native);
+    if (error != cudaSuccess) {
+      cudaGetLastError();
+      queued.error = std::make_exception_ptr(cuda::error_of(error, "a copy"));
+    }
+  }
+  return {id, stream.issued = streams_.end(stream.inner)};
+}
+
+Event CudaBackend::launch(StreamId id, const Launch& launch) {
+  check_stream(id, table_.size());
+  check_launch(launch);
+  Stream& stream = table_[id];
+  if (stream.cpu) {
+    ++cpu_in_flight_;
+    return {id, stream.issued = threads_.enqueue(stream.inner, launch).ticket};
+  }
+  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  if (!queued.error) queue_kernel(queued, ordinals_[device_of_[id]], launch);
+  return {id, stream.issued = streams_.end(stream.inner)};
+}
+
+void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, int ordinal,
+                               const Launch& launch) {
+  try {
+    check(cudaSetDevice(ordinal), "choosing a device");
+    Arguments arguments = launch.arguments;
+    arguments.stream = queued.native;
+    arguments.on_end = &queued.on_end;
+    (*launch.kernel)(arguments);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaErrorNotReady) check(error, launch.name);
+  } catch (...) {
+    queued.error = std::current_exception();
+  }
+}
+
+void CudaBackend::wait(StreamId id, Event event) {
+  check_stream(id, table_.size());
+  if (!event) return;
+  check_stream(event.stream, table_.size());
+  Stream& source = table_[event.stream];
+  if (event.ticket > source.issued) {
+    fail(Errc::invalid_argument,
+         fmt::format("stream {} has made no event {} yet", event.stream, event.ticket));
+  }
+  if (event.stream == id || event.ticket <= ended(source)) return;
+  const Stream& stream = table_[id];
+  if (stream.cpu) return wait_on_cpu(stream, event.stream, event);
+  if (source.cpu) {
+    fail(Errc::internal, fmt::format("stream {} of a CUDA device can't wait for event {} of stream "
+                                     "{} of the CPU, which has not passed",
+                                     id, event.ticket, event.stream));
+  }
+  streams_.wait(stream.inner, source.inner, event.ticket);
+}
+
+void CudaBackend::wait_on_cpu(const Stream& stream, StreamId source_id, Event event) {
+  Stream& source = table_[source_id];
+  if (source.cpu) return threads_.wait(stream.inner, {source.inner, event.ticket});
+  if (source.mirror == none) {
+    source.mirror = threads_.create_mirror();
+    outer_cpu_.resize(std::max<std::size_t>(outer_cpu_.size(), source.mirror + 1), none);
+    mirrored_.push_back(source_id);
+  }
+  threads_.mirror(source.mirror, source.issued, ended(source));
+  threads_.wait(stream.inner, {source.mirror, event.ticket});
+}
+
+// Moves what has ended to `completions_`.
+void CudaBackend::look(Nanoseconds now) {
+  if (streams_.idle()) return;
+  streams_.sweep(now, found_);
+  if (found_.empty()) return;
+  last_end_ = now;
+  while (!found_.empty()) {
+    Completion completion = found_.pop();
+    completion.event.stream = outer_cuda_[completion.event.stream];
+    completions_.push(std::move(completion));
+  }
+  for (const StreamId id : mirrored_)
+    threads_.mirror(table_[id].mirror, table_[id].issued, ended(table_[id]));
+}
+
+void CudaBackend::take_from_cpu(Nanoseconds deadline) {
+  std::array<Completion, 16> some;
+  const std::size_t count = threads_.next_completion(some, deadline);
+  cpu_in_flight_ -= count;
+  for (std::size_t i = 0; i < count; ++i) {
+    Completion& completion = some[i];
+    completion.event.stream = outer_cpu_[completion.event.stream];
+    table_[completion.event.stream].ended = completion.event.ticket;
+    // What a sweep found in the meantime was said to end when it was found.
+    completion.end = last_end_ = std::max(last_end_, completion.end);
+    completions_.push(std::move(completion));
+  }
+}
+
+std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds deadline) {
+  // Pauses are shorter than the usual slack of 50 us.
+  thread_local const int slack = ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  static_cast<void>(slack);
+  Nanoseconds impatient = -1;
+  while (true) {
+    if (cpu_in_flight_ > 0) take_from_cpu(0);
+    const Nanoseconds time = now();
+    look(time);
+    if (!completions_.empty()) return deliver(out);
+    if (woken_.exchange(false) || time >= deadline) return 0;
+    if (streams_.idle()) {
+      take_from_cpu(deadline);
+      continue;
+    }
+    if (impatient < 0) impatient = time + patience;
+    if (time >= impatient) take_from_cpu(std::min(deadline, time + pause));
+  }
+}
+
+std::size_t CudaBackend::deliver(std::span<Completion> out) {
+  woken_.store(false);
+  std::size_t count = 0;
+  while (count < out.size() && !completions_.empty()) out[count++] = completions_.pop();
+  return count;
+}
+
+bool CudaBackend::pin(std::byte* memory, std::size_t bytes) {
+  if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
+  cudaGetLastError();
+  return false;
+}
+
+void CudaBackend::unpin(std::byte* memory, std::size_t) noexcept {
+  if (cudaHostUnregister(memory) != cudaSuccess) cudaGetLastError();
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(Machine machine) {
+  if (const std::string absence = cuda_absence(); !absence.empty())
+    fail(Errc::unavailable, absence);
+  for (const Device& device : machine.devices) {
+    require(device.kind != DeviceKind::emulated, "the CUDA backend can't drive emulated devices");
+  }
+  return std::make_unique<CudaBackend>(std::move(machine));
+}
+
+}  // namespace quadriga

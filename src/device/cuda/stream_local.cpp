@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/stream_local.cpp: a map from streams to what is kept for them.
+//
+// Invariant: `mutex` guards the map; its nodes stay where they are until their stream is closed.
+#include "device/cuda/stream_local.h"
+
+#include <quadriga/error.h>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace quadriga::cuda {
+namespace {
+
+struct Places {
+  std::mutex mutex;
+  std::unordered_map<void*, std::shared_ptr<void>> of_stream;
+};
+
+// Never destroyed: streams may be closed while the process ends.
+Places& places() {
+  static Places& all = *new Places;
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<void>& stream_local(void* stream) {
+  Places& all = places();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.of_stream.find(stream);
+  require(found != all.of_stream.end(), "this CUDA stream belongs to no engine");
+  return found->second;
+}
+
+void open_stream_local(void* stream) {
+  Places& all = places();
+  const std::lock_guard lock(all.mutex);
+  all.of_stream.try_emplace(stream);
+}
+
+void close_stream_local(void* stream) noexcept {
+  Places& all = places();
+  std::shared_ptr<void> kept;
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.of_stream.find(stream);
+  if (found == all.of_stream.end()) return;
+  kept = std::move(found->second);
+  all.of_stream.erase(found);
+}
+
+}  // namespace quadriga::cuda

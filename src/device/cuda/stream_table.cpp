@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/stream_table.cpp: events of operations: recorded, waited for, asked for, reused.
+#include "device/cuda/stream_table.h"
+
+#include <algorithm>
+
+#include "device/cuda/check.h"
+#include "device/cuda/stream_local.h"
+
+namespace quadriga::cuda {
+
+StreamTable::StreamTable(std::vector<int> ordinals)
+    : ordinals_(std::move(ordinals)), lost_(ordinals_.size()), events_(ordinals_.size()) {}
+
+StreamTable::~StreamTable() {
+  for (Stream& stream : streams_) {
+    if (lost_[stream.device]) continue;
+    cudaSetDevice(ordinals_[stream.device]);
+    close_stream_local(stream.native);
+    while (!stream.queue.empty()) cudaEventDestroy(stream.queue.pop().event);
+    cudaStreamDestroy(stream.native);
+  }
+  for (std::size_t device = 0; device < events_.size(); ++device) {
+    if (lost_[device]) continue;
+    for (const cudaEvent_t event : events_[device]) cudaEventDestroy(event);
+  }
+  cudaGetLastError();
+}
+
+void StreamTable::synchronize() noexcept {
+  for (const Stream& stream : streams_)
+    if (!lost_[stream.device]) cudaStreamSynchronize(stream.native);
+}
+
+std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
+  const DeviceGuard guard(ordinals_[device]);
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities of streams");
+  const int priority = kind == StreamKind::compute ? least : greatest;
+  Stream& stream = streams_.emplace_back();
+  stream.device = device;
+  check(cudaStreamCreateWithPriority(&stream.native, cudaStreamNonBlocking, priority),
+        "creating a stream");
+  open_stream_local(stream.native);
+  return static_cast<std::uint32_t>(streams_.size() - 1);
+}
+
+cudaEvent_t StreamTable::take_event(DeviceId device) {
+  std::vector<cudaEvent_t>& unused = events_[device];
+  if (!unused.empty()) {
+    const cudaEvent_t event = unused.back();
+    unused.pop_back();
+    return event;
+  }
+  const DeviceGuard guard(ordinals_[device]);
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+  return event;
+}
+
+StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now) {
+  Stream& stream = streams_[id];
+  stream.open.queued.native = stream.native;
+  stream.open.queued.error = lost_[stream.device];
+  stream.open.issued = now;
+  if (!stream.open.event && !lost_[stream.device]) stream.open.event = take_event(stream.device);
+  return stream.open.queued;
+}
+
+std::uint64_t StreamTable::end(std::uint32_t id) {
+  Stream& stream = streams_[id];
+  if (!lost_[stream.device]) {
+    const cudaError_t error = cudaEventRecord(stream.open.event, stream.native);
+    if (error != cudaSuccess) lose(stream.device, error, "recording an event");
+  }
+  stream.open.awaited = std::exchange(stream.awaited_next, 0);
+  if (stream.queue.empty()) busy_.push_back(id);
+  stream.queue.push(std::exchange(stream.open, InFlight{}));
+  return ++stream.issued;
+}
+
+void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t ticket) {
+  Stream& stream = streams_[id];
+  Stream& source = streams_[source_id];
+  if (id == source_id || ticket <= source.ended) return;
+  if (stream.waited.size() <= source_id) stream.waited.resize(source_id + 1, 0);
+  if (stream.waited[source_id] >= ticket) return;
+  stream.waited[source_id] = ticket;
+  if (!lost_[stream.device] && !lost_[source.device]) {
+    const InFlight& awaited = source.queue.at(ticket - source.ended - 1);
+    const cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
+    if (error != cudaSuccess) lose(stream.device, error, "waiting for an event");
+  }
+  stream.awaited.push({source_id, ticket});
+  ++stream.awaited_next;
+}
+
+// The front can't have ended if what it waits for is still in flight: nobody need ask for it.
+bool StreamTable::front_waits(const Stream& stream) const {
+  for (std::size_t i = 0; i < stream.queue.front().awaited; ++i) {
+    const Awaited& awaited = stream.awaited.at(i);
+    if (awaited.ticket > streams_[awaited.stream].ended) return true;
+  }
+  return false;
+}
+
+bool StreamTable::has_ended(Stream& stream, std::size_t position) {
+  const cudaError_t state = cudaEventQuery(stream.queue.at(position).event);
+  if (state == cudaErrorNotReady) return false;
+  if (state == cudaSuccess) return true;
+  lose(stream.device, state, "an operation in flight");
+  return false;
+}
+
+void StreamTable::lose(DeviceId device, cudaError_t error, std::string_view call) {
+  lost_[device] = std::make_exception_ptr(Error(Errc::device_lost, error_of(error, call).what()));
+  any_lost_ = true;
+}
+
+// Asks for the oldest, then the newest, then between: three questions mostly do.
+std::uint64_t StreamTable::count_ended(Stream& stream) {
+  if (lost_[stream.device] || !has_ended(stream, 0)) return lost_[stream.device] ? 1 : 0;
+  if (any_lost_) return 1;  // One at a time, so that front_waits() looks at each.
+  std::size_t known = 0;
+  std::size_t open = stream.queue.size();
+  for (std::size_t next = open - 1; next > known; next = known + (open - known) / 2) {
+    if (has_ended(stream, next))
+      known = next;
+    else
+      open = next;
+    if (open - known <= 1) break;
+  }
+  return known + 1;
+}
+
+void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
+  for (std::size_t i = 0; i < busy_.size(); ++i) {
+    Stream& stream = streams_[busy_[i]];
+    // An empty queue: retired as something that another one waited for.
+    while (!stream.queue.empty() && !front_waits(stream)) {
+      const std::uint64_t count = count_ended(stream);
+      if (count == 0) break;
+      retire(busy_[i], stream.ended + count, now, out);
+      if (!any_lost_) break;
+    }
+  }
+  std::erase_if(busy_, [this](std::uint32_t id) { return streams_[id].queue.empty(); });
+}
+
+Nanoseconds StreamTable::end_of(const Awaited& awaited) const {
+  const Stream& stream = streams_[awaited.stream];
+  if (stream.ended - awaited.ticket >= stream.ends.size()) return 0;
+  return stream.ends[awaited.ticket % stream.ends.size()];
+}
+
+void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now,
+                         Ring<Completion>& out) {
+  Stream& stream = streams_[id];
+  while (stream.ended < ticket) {
+    Nanoseconds begin = stream.last_end;
+    for (std::size_t left = stream.queue.front().awaited; left > 0; --left) {
+      const Awaited awaited = stream.awaited.pop();
+      retire(awaited.stream, awaited.ticket, now, out);
+      begin = std::max(begin, end_of(awaited));
+    }
+    InFlight done = stream.queue.pop();
+    ++stream.ended;
+    stream.last_end = stream.ends[stream.ended % stream.ends.size()] = now;
+    if (done.event) events_[stream.device].push_back(done.event);
+    if (lost_[stream.device] && !done.queued.error) done.queued.error = lost_[stream.device];
+    if (done.queued.on_end && !done.queued.error) {
+      try {
+        done.queued.on_end();
+      } catch (...) {
+        done.queued.error = std::current_exception();
+      }
+    }
+    out.push({{id, stream.ended},
+              std::min(now, std::max(begin, done.issued)),
+              now,
+              std::move(done.queued.error)});
+  }
+}
+
+}  // namespace quadriga::cuda

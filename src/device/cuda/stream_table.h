@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/stream_table.h: CUDA streams, what is in flight on them, and which of it has
+// ended.
+//
+// Invariants
+//   1. One thread uses a table. Nothing here waits for a device but synchronize().
+//   2. Every operation records one CUDA event, which belongs to it until it is retired. Waits that
+//      were queued for the event keep what they saw, so it may be recorded anew after that.
+//   3. Operations of a stream are retired in order, and after all that they waited for. That an
+//      operation has ended tells that those have, too: they are retired without being asked for.
+//   4. On a lost device operations end with the loss, once all that they waited for is retired.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <quadriga/machine.h>
+
+#include <array>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/ring.h"
+
+namespace quadriga::cuda {
+
+/// The streams of all CUDA devices of a backend; ids count from 0.
+class StreamTable {
+ public:
+  /// `ordinals` are the runtime's numbers of a machine's devices, -1 for those of other kinds.
+  explicit StreamTable(std::vector<int> ordinals);
+  /// After synchronize().
+  ~StreamTable();
+  StreamTable(const StreamTable&) = delete;
+  StreamTable& operator=(const StreamTable&) = delete;
+
+  std::uint32_t create(DeviceId device, StreamKind kind);
+
+  /// What the caller queues an operation with; end() must follow begin().
+  struct Queued {
+    cudaStream_t native = nullptr;
+    std::function<void()> on_end;  ///< Runs when the operation is retired; may throw.
+    std::exception_ptr error;      ///< What the operation shall end with.
+  };
+  /// Opens an operation of a stream. Its error is set if the device is lost: queue nothing then.
+  Queued& begin(std::uint32_t stream, Nanoseconds now);
+  /// Closes it, and returns its ticket.
+  std::uint64_t end(std::uint32_t stream);
+
+  /// Makes later operations of a stream wait for an operation of another one; free if it is
+  /// retired.
+  void wait(std::uint32_t stream, std::uint32_t source, std::uint64_t ticket);
+
+  /// Retires what has ended: adds completions with ids of this table to `out`, in an order in which
+  /// nothing comes before what it waited for.
+  void sweep(Nanoseconds now, Ring<Completion>& out);
+
+  /// Waits for what is queued on devices that aren't lost.
+  void synchronize() noexcept;
+  bool idle() const noexcept { return busy_.empty(); }
+  std::uint64_t issued(std::uint32_t stream) const noexcept { return streams_[stream].issued; }
+  std::uint64_t ended(std::uint32_t stream) const noexcept { return streams_[stream].ended; }
+  bool lost(DeviceId device) const noexcept { return lost_[device] != nullptr; }
+
+ private:
+  struct Awaited {
+    std::uint32_t stream = 0;
+    std::uint64_t ticket = 0;
+  };
+  struct InFlight {
+    Queued queued;
+    cudaEvent_t event = nullptr;
+    Nanoseconds issued = 0;
+    std::size_t awaited = 0;  // How many places of its stream's `awaited` are its own.
+  };
+  struct Stream {
+    DeviceId device = no_device;
+    cudaStream_t native = nullptr;
+    Ring<InFlight> queue;
+    Ring<Awaited> awaited;              // What operations in the queue wait for, in order.
+    std::size_t awaited_next = 0;       // How many of them are the next operation's.
+    std::vector<std::uint64_t> waited;  // By source stream: the latest ticket waited for.
+    InFlight open;
+    std::uint64_t issued = 0;
+    std::uint64_t ended = 0;
+    Nanoseconds last_end = 0;
+    std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
+  };
+
+  cudaEvent_t take_event(DeviceId device);
+  bool front_waits(const Stream& stream) const;
+  std::uint64_t count_ended(Stream& stream);
+  bool has_ended(Stream& stream, std::size_t position);
+  void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
+  void lose(DeviceId device, cudaError_t error, std::string_view call);
+  Nanoseconds end_of(const Awaited& awaited) const;
+
+  std::vector<int> ordinals_;
+  std::vector<std::exception_ptr> lost_;  // By device.
+  bool any_lost_ = false;
+  std::vector<std::vector<cudaEvent_t>> events_;  // Unused ones, by device.
+  std::deque<Stream> streams_;
+  std::vector<std::uint32_t> busy_;  // Streams with operations in flight.
+};
+
+}  // namespace quadriga::cuda
