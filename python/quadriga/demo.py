@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/demo.py: `quadriga demo`: real terrain from few of its points, on small devices.
+"""Kriging of the Jacksboro fault with a matrix larger than all devices, accepted by itself.
+
+The demo learns heights at points chosen at random, predicts all others, compares them with the
+survey and with SciPy, and writes a report on the run and a picture.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import InvalidArgument, TooLarge
+
+#: Points of which SciPy holds the whole matrix, for comparison.
+REFERENCE_POINTS = 2000
+LEAST_POINTS, LEAST_HELD_OUT = 100, 1000
+
+
+@dataclass
+class Options:
+    """What the command line can change; metres for lengths and heights, metres² for none."""
+
+    points: int = 8000
+    devices: str = ""
+    output: Path = Path("quadriga-demo")
+    spill: Path | None = None
+    length_scale: float | None = None
+    deviation: float | None = None
+    nugget: float | None = None
+    seed: int = 1
+    tile: int | None = None
+    policy: str | None = None
+    quick: bool = False
+    json: bool = False
+
+    def __post_init__(self) -> None:
+        self.output = Path(self.output)
+        if self.quick:
+            self.points = min(self.points, REFERENCE_POINTS)
+        if not self.devices:
+            self.devices = "emulated:2,memory=" + ("8MiB" if self.quick else "128MiB")
+
+
+def sizes(points: int) -> list[int]:
+    """Numbers of points to learn from, each about twice the one before.
+
+    Examples
+    --------
+    >>> sizes(8000), sizes(2000), sizes(20000)
+    ([2000, 4000, 8000], [500, 1000, 2000], [2000, 4000, 8000, 16000, 20000])
+    """
+    found = [min(REFERENCE_POINTS, points // 4)]
+    while found[-1] * 2 < points:
+        found.append(found[-1] * 2)
+    return [*found, points]
+
+
+def run(options: Options | None = None) -> int:
+    """Runs the demo and prints what it finds.
+
+    Parameters
+    ----------
+    options : Options, optional
+
+    Returns
+    -------
+    int
+        0 if the demo accepts what it found; 1 if not, or if the factor fits nowhere.
+    """
+    from ._demo.study import Study
+    from ._demo.telling import Teller
+
+    options = options or Options()
+    start = time.perf_counter()
+    teller = Teller(quiet=options.json)
+    try:
+        study = Study(options, teller)
+        findings = study.run(sizes(options.points))
+    except TooLarge as error:
+        teller.refused(options.points, str(error))
+        if options.json:
+            print(json.dumps({"accepted": False, "refused": str(error)}))
+        return 1
+    findings["seconds"] = time.perf_counter() - start
+    teller.end(findings)
+    if options.json:
+        print(json.dumps(findings))
+    return 0 if findings["accepted"] else 1
+
+
+def check_points(points: int, available: int) -> None:
+    """Raises unless so many points can be learned and enough of those available are held out."""
+    most = available - LEAST_HELD_OUT
+    if not LEAST_POINTS <= points <= most:
+        raise InvalidArgument(f"{points} points to learn: expected {LEAST_POINTS} to {most}")
