@@ -2,6 +2,62 @@
 # python/quadriga/__init__.py: the package's public names.
 """Task graphs and linear algebra bigger than any GPU's memory, on all devices of a machine."""
 
-from ._core import __version__
+from . import _core
+from .codelets import Codelet, Cost, Operand, codelet
+from .counters import Counters, DeviceCounters, LinkCounters
+from .data import Data, Future
+from .defaults import configure, default_engine
+from .engine import Engine
+from .errors import (
+    Cancelled,
+    Deadline,
+    DeviceLost,
+    Error,
+    Internal,
+    InvalidArgument,
+    InvalidType,
+    IoError,
+    NotPositiveDefinite,
+    SingularMatrix,
+    TaskFailed,
+    TooLarge,
+    Unavailable,
+)
+from .machine import Machine
+from .settings import config, install_logging, show_config
 
-__all__ = ["__version__"]
+install_logging()
+
+__version__ = _core.version
+
+__all__ = [
+    "Cancelled",
+    "Codelet",
+    "Cost",
+    "Counters",
+    "Data",
+    "Deadline",
+    "DeviceCounters",
+    "DeviceLost",
+    "Engine",
+    "Error",
+    "Future",
+    "Internal",
+    "InvalidArgument",
+    "InvalidType",
+    "IoError",
+    "LinkCounters",
+    "Machine",
+    "NotPositiveDefinite",
+    "Operand",
+    "SingularMatrix",
+    "TaskFailed",
+    "TooLarge",
+    "Unavailable",
+    "__version__",
+    "codelet",
+    "config",
+    "configure",
+    "default_engine",
+    "show_config",
+]

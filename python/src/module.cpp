@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/module.cpp: the extension module quadriga._core.
-#include <nanobind/nanobind.h>
+// python/src/module.cpp: the extension module quadriga._core; the package quadriga wraps it.
+#include "bindings.h"
 
-NB_MODULE(_core, module) { module.attr("__version__") = QUADRIGA_VERSION; }
+NB_MODULE(_core, module) {
+  module.attr("version") = QUADRIGA_VERSION;
+  quadriga::python::bind_errors(module);
+  quadriga::python::bind_types(module);
+  quadriga::python::bind_config(module);
+  quadriga::python::bind_machine(module);
+  quadriga::python::bind_codelet(module);
+  quadriga::python::bind_engine(module);
+}

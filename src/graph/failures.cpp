@@ -20,6 +20,11 @@ std::string describe(const Task& task, const std::string& device) {
                      operands);
 }
 
+/// Names the task, and nests what it failed with for std::rethrow_if_nested().
+struct Failed final : Error, std::nested_exception {
+  using Error::Error;
+};
+
 std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::string& device) {
   const std::string who = describe(task, device);
   if (!error)
@@ -34,9 +39,9 @@ std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::s
                               cause.code() == Errc::cancelled || cause.code() == Errc::too_large
                           ? cause.code()
                           : Errc::task_failed;
-    return std::make_exception_ptr(Error(code, who + " failed: " + cause.what(), cause.where()));
+    return std::make_exception_ptr(Failed(code, who + " failed: " + cause.what(), cause.where()));
   } catch (const std::exception& cause) {
-    return std::make_exception_ptr(Error(Errc::task_failed, who + " failed: " + cause.what()));
+    return std::make_exception_ptr(Failed(Errc::task_failed, who + " failed: " + cause.what()));
   } catch (...) {
     return std::make_exception_ptr(
         Error(Errc::task_failed, who + " failed with an exception of unknown type"));

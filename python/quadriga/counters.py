@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/counters.py: what an engine counts, as dataclasses that notebooks can show.
+"""Counters of a run: bytes a link, hits and misses, busy times, distance to the lower bound."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    """Traffic from one memory space to another; space 0 is the host's."""
+
+    source: int
+    target: int
+    bytes: int
+    copies: int
+
+
+@dataclass(frozen=True)
+class DeviceCounters:
+    """What happened on one device."""
+
+    name: str
+    tasks: int
+    hits: int
+    misses: int
+    prefetches: int
+    evictions: int
+    write_backs: int
+    steals: int
+    copying_seconds: float
+    computing_seconds: float
+    overlap_seconds: float
+    busy_seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def overlap(self) -> float:
+        """Part of the possible overlap of copies and kernels that was reached, 0 to 1."""
+        possible = min(self.copying_seconds, self.computing_seconds)
+        return self.overlap_seconds / possible if possible > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals since the engine was made or its counters were reset."""
+
+    links: tuple[LinkCounters, ...]
+    devices: tuple[DeviceCounters, ...]
+    submitted: int
+    ended: int
+    failed: int
+    elapsed_seconds: float
+    spill_bytes: int
+    work_seconds: float
+    critical_path_seconds: float
+
+    @property
+    def bytes(self) -> int:
+        """Bytes over all links."""
+        return sum(link.bytes for link in self.links)
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes between the host and devices, both ways."""
+        return sum(link.bytes for link in self.links if 0 in (link.source, link.target))
+
+    @property
+    def overlap(self) -> float:
+        """Part of the possible overlap of copies and kernels that was reached, 0 to 1."""
+        possible = sum(min(d.copying_seconds, d.computing_seconds) for d in self.devices)
+        return sum(d.overlap_seconds for d in self.devices) / possible if possible > 0 else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain dictionaries, lists and numbers, for JSON."""
+        return asdict(self) | {"bytes": self.bytes, "host_bytes": self.host_bytes}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.ended} of {self.submitted} tasks in "
+            f"{_core.format_seconds(self.elapsed_seconds)}, {self.failed} failed; "
+            f"{_core.format_bytes(self.bytes)} moved"
+        ]
+        lines += [
+            f"  {d.name}: {d.tasks} tasks, {d.hits} hits, {d.misses} misses, "
+            f"{d.evictions} evictions, {d.steals} steals, "
+            f"computing {_core.format_seconds(d.computing_seconds)}, overlap {d.overlap:.0%}"
+            for d in self.devices
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(
+            f"<th>{title}</th>"
+            for title in ("device", "tasks", "hits", "misses", "evictions", "steals", "computing",
+                          "copying", "overlap")
+        )  # fmt: skip
+        rows = "".join(_device_row(device) for device in self.devices)
+        first, *_ = str(self).splitlines()
+        return (
+            f"<p>{html.escape(first)}</p><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+
+def _device_row(device: DeviceCounters) -> str:
+    cells = [
+        html.escape(device.name),
+        *(str(n) for n in (device.tasks, device.hits, device.misses, device.evictions)),
+        str(device.steals),
+        _core.format_seconds(device.computing_seconds),
+        _core.format_seconds(device.copying_seconds),
+        f"{device.overlap:.0%}",
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def from_core(counted: dict[str, Any], names: list[str]) -> Counters:
+    """The dataclasses from what the extension module counted."""
+    links = tuple(LinkCounters(**link) for link in counted.pop("links"))
+    devices = tuple(
+        DeviceCounters(name=name, **device)
+        for name, device in zip(names, counted.pop("devices"), strict=True)
+    )
+    return Counters(links=links, devices=devices, **counted)

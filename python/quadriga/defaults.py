@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/defaults.py: the engine that is used where none is named.
+"""The default engine, made when it is first needed, as configured."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .engine import Engine, current
+from .machine import Machine
+from .settings import config
+
+# What an engine is made from; if one changes, the default engine is made anew.
+_KEYS = ("devices", "policy", "window", "trace", "host_memory", "spill", "threads")
+
+_lock = threading.RLock()
+_engine: Engine | None = None
+_made_from: tuple[str, ...] = ()
+_options: dict[str, Any] = {}
+
+
+def default_engine() -> Engine:
+    """The engine of the innermost ``with`` block, else one shared by the whole program.
+
+    The shared one is made on first use, from what `configure` and `config` say.
+
+    Examples
+    --------
+    >>> import quadriga
+    >>> with quadriga.Engine("cpu:1") as engine:
+    ...     quadriga.default_engine() is engine
+    True
+    """
+    inner = current.get()
+    if inner is not None:
+        return inner
+    global _engine, _made_from
+    with _lock:
+        wanted = tuple(config[key] for key in _KEYS)
+        if _engine is None or wanted != _made_from:
+            if _engine is not None:
+                _engine.close()
+            _engine = Engine(**_options)
+            _made_from = wanted
+        return _engine
+
+
+def configure(devices: str | Machine | None = None, **options: Any) -> None:
+    """Replace the default engine; the next call that needs one makes it.
+
+    Parameters
+    ----------
+    devices : str or Machine, optional
+        As `Engine` takes them.
+    **options
+        Further arguments of `Engine`.
+    """
+    global _engine
+    with _lock:
+        if _engine is not None:
+            _engine.close()
+        _engine = None
+        _options.clear()
+        _options.update(options, devices=devices)

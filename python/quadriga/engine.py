@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/engine.py: the engine: register arrays, submit tasks, wait, see what happened.
+"""The engine, which runs tasks on all devices of a machine."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import os
+import weakref
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .codelets import ACCESSES, Codelet, Operand, Record
+from .counters import Counters, from_core
+from .data import Data, Future, seconds_of
+from .errors import Deadline, Error, InvalidArgument, TaskFailed, Unavailable
+from .layout import Array, layout_of, layout_of_new
+from .machine import Machine
+from .report import write_beside
+from .settings import config
+
+_NO_DEVICE = 0xFFFF
+_MOST_FAILURES = 256
+
+current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
+
+
+class Engine:
+    """Runs tasks on devices; a context manager that waits at its end.
+
+    Inside of its ``with`` block it is what `default_engine` returns.
+
+    Parameters
+    ----------
+    devices : str or Machine, optional
+        A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
+        Default: as configured, else the host's cores.
+    policy : {"affinity", "steal"}, optional
+        Chooses device and order of tasks.
+    window : int, optional
+        Most tasks submitted and not ended.
+    virtual_clock : bool
+        Run by discrete events on the machine's stated rates, repeatable from the seed.
+    compute : bool
+        Under the virtual clock: run the bodies, or only take their time.
+    protect : bool
+        Under the virtual clock: catch bodies that touch memory that isn't their operands'.
+    seed : int
+        Of the policy's random choices.
+    trace : bool or path-like, optional
+        Record what runs when; a path: and write it there when the engine is closed.
+    host_memory : int or str, optional
+        Most host memory for tiles without an array, as ``"2GiB"``.
+    spill : path-like, optional
+        A file that holds such tiles instead.
+
+    Examples
+    --------
+    >>> import numpy as np, quadriga
+    >>> @quadriga.codelet(access=["read", "read", "update"])
+    ... def multiply(a, b, c):
+    ...     c += a @ b
+    >>> c = np.zeros((2, 2))
+    >>> with quadriga.Engine("emulated:2,memory=1MiB") as engine:
+    ...     a, b, result = (engine.data(x) for x in (np.eye(2), np.ones((2, 2)), c))
+    ...     future = engine.submit(multiply, a.read(), b.read(), result.update())
+    ...     engine.wait()
+    >>> c
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(
+        self,
+        devices: str | Machine | None = None,
+        *,
+        policy: str | None = None,
+        window: int | None = None,
+        virtual_clock: bool = False,
+        compute: bool = True,
+        protect: bool = False,
+        seed: int = 1,
+        trace: bool | str | os.PathLike[str] | None = None,
+        host_memory: int | str | None = None,
+        spill: str | os.PathLike[str] | None = None,
+    ) -> None:
+        machine = devices if isinstance(devices, Machine) else None
+        if trace is None:
+            trace = config["trace"] in ("1", "true", "on", "yes")
+        if window is not None and window < 1:
+            raise InvalidArgument(f"window {window}: expected at least 1 task")
+        self.core = _core.Engine(
+            devices=devices if isinstance(devices, str) else "",
+            policy=policy or "",
+            window=window or 0,
+            virtual_clock=virtual_clock,
+            compute=compute,
+            protect=protect,
+            seed=seed,
+            trace=bool(trace),
+            host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
+            spill=os.fspath(spill) if spill is not None else "",
+            machine=machine.core if machine else None,
+        )
+        self._traced = bool(trace)
+        self._trace_path = None if isinstance(trace, bool) else os.fspath(trace)
+        self._machine: Machine | None = None
+        self._names: list[str] | None = None
+        self._most_pending = max(1, self.core.window() * 3 // 4)
+        self._reap_at = 1024
+        self._numbers = itertools.count(1)
+        self._pending: dict[int, Record] = {}
+        self._failed: dict[int, Record] = {}
+        self._retired: deque[tuple[_core.Data, Array | None]] = deque()
+        self._codelets: set[Codelet] = set()  # a trace names them to the end
+        self._token: contextvars.Token[Engine | None] | None = None
+        self._finalizer = weakref.finalize(
+            self, _shut, self.core, self._pending, self._retired, self._codelets
+        )
+
+    # Data
+
+    def data(self, array: npt.ArrayLike) -> Data:
+        """Register an array: tasks work on its memory, which the engine keeps alive.
+
+        Parameters
+        ----------
+        array : ndarray
+            Of any type without Python objects, with contiguous rows or columns. Not copied.
+        """
+        if not isinstance(array, np.ndarray):
+            raise InvalidArgument(
+                f"expected a NumPy array, got {type(array).__name__}: a copy would hide the results"
+            )
+        self._forget_retired()
+        layout = layout_of(array)
+        core = self.core.add(
+            array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype
+        )
+        return Data(self, core, layout, array)
+
+    def temporary(
+        self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, *, keep: bool = False
+    ) -> Data:
+        """A tile without an array: exists on devices, spills to the host if it must.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+        dtype : dtype
+        keep : bool
+            Whether it stays on devices until somebody asks for it.
+        """
+        self._forget_retired()
+        layout = layout_of_new((shape,) if isinstance(shape, int) else tuple(shape), dtype)
+        core = self.core.add_homeless(layout.rows, layout.cols, layout.core_dtype, keep)
+        return Data(self, core, layout, None)
+
+    # Tasks
+
+    def submit(
+        self,
+        codelet: Codelet,
+        *operands: Operand,
+        priority: int = 0,
+        device: int | str | None = None,
+        **parameters: Any,
+    ) -> Future:
+        """Submit a task; among tasks that touch the same data, the order of submission counts.
+
+        Parameters
+        ----------
+        codelet : Codelet
+        *operands : Operand
+            As ``a.read(), b.update()``.
+        priority : int
+            Larger runs earlier among ready tasks.
+        device : int or str, optional
+            Index or name of the device it is to run on, if that can run it.
+        **parameters
+            Passed to the body by name.
+
+        Returns
+        -------
+        Future
+        """
+        self._forget_retired()
+        self._make_room()
+        place = self._device_index(device)
+        record = Record(next(self._numbers), codelet, operands, parameters)
+        self._pending[record.number] = record
+        try:
+            record.core = self.core.submit(
+                codelet.core,
+                [operand.data.core for operand in operands],
+                [ACCESSES[operand.access] for operand in operands],
+                record,
+                record.number,
+                priority,
+                place,
+                _NO_DEVICE,
+            )
+        except BaseException:
+            del self._pending[record.number]
+            raise
+        if self._traced:
+            self._codelets.add(codelet)
+        return Future(self, record)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until every task has ended and the arrays are current.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; on the virtual clock, of its time.
+
+        Raises
+        ------
+        Deadline
+            If the timeout passes before; the work goes on.
+        Exception
+            The first failure since the last wait, as it was raised in its body.
+        """
+        try:
+            self.core.wait(seconds_of(timeout))
+        except TaskFailed as error:
+            self._reap()
+            raise self._original(error) from None
+        self._reap()
+        self._forget_retired()
+
+    def wait_data(self, data: Data, timeout: float | None = None) -> None:
+        """Wait until the tasks that touch the data have ended and its array is current."""
+        try:
+            self.core.wait_data(data.core, seconds_of(timeout))
+        except TaskFailed as error:
+            raise self._original(error) from None
+
+    def wait_task(self, record: Record, seconds: float) -> None:
+        """Wait for one task; raises what it failed with."""
+        assert record.core is not None
+        try:
+            self.core.wait_task(record.core, seconds)
+        except TaskFailed as error:
+            raise (record.exception or error) from None
+
+    def ended(self, record: Record) -> bool:
+        """Whether a task has ended."""
+        return record.core is not None and self.core.done(record.core)
+
+    def cancel(self) -> None:
+        """Cancel what has not started and wait for what runs; the engine works on afterwards."""
+        self.core.cancel()
+        self._reap()
+
+    def close(self) -> None:
+        """End the engine: what has not started is cancelled. Done once; later uses raise."""
+        if not self._finalizer.alive:
+            return
+        if self._trace_path is not None:
+            self.save_trace(self._trace_path)
+        self._finalizer()
+
+    # What happened
+
+    @property
+    def machine(self) -> Machine:
+        """The machine it runs on."""
+        if self._machine is None:
+            self._machine = Machine(self.core.machine())
+        return self._machine
+
+    @property
+    def policy(self) -> str:
+        """The policy's name."""
+        return self.core.policy()
+
+    def counters(self) -> Counters:
+        """Totals since the engine was made or `reset_counters`."""
+        if self._names is None:
+            self._names = [device.name for device in self.machine.devices]
+        return from_core(self.core.counters(), self._names)
+
+    def reset_counters(self) -> None:
+        """Count from zero again."""
+        self.core.reset_counters()
+
+    def status(self) -> str:
+        """Which tasks wait for what; for people."""
+        return self.core.status()
+
+    def now(self) -> float:
+        """Seconds since the engine's start, by its clock."""
+        return self.core.now() / 1e9
+
+    def trace_json(self) -> str:
+        """The trace so far; raises `Unavailable` if tracing is off."""
+        return self.core.trace_json()
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace so far, for ``quadriga report``."""
+        write_beside(path, self.trace_json())
+
+    def __enter__(self) -> Engine:
+        self._token = current.set(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._token is not None:
+            current.reset(self._token)
+            self._token = None
+        try:
+            if kind is None and self._finalizer.alive:
+                self.wait()
+        finally:
+            self.close()
+
+    def __repr__(self) -> str:
+        if not self._finalizer.alive:
+            return "<Engine, closed>"
+        names = ", ".join(device.name for device in self.machine.devices)
+        return f"<Engine on {names}, policy {self.policy}>"
+
+    def _repr_html_(self) -> str:
+        if not self._finalizer.alive:
+            return "<p>Engine, closed</p>"
+        return self.machine._repr_html_() + self.counters()._repr_html_()
+
+    # Housekeeping
+
+    def retire(self, core: _core.Data, array: Array | None) -> None:
+        """Data that nobody holds any more is removed by the next call; its array lives on."""
+        self._retired.append((core, array))
+
+    def _forget_retired(self) -> None:
+        while self._retired:
+            try:
+                core, array = self._retired.popleft()
+            except IndexError:
+                return
+            self.core.remove(core, False)
+            del array
+
+    def _make_room(self) -> None:
+        """Keeps the window from filling up, so that submitting blocks where signals are seen."""
+        if len(self._pending) < min(self._reap_at, self._most_pending):
+            return
+        self._reap()
+        if len(self._pending) >= self._most_pending:
+            halfway = next(itertools.islice(self._pending.values(), len(self._pending) // 2, None))
+            try:
+                self.wait_task(halfway, -1.0)
+            except Deadline:
+                raise
+            except Exception:  # noqa: S110
+                pass  # the failure is kept for wait()
+            self._reap()
+        self._reap_at = max(1024, 2 * len(self._pending))
+
+    def _reap(self) -> None:
+        for number, record in list(self._pending.items()):
+            if not self.ended(record):
+                continue
+            self._pending.pop(number, None)
+            record.drop()
+            if record.exception is not None:
+                self._failed[number] = record
+                while len(self._failed) > _MOST_FAILURES:
+                    del self._failed[next(iter(self._failed))]
+
+    def _original(self, error: TaskFailed) -> BaseException:
+        """What the body raised, if it was a body."""
+        number = getattr(error, "record", 0)
+        record = self._failed.pop(number, None) or self._pending.get(number)
+        if record is None or record.exception is None:
+            return error
+        self._failed.clear()
+        note = str(error).split(" failed: ", 1)[0]
+        if note not in getattr(record.exception, "__notes__", []):
+            record.exception.add_note(note)
+        return record.exception
+
+    def _device_index(self, device: int | str | None) -> int:
+        if device is None:
+            return _NO_DEVICE
+        names = [each.name for each in self.machine.devices]
+        if isinstance(device, str) and device in names:
+            return names.index(device)
+        if isinstance(device, int) and 0 <= device < len(names):
+            return device
+        raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
+
+
+_left: list[object] = []  # engines whose end was interrupted, and what their tasks may still touch
+
+
+def _shut(
+    core: _core.Engine,
+    pending: dict[int, Record],
+    retired: deque[tuple[_core.Data, Array | None]],
+    codelets: set[Codelet],
+) -> None:
+    """Ends an engine; what its tasks touch is let go after them."""
+    try:
+        core.cancel()
+    except Unavailable:
+        pass  # a child process: there is nothing to wait for
+    except Error:
+        pass
+    except BaseException:
+        _left.append((core, dict(pending), list(retired), codelets))
+        raise
+    core.close()
+    pending.clear()
+    retired.clear()
+    codelets.clear()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/machine.py: machines: devices, memory spaces and links, found or described.
+"""What a machine consists of."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass, fields
+from typing import Any
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device of a machine; `memory_bytes` is 0 if it works on the host's memory."""
+
+    name: str
+    kind: str
+    memory_bytes: int = 0
+    cores: int = 0
+    compute_streams: int = 1
+
+
+@dataclass(frozen=True)
+class Link:
+    """What copies cross; shared by those that cross it at once."""
+
+    name: str
+    bytes_per_second: float
+    latency_seconds: float = 0.0
+
+
+class Machine:
+    """Devices, memory spaces and links, discovered or described.
+
+    Examples
+    --------
+    >>> machine = Machine.parse("emulated:2,memory=64MiB")
+    >>> [device.name for device in machine.devices]
+    ['emulated0', 'emulated1']
+    >>> machine.devices[0].memory_bytes
+    67108864
+    """
+
+    def __init__(self, core: _core.Machine) -> None:
+        self._core = core
+        self._description: dict[str, Any] = json.loads(core.to_json())
+
+    @classmethod
+    def host(cls) -> Machine:
+        """This computer's cores, as many as affinity and cgroups allow."""
+        return cls(_core.Machine.host())
+
+    @classmethod
+    def parse(cls, devices: str) -> Machine:
+        """A machine from a device list, as ``"emulated:4,memory=64MiB"`` or ``"cpu:2"``.
+
+        Parameters
+        ----------
+        devices : str
+            Lists joined by ``;``, each a kind, a number and options.
+        """
+        return cls(_core.Machine.parse(devices))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Machine:
+        """A machine described by a JSON file."""
+        return cls(_core.Machine.from_file(os.fspath(path)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Machine:
+        """A machine described by JSON."""
+        return cls(_core.Machine.from_json(text))
+
+    def to_json(self) -> str:
+        """The description as JSON; `from_json` reads it back."""
+        return self._core.to_json()
+
+    @property
+    def core(self) -> _core.Machine:
+        """The extension module's machine."""
+        return self._core
+
+    @property
+    def name(self) -> str:
+        return str(self._description.get("name", ""))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        known = {field.name for field in fields(Device)}
+        return tuple(
+            Device(
+                memory_bytes=each.get("memory", 0),
+                **{key: value for key, value in each.items() if key in known},
+            )
+            for each in self._description["devices"]
+        )
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return tuple(
+            Link(name, link["bandwidth"], link.get("latency", 0.0))
+            for name, link in self._description["links"].items()
+        )
+
+    def __repr__(self) -> str:
+        return f"<Machine {self.name!r}: {', '.join(device.name for device in self.devices)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(d.name)}</td><td>{html.escape(d.kind)}</td>"
+            f"<td>{_core.format_bytes(d.memory_bytes) if d.memory_bytes else 'the host’s'}</td>"
+            f"<td>{d.cores or ''}</td></tr>"
+            for d in self.devices
+        )
+        links = "".join(
+            f"<li>{html.escape(link.name)}: "
+            f"{_core.format_bytes_per_second(link.bytes_per_second)}</li>"
+            for link in self.links
+        )
+        return (
+            f"<p><b>{html.escape(self.name)}</b></p><table><thead><tr><th>device</th><th>kind</th>"
+            f"<th>memory</th><th>cores</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<ul>{links}</ul>"
+        )

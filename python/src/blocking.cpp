@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/blocking.cpp: the thread that works, the caller that looks for signals.
+#include "blocking.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/process.h"
+#include "bindings.h"
+#include "body.h"
+
+namespace quadriga::python {
+
+using namespace std::chrono_literals;
+
+EngineState::EngineState(EngineOptions options)
+    : owner_(process_id()), engine_(std::make_unique<Engine>(std::move(options))) {}
+
+EngineState::~EngineState() {
+  if (process_id() != owner_) static_cast<void>(engine_.release());
+}
+
+Keep::~Keep() {
+  if (objects_.empty() || !nb::is_alive()) return;
+  const nb::gil_scoped_acquire gil;
+  for (PyObject* const object : objects_) Py_DECREF(object);
+}
+
+/// One call: shared by the caller, the thread that works and the one that cancels.
+class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
+ public:
+  BlockingCall(std::shared_ptr<EngineState> state, Blocking& call)
+      : state_(std::move(state)),
+        work_(std::move(call.work)),
+        keep_(std::move(call.keep)),
+        progress_(std::move(call.progress)) {}
+
+  void run(const nb::object& callback) {
+    wait_for_those_left_behind();
+    std::thread([self = shared_from_this()] { self->work(); }).detach();
+    try {
+      poll(callback);
+    } catch (...) {
+      leave();
+      throw;
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  static constexpr auto slice = 50ms;
+
+  static void check_signals() {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  void wait_for_those_left_behind() {
+    const auto alone = [this] { return state_->left_behind_ == 0; };
+    while (true) {
+      {
+        const nb::gil_scoped_release released;
+        std::unique_lock lock(state_->mutex_);
+        if (state_->changed_.wait_for(lock, slice, alone)) return;
+      }
+      check_signals();
+    }
+  }
+
+  void work() {
+    std::exception_ptr error;
+    try {
+      work_();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    work_ = nullptr;
+    const std::lock_guard lock(state_->mutex_);
+    error_ = std::move(error);
+    done_ = true;
+    if (left_) --state_->left_behind_;
+    state_->changed_.notify_all();
+  }
+
+  void poll(const nb::object& callback) {
+    double shown = -1;
+    for (bool done = false; !done;) {
+      {
+        const nb::gil_scoped_release released;
+        std::unique_lock lock(state_->mutex_);
+        done = state_->changed_.wait_for(lock, slice, [this] { return done_; });
+      }
+      if (!done) check_signals();
+      if (!progress_ || callback.is_none()) continue;
+      const double fraction = progress_->fraction.load(std::memory_order_relaxed);
+      if (fraction != shown) callback(shown = fraction);
+    }
+  }
+
+  /// The work's thread ends by itself; another one cancels tasks for as long as it submits new
+  /// ones.
+  void leave() {
+    if (progress_) progress_->cancelled.store(true, std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(state_->mutex_);
+      left_ = true;
+      state_->left_behind_ += done_ ? 0 : 1;
+      ++state_->left_behind_;
+    }
+    std::thread([self = shared_from_this()] { self->cancel(); }).detach();
+  }
+
+  void cancel() {
+    std::unique_lock lock(state_->mutex_);
+    do {
+      lock.unlock();
+      state_->engine().cancel();
+      lock.lock();
+    } while (!state_->changed_.wait_for(lock, 10ms, [this] { return done_; }));
+    --state_->left_behind_;
+    state_->changed_.notify_all();
+  }
+
+  std::shared_ptr<EngineState> state_;
+  std::function<void()> work_;
+  std::shared_ptr<Keep> keep_;
+  std::shared_ptr<Progress> progress_;
+  // Guarded by the state's mutex.
+  std::exception_ptr error_;
+  bool done_ = false;
+  bool left_ = false;
+};
+
+void block(const std::shared_ptr<EngineState>& state, Blocking call) {
+  if (inside_body()) {
+    const nb::gil_scoped_release released;
+    call.work();
+    return;
+  }
+  const nb::object callback = std::move(call.callback);
+  std::make_shared<BlockingCall>(state, call)->run(callback);
+}
+
+}  // namespace quadriga::python

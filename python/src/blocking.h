@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/blocking.h: calls that block, from Python: without the GIL, and open to Ctrl-C.
+//
+// Invariants
+//   1. The work runs in a thread of its own; the caller sleeps without the GIL and looks for
+//   signals
+//      every 50 ms. What the work touches belongs to the work, or is held by its Keep.
+//   2. If a signal handler raises, the caller leaves at once; the work's thread and a second one
+//   that
+//      cancels the engine's tasks go on, counted in `left_behind`.
+//   3. The next call on this engine begins when left_behind is 0.
+//   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <quadriga/engine.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace quadriga::python {
+
+namespace nb = nanobind;
+
+/// An engine that threads left behind may still use.
+class EngineState {
+ public:
+  explicit EngineState(EngineOptions options);
+  /// Waits for what runs; in a child after fork() it gives the engine up without touching it.
+  ~EngineState();
+  EngineState(const EngineState&) = delete;
+  EngineState& operator=(const EngineState&) = delete;
+
+  Engine& engine() noexcept { return *engine_; }
+  const Engine& engine() const noexcept { return *engine_; }
+
+ private:
+  friend class BlockingCall;
+  int owner_;
+  std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int left_behind_ = 0;  // Guarded by mutex_.
+};
+
+/// Python objects that a call needs until its work has ended, in whatever thread.
+class Keep {
+ public:
+  Keep() = default;
+  ~Keep();
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+  void add(nb::object object) { objects_.push_back(object.release().ptr()); }
+
+ private:
+  std::vector<PyObject*> objects_;
+};
+
+/// How far the work is, as its thread says; read by the caller.
+struct Progress {
+  std::atomic<double> fraction{0};
+  std::atomic<bool> cancelled{false};
+  /// What Options::progress is to call.
+  bool report(double value) noexcept {
+    fraction.store(value, std::memory_order_relaxed);
+    return !cancelled.load(std::memory_order_relaxed);
+  }
+};
+
+/// What a blocking call does and needs.
+struct Blocking {
+  std::function<void()> work;
+  std::shared_ptr<Keep> keep;
+  std::shared_ptr<Progress> progress;
+  nb::object callback;  ///< Called with Progress::fraction as it changes; none: not called.
+};
+
+/// Runs the work; returns when it has ended, or throws what a signal handler or the callback
+/// raised. The GIL must be held. Inside of a Python body the work runs in place.
+void block(const std::shared_ptr<EngineState>& state, Blocking call);
+
+}  // namespace quadriga::python

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/body.h: how a failure of a Python body travels through the engine, and who is inside.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace quadriga::python {
+
+/// A Python body raised. Holds no Python object: the exception is kept with the task's record.
+class BodyFailure : public std::runtime_error {
+ public:
+  BodyFailure(long long record, const std::string& message)
+      : std::runtime_error(message), record_(record) {}
+  /// The number of the record in its engine.
+  long long record() const noexcept { return record_; }
+
+ private:
+  long long record_;
+};
+
+/// Holds the GIL while a Python body runs in an engine's thread.
+class InsideBody {
+ public:
+  InsideBody() noexcept;
+  ~InsideBody();
+  InsideBody(const InsideBody&) = delete;
+  InsideBody& operator=(const InsideBody&) = delete;
+
+ private:
+  nanobind::gil_scoped_acquire gil_;
+  bool outer_;
+};
+
+/// Whether this thread runs a Python body; waits are done in place then.
+bool inside_body() noexcept;
+
+/// "ValueError: what it says". The GIL must be held.
+std::string describe(const nanobind::python_error& error);
+
+}  // namespace quadriga::python

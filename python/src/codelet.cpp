@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/codelet.cpp: codelets with Python bodies: the GIL is held around the body, never else.
+#include "codelet.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bindings.h"
+#include "body.h"
+
+namespace quadriga::python {
+namespace {
+
+thread_local bool is_inside = false;
+
+/// Where the operands are: (address, leading dimension in elements) of each.
+nb::tuple places(const Arguments& arguments) {
+  nb::list list;
+  for (const View& view : arguments.operands)
+    list.append(nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld));
+  return nb::tuple(list);
+}
+
+/// Calls the record's run() with the operands' places.
+void call_record(const Arguments& arguments) {
+  const auto params = arguments.param<BodyParams>();
+  if (!nb::is_alive()) throw BodyFailure(params.number, "the interpreter has ended");
+  const InsideBody inside;
+  try {
+    nb::handle(params.record).attr("run")(places(arguments));
+  } catch (nb::python_error& error) {
+    throw BodyFailure(params.number, describe(error));
+  }
+}
+
+using CostTuple = std::tuple<std::string, double, double>;
+
+std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> signature,
+                                        bool host_only, const std::optional<CostTuple>& cost) {
+  auto made = std::make_unique<PyCodelet>();
+  made->codelet.name = std::move(name);
+  made->codelet.signature = std::move(signature);
+  made->codelet.host_only = host_only;
+  made->codelet.cpu = call_record;
+  if (cost) {
+    made->kernel = std::get<0>(*cost);
+    const Cost fixed{made->kernel, std::get<1>(*cost), std::get<2>(*cost)};
+    made->codelet.cost = [fixed](const Arguments&) { return fixed; };
+  }
+  return made;
+}
+
+/// Memory that isn't an array's own, for the body of a task: valid while it runs.
+nb::object memory_view(std::uintptr_t address, std::size_t bytes, bool writable) {
+  return nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(address),
+                                           static_cast<Py_ssize_t>(bytes),
+                                           writable ? PyBUF_WRITE : PyBUF_READ));
+}
+
+}  // namespace
+
+InsideBody::InsideBody() noexcept : outer_(std::exchange(is_inside, true)) {}
+InsideBody::~InsideBody() { is_inside = outer_; }
+
+bool inside_body() noexcept { return is_inside; }
+
+std::string describe(const nb::python_error& error) {
+  return nb::cast<std::string>(nb::str(error.type().attr("__name__"))) + ": " +
+         nb::cast<std::string>(nb::str(error.value()));
+}
+
+void bind_codelet(nb::module_& module) {
+  nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
+      .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
+           nb::arg("cost").none());
+  module.def("memory", memory_view,
+             nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
+             nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));
+}
+
+}  // namespace quadriga::python

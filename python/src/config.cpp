@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/config.cpp: settings, messages to Python's logging, sizes as people write them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "base/cgroup.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "bindings.h"
+
+namespace quadriga::python {
+namespace {
+
+using SettingTuple =
+    nb::typed<nb::tuple, std::string, std::string, std::string, std::string, std::string>;
+
+SettingTuple as_tuple(const Setting& setting) {
+  return nb::make_tuple(setting.key, setting.value, std::string(name(setting.origin)),
+                        setting.source, setting.meaning);
+}
+
+nb::typed<nb::list, SettingTuple> all_settings() {
+  nb::list settings;
+  for (const Setting& setting : Config::global().all()) settings.append(as_tuple(setting));
+  return settings;
+}
+
+/// Levels of Python's logging module.
+int python_level(LogLevel level) noexcept { return 10 * (static_cast<int>(level) + 1); }
+
+/// Sends messages to a Python callable (level, message); it is kept until the process ends.
+void log_to(const nb::callable& sink) {
+  PyObject* const target = nb::object(sink).release().ptr();
+  set_log_sink([target](LogLevel level, std::string_view message) {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire gil;
+    nb::borrow<nb::object>(target)(python_level(level), nb::str(message.data(), message.size()));
+  });
+}
+
+}  // namespace
+
+void bind_config(nb::module_& module) {
+  module.def("settings", all_settings,
+             "(key, value, origin, source, meaning) of every setting in force.");
+  module.def(
+      "setting",
+      [](std::string_view key, std::string_view argument) {
+        return as_tuple(Config::global().get(key, argument));
+      },
+      nb::arg("key"), nb::arg("argument") = "");
+  module.def(
+      "set_setting",
+      [](std::string_view key, std::string_view value) { Config::global().set(key, value); },
+      nb::arg("key"), nb::arg("value"));
+  module.def(
+      "unset_setting", [](std::string_view key) { Config::global().unset(key); }, nb::arg("key"));
+  module.def("log_to", log_to, nb::arg("sink"));
+  module.def(
+      "set_log_level", [](std::string_view level) { set_log_level(parse_log_level(level)); },
+      nb::arg("level"));
+  module.def(
+      "log",
+      [](int level, std::string_view message) {
+        nb::gil_scoped_release released;
+        log(static_cast<LogLevel>(level / 10 - 1), message);
+      },
+      nb::arg("level"), nb::arg("message"));
+  module.def("parse_bytes", &parse_bytes, nb::arg("text"));
+  module.def("parse_seconds", &parse_seconds, nb::arg("text"));
+  module.def("format_bytes", &format_bytes, nb::arg("bytes"));
+  module.def("format_bytes_per_second", &format_bytes_per_second, nb::arg("bytes_per_second"));
+  module.def("format_seconds", &format_seconds, nb::arg("seconds"));
+  module.def("usable_cores", [] { return usable_cores(); });
+  module.def("usable_memory_bytes", [] { return usable_memory_bytes(); });
+}
+
+}  // namespace quadriga::python

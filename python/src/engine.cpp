@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <quadriga/engine.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/process.h"
+#include "bindings.h"
+#include "codelet.h"
+#include "py_engine.h"
+
+namespace quadriga::python {
+namespace {
+
+PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
+                     bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
+                     std::size_t host_memory, const std::string& spill,
+                     const std::optional<Machine>& machine) {
+  EngineOptions options;
+  options.devices = devices;
+  options.policy = policy;
+  options.window = window;
+  options.virtual_clock = virtual_clock;
+  options.compute = compute;
+  options.protect = protect;
+  options.seed = seed;
+  options.trace = trace;
+  options.host_memory = host_memory;
+  options.spill = spill;
+  options.machine = machine;
+  const nb::gil_scoped_release released;
+  return PyEngine(std::make_shared<EngineState>(std::move(options)));
+}
+
+Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
+         std::int64_t ld, DType dtype) {
+  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+}
+
+Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dtype, bool keep) {
+  return self.engine().add(rows, cols, dtype, DataOptions{keep});
+}
+
+Future submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, Data>& data,
+              const nb::typed<nb::list, Access>& accesses, nb::handle record, long long number,
+              int priority, DeviceId device, DeviceId owner) {
+  std::vector<Operand> operands;
+  operands.reserve(data.size());
+  for (std::size_t i = 0; i < data.size(); ++i)
+    operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
+  const BodyParams params{record.ptr(), number};
+  Engine& engine = self.engine();
+  const nb::gil_scoped_release released;
+  return engine.submit(codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
+                       {priority, device, owner});
+}
+
+void remove(PyEngine& self, const Data& data, bool discard) {
+  Engine& engine = self.engine();
+  const nb::gil_scoped_release released;
+  engine.remove(data, discard);
+}
+
+/// The blocking calls: the work holds the engine's state, whatever becomes of the caller.
+template <class Work>
+void block_on(PyEngine& self, Work work) {
+  const auto state = self.state();
+  block(state, {[state, work] { work(state->engine()); }, nullptr, nullptr, nb::none()});
+}
+
+void bind_waits(nb::class_<PyEngine>& engine) {
+  engine
+      .def(
+          "wait",
+          [](PyEngine& self, double seconds) {
+            block_on(self, [seconds](Engine& e) { e.wait(seconds); });
+          },
+          nb::arg("seconds"))
+      .def(
+          "wait_data",
+          [](PyEngine& self, const Data& data, double seconds) {
+            block_on(self, [data, seconds](Engine& e) { e.wait(data, seconds); });
+          },
+          nb::arg("data"), nb::arg("seconds"))
+      .def(
+          "wait_task",
+          [](PyEngine& self, const Future& task, double seconds) {
+            block_on(self, [task, seconds](Engine& e) { e.wait(task, seconds); });
+          },
+          nb::arg("task"), nb::arg("seconds"))
+      .def("cancel", [](PyEngine& self) { block_on(self, [](Engine& e) { e.cancel(); }); })
+      .def("close", &PyEngine::close);
+}
+
+void bind_views(nb::class_<PyEngine>& engine) {
+  engine.def("machine", [](PyEngine& self) { return self.engine().machine(); })
+      .def("host_only", [](PyEngine& self) { return self.engine().host_only(); })
+      .def("window", [](PyEngine& self) { return self.engine().options().window; })
+      .def("policy", [](PyEngine& self) { return self.engine().options().policy; })
+      .def("now", [](PyEngine& self) { return self.engine().now(); })
+      .def("counters",
+           [](PyEngine& self) {
+             return counters_as_dict(self.without_gil([](Engine& e) { return e.counters(); }));
+           })
+      .def("reset_counters",
+           [](PyEngine& self) { self.without_gil([](Engine& e) { e.reset_counters(); }); })
+      .def("status",
+           [](PyEngine& self) { return self.without_gil([](Engine& e) { return e.status(); }); });
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<Data>(module, "Data", "A registered tile.")
+      .def("__eq__", [](const Data& a, const nb::object& b) {
+        return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
+      });
+  nb::class_<Future>(module, "Future", "A task that was submitted.").def_prop_ro("id", &Future::id);
+  nb::class_<PyEngine> engine(module, "Engine", "Runs tasks on the devices of a machine.");
+  engine
+      .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
+           nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
+           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
+      .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
+           nb::arg("dtype"))
+      .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
+           nb::arg("keep"))
+      .def("remove", remove, nb::arg("data"), nb::arg("discard"))
+      .def("submit", submit, nb::arg("codelet"), nb::arg("data"), nb::arg("accesses"),
+           nb::arg("record"), nb::arg("number"), nb::arg("priority"), nb::arg("device"),
+           nb::arg("owner"))
+      .def(
+          "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
+          nb::arg("task"))
+      .def(
+          "final",
+          [](PyEngine& self, const Data& data) {
+            self.without_gil([&](Engine& e) { e.final(data); });
+          },
+          nb::arg("data"))
+      .def(
+          "evict",
+          [](PyEngine& self, const Data& data) {
+            self.without_gil([&](Engine& e) { e.evict(data); });
+          },
+          nb::arg("data"));
+  bind_waits(engine);
+  bind_views(engine);
+}
+
+}  // namespace quadriga::python

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/error.cpp: errors of the library as the Python exceptions of quadriga.errors.
+#include <nanobind/nanobind.h>
+#include <quadriga/error.h>
+
+#include "bindings.h"
+#include "body.h"
+
+namespace quadriga::python {
+namespace {
+
+/// Class names of quadriga.errors, by code.
+const char* class_of(Errc code) noexcept {
+  switch (code) {
+    case Errc::invalid_argument:
+      return "InvalidArgument";
+    case Errc::too_large:
+      return "TooLarge";
+    case Errc::not_positive_definite:
+      return "NotPositiveDefinite";
+    case Errc::task_failed:
+      return "TaskFailed";
+    case Errc::device_lost:
+      return "DeviceLost";
+    case Errc::deadline:
+      return "Deadline";
+    case Errc::cancelled:
+      return "Cancelled";
+    case Errc::io:
+      return "IoError";
+    case Errc::unavailable:
+      return "Unavailable";
+    case Errc::internal:
+      return "Internal";
+  }
+  return "Error";
+}
+
+void set(const char* name, const char* message, const char* attribute, long long value) {
+  const nb::object kind = nb::module_::import_("quadriga.errors").attr(name);
+  const nb::object error = kind(nb::str(message));
+  if (attribute) nb::setattr(error, attribute, nb::int_(value));
+  PyErr_SetObject(kind.ptr(), error.ptr());
+}
+
+void set_failed_task(const Error& error) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const BodyFailure& cause) {
+    set(class_of(error.code()), error.what(), "record", cause.record());
+    return;
+  } catch (...) {
+    // Another cause: the message names it.
+  }
+  set(class_of(error.code()), error.what(), nullptr, 0);
+}
+
+}  // namespace
+
+bool raise_as_python(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const NotPositiveDefinite& error) {
+    set("NotPositiveDefinite", error.what(), "minor", error.minor());
+  } catch (const Error& error) {
+    set_failed_task(error);
+  } catch (...) {
+    return false;
+  }
+  return true;
+}
+
+void bind_errors(nb::module_&) {
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    if (!raise_as_python(pointer)) std::rethrow_exception(pointer);
+  });
+}
+
+}  // namespace quadriga::python
