@@ -54,7 +54,7 @@ class Driver final : public Executor, private MemoryListener {
   void bring_home(Datum* datum) override;
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
-  bool valid(const Datum& datum, SpaceId space) const override;
+  std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   Nanoseconds now() const override { return backend_->now(); }
   std::uint64_t ended() const override { return ended_.load(std::memory_order_acquire); }
   void cancel(bool on) override;
@@ -85,7 +85,7 @@ class Driver final : public Executor, private MemoryListener {
     bool awaits_source =
         false;  ///< A ready task waits for content that another device still makes.
   };
-  struct WaitingParent {
+  struct Waiting {
     Edge* released = nullptr;
     DeviceId device = no_device;
     Nanoseconds path = 0;
@@ -129,7 +129,7 @@ class Driver final : public Executor, private MemoryListener {
   void complete(const Completion& completion);
   void finish(PlannedTask& planned, std::exception_ptr error);
   void release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path);
-  void end_parent(Task* parent);
+  void release_waiting(Task& task);
   void written_ok(PlannedTask& planned);
   void send_final_home(TileId tile);
   void lose_device(DeviceState& device);
@@ -151,7 +151,9 @@ class Driver final : public Executor, private MemoryListener {
   std::vector<DeviceState> devices_;
   std::vector<int> lane_of_stream_;
   std::vector<std::pair<DeviceState*, ComputeStream*>> compute_of_stream_;
-  std::map<Task*, WaitingParent> waiting_parents_;  ///< Bodies ended, children not.
+  /// Tasks that ran, but whose children have not ended, or a predecessor, as one that reads another
+  /// replica of what the task wrote: it may be slower, and holds edges that lie in its successors.
+  std::map<Task*, Waiting> waiting_;
   std::map<std::uint64_t, int> retries_;            ///< Of write-backs that failed, by tile.
   std::map<const Codelet*, double> measured_;       ///< Seconds of a task, a moving average.
   FreeSlots free_;

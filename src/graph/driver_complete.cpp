@@ -140,33 +140,42 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
       memory_->unpin(slot.datum->tile, devices_[device].space);
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) send_final_home(slot.datum->tile);
-  if (task.children.fetch_sub(1, std::memory_order_acq_rel) != 1) {
-    waiting_parents_[&task] = {released, device, path};
-    return;
-  }
-  release(task, released, device, path);
+  const bool childless = task.children.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (childless && task.pending.load(std::memory_order_acquire) == 0)
+    release(task, released, device, path);
+  else
+    waiting_[&task] = {released, device, path};
 }
 
 void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path) {
   Task* const parent = task.parent();
-  graph_.ended(task, earlier, [&](Task& successor, std::uint64_t) {
+  std::vector<Task*> late;
+  graph_.ended(task, earlier, [&](Task& successor, std::uint64_t pending) {
     PlannedTask* const next = successor.planned;
-    if (!next) return;
+    if (!next) {
+      if (pending == 0) late.push_back(&successor);
+      return;
+    }
     next->path = std::max(next->path, path);
     if (next->activator == no_device) next->activator = device;
     activate(*next);
   });
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
-  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1) end_parent(parent);
+  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    late.push_back(parent);
+  for (Task* const waiting : late) release_waiting(*waiting);
 }
 
-void Driver::end_parent(Task* parent) {
-  const auto found = waiting_parents_.find(parent);
-  if (found == waiting_parents_.end()) return;
+/// Ends a task that ran before, once neither children nor predecessors are left.
+void Driver::release_waiting(Task& task) {
+  const auto found = waiting_.find(&task);
+  if (found == waiting_.end() || task.children.load(std::memory_order_acquire) != 0 ||
+      task.pending.load(std::memory_order_acquire) != 0)
+    return;
   const auto [released, device, path] = found->second;
-  waiting_parents_.erase(found);
-  release(*parent, released, device, path);
+  waiting_.erase(found);
+  release(task, released, device, path);
 }
 
 void Driver::send_final_home(TileId tile) {
