@@ -13,6 +13,13 @@ void empty_tasks(const Settings& settings);
 void allocations(const Settings& settings);
 /// Resident memory after a million tasks: --cores.
 void resident_memory(const Settings& settings);
+/// Products and Cholesky on this host beside OpenBLAS: --n --tile --repeat --devices.
+void host_gemm(const Settings& settings);
+void host_potrf(const Settings& settings);
+/// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine.
+void simulated(const Settings& settings);
+/// Rates of copies: --devices --repeat.
+void copies(const Settings& settings);
 /// The processor, its cores and the commit this was built from.
 void describe(const Settings& settings);
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include "line.h"
+
 namespace quadriga::bench {
 namespace {
 
@@ -13,6 +15,12 @@ constexpr std::int64_t simple_tasks = 200'000;
 constexpr std::int64_t chains = 64;
 
 void nothing(const Arguments&) {}
+
+void linger(const Arguments&) {
+  constexpr double seconds = 3e-6;
+  for (const double begin = now(); now() - begin < seconds;) {
+  }
+}
 
 }  // namespace
 
@@ -33,11 +41,13 @@ EmptyGraph::EmptyGraph(Engine& engine, std::string_view name, std::int64_t order
     require(name == "independent",
             fmt::format("'{}': the graphs are gemm3, independent and chains", name));
   }
+  slow_codelet_ = codelet_;
+  slow_codelet_.cpu = linger;
   elements_.resize(tiles);
   for (double& element : elements_) tiles_.push_back(engine.add(&element, 1, 1, 1, DType::float64));
 }
 
-std::int64_t EmptyGraph::submit_product() {
+std::int64_t EmptyGraph::submit_product(const Codelet& codelet) {
   const Data* const a = tiles_.data();
   const Data* const b = a + order_ * order_;
   const Data* const c = b + order_ * order_;
@@ -45,7 +55,7 @@ std::int64_t EmptyGraph::submit_product() {
     for (std::int64_t j = 0; j < order_; ++j) {
       for (std::int64_t k = 0; k < order_; ++k) {
         engine_.submit(
-            codelet_,
+            codelet,
             {{a[i * order_ + k]}, {b[k * order_ + j]}, {c[i * order_ + j], Access::update}});
       }
     }
@@ -53,13 +63,14 @@ std::int64_t EmptyGraph::submit_product() {
   return order_ * order_ * order_;
 }
 
-std::int64_t EmptyGraph::submit() {
-  if (order_) return submit_product();
+std::int64_t EmptyGraph::submit(bool slow) {
+  const Codelet& codelet = slow ? slow_codelet_ : codelet_;
+  if (order_) return submit_product(codelet);
   for (std::int64_t i = 0; i < simple_tasks; ++i) {
     if (tiles_.empty()) {
-      engine_.submit(codelet_, {});
+      engine_.submit(codelet, {});
     } else {
-      engine_.submit(codelet_, {{tiles_[i % chains], Access::update}});
+      engine_.submit(codelet, {{tiles_[i % chains], Access::update}});
     }
   }
   return simple_tasks;

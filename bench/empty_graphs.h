@@ -20,17 +20,19 @@ class EmptyGraph {
  public:
   /// `order` of the product's grid; 0: as above.
   EmptyGraph(Engine& engine, std::string_view name, std::int64_t order = 0);
-  /// Submits all tasks and returns their number.
-  std::int64_t submit();
+  /// Submits all tasks and returns their number. `slow`: each takes a few microseconds, so that
+  /// the window of submitted tasks is full most of the time.
+  std::int64_t submit(bool slow = false);
   /// Bytes of the tiles, which are the caller's and not the runtime's.
   std::size_t tile_bytes() const noexcept { return elements_.size() * sizeof(double); }
   const Codelet& codelet() const noexcept { return codelet_; }
 
  private:
-  std::int64_t submit_product();
+  std::int64_t submit_product(const Codelet& codelet);
 
   Engine& engine_;
   Codelet codelet_;
+  Codelet slow_codelet_;
   std::int64_t order_ = 0;  // Of the product's grid; 0: not a product.
   std::vector<double> elements_;
   std::vector<Data> tiles_;  // A, B and C one after the other, or the chains' tiles.

@@ -20,10 +20,10 @@ struct Command {
 };
 
 constexpr std::array commands{
-    Command{"tasks", empty_tasks},
-    Command{"malloc", allocations},
-    Command{"memory", resident_memory},
-    Command{"machine", describe},
+    Command{"tasks", empty_tasks},      Command{"malloc", allocations},
+    Command{"memory", resident_memory}, Command{"gemm", host_gemm},
+    Command{"potrf", host_potrf},       Command{"simulated", simulated},
+    Command{"copies", copies},          Command{"machine", describe},
 };
 
 void run(int count, char** words) {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/simulated.cpp: products and Cholesky on machines that aren't here, by the virtual clock.
+//
+// All runs use the default policy and the same options; only machine and matrix differ. Nothing is
+// computed: matrices are addresses that no memory stands behind, so a touch would end the program.
+#include <fmt/format.h>
+#include <quadriga/linalg.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.h"
+#include "benchmarks.h"
+#include "line.h"
+#include "tile_graphs.h"
+
+namespace quadriga::bench {
+namespace {
+
+using linalg::MatrixView;
+using linalg::Op;
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+class Addresses {
+ public:
+  explicit Addresses(std::size_t bytes)
+      : bytes_(bytes),
+        memory_(
+            mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (memory_ == MAP_FAILED) fail(Errc::unavailable, fmt::format("no {} B of addresses", bytes));
+  }
+  ~Addresses() { munmap(memory_, bytes_); }
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+  void* get() const noexcept { return memory_; }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
+struct Run {
+  std::string devices;
+  bool product = true;
+  std::int64_t n = 16384;
+  std::int64_t tile = 1024;
+  DType dtype = DType::float64;
+};
+
+struct Outcome {
+  Counters counters;
+  TileGraph graph;        // Its kernels' times, computed without the engine.
+  int devices = 0;        // Accelerators.
+  double compulsory = 0;  // Bytes that must cross to and from the host.
+  double flops = 0;
+
+  double seconds() const { return static_cast<double>(counters.elapsed) * 1e-9; }
+  double moved() const { return static_cast<double>(counters.host_bytes()) / gib; }
+  double bound() const { return std::max(graph.work_seconds / devices, graph.longest_seconds); }
+};
+
+void compute(Engine& engine, const Run& run) {
+  const Addresses memory(3 * static_cast<std::size_t>(run.n * run.n) * size_of(run.dtype));
+  const auto matrix = [&](std::int64_t which) {
+    auto* const first = static_cast<std::byte*>(memory.get());
+    return MatrixView::columns(first + which * run.n * run.n * size_of(run.dtype), run.n, run.n,
+                               run.dtype);
+  };
+  linalg::Options options;
+  options.tile = run.tile;
+  if (run.product) {
+    linalg::matmul(engine, 1, matrix(0), Op::none, matrix(1), Op::none, 1, matrix(2), options);
+  } else {
+    linalg::cholesky(engine, matrix(0), matrix(0), linalg::Uplo::lower, linalg::Other::leave,
+                     options);
+  }
+}
+
+Outcome simulate(const Run& run) {
+  EngineOptions options;
+  options.devices = run.devices;
+  options.virtual_clock = true;
+  options.compute = false;
+  Engine engine(options);
+  compute(engine, run);
+  Outcome outcome;
+  outcome.counters = engine.counters();
+  const std::int64_t tiles = run.n / run.tile;
+  outcome.graph = run.product ? product_graph(engine.machine(), tiles, run.tile, run.dtype)
+                              : cholesky_graph(engine.machine(), tiles, run.tile, run.dtype);
+  outcome.devices = engine.machine().spaces() - 1;
+  const double moved_tiles =
+      static_cast<double>(run.product ? 4 * tiles * tiles : tiles * (tiles + 1));
+  outcome.compulsory = moved_tiles * static_cast<double>(run.tile * run.tile) *
+                       static_cast<double>(size_of(run.dtype)) / gib;
+  const double n = static_cast<double>(run.n);
+  outcome.flops = run.product ? 2 * n * n * n : n * n * n / 3;
+  return outcome;
+}
+
+Line bytes_line(std::string_view name, const Outcome& outcome) {
+  Line line(name);
+  line.add("value", outcome.moved()).add("unit", "GiB").add("bound", outcome.compulsory);
+  return line;
+}
+
+void by_devices(Run run, const std::string& machine, long long count) {
+  run.devices = fmt::format("machine={}:{},peer=off", machine, count);
+  const Outcome outcome = simulate(run);
+  bytes_line(fmt::format("bytes-{}", count), outcome).print();
+  Line(fmt::format("makespan-{}", count))
+      .add("value", outcome.seconds())
+      .add("unit", "s")
+      .add("bound", outcome.bound())
+      .add("work", outcome.counters.work_seconds)
+      .add("work_by_file", outcome.graph.work_seconds)
+      .add("critical_path", outcome.graph.longest_seconds)
+      .print();
+}
+
+void out_of_core(Run run, const std::string& machine) {
+  run.devices = fmt::format("machine={}:1,memory=1.5GiB,h2d=0.54GB/s,d2h=0.54GB/s", machine);
+  const Outcome outcome = simulate(run);
+  Line("out-of-core")
+      .add("value", outcome.graph.work_seconds / outcome.seconds())
+      .add("unit", "kernel time / total")
+      .add("bound", 1)
+      .add("seconds", outcome.seconds())
+      .print();
+  bytes_line("out-of-core-bytes", outcome).print();
+}
+
+void small_memory(Run run, const std::string& machine) {
+  run.devices = fmt::format("machine={}:1,memory=600MB,peer=off", machine);
+  run.n = 30720;
+  run.tile = 960;
+  run.dtype = DType::float32;
+  const Outcome outcome = simulate(run);
+  bytes_line("idgraf-600MB", outcome).print();
+  Line("idgraf-600MB-rate")
+      .add("value", outcome.flops / outcome.seconds() / 1e9)
+      .add("unit", "GFLOP/s")
+      .add("bound", outcome.flops / outcome.graph.work_seconds / 1e9)
+      .add("seconds", outcome.seconds())
+      .print();
+}
+
+}  // namespace
+
+void simulated(const Settings& settings) {
+  const std::string operation = settings.text("operation", "gemm");
+  require(operation == "gemm" || operation == "potrf",
+          fmt::format("'{}': the operations are gemm and potrf", operation));
+  const std::string machine = settings.text("machine", "machines/idgraf.json");
+  const std::string name = settings.text("run", "devices-1");
+  Run run;
+  run.product = operation == "gemm";
+  if (name == "out-of-core" && run.product) {
+    out_of_core(run, machine);
+  } else if (name == "idgraf-600MB" && !run.product) {
+    small_memory(run, machine);
+  } else {
+    require(name.starts_with("devices-"), fmt::format("'{}' is no run of {}", name, operation));
+    by_devices(run, machine, parse_integer(name.substr(name.find('-') + 1), 1, 8));
+  }
+}
+
+}  // namespace quadriga::bench
