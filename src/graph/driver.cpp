@@ -79,7 +79,9 @@ void Driver::post(const Message& message) {
 
 void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
 void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
-void Driver::ready(Task& task) { post({Message::Kind::ready, &task, nullptr}); }
+void Driver::ready(Task& task, std::uint64_t id) {
+  post({Message::Kind::ready, &task, nullptr, id});
+}
 
 void Driver::execute(const std::function<void()>& work) {
   if (virtual_) {
@@ -141,7 +143,8 @@ void Driver::take_messages() {
         plan(*message.task);
         break;
       case Message::Kind::ready:
-        if (message.task->planned) activate(*message.task->planned);
+        if (message.task->planned && message.task->id == message.id)
+          activate(*message.task->planned);
         break;
     }
   }

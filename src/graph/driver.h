@@ -48,7 +48,7 @@ class Driver final : public Executor, private MemoryListener {
   void remove(std::span<Datum* const> data) override;
   void check(const Task& task) override;
   void submitted(Task& task) override;
-  void ready(Task& task) override;
+  void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   void bring_home(Datum* datum) override;
@@ -67,6 +67,7 @@ class Driver final : public Executor, private MemoryListener {
     enum class Kind { data, submitted, ready } kind;
     Task* task;
     Datum* datum;
+    std::uint64_t id = 0;  ///< Of the task that is ready.
   };
   struct ComputeStream {
     StreamId id = 0;

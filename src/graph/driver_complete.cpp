@@ -153,7 +153,9 @@ void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds pat
   graph_.ended(task, earlier, [&](Task& successor, std::uint64_t pending) {
     PlannedTask* const next = successor.planned;
     if (!next) {
-      if (pending == 0) late.push_back(&successor);
+      // It has run already, or the message that it was submitted is still to be read.
+      if (!waiting_.contains(&successor)) ready(successor, successor.id);
+      else if (pending == 0) late.push_back(&successor);
       return;
     }
     next->path = std::max(next->path, path);

@@ -292,7 +292,10 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
     memory_->used(slot.datum->tile, device.space, slot.access, event);
   if (device.space == host_space) return;  // its successors wait until it is done
   planned.released = Graph::issued(task, [&](Task& successor) {
-    if (!successor.planned) return;
+    if (!successor.planned) {  // the message that it was submitted is still to be read
+      ready(successor, successor.id);
+      return;
+    }
     successor.planned->activator = device.id;
     activate(*successor.planned);
   });

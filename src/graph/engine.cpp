@@ -278,7 +278,7 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
     impl.executor->submitted(task);
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
-  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) impl.executor->ready(task);
+  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) impl.executor->ready(task, future.id());
   return future;
 }
 

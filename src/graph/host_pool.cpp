@@ -102,7 +102,7 @@ void HostPool::check(const Task& task) {
                      task.codelet->name));
 }
 
-void HostPool::ready(Task& task) {
+void HostPool::ready(Task& task, std::uint64_t) {
   Worker* const self = own();
   push(self ? *self : *workers_.back(), task);
 }

@@ -48,7 +48,7 @@ class HostPool final : public Executor {
   void remove(std::span<Datum* const> data) override;
   void check(const Task& task) override;
   void submitted(Task&) override {}
-  void ready(Task& task) override;
+  void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   void bring_home(Datum*) override {}
