@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace quadriga {
 
@@ -139,8 +140,8 @@ class Engine {
   void evict(Data data);
   /// The first failure since the last wait, taken from it; null if there is none. Doesn't wait.
   std::exception_ptr take_failure();
-  /// Whether a memory space holds the data's newest content, or has it on its way.
-  bool valid(Data data, SpaceId space) const;
+  /// For each of the data, whether a memory space holds its newest content or has it on its way.
+  std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
   /// Cancels what has not started; what runs ends. The engine works on afterwards.
   void cancel();
 

@@ -150,9 +150,21 @@ void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, con
 void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, const MatrixView& c,
           Uplo uplo, const Options& options = {});
 
+/// A triangular matrix with a zero on its diagonal.
+class Singular : public Error {
+ public:
+  explicit Singular(std::int64_t index,
+                    std::source_location where = std::source_location::current());
+  /// Of the first zero on the diagonal, from 0.
+  std::int64_t index() const noexcept { return index_; }
+
+ private:
+  std::int64_t index_;
+};
+
 /// B = op(A)^-1*B with A triangular; its other triangle isn't read.
 ///
-/// Errors:  as matmul; invalid_argument naming the first zero on the diagonal, B is unchanged then.
+/// Errors:  as matmul; Singular, if A is a view, and B is unchanged then.
 void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
                       const MatrixView& b, const Options& options = {});
 

@@ -31,6 +31,7 @@ struct DeviceCounters {
       busy{};                 ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
   Nanoseconds copying = 0;    ///< Time with at least one copy to or from the device.
   Nanoseconds computing = 0;  ///< Time with at least one kernel.
+  std::size_t most_bytes = 0;     ///< Most of its memory in use at once since the engine started.
   Nanoseconds overlap = 0;    ///< Time with both.
 };
 

@@ -284,12 +284,13 @@ void Driver::evict(Datum& datum) {
   execute([&] { memory_->evict(datum.tile); });
 }
 
-bool Driver::valid(const Datum& datum, SpaceId space) const {
-  bool is_valid = false;
+std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) const {
+  std::vector<bool> is_valid(data.size());
   auto& self = const_cast<Driver&>(*this);
   self.execute([&] {
     self.take_messages();
-    is_valid = memory_->directory().valid(datum.tile, space);
+    for (std::size_t i = 0; i < data.size(); ++i)
+      is_valid[i] = data[i] && memory_->directory().valid(data[i]->tile, space);
   });
   return is_valid;
 }
@@ -304,6 +305,9 @@ void Driver::count(Counters& counters) const {
     recorder_.count(counters);
     counters.ended = ended();
     counters.spill_bytes = memory_->most_spilled_bytes();
+    for (const DeviceState& device : devices_)
+      if (device.space != host_space)
+        counters.devices[device.id].most_bytes = memory_->most_bytes(device.space);
     counters.work_seconds = static_cast<double>(work_) / 1e9;
     counters.critical_path_seconds = static_cast<double>(longest_path_) / 1e9;
     if (first_ >= 0) counters.elapsed = last_end_ - first_;

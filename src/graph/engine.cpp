@@ -313,8 +313,10 @@ std::exception_ptr Engine::take_failure() {
   return impl_->failures.any() ? impl_->failures.take_first() : nullptr;
 }
 
-bool Engine::valid(Data data, SpaceId space) const {
-  return impl_->executor->valid(*data.datum(), space);
+std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
+  std::vector<Datum*> all(data.size());
+  std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
+  return impl_->executor->valid(all, space);
 }
 
 void Engine::evict(Data data) { impl_->executor->evict(*data.datum()); }

@@ -40,7 +40,7 @@ class Executor {
   virtual void finalize(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
-  virtual bool valid(const Datum& datum, SpaceId space) const = 0;
+  virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
   virtual Nanoseconds now() const = 0;
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;

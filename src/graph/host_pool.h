@@ -54,7 +54,9 @@ class HostPool final : public Executor {
   void bring_home(Datum*) override {}
   void finalize(Datum&) override {}
   void evict(Datum&) override {}
-  bool valid(const Datum&, SpaceId space) const override { return space == host_space; }
+  std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
+    return std::vector<bool>(data.size(), space == host_space);
+  }
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
   void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }

@@ -26,8 +26,7 @@ FactorTiles::~FactorTiles() {
 }
 
 Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
-  const auto [large, small] = stored_ == Uplo::lower ? std::pair(i, j) : std::pair(j, i);
-  Data& data = tiles_[static_cast<std::size_t>(large * (large + 1) / 2 + small)];
+  Data& data = tiles_[index(i, j)];
   if (data) return data;
   const std::int64_t down = rows().length(i);
   const std::int64_t right = cols().length(j);
@@ -37,12 +36,16 @@ Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
   return data;
 }
 
-DeviceId FactorTiles::holder(Data data) const {
+std::vector<DeviceId> FactorTiles::holders() const {
+  std::vector<DeviceId> holders(tiles_.size(), no_device);
   const auto& devices = engine_.machine().devices;
-  for (std::size_t d = 0; d < devices.size(); ++d)
-    if (devices[d].space != host_space && engine_.valid(data, devices[d].space))
-      return static_cast<DeviceId>(d);
-  return no_device;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    if (devices[d].space == host_space) continue;
+    const std::vector<bool> here = engine_.valid(tiles_, devices[d].space);
+    for (std::size_t i = 0; i < here.size(); ++i)
+      if (here[i] && holders[i] == no_device) holders[i] = static_cast<DeviceId>(d);
+  }
+  return holders;
 }
 
 namespace {
@@ -141,21 +144,27 @@ void Factor::bring_home() const {
 Held Factor::held() const {
   const FactorTiles& tiles = *impl().tiles;
   const auto& devices = tiles.engine().machine().devices;
-  Held held;
-  held.device_bytes.resize(devices.size());
+  std::vector<Data> data;
+  std::vector<std::size_t> bytes;
   const std::int64_t count = tiles.rows().count();
   for (std::int64_t j = 0; j < count; ++j) {
     for (std::int64_t i = j; i < count; ++i) {
-      const Data data = impl().triangle().read(i, j, {});
-      const auto bytes = static_cast<std::size_t>(tiles.rows().length(i) * tiles.rows().length(j)) *
-                         size_of(dtype());
-      held.bytes += bytes;
-      for (std::size_t d = 0; d < devices.size(); ++d)
-        if (devices[d].space != host_space && tiles.engine().valid(data, devices[d].space))
-          held.device_bytes[d] += bytes;
-      if (!tiles.has_home() && tiles.engine().valid(data, host_space)) held.buffer_bytes += bytes;
+      data.push_back(impl().triangle().read(i, j, {}));
+      bytes.push_back(static_cast<std::size_t>(tiles.rows().length(i) * tiles.rows().length(j)) *
+                      size_of(dtype()));
     }
   }
+  const auto in = [&](SpaceId space) {
+    const std::vector<bool> here = tiles.engine().valid(data, space);
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) sum += here[i] ? bytes[i] : 0;
+    return sum;
+  };
+  Held held;
+  for (const std::size_t each : bytes) held.bytes += each;
+  for (const Device& device : devices)
+    held.device_bytes.push_back(device.space == host_space ? 0 : in(device.space));
+  if (!tiles.has_home()) held.buffer_bytes = in(host_space);
   return held;
 }
 

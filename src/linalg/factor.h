@@ -27,8 +27,14 @@ class FactorTiles final : public Tiles {
     for (const Data& data : tiles_)
       if (data) visit(data);
   }
-  /// A space of a device that has the tile, or host_space.
-  DeviceId holder(Data data) const;
+  /// A device that has the tile, or no_device; by index().
+  std::vector<DeviceId> holders() const;
+  /// Of a stored tile, among those of the triangle.
+  std::size_t index(std::int64_t i, std::int64_t j) const noexcept {
+    const auto [large, small] = stored_ == Uplo::lower ? std::pair(i, j) : std::pair(j, i);
+    return static_cast<std::size_t>(large * (large + 1) / 2 + small);
+  }
+  const MatrixView& home() const noexcept { return home_; }
 
  private:
   Data tile(std::int64_t i, std::int64_t j);

@@ -12,12 +12,16 @@
 namespace quadriga::linalg {
 namespace {
 
-/// Tasks go where the factor's tile is, so that it needn't move.
-Where stay(const FactorTiles& tiles) {
-  if (tiles.engine().host_only()) return [](Data) { return SubmitOptions{}; };
-  return [&tiles](Data data) {
+/// Tasks go where the factor's tile is now, so that it needn't move.
+Where stay(const Factor::Impl& impl) {
+  const FactorTiles& tiles = *impl.tiles;
+  if (tiles.engine().host_only())
+    return [](std::int64_t, std::int64_t, std::int64_t) { return SubmitOptions{}; };
+  const auto holders = std::make_shared<std::vector<DeviceId>>(tiles.holders());
+  return [holders, &tiles, &impl](std::int64_t i, std::int64_t j, std::int64_t) {
+    const auto [row, col] = impl.triangle().stored(i, j);
     SubmitOptions where;
-    where.device = tiles.holder(data);
+    where.device = (*holders)[tiles.index(row, col)];
     return where;
   };
 }
@@ -61,7 +65,7 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
   if (conjugated) conjugate(b);
   try {
     RightSides sides(run, b, rows, Cut{b.cols, rows.tile}, true);
-    const Where where = stay(tiles);
+    const Where where = stay(impl());
     substitute(run, first_triangle(impl()), sides, where, {});
     substitute(run, second_triangle(impl()), sides, where, {true});
     sides.finish();
@@ -78,12 +82,12 @@ double Factor::logdet() const {
   std::vector<double> sums(static_cast<std::size_t>(count));
   const Options options;
   Run run(engine(), options, static_cast<double>(count));
-  const Where where = stay(*impl().tiles);
+  const Where where = stay(impl());
   for (std::int64_t k = 0; k < count; ++k) {
     const Data diagonal = impl().triangle().read(k, k, {});
     const Data sum = run.add(&sums[static_cast<std::size_t>(k)], 1, 1, 1, DType::float64);
     run.submit(kernels::measure_codelet(dtype()), {{diagonal}, {sum, Access::write}},
-               kernels::MeasureParams{kernels::Measure::sum_log_diagonal, {}}, where(diagonal));
+               kernels::MeasureParams{kernels::Measure::sum_log_diagonal, {}}, where(k, k, 0));
   }
   run.wait();
   double sum = 0;
@@ -102,7 +106,7 @@ void Factor::inverse_diagonal(std::span<double> out, const Options& options) con
   const double count = static_cast<double>(rows.count());
   Run run(engine(), options, count * (count + 1) * (count + 2) / 6 + count * count);
   const TriangularTiles triangle = first_triangle(impl());
-  const Where where = stay(*impl().tiles);
+  const Where where = stay(impl());
   // A few sets of columns in turn, so that what isn't needed any more makes room.
   constexpr std::size_t most = 4;
   std::vector<std::unique_ptr<RightSides>> sets;

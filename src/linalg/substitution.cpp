@@ -16,30 +16,31 @@ Op turned(Op op) noexcept { return op == Op::none ? Op::transpose : Op::none; }
 
 void divide(Run& run, const TriangularTiles& triangle, RightSides& sides, std::int64_t k,
             const Where& where) {
-  const Data diagonal = triangle.read(k, k, {});
-  const SubmitOptions place = where(diagonal);
   const kernels::TrsmParams params{{1, 0},
                                    sides.turned() ? kernels::Side::right : kernels::Side::left,
                                    triangle.lower ? kernels::Uplo::lower : kernels::Uplo::upper,
                                    sides.turned() ? turned(triangle.op) : triangle.op,
                                    triangle.unit ? kernels::Diag::unit : kernels::Diag::non_unit};
-  for (std::int64_t c = 0; c < sides.columns(); ++c)
+  for (std::int64_t c = 0; c < sides.columns(); ++c) {
+    const SubmitOptions place = where(k, k, c);
     run.submit(kernels::trsm_codelet(sides.dtype()),
                {{triangle.read(k, k, place)}, {sides.update(k, c, place), Access::update}}, params,
                place);
+  }
 }
 
 /// B(i) -= E(i,k)*B(k).
 void subtract(Run& run, const TriangularTiles& triangle, RightSides& sides, std::int64_t i,
               std::int64_t k, const Where& where) {
-  const auto tile = [&](SubmitOptions place) {
-    return triangle.read(std::max(i, k), std::min(i, k), place);
-  };
-  const SubmitOptions place = where(tile({}));
+  const auto [large, small] = std::pair(std::max(i, k), std::min(i, k));
   kernels::GemmParams params{{-1, 0}, {1, 0}, triangle.op, Op::none};
-  if (sides.turned()) params.op_a = Op::none, params.op_b = turned(triangle.op);
+  if (sides.turned()) {
+    params.op_a = Op::none;
+    params.op_b = turned(triangle.op);
+  }
   for (std::int64_t c = 0; c < sides.columns(); ++c) {
-    Data left = tile(place);
+    const SubmitOptions place = where(large, small, c);
+    Data left = triangle.read(large, small, place);
     Data right = sides.read(k, c, place);
     if (sides.turned()) std::swap(left, right);
     run.submit(kernels::gemm_codelet(sides.dtype()),

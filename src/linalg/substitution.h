@@ -6,8 +6,8 @@
 
 namespace quadriga::linalg {
 
-/// Where a task that uses a tile of the triangle runs.
-using Where = std::function<SubmitOptions(Data tile)>;
+/// Where a task runs that uses the triangle's tile (i,j), i >= j, and column `c` of B's tiles.
+using Where = std::function<SubmitOptions(std::int64_t i, std::int64_t j, std::int64_t c)>;
 
 /// A triangular matrix E that is to be inverted, by the tiles that store it.
 struct TriangularTiles {

@@ -143,37 +143,47 @@ std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin
 
 }  // namespace
 
-Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols) {
+namespace {
+
+/// What makes `form` of a stored tile.
+kernels::Op op_for(Form form) noexcept {
+  if (!form.transpose) return kernels::Op::none;
+  return form.conjugate ? kernels::Op::adjoint : kernels::Op::transpose;
+}
+
+/// No kernel conjugates without transposing.
+bool kernels_take(Form form, Accepts accepts, DType dtype) noexcept {
+  if (!is_complex(dtype)) return true;
+  if (!form.transpose) return !form.conjugate;
+  return accepts == Accepts::all || (accepts == Accepts::none_or_adjoint) == form.conjugate;
+}
+
+}  // namespace
+
+Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Accepts accepts) {
   Input input;
-  auto origin = std::make_shared<Origin>();
-  MatrixView view = a.view();
-  const Layout layout = a.source() ? Layout::strided : layout_of(view);
-  const bool transposed = form.transpose != (layout == Layout::rows);
-  const bool direct = layout != Layout::strided && (transposed || !form.conjugate);
-  if (direct) {
-    if (layout == Layout::rows) view = view.transposed();
-    input.transposed = transposed;
-    input.op = !transposed      ? kernels::Op::none
-               : form.conjugate ? kernels::Op::adjoint
-                                : kernels::Op::transpose;
-    const Cut& down = transposed ? cols : rows;
-    const Cut& right = transposed ? rows : cols;
-    input.tiles = std::make_unique<HomeTiles>(run, view, down.tile, right.tile);
-    return input;
+  const Layout layout = a.source() ? Layout::strided : layout_of(a.view());
+  // What is stored, in memory or as a source gives it, is A or its transpose.
+  const bool by_rows = layout == Layout::rows;
+  const Form of_stored{form.transpose != by_rows, form.conjugate};
+  const bool taken = kernels_take(of_stored, accepts, a.dtype());
+  if (taken && (layout != Layout::strided || a.source())) {
+    input.transposed = of_stored.transpose;
+    input.op = op_for(of_stored);
+    if (input.transposed) std::swap(rows, cols);
+    if (!a.source()) {
+      const MatrixView view = by_rows ? a.view().transposed() : a.view();
+      input.tiles = std::make_unique<HomeTiles>(run, view, rows.tile, cols.tile);
+      return input;
+    }
   }
-  if (a.source()) {
-    // The transpose of a computed tile is left to the kernel.
-    origin->source = a.source();
-    origin->check_finite = run.options().check_finite;
-    input.transposed = form.transpose;
-    origin->conjugate = form.conjugate && !form.transpose;
-    input.op = !form.transpose  ? kernels::Op::none
-               : form.conjugate ? kernels::Op::adjoint
-                                : kernels::Op::transpose;
-    if (form.transpose) std::swap(rows, cols);
-  } else {
-    origin->view = form.transpose ? view.transposed() : view;
+  auto origin = std::make_shared<Origin>();
+  origin->source = a.source();
+  origin->check_finite = run.options().check_finite;
+  if (!taken || !a.source()) {
+    origin->transposed = a.source() && form.transpose;
     origin->conjugate = form.conjugate;
+    if (!a.source()) origin->view = form.transpose ? a.view().transposed() : a.view();
   }
   input.tiles = slot_tiles(run, std::move(origin), rows, cols, a.dtype());
   return input;

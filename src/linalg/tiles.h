@@ -116,8 +116,12 @@ struct Form {
 
 Form form_of(Op op, DType dtype) noexcept;
 
+/// Which of Op the kernels take.
+enum class Accepts : std::uint8_t { all, none_or_transpose, none_or_adjoint };
+
 /// Tiles of the matrix `form`(A), cut as `rows` and `cols` say.
-Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols);
+Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols,
+                  Accepts accepts = Accepts::all);
 /// Tiles of a matrix that is written: at home if its columns are contiguous, else in slots.
 std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols);
 /// Writes what slots still hold to the matrix; nothing for tiles at home.

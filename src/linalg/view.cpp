@@ -207,6 +207,12 @@ void clear_triangle(const MatrixView& c, Uplo which) {
   });
 }
 
+bool is_zero(const MatrixView& element) {
+  bool zero = false;
+  with_type(element.dtype, [&]<class T>() { zero = *pointer<T>(element) == T{}; });
+  return zero;
+}
+
 bool finite(const MatrixView& view) {
   bool all = true;
   with_type(view.dtype, [&]<class T>() {

@@ -39,6 +39,8 @@ void scale_triangle(Scalar factor, const MatrixView& c, Uplo uplo);
 void conjugate(const MatrixView& c);
 /// Sets the strict triangle to zero.
 void clear_triangle(const MatrixView& c, Uplo which);
+/// Whether a view of one element holds zero.
+bool is_zero(const MatrixView& element);
 /// Whether every element is finite.
 bool finite(const MatrixView& view);
 

@@ -167,6 +167,7 @@ bool Memory::allocate(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
   const auto offset = there.arena->allocate(std::max<std::size_t>(bytes(tile), 1));
   if (!offset) return false;
+  there.most_bytes = std::max(there.most_bytes, there.arena->used());
   Place& replica = place(tile, space);
   replica = Place{};
   replica.block = there.base + *offset;

@@ -144,6 +144,8 @@ class Memory {
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
   std::size_t most_spilled_bytes() const noexcept { return spill_.most(); }
   const Spill& spill() const noexcept { return spill_; }
+  /// Most of a device's memory in use at once so far.
+  std::size_t most_bytes(SpaceId space) const noexcept { return spaces_[space].most_bytes; }
   /// Seconds to bring a tile to a space from its nearest replica; 0 if it is there.
   double fetch_seconds(TileId tile, SpaceId to) const;
   void validate() const;
@@ -176,6 +178,7 @@ class Memory {
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
     std::size_t incoming = 0;
+    std::size_t most_bytes = 0;     ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;
     std::size_t leaving_bytes = 0;  ///< Of tiles that are being written back to make room.
   };

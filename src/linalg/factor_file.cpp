@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/factor_file.cpp: reading and writing the file; space is reserved before anything is
+// written.
+#include "linalg/factor_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace quadriga::linalg {
+
+std::uint64_t tile_offset(const Cut& cut, DType dtype, std::int64_t i, std::int64_t j) noexcept {
+  // The columns before j are full tiles wide, and have all rows from their diagonal on.
+  const std::int64_t before = cut.tile * (j * cut.size - cut.tile * (j * (j - 1) / 2));
+  const std::int64_t elements = before + cut.length(j) * (cut.first(i) - cut.first(j));
+  return sizeof(FactorHeader) + static_cast<std::uint64_t>(elements) * size_of(dtype);
+}
+
+std::uint64_t payload_bytes(const Cut& cut, DType dtype) noexcept {
+  const std::int64_t count = cut.count();
+  if (count == 0) return 0;
+  const std::int64_t last = cut.length(count - 1);
+  return tile_offset(cut, dtype, count - 1, count - 1) - sizeof(FactorHeader) +
+         static_cast<std::uint64_t>(last * last) * size_of(dtype);
+}
+
+void FactorFile::refuse(const std::string& what) const {
+  fail(Errc::io, fmt::format("'{}': {}", path_, what));
+}
+
+void FactorFile::failed(const char* what) const {
+  const int reason = errno;
+  refuse(fmt::format("{} failed: {}", what, std::strerror(reason)));
+}
+
+FactorFile FactorFile::create(const std::string& path, const FactorHeader& header) {
+  FactorFile file;
+  file.path_ = path;
+  file.header_ = header;
+  std::string beside = path + ".XXXXXX";
+  file.descriptor_ = ::mkstemp(beside.data());
+  if (file.descriptor_ < 0) file.failed("making a file beside it");
+  file.temporary_ = beside;
+  const auto bytes = static_cast<off_t>(sizeof(FactorHeader) + header.bytes);
+  if (const int error = ::posix_fallocate(file.descriptor_, 0, bytes); error != 0) {
+    errno = error;
+    file.failed(fmt::format("reserving {} bytes", bytes).c_str());
+  }
+  file.write(0, std::as_bytes(std::span(&header, 1)));
+  return file;
+}
+
+FactorFile FactorFile::open(const std::string& path) {
+  FactorFile file;
+  file.path_ = path;
+  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file.descriptor_ < 0) file.failed("opening it");
+  struct stat status {};
+  if (::fstat(file.descriptor_, &status) != 0) file.failed("looking at it");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size < sizeof(FactorHeader))
+    file.refuse("no factor: it is too short for one");
+  file.read(0, std::as_writable_bytes(std::span(&file.header_, 1)));
+  const FactorHeader& header = file.header_;
+  if (std::memcmp(header.magic, FactorHeader{}.magic, sizeof(header.magic)) != 0)
+    file.refuse("no factor: it doesn't begin as one");
+  if (header.version != 1)
+    file.refuse(fmt::format("a factor of version {}, and 1 is known here", header.version));
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  const bool plausible = header.dtype <= 3 && header.upper <= 1 && header.order >= 0 &&
+                         header.order < most && header.tile > 0 && header.tile < most;
+  if (!plausible ||
+      header.bytes != payload_bytes({header.order, header.tile}, static_cast<DType>(header.dtype)))
+    file.refuse("a factor whose header contradicts itself");
+  if (size != sizeof(FactorHeader) + header.bytes)
+    file.refuse(fmt::format("a factor of {} bytes, and the file has {}: truncated or damaged",
+                            sizeof(FactorHeader) + header.bytes, size));
+  return file;
+}
+
+FactorFile::FactorFile(FactorFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      header_(other.header_),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FactorFile::~FactorFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void FactorFile::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) failed("writing");
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+void FactorFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) failed("reading");
+    if (done == 0) refuse("the file ends too soon");
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+void FactorFile::commit() {
+  constexpr mode_t readable = 0644;
+  if (::fchmod(descriptor_, readable) != 0) failed("setting its mode");
+  if (::fsync(descriptor_) != 0) failed("writing");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) failed("renaming");
+  temporary_.clear();
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
+#include "linalg/check.h"
+#include "linalg/cholesky.h"
+#include "linalg/kernels/codelets.h"
+#include "linalg/tile_size.h"
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+namespace quadriga::linalg {
+namespace {
+
+/// A triangle of C = alpha*X*X^T + beta*C, or with X^H.
+struct RankUpdate {
+  Scalar alpha;
+  Scalar beta;
+  bool hermitian = false;
+  Input x;
+  std::unique_ptr<Tiles> c;
+  Uplo uplo = Uplo::lower;  ///< Of C as its tiles store it.
+  std::int64_t inner = 0;
+
+  /// What is applied to the stored tile of X where X^T or X^H is meant.
+  kernels::Op turned() const noexcept {
+    if (x.op != kernels::Op::none) return kernels::Op::none;
+    return hermitian ? kernels::Op::adjoint : kernels::Op::transpose;
+  }
+};
+
+kernels::Scalar scalar(Scalar value) noexcept { return {value.real, value.imag}; }
+
+void submit(Run& run, const RankUpdate& update, std::int64_t i, std::int64_t j, std::int64_t k,
+            SubmitOptions where) {
+  const bool lower = update.uplo == Uplo::lower;
+  const auto [row, col] = lower ? std::pair(i, j) : std::pair(j, i);
+  const kernels::Scalar beta = scalar(k == 0 ? update.beta : Scalar(1));
+  const DType dtype = update.c->dtype();
+  const Data left = update.x.read(row, k, where);
+  const Data c = update.c->update(row, col, where);
+  if (i == j) {
+    const kernels::SyrkParams params{scalar(update.alpha), beta, plain(update.uplo), update.x.op};
+    run.submit(update.hermitian ? kernels::herk_codelet(dtype) : kernels::syrk_codelet(dtype),
+               {{left}, {c, Access::update}}, params, where);
+  } else {
+    const kernels::GemmParams params{scalar(update.alpha), beta, update.x.op, update.turned()};
+    run.submit(kernels::gemm_codelet(dtype),
+               {{left}, {update.x.read(col, k, where)}, {c, Access::update}}, params, where);
+  }
+  if (k + 1 == update.inner) update.c->finish(row, col);
+}
+
+/// Blocks of columns of C stay, X streams past.
+void submit_all(Run& run, const RankUpdate& update) {
+  const Team team = team_of(run.engine());
+  const CholeskyShape shape = cholesky_shape(run.engine(), team, update.c->rows().size,
+                                             update.c->rows().tile, update.c->dtype());
+  std::int64_t first = 0;
+  for (const std::int64_t width : cholesky_blocks(shape)) {
+    for (std::int64_t k = 0; k < update.inner; ++k)
+      for (std::int64_t i = first; i < shape.tiles; ++i)
+        for (std::int64_t j = first; j < std::min(i + 1, first + width); ++j) {
+          SubmitOptions where;
+          where.owner = team.device(cholesky_owner(shape, i, j));
+          submit(run, update, i, j, k, where);
+        }
+    first += width;
+  }
+}
+
+void check(const Engine& engine, const Matrix& a, Op op, const MatrixView& c,
+           const Options& options) {
+  check_options(options);
+  check_matrix("A", a);
+  check_output("C", c);
+  check_square("C", c);
+  check_types("A", a.dtype(), "C", c.dtype);
+  const std::int64_t order = op == Op::none ? a.rows() : a.cols();
+  if (order != c.rows)
+    fail(Errc::invalid_argument, fmt::format("A gives a product of order {}, and C is {}", order,
+                                             shape_of(c.rows, c.cols)));
+  check_no_overlap("A", a, "C", c);
+  check_finite(engine, options, "A", a);
+}
+
+void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, Op op, Scalar beta,
+                 const MatrixView& c, Uplo uplo, const Options& options) {
+  check(engine, a, op, c, options);
+  const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
+  if (empty(c)) return;
+  if (inner == 0 || alpha == Scalar(0)) return scale_triangle(beta, c, uplo);
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, options);
+  const Cut cut{c.rows, tile};
+  const Cut sum{inner, tile};
+  const auto count = static_cast<double>(cut.count());
+  Run run(engine, options, count * (count + 1) / 2 * static_cast<double>(sum.count()));
+  RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
+  Form form = form_of(op, a.dtype());
+  const bool by_rows = layout_of(c) == Layout::rows;
+  if (by_rows) {
+    // C^T = X*X^T as well, but conj(X)*conj(X)^H.
+    update.uplo = flipped(uplo);
+    form.conjugate = form.conjugate != (hermitian && is_complex(a.dtype()));
+  }
+  update.x = input_tiles(run, a, form, cut, sum,
+                         hermitian ? Accepts::none_or_adjoint : Accepts::none_or_transpose);
+  update.c = output_tiles(run, by_rows ? c.transposed() : c, cut, cut);
+  submit_all(run, update);
+  finish_all(*update.c);
+  run.wait();
+}
+
+}  // namespace
+
+void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, const MatrixView& c,
+          Uplo uplo, const Options& options) {
+  require(op != Op::conjugate || !is_complex(c.dtype),
+          "syrk takes A or its transpose; herk takes the conjugate transpose");
+  rank_update(engine, false, alpha, a, op, beta, c, uplo, options);
+}
+
+void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, const MatrixView& c,
+          Uplo uplo, const Options& options) {
+  require(op != Op::transpose || !is_complex(c.dtype),
+          "herk takes A or its conjugate transpose; syrk takes the transpose");
+  rank_update(engine, true, alpha, a, op, beta, c, uplo, options);
+}
+
+}  // namespace quadriga::linalg

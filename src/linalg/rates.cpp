@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/rates.cpp: measures product, update, solve and factorization on one core at a few
+// orders.
+#include "linalg/rates.h"
+
+#include "linalg/kernels/blas_threads.h"
+#include "linalg/kernels/tile.h"
+#include "linalg/kernels/tile_elements.h"
+
+#include <algorithm>
+#include <chrono>
+#include <complex>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace quadriga::linalg {
+namespace {
+
+using kernels::Diag;
+using kernels::Side;
+using kernels::Tile;
+
+constexpr std::string_view measured_column = "measured";
+constexpr int kernel_count = 4;
+constexpr std::string_view kernel_names[4][kernel_count] = {{"sgemm", "ssyrk", "strsm", "spotrf"},
+                                                            {"dgemm", "dsyrk", "dtrsm", "dpotrf"},
+                                                            {"cgemm", "csyrk", "ctrsm", "cpotrf"},
+                                                            {"zgemm", "zsyrk", "ztrsm", "zpotrf"}};
+
+using Times = std::map<double, double>;
+
+double best_seconds(const std::function<void()>& work) {
+  using std::chrono::steady_clock;
+  double best = 1e9;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const auto begin = steady_clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double>(steady_clock::now() - begin).count());
+  }
+  return std::max(best, 1e-9);
+}
+
+template <class T>
+class Measurement {
+ public:
+  explicit Measurement(int order)
+      : a_(elements(order)), b_(elements(order)), c_(elements(order)), order_(order) {
+    kernels::RandomMatrix random;
+    random.hermitian = true;
+    random.on_diagonal = order;
+    kernels::fill_random(random, tile(a_));
+    kernels::fill_random(random, tile(b_));
+  }
+
+  double seconds(int kernel) {
+    using kernels::Op;
+    using kernels::Uplo;
+    switch (kernel) {
+      case 0:
+        return best_seconds([&] {
+          kernels::gemm(Op::none, Op::adjoint, T(-1), tile(a_), tile(b_), T(1), tile(c_));
+        });
+      case 1:
+        return best_seconds(
+            [&] { kernels::herk(Uplo::lower, Op::none, -1, tile(a_), 1, tile(c_)); });
+      case 2:
+        return best_seconds([&] {
+          kernels::trsm(Side::right, Uplo::lower, Op::adjoint, Diag::non_unit, T(1), tile(a_),
+                        tile(b_));
+        });
+      default:
+        return best_seconds([&] {
+          c_ = a_;
+          kernels::potrf(Uplo::lower, tile(c_));
+        });
+    }
+  }
+
+ private:
+  static std::size_t elements(int order) {
+    return static_cast<std::size_t>(order) * static_cast<std::size_t>(order);
+  }
+  Tile<T> tile(std::vector<T>& values) const { return {values.data(), order_, order_, order_}; }
+
+  std::vector<T> a_;
+  std::vector<T> b_;
+  std::vector<T> c_;
+  int order_;
+};
+
+template <class T>
+std::array<Times, kernel_count> measure() {
+  kernels::use_one_blas_thread();
+  std::array<Times, kernel_count> times;
+  for (const int order : {64, 128, 256, 512}) {
+    Measurement<T> measurement(order);
+    for (int kernel = 0; kernel < kernel_count; ++kernel)
+      times[static_cast<std::size_t>(kernel)][order] = measurement.seconds(kernel);
+  }
+  return times;
+}
+
+const std::array<Times, kernel_count>& measured(DType dtype) {
+  static std::once_flag once[4];
+  static std::array<Times, kernel_count> times[4];
+  const auto index = static_cast<std::size_t>(dtype);
+  std::call_once(once[index], [&] {
+    switch (dtype) {
+      case DType::float32:
+        times[index] = measure<float>();
+        break;
+      case DType::float64:
+        times[index] = measure<double>();
+        break;
+      case DType::complex64:
+        times[index] = measure<std::complex<float>>();
+        break;
+      default:
+        times[index] = measure<std::complex<double>>();
+        break;
+    }
+  });
+  return times[index];
+}
+
+/// Kernels of emulated devices share this computer's cores.
+double slowdown(const Machine& machine) {
+  const Machine host = Machine::host();
+  const double cores = std::max(1, host.devices.front().cores);
+  double streams = 0;
+  for (const Device& device : machine.devices)
+    streams += device.kind == DeviceKind::cpu ? device.cores : 1;
+  return std::max(1.0, streams / cores);
+}
+
+}  // namespace
+
+Machine with_rates(Machine machine, DType dtype) {
+  const auto& names = kernel_names[static_cast<std::size_t>(dtype)];
+  const double factor = slowdown(machine);
+  for (Device& device : machine.devices) {
+    for (int kernel = 0; kernel < kernel_count; ++kernel) {
+      if (machine.has_kernel(device, names[kernel])) continue;
+      if (device.rates.empty()) device.rates = measured_column;
+      for (const auto& [order, seconds] : measured(dtype)[static_cast<std::size_t>(kernel)])
+        machine.kernels[std::string(names[kernel])][device.rates][order] = seconds * factor;
+    }
+  }
+  return machine;
+}
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
+#include "linalg/check.h"
+#include "linalg/cholesky.h"
+#include "linalg/substitution.h"
+#include "linalg/tile_size.h"
+#include "linalg/view.h"
+
+#include <fmt/format.h>
+
+namespace quadriga::linalg {
+
+Singular::Singular(std::int64_t index, std::source_location where)
+    : Error(Errc::invalid_argument,
+            fmt::format("singular matrix: element {} of its diagonal is zero", index), where),
+      index_(index) {}
+
+namespace {
+
+void check_diagonal(const MatrixView& a) {
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    if (is_zero(part(a, i, i, 1, 1))) throw Singular(i);
+}
+
+void check(const Engine& engine, const Matrix& a, bool unit, const MatrixView& b,
+           const Options& options) {
+  check_options(options);
+  check_matrix("A", a);
+  check_square("A", a);
+  check_output("B", b);
+  check_types("A", a.dtype(), "B", b.dtype);
+  if (a.rows() != b.rows)
+    fail(Errc::invalid_argument, fmt::format("A is {} and B is {}", shape_of(a.rows(), a.cols()),
+                                             shape_of(b.rows, b.cols)));
+  check_no_overlap("A", a, "B", b);
+  check_finite(engine, options, "A", a);
+  check_finite(engine, options, "B", b);
+  const bool pretends = engine.options().virtual_clock && !engine.options().compute;
+  if (!unit && !a.source() && !pretends) check_diagonal(a.view());
+}
+
+/// Columns of B are shared among the devices; A streams to all of them.
+Where by_columns(const Engine& engine, std::int64_t columns) {
+  const Team team = team_of(engine);
+  return [team, columns](std::int64_t, std::int64_t, std::int64_t c) {
+    SubmitOptions where;
+    if (team.size() > 0) where.owner = team.device(c * team.size() / columns);
+    return where;
+  };
+}
+
+}  // namespace
+
+void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
+                      const MatrixView& b, const Options& options) {
+  check(engine, a, unit_diagonal, b, options);
+  if (empty(b)) return;
+  const std::int64_t tile =
+      tile_for(engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, options);
+  const Cut rows{b.rows, tile};
+  const Cut cols{b.cols, tile};
+  Run run(engine, options, substitution_tasks(rows, cols));
+  const Input input = input_tiles(run, a, form_of(op, a.dtype()), rows, rows);
+  TriangularTiles triangle;
+  triangle.rows = rows;
+  triangle.lower = (uplo == Uplo::lower) != (input.transposed != (op != Op::none));
+  triangle.forward = (uplo == Uplo::lower) == (op == Op::none);
+  triangle.unit = unit_diagonal;
+  triangle.op = input.op;
+  triangle.read = [&](std::int64_t i, std::int64_t j, SubmitOptions where) {
+    return triangle.lower ? input.tiles->read(i, j, where) : input.tiles->read(j, i, where);
+  };
+  RightSides sides(run, b, rows, cols, input.op == kernels::Op::adjoint);
+  substitute(run, triangle, sides, by_columns(engine, cols.count()), {true});
+  sides.finish();
+  run.wait();
+}
+
+}  // namespace quadriga::linalg
