@@ -145,7 +145,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     for (const Need& need : ended->second.work->needs) {
       Tile& tile = *by_id_[need.tile];
       if (tile.last_writer == ended->second.index) {
-        memory_.confirm(need.tile, ended->second.work->space);
+        memory_.confirm(need.tile);
         tile.last_writer = -1;
       }
       memory_.unpin(need.tile, ended->second.work->space);
