@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_bench.py: rows of benchmarks, their targets, and short runs of the programs.
+import json
+
+import click.testing
+import pytest
+
+from quadriga.bench import commands, measure, program, rows, table
+
+HOST = {"cpu": "a processor", "cores": 2}
+
+
+def finish(benchmark, **raw):
+    return rows.finish(benchmark, {"unit": "ns/task", "bound": 0.0, **raw}, HOST, "v0")
+
+
+def run_json(*words):
+    """The rows of `quadriga bench WORDS --json`, and what went to standard error."""
+    result = click.testing.CliRunner().invoke(commands.bench, [*words, "--json"])
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_row_has_the_keys_in_order():
+    row = finish("overhead", case="gemm3", value=100.0)
+    assert tuple(row)[: len(rows.KEYS)] == rows.KEYS
+    assert row["reference"] is None and row["ratio"] is None
+    assert row["machine"] == HOST and row["commit"] == "v0"
+
+
+def test_ratio_is_above_one_for_the_better():
+    faster = finish("overhead", case="gemm3", value=100.0, reference="x", reference_value=700.0)
+    assert faster["ratio"] == pytest.approx(7)
+    rate = finish(
+        "gemm", case="host", value=90.0, unit="GFLOP/s", reference="x", reference_value=100.0
+    )
+    assert rate["ratio"] == pytest.approx(0.9)
+    assert rate["reached"] is False
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "reached"),
+    [(100.0, 700.0, True), (100.0, 500.0, False), (301.0, 3000.0, False), (100.0, None, None)],
+)
+def test_every_target_of_a_case_counts(value, reference, reached):
+    row = finish("overhead", case="gemm3", value=value, reference_value=reference)
+    assert row["reached"] is reached
+
+
+def test_targets_of_times_are_multiples_of_the_bound():
+    row = {"case": "makespan-8", "unit": "s", "bound": 10.0}
+    assert finish("gemm", **row, value=12.4)["reached"] is True
+    assert finish("gemm", **row, value=12.6)["reached"] is False
+
+
+def test_published_references():
+    row = finish("potrf", case="bytes-4", value=4.0, unit="GiB")
+    assert row["reference_value"] == 6.55 and row["ratio"] == pytest.approx(6.55 / 4)
+
+
+def test_every_target_is_of_a_case():
+    for benchmark, targets in rows.TARGETS.items():
+        assert set(targets) <= set(measure.CASES[benchmark])
+
+
+@pytest.mark.parametrize(
+    ("case", "run"),
+    [
+        ("bytes-8", "devices-8"),
+        ("makespan-2", "devices-2"),
+        ("out-of-core-bytes", "out-of-core"),
+        ("out-of-core", "out-of-core"),
+        ("idgraf-600MB-rate", "idgraf-600MB"),
+    ],
+)
+def test_cases_of_one_run_share_it(case, run):
+    assert measure._run_of(case) == run
+
+
+def fake_program(monkeypatch, answers):
+    """Puts lists of lines in the place of the programs; returns the calls."""
+    calls = []
+
+    def run(name, *words):
+        calls.append(name)
+        if name == program.OURS and words == ("machine",):
+            return iter([{**HOST, "commit": ""}])
+        answer = answers[name].pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return iter([answer])
+
+    monkeypatch.setattr(program, "run", run)
+    monkeypatch.setattr(program, "built", lambda name: True)
+    return calls
+
+
+def test_runs_alternate_and_medians_count(monkeypatch):
+    ours = [{"value": x, "unit": "ns/task", "bound": 1.0} for x in (100.0, 900.0, 110.0)]
+    theirs = [{"value": x, "reference": "StarPU 1.3.10"} for x in (2000.0, 1100.0, 1000.0)]
+    calls = fake_program(monkeypatch, {program.OURS: ours, program.STARPU: theirs})
+    (row,) = measure.overhead(["gemm3"], repeat=3)
+    assert calls[1:] == [program.OURS, program.STARPU] * 3
+    assert row["value"] == 110 and row["reference_value"] == 1100 and row["ratio"] == 10
+    assert row["commit"] is None
+
+
+def test_a_reference_that_does_not_start_is_null(monkeypatch):
+    ours = [{"value": 100.0, "unit": "ns/task", "bound": 1.0} for _ in range(2)]
+    fake_program(
+        monkeypatch, {program.OURS: ours, program.STARPU: [program.Unavailable("no library")]}
+    )
+    (row,) = measure.overhead(["chains"], repeat=2)
+    assert row["reference"] is None and row["reference_value"] is None and row["value"] == 100
+
+
+def test_unknown_cases_and_missing_programs(monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match="no case 'nonsense'"):
+        list(measure.gemm(["nonsense"]))
+    runner = click.testing.CliRunner()
+    assert runner.invoke(commands.bench, ["gemm", "--case", "nonsense"]).exit_code == 2
+    monkeypatch.setattr(program, "package", lambda: tmp_path)
+    assert runner.invoke(commands.bench, ["gemm", "--case", "host"]).exit_code == 3
+
+
+def test_failed_measurement_says_why():
+    with pytest.raises(program.Failed, match="no case|graphs are"):
+        list(program.run(program.OURS, "tasks", "--case", "nonsense"))
+
+
+def test_empty_tasks_run():
+    line, *_ = program.run(program.OURS, "tasks", "--case", "chains", "--repeat", 1)
+    assert line["case"] == "chains" and line["value"] > line["bound"] > 0
+
+
+def test_malloc_counter_counts():
+    (row,) = run_json("overhead", "--case", "malloc")
+    assert row["calls_in_first_pass"] > 0, "the counter never counts"
+    assert row["value"] < 0.1
+
+
+def test_products_by_the_virtual_clock():
+    bytes_moved, makespan = run_json("gemm", "--case", "bytes-1", "--case", "makespan-1")
+    assert (bytes_moved["case"], makespan["case"]) == ("bytes-1", "makespan-1")
+    assert bytes_moved["bound"] == 8 and bytes_moved["value"] >= 8
+    assert makespan["work"] == pytest.approx(4096 * 0.00695)
+    assert makespan["value"] > makespan["bound"] == pytest.approx(4096 * 0.00695)
+
+
+def test_cholesky_critical_path_is_that_of_the_diagonal():
+    (row,) = run_json("potrf", "--case", "makespan-2")
+    assert row["critical_path"] == pytest.approx(16 * 0.005965 + 15 * (0.005965 + 0.004295))
+    assert row["work"] == pytest.approx(row["work_by_file"])
+
+
+@pytest.mark.parametrize("benchmark", ["gemm", "potrf"])
+def test_results_on_the_host_are_right(benchmark):
+    words = ["--case", "host", "--n", "300", "--tile", "64", "--repeat", "1"]
+    (row,) = run_json(benchmark, *words)
+    assert row["tile"] == 64 and row["n"] == 300
+    assert row["backward_error"] < 1e-15
+    assert row["value"] > 0 and row["reference_value"] > 0 and row["reference"].startswith("Open")
+
+
+def test_copies_keep_to_the_stated_rate():
+    devices = "emulated:1,memory=1MiB,h2d=400MB/s,d2h=200MB/s"
+    found = {row["case"]: row for row in run_json("copies", "--devices", devices, "--repeat", "1")}
+    assert found["h2d-64KiB"]["bound"] == 4e8 and found["d2h-64KiB"]["bound"] == 2e8
+    for row in found.values():
+        assert 0 < row["value"] < 1.1 * row["bound"]
+
+
+def test_table_shows_every_case(capsys):
+    shown = [finish("overhead", case="gemm3", value=100.0, reference_value=700.0, reference="x")]
+    table.show(shown, table.Console(width=200))
+    text = capsys.readouterr().out
+    assert "gemm3" in text and "reached" in text and "a processor" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (0.0, "0"), (6.55, "6.550"), (1234.5, "1,234"), (5e9, "5.000e+09")],
+)
+def test_numbers_for_people(value, text):
+    assert table.number(value) == text
