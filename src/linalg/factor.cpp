@@ -85,6 +85,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
   const auto impl = make(engine, a, factor.uplo, in_place, tile);
   const std::int64_t count = impl->cut().count();
+  if (count == 0) return Factor(impl);
   try {
     Run run(engine, options, cholesky_tasks(count) + static_cast<double>(count * count) / 2);
     std::unique_ptr<TriangleFiller> filler;
