@@ -31,7 +31,7 @@ nb::typed<nb::list, SettingTuple> all_settings() {
 int python_level(LogLevel level) noexcept { return 10 * (static_cast<int>(level) + 1); }
 
 /// Sends messages to a Python callable (level, message); it is kept until the process ends.
-void log_to(const nb::callable& sink) {
+void log_to(const nb::typed<nb::callable, void(int, nb::str)>& sink) {
   PyObject* const target = nb::object(sink).release().ptr();
   set_log_sink([target](LogLevel level, std::string_view message) {
     if (!nb::is_alive()) return;

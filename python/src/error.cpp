@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <quadriga/error.h>
 
+#include <string>
+
 #include "bindings.h"
 #include "body.h"
 
@@ -61,9 +63,14 @@ bool raise_as_python(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const NotPositiveDefinite& error) {
-    set("NotPositiveDefinite", error.what(), "minor", error.minor());
+    // SciPy's words.
+    const std::string message =
+        std::to_string(error.minor()) + "-th leading minor of the array is not positive definite";
+    set("NotPositiveDefinite", message.c_str(), "minor", error.minor());
   } catch (const Error& error) {
     set_failed_task(error);
+  } catch (const BodyFailure& cause) {
+    set("TaskFailed", cause.what(), "record", cause.record());
   } catch (...) {
     return false;
   }

@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_machine(module);
   quadriga::python::bind_codelet(module);
   quadriga::python::bind_engine(module);
+  quadriga::python::bind_linalg(module);
 }

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/linalg/estimates.py: time, traffic and memory of a call before it is made.
+"""What a call would take."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..engine import Engine
+from ..errors import InvalidArgument
+from .arrays import check_type, core_type
+from .run import Devices, start
+
+_KINDS = {"matmul": 0, "cholesky": 1, "cho_solve": 2}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a call would take on an engine's devices.
+
+    Attributes
+    ----------
+    seconds, bound_seconds : float
+        The time by the virtual clock, and the least that any schedule could reach.
+    host_bytes : float
+        Moved between host and devices.
+    links : dict
+        Bytes over each link, by name.
+    device_bytes : dict
+        Most in use at once on each device, by name.
+    buffer_bytes : int
+        Most in host buffers or the spill file at once.
+    matrix_bytes : int
+        What the caller's memory must hold beside.
+    tile, tasks : int
+    """
+
+    seconds: float
+    bound_seconds: float
+    host_bytes: float
+    links: dict[str, float]
+    device_bytes: dict[str, int]
+    buffer_bytes: int
+    matrix_bytes: int
+    tile: int
+    tasks: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as a plain dictionary, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [
+            f"time             {_core.format_seconds(self.seconds)} "
+            f"(at least {_core.format_seconds(self.bound_seconds)})",
+            f"moved            {_core.format_bytes(self.host_bytes)} between host and devices",
+            *(
+                f"memory           {_core.format_bytes(size)} on {name}"
+                for name, size in self.device_bytes.items()
+            ),
+            f"host buffers     {_core.format_bytes(self.buffer_bytes)}",
+            f"matrices         {_core.format_bytes(self.matrix_bytes)}",
+            f"tiles            of order {self.tile}, {self.tasks} tasks",
+        ]
+        return "\n".join(lines)
+
+
+def estimate(
+    operation: Literal["matmul", "cholesky", "cho_solve"],
+    *sizes: int,
+    dtype: npt.DTypeLike = float,
+    from_source: bool = False,
+    accumulate: bool = False,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+) -> Estimate:
+    """Time, traffic and memory of a call, by running its tasks on the virtual clock without data.
+
+    Parameters
+    ----------
+    operation : {"matmul", "cholesky", "cho_solve"}
+    *sizes : int
+        Of matmul: rows, columns and inner size; of cholesky: the order; of cho_solve: the order
+        and the right-hand sides (the factorization counts).
+    dtype : dtype
+    from_source : bool
+        Whether the matrix of a factorization is computed where it is needed.
+    accumulate : bool
+        Whether a product is added to what is there.
+    tile, engine, devices
+        See `quadriga.linalg`.
+    """
+    if operation not in _KINDS:
+        raise InvalidArgument(f"operation {operation!r}: expected one of {', '.join(_KINDS)}")
+    needed = {"matmul": 3, "cholesky": 1, "cho_solve": 2}[operation]
+    if len(sizes) != needed:
+        raise InvalidArgument(f"{operation} has {needed} sizes, got {len(sizes)}")
+    kind = np.dtype(dtype)
+    check_type(kind, "dtype")
+    m, n, k = (*sizes, 0, 0)[:3]
+    with start("estimate", engine, devices, tile, None) as call:
+        problem = _core.Problem(
+            _KINDS[operation], m, n, k, core_type(kind), from_source, accumulate
+        )
+        found = _core.estimate(call.core, problem, call.options())
+        names = [device.name for device in call.engine.machine.devices]
+    used = found.pop("device_bytes")
+    return Estimate(device_bytes=dict(zip(names, used, strict=False)), **found)

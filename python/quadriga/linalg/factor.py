@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/linalg/factor.py: Cholesky factors that stay where they are until asked for.
+"""`cho_factor`, `cho_solve` and the factor between them."""
+
+from __future__ import annotations
+
+import html
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..engine import Engine
+from ..errors import InvalidArgument
+from .arrays import (
+    Array,
+    DType,
+    Input,
+    as_input,
+    check_finite,
+    check_symmetric,
+    in_type,
+    lapack_type,
+    matrix_of,
+    to_overwrite,
+)
+from .run import Call, Devices, Progress, start
+from .sources import Source
+
+_TYPES: dict[_core.DType, DType] = {
+    _core.DType.float32: np.dtype(np.float32),
+    _core.DType.float64: np.dtype(np.float64),
+    _core.DType.complex64: np.dtype(np.complex64),
+    _core.DType.complex128: np.dtype(np.complex128),
+}
+
+
+@dataclass(frozen=True)
+class Held:
+    """Where a factor's tiles are, in bytes."""
+
+    bytes: int
+    devices: dict[str, int]
+    buffers: int
+
+
+class Factor:
+    """A Cholesky factor; made by `cho_factor`.
+
+    Its tiles stay on devices until asked for, so that a solve moves none that is there already.
+    It unpacks as SciPy's ``(c, lower)``, which `scipy.linalg.cho_solve` takes.
+
+    Attributes
+    ----------
+    engine : Engine
+        Where it lives; it works on even if that was closed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import linalg
+    >>> factor = linalg.cho_factor(np.array([[4.0, 2.0], [2.0, 3.0]]), lower=True)
+    >>> factor.solve(np.array([8.0, 8.0]))
+    array([1., 2.])
+    >>> round(factor.logdet(), 6) == round(float(np.log(8.0)), 6)
+    True
+    >>> c, lower = factor
+    """
+
+    def __init__(self, engine: Engine, core: _core.Factor, memory: Array | None = None) -> None:
+        self.engine = engine
+        self._core = core
+        self._memory = memory
+        self._lock = threading.Lock()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self._core.order(), self._core.order())
+
+    @property
+    def dtype(self) -> DType:
+        return _TYPES[self._core.dtype()]
+
+    @property
+    def lower(self) -> bool:
+        """Whether it is the lower triangle."""
+        return self._core.lower()
+
+    @property
+    def tile(self) -> int:
+        """Order of its tiles."""
+        return self._core.tile()
+
+    def solve(
+        self,
+        b: Any,
+        overwrite_b: bool = False,
+        check_finite: bool = True,
+        *,
+        progress: Progress = None,
+    ) -> Array:
+        """Solve ``a @ x = b`` for x; parameters as of `cho_solve`."""
+        return _solve(self, as_input(b, "b"), b, overwrite_b, check_finite, progress)
+
+    def logdet(self) -> float:
+        """The logarithm of the determinant of the matrix that was factorized."""
+        with self._lock:
+            return self._core.logdet(self._options())
+
+    def inverse_diagonal(self, *, progress: Progress = None) -> Array:
+        """The diagonal of the inverse matrix, as real numbers."""
+        out = np.empty(self.shape[0])
+        with self._lock, start("inverse", self.engine, None, None, progress) as call:
+            self._core.inverse_diagonal(out.ctypes.data, call.options(out))
+        return out
+
+    def unpack(self, clean: bool = False) -> Array:
+        """The factor as an array.
+
+        Parameters
+        ----------
+        clean : bool
+            Whether the other triangle is set to zero. In a matrix that was overwritten, it is
+            otherwise what it was.
+        """
+        with self._lock:
+            if self._memory is not None and not clean:
+                self._core.bring_home(self._options())
+                return self._memory
+            out = np.zeros(self.shape, self.dtype, order="F")
+            self._core.unpack(matrix_of(out), bool(clean), self._options(out))
+            return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the factor to a file, which `load` reads; complete or not at all."""
+        with self._lock:
+            self._core.save(os.fspath(path), self._options())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        engine: Engine | None = None,
+        devices: Devices = None,
+    ) -> Factor:
+        """Read a factor that `save` wrote.
+
+        Raises
+        ------
+        IoError
+            If the file is missing, no factor, truncated or of another version.
+        """
+        with start("load", engine, devices, None, None) as call:
+            return cls(call.engine, _core.load_factor(call.core, os.fspath(path), call.options()))
+
+    def held(self) -> Held:
+        """Where its tiles are now."""
+        with self._lock:
+            total, devices, buffers = self._core.held()
+        names = [device.name for device in self.engine.machine.devices]
+        return Held(total, dict(zip(names, devices, strict=False)), buffers)
+
+    def _options(self, *kept: Any) -> _core.CallOptions:
+        return _core.CallOptions(0, kept, None)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.unpack()
+        yield self.lower
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.unpack if range(2)[index] == 0 else lambda: self.lower)()
+
+    def __repr__(self) -> str:
+        triangle = "lower" if self.lower else "upper"
+        return f"<Factor of order {self.shape[0]}, {self.dtype}, {triangle}, tile {self.tile}>"
+
+    def _repr_html_(self) -> str:
+        held = self.held()
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{_core.format_bytes(size)}</td></tr>"
+            for name, size in [*held.devices.items(), ("host buffers", held.buffers)]
+        )
+        return (
+            f"<p>{html.escape(repr(self)[1:-1])}, {_core.format_bytes(held.bytes)}</p>"
+            f"<table><tbody>{rows}</tbody></table>"
+        )
+
+
+def square(value: Any, name: str = "a") -> Input:
+    """A square matrix; SciPy's words if it isn't."""
+    found = as_input(value, name)
+    if isinstance(found, np.ndarray):
+        found = np.atleast_2d(found)
+    if found.ndim != 2:
+        raise InvalidArgument(f"Input array needs to be 2D but received a {found.ndim}d-array.")
+    if found.shape[0] != found.shape[1]:
+        raise InvalidArgument(
+            f"Input array is expected to be square but has the shape: {found.shape}."
+        )
+    return found
+
+
+def cho_factor(
+    a: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    check_symmetric: bool | float = False,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+    progress: Progress = None,
+) -> Factor:
+    """The Cholesky factor of a matrix, for `cho_solve`, as `scipy.linalg.cho_factor`.
+
+    Parameters
+    ----------
+    a : array_like or source
+        Hermitian and positive definite; only the triangle `lower` says is used.
+    lower : bool
+        Whether to compute the lower triangle; the upper one by default.
+    overwrite_a : bool
+        Factorize in the memory of `a`, which then is the factor's.
+    check_finite : bool
+        Refuse infinities and NaNs.
+    check_symmetric : bool or float
+        Refuse a matrix that isn't hermitian, within a number times its largest element.
+    tile, engine, devices, progress
+        See `quadriga.linalg`.
+
+    Returns
+    -------
+    Factor
+        Unpacks as ``(c, lower)``.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        A `numpy.linalg.LinAlgError` naming the leading minor.
+    """
+    matrix = square(a)
+    _check(matrix, check_finite, check_symmetric)
+    with start("cho_factor", engine, devices, tile, progress, matrix) as call:
+        return factorize(call, matrix, lower, overwrite_a)
+
+
+def _check(matrix: Input, finite: bool, symmetric: bool | float) -> None:
+    check_finite(matrix, finite)
+    check_symmetric(matrix, symmetric)
+
+
+def factorize(
+    call: Call,
+    given: Input,
+    lower: bool,
+    overwrite: bool,
+    dtype: DType | None = None,
+    part: tuple[float, float] = (0.0, 1.0),
+) -> Factor:
+    """The factor of a checked matrix."""
+    matrix = in_type(given, dtype or lapack_type(given))
+    in_place = (
+        isinstance(matrix, np.ndarray)
+        and (overwrite or not np.may_share_memory(matrix, given))
+        and matrix.flags.writeable
+    )
+    core = _core.cho_factor(
+        call.core, matrix_of(matrix), bool(lower), in_place, call.options(matrix, part=part)
+    )
+    memory = matrix if in_place and isinstance(matrix, np.ndarray) else None
+    return Factor(call.engine, core, memory)
+
+
+def cho_solve(
+    c_and_lower: Factor | tuple[Any, bool],
+    b: Any,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+    progress: Progress = None,
+) -> Array:
+    """Solve ``a @ x = b`` with the factor of `a`, as `scipy.linalg.cho_solve`.
+
+    Parameters
+    ----------
+    c_and_lower : Factor or (array_like, bool)
+        As `cho_factor` or SciPy's gives it.
+    b : array_like
+        Right-hand side or sides.
+    overwrite_b : bool
+        Whether the solution may go to `b`.
+    check_finite : bool
+        Refuse infinities and NaNs.
+    tile, engine, devices, progress
+        See `quadriga.linalg`; a `Factor` has its own.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import linalg
+    >>> linalg.cho_solve((np.array([[2.0, 0.0], [1.0, 1.0]]), True), [6.0, 4.0])
+    array([1., 1.])
+    """
+    right = as_input(b, "b")
+    if isinstance(c_and_lower, Factor):
+        return _solve(c_and_lower, right, b, overwrite_b, check_finite, progress)
+    c, lower = c_and_lower
+    given = as_input(c, "c")
+    if isinstance(given, Source):
+        given = given[:, :]
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InvalidArgument("The factored matrix c is not square.")
+    _fits(given.shape, right)
+    _check(given, check_finite, False)
+    dtype = lapack_type(given, right)
+    factor = in_type(given, dtype)
+    if right.shape[0] == 0 or 0 in right.shape:
+        return np.empty(right.shape, dtype)
+    with start("cho_solve", engine, devices, tile, progress) as call:
+        core = _core.factor_from(call.core, matrix_of(factor), bool(lower), call.options(factor))
+        held = Factor(call.engine, core)
+        return _solve(held, right, b, overwrite_b, check_finite, progress)
+
+
+def _fits(shape: tuple[int, int], right: Input) -> None:
+    if right.ndim not in (1, 2):
+        raise InvalidArgument(f"b has {right.ndim} dimensions; expected 1 or 2")
+    if shape[1] != right.shape[0]:
+        raise InvalidArgument(f"incompatible dimensions ({shape} and {right.shape})")
+
+
+def _solve(
+    factor: Factor, right: Input, given: Any, overwrite: bool, finite: bool, progress: Progress
+) -> Array:
+    _fits(factor.shape, right)
+    check_finite(right, finite)
+    wanted = lapack_type(right)
+    dtype = factor.dtype
+    if np.result_type(wanted, dtype) != dtype:
+        return _solve_wider(factor, right, np.result_type(wanted, dtype), progress)
+    x = to_overwrite(right, given, dtype, overwrite)
+    if x.size:
+        with start("solve", factor.engine, None, None, progress) as call:
+            solve_in_place(call, factor, x)
+    return x
+
+
+def _solve_wider(factor: Factor, right: Input, dtype: DType, progress: Progress) -> Array:
+    """A right-hand side of a type that the factor's can't hold: solved with a converted factor."""
+    c = np.asarray(factor.unpack(), dtype=dtype)
+    return cho_solve((c, factor.lower), right, False, False, engine=factor.engine,
+                     progress=progress)  # fmt: skip
+
+
+def solve_in_place(
+    call: Call, factor: Factor, x: Array, part: tuple[float, float] = (0.0, 1.0)
+) -> None:
+    """Overwrites x, of the factor's type, by the solution."""
+    with factor._lock:
+        factor._core.solve(matrix_of(x), call.options(x, part=part))

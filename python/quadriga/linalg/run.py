@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/linalg/run.py: where a call runs, what it keeps alive, how its progress is shown.
+"""One call of the linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from .. import _core
+from ..defaults import default_engine
+from ..engine import Engine
+from ..errors import InvalidArgument, TaskFailed
+from ..machine import Machine
+from ..settings import config
+from .sources import Source
+
+Progress = bool | Callable[[float], object] | None
+Devices = str | Machine | None
+
+
+class Call:
+    """A call's engine and options."""
+
+    def __init__(self, engine: Engine, tile: int, report: Callable[[float], object] | None) -> None:
+        self.engine = engine
+        self.core = engine.core
+        self._tile = tile
+        self._report = report
+
+    def options(self, *kept: Any, part: tuple[float, float] = (0.0, 1.0)) -> _core.CallOptions:
+        """What the extension module takes.
+
+        Parameters
+        ----------
+        *kept
+            Arrays and sources that the work touches.
+        part : (float, float)
+            Which part of the whole call's progress this work is.
+        """
+        report = self._report
+        if report is None:
+            return _core.CallOptions(self._tile, kept, None)
+        begin, end = part
+        return _core.CallOptions(
+            self._tile, kept, lambda done: report(begin + (end - begin) * done)
+        )
+
+
+@contextmanager
+def start(
+    name: str,
+    engine: Engine | None,
+    devices: Devices,
+    tile: int | None,
+    progress: Progress,
+    *inputs: Any,
+) -> Iterator[Call]:
+    """Runs the block's work; what a source raised comes back as it was raised.
+
+    An engine made for `devices` ends when nobody holds it, as a factor may.
+    """
+    if engine is not None and devices is not None:
+        raise InvalidArgument("give an engine or devices, not both")
+    if tile is not None and tile < 1:
+        raise InvalidArgument(f"tile {tile}: expected an order of at least 1, or None")
+    chosen = engine or (Engine(devices) if devices is not None else default_engine())
+    order = tile if tile is not None else int(config["tile"])
+    with _shown(name, progress) as report:
+        try:
+            yield Call(chosen, order, report)
+        except TaskFailed as error:
+            number = getattr(error, "record", 0)
+            for each in inputs:
+                if isinstance(each, Source) and each.number == number and each.failure is not None:
+                    raise each.failure from None
+            raise
+
+
+@contextmanager
+def _shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] | None]:
+    if not progress:
+        yield None
+        return
+    if callable(progress):
+        yield progress
+        return
+    # Imported where it is needed: it takes longer than all the rest of the package.
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, TimeRemainingColumn()) as bar:
+        shown = bar.add_task(name, total=1.0)
+        yield lambda done: bar.update(shown, completed=done)
+
+
+Trans = Literal[0, 1, 2, "N", "T", "C"] | bool
+
+
+def op_of(trans: Any, name: str = "trans") -> int:
+    """SciPy's names of an operation on a matrix, as a number: 0 none, 1 transpose, 2 conjugate."""
+    found = {"N": 0, "T": 1, "C": 2}.get(trans, trans) if isinstance(trans, str) else trans
+    if found not in (0, 1, 2):
+        raise InvalidArgument(f"{name} is {trans!r}; expected 0, 1, 2, 'N', 'T' or 'C'")
+    return int(found)

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/linalg/solves.py: cholesky, solve and solve_triangular.
+"""Cholesky's factorization and solutions of linear systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..engine import Engine
+from ..errors import InvalidArgument, SingularMatrix, Unavailable
+from .arrays import (
+    Array,
+    Input,
+    as_input,
+    common_type,
+    in_type,
+    lapack_type,
+    matrix_of,
+    to_overwrite,
+)
+from .arrays import check_finite as refuse_infinite
+from .arrays import check_symmetric as refuse_asymmetric
+from .factor import factorize, solve_in_place, square
+from .run import Devices, Progress, Trans, op_of, start
+from .sources import Source
+
+# What SciPy's solve() knows beside positive definite matrices.
+_STRUCTURES = (
+    "general",
+    "gen",
+    "diagonal",
+    "tridiagonal",
+    "banded",
+    "sym",
+    "symmetric",
+    "her",
+    "hermitian",
+    "upper triangular",
+    "lower triangular",
+)
+
+
+def cholesky(
+    a: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    out: Array | None = None,
+    check_symmetric: bool | float = False,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+    progress: Progress = None,
+) -> Array:
+    """The Cholesky factor of a matrix, as `scipy.linalg.cholesky`.
+
+    Parameters
+    ----------
+    a : array_like or source
+        Hermitian and positive definite; only the triangle `lower` says is used.
+    lower : bool
+        Whether to compute the lower factor, ``a = l @ l.conj().T``; the upper one by default.
+    overwrite_a : bool
+        Whether the factor may go to `a`: then no other memory of its size is needed.
+    check_finite : bool
+        Refuse infinities and NaNs.
+    out : ndarray, optional
+        Where the factor goes, as a memory-mapped file.
+    check_symmetric : bool or float
+        Refuse a matrix that isn't hermitian, within a number times its largest element.
+    tile, engine, devices, progress
+        See `quadriga.linalg`.
+
+    Returns
+    -------
+    ndarray
+        With zeros in the other triangle.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        A `numpy.linalg.LinAlgError` naming the leading minor.
+
+    Examples
+    --------
+    >>> from quadriga import linalg
+    >>> linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+    array([[2., 1.],
+           [0., 2.]])
+    """
+    matrix = square(a)
+    refuse_infinite(matrix, check_finite)
+    refuse_asymmetric(matrix, check_symmetric)
+    dtype = lapack_type(matrix)
+    if out is not None and (out.shape != matrix.shape or out.dtype != dtype):
+        raise InvalidArgument(
+            f"out is {out.dtype} of shape {out.shape}; expected {dtype} of {matrix.shape}"
+        )
+    source = in_type(matrix, dtype)
+    target = out if out is not None else _factor_target(matrix, source, overwrite_a)
+    if target.size:
+        with start("cholesky", engine, devices, tile, progress, source) as call:
+            _core.cholesky(
+                call.core,
+                matrix_of(source),
+                matrix_of(target),
+                bool(lower),
+                call.options(source, target),
+            )
+    return target
+
+
+def _factor_target(given: Input, matrix: Input, overwrite: bool) -> Array:
+    """Where a factor goes: to the matrix, if that may be overwritten or is a copy anyhow."""
+    if isinstance(matrix, np.ndarray) and matrix.flags.writeable:
+        copied = isinstance(given, np.ndarray) and not np.may_share_memory(matrix, given)
+        if overwrite or copied:
+            return matrix
+    return np.empty(matrix.shape, matrix.dtype, order="F")
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+    *,
+    check_symmetric: bool | float = False,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+    progress: Progress = None,
+) -> Array:
+    """Solve ``a @ x = b`` for x, as `scipy.linalg.solve`.
+
+    Parameters
+    ----------
+    a : array_like or source
+        Hermitian and positive definite.
+    b : array_like
+        Right-hand side or sides.
+    lower : bool
+        Which triangle of `a` is used.
+    overwrite_a, overwrite_b : bool
+        Whether `a` may be overwritten by its factor, and `b` by the solution.
+    check_finite : bool
+        Refuse infinities and NaNs.
+    assume_a : {"pos", "positive definite", None}
+        What is known of `a`. None: that it is hermitian is checked. Other kinds aren't available.
+    transposed : bool
+        Solve ``a.T @ x = b``; for real matrices only.
+    check_symmetric : bool or float
+        Refuse a matrix that isn't hermitian, within a number times its largest element.
+    tile, engine, devices, progress
+        See `quadriga.linalg`.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    NotPositiveDefinite
+        A `numpy.linalg.LinAlgError` naming the leading minor.
+    """
+    _check_structure(assume_a)
+    matrix, right = as_input(a, "a"), as_input(b, "b")
+    if isinstance(matrix, np.ndarray):
+        matrix = np.atleast_2d(matrix)
+    refuse_infinite(matrix, check_finite)
+    refuse_infinite(right, check_finite)
+    if matrix.ndim != 2:
+        raise InvalidArgument(f"a has {matrix.ndim} dimensions; expected 2")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InvalidArgument(f"Expected square matrix, got a1.shape={matrix.shape}")
+    dtype = common_type(matrix, right)
+    if transposed and dtype.char in "FD":
+        raise NotImplementedError("can't solve a^T x = b or a^H x = b for complex matrices")
+    if isinstance(right, np.ndarray):
+        right = np.atleast_1d(right)
+    if right.ndim > 2 or right.shape[0] != matrix.shape[0]:
+        raise InvalidArgument(
+            f"incompatible shapes: a1.shape={matrix.shape} and b1.shape={right.shape}"
+        )
+    undecided = assume_a is None and not (isinstance(matrix, Source) and matrix.hermitian)
+    refuse_asymmetric(matrix, check_symmetric or undecided)
+    if 0 in right.shape:
+        return np.empty(right.shape, dtype)
+    x = to_overwrite(right, b, dtype, overwrite_b)
+    # The share of the whole work that the factorization is.
+    rights = 1 if x.ndim == 1 else x.shape[1]
+    share = matrix.shape[0] / (matrix.shape[0] + 6 * rights)
+    with start("solve", engine, devices, tile, progress, matrix) as call:
+        factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
+        solve_in_place(call, factor, x, (share, 1.0))
+    return x
+
+
+def _check_structure(assume_a: str | None) -> None:
+    if assume_a in (None, "pos", "positive definite"):
+        return
+    if assume_a in _STRUCTURES:
+        raise Unavailable(
+            f"assume_a={assume_a!r} isn't available; positive definite systems ('pos') are, and "
+            "solve_triangular"
+        )
+    raise InvalidArgument(f"{assume_a} is not a recognized matrix structure")
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Trans = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    devices: Devices = None,
+    progress: Progress = None,
+) -> Array:
+    """Solve ``a @ x = b`` with a triangular matrix, as `scipy.linalg.solve_triangular`.
+
+    Parameters
+    ----------
+    a : array_like or source
+        Only the triangle `lower` says is used.
+    b : array_like
+        Right-hand side or sides.
+    trans : {0, 1, 2, 'N', 'T', 'C'}
+        Solve with `a`, its transpose, or its conjugate transpose.
+    lower : bool
+        Whether `a` is lower triangular.
+    unit_diagonal : bool
+        Whether the diagonal is taken to be 1.
+    overwrite_b : bool
+        Whether the solution may go to `b`.
+    check_finite : bool
+        Refuse infinities and NaNs.
+    tile, engine, devices, progress
+        See `quadriga.linalg`.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    SingularMatrix
+        A `numpy.linalg.LinAlgError`, if there is a zero on the diagonal.
+
+    Examples
+    --------
+    >>> from quadriga import linalg
+    >>> linalg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
+    array([1., 2.])
+    """
+    matrix, right = as_input(a, "a"), as_input(b, "b")
+    refuse_infinite(matrix, check_finite)
+    refuse_infinite(right, check_finite)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidArgument("expected square matrix")
+    if right.ndim not in (1, 2) or matrix.shape[0] != right.shape[0]:
+        raise InvalidArgument(f"shapes of a {matrix.shape} and b {right.shape} are incompatible")
+    dtype = lapack_type(matrix, right)
+    if 0 in right.shape:
+        return np.empty(right.shape, dtype)
+    if isinstance(matrix, np.ndarray) and not unit_diagonal:
+        zeros = np.flatnonzero(matrix.diagonal() == 0)
+        if zeros.size:
+            raise SingularMatrix(f"singular matrix: resolution failed at diagonal {zeros[0]}")
+    triangle = in_type(matrix, dtype)
+    x = to_overwrite(right, b, dtype, overwrite_b)
+    with start("solve_triangular", engine, devices, tile, progress, triangle) as call:
+        _core.solve_triangular(
+            call.core,
+            matrix_of(triangle),
+            bool(lower),
+            op_of(trans),
+            bool(unit_diagonal),
+            matrix_of(x),
+            call.options(triangle, x),
+        )
+    return x

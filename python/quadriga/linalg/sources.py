@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/linalg/sources.py: matrices whose elements are made where they are needed.
+"""Sources: functions, covariances, and whatever has ``shape``, ``dtype`` and ``read``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import InvalidArgument, InvalidType
+
+Array = npt.NDArray[Any]
+_numbers = itertools.count(1)
+_KINDS = {"rbf": 0, "matern12": 1, "matern32": 2, "matern52": 3}
+
+
+@runtime_checkable
+class SourceLike(Protocol):
+    """What an object needs to stand for an input matrix."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> Any: ...
+    def read(self, rows: slice, cols: slice, out: Array) -> object:
+        """Write the elements of these rows and columns to `out`."""
+
+
+class Source:
+    """A matrix that need not exist: its tiles are computed or read as tasks.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    hermitian : bool
+        Whether it is its own conjugate transpose, so that one triangle is enough.
+    failure : BaseException or None
+        What the last failing `read` raised.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: npt.DTypeLike, hermitian: bool) -> None:
+        if len(shape) != 2 or min(shape) < 0:
+            raise InvalidArgument(f"shape {shape}: expected two sizes of at least 0")
+        if hermitian and shape[0] != shape[1]:
+            raise InvalidArgument(f"a hermitian matrix is square, and the shape is {shape}")
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype = np.dtype(dtype)
+        self.hermitian = hermitian
+        self.failure: BaseException | None = None
+        # Tells whose failure an error is; negative, for tasks have positive ones.
+        self.number = -next(_numbers)
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        """Write the elements of these rows and columns to `out`."""
+        raise NotImplementedError
+
+    def astype(self, dtype: npt.DTypeLike) -> Source:
+        """The same matrix with elements of another type."""
+        return self if np.dtype(dtype) == self.dtype else _Converted(self, np.dtype(dtype))
+
+    def core(self) -> _core.Matrix:
+        """As the extension module takes it."""
+        types = {
+            "f": _core.DType.float32,
+            "d": _core.DType.float64,
+            "F": _core.DType.complex64,
+            "D": _core.DType.complex128,
+        }
+        rows, cols = self.shape
+        return _core.Matrix.source(
+            rows, cols, types[self.dtype.char], self.hermitian, self._fill, self.number
+        )
+
+    def _fill(self, row: int, col: int, address: int, rows: int, cols: int, ld: int) -> None:
+        """Called by the engine, on a host thread."""
+        item = self.dtype.itemsize
+        span = ((cols - 1) * ld + rows) * item
+        memory = _core.memory(address, span, True)
+        out: Array = np.ndarray((rows, cols), self.dtype, memory, 0, (item, ld * item))
+        try:
+            self.read(slice(row, row + rows), slice(col, col + cols), out)
+        except BaseException as failure:
+            self.failure = failure
+            raise
+
+    def __getitem__(self, key: tuple[slice, slice]) -> Array:
+        """The elements of some rows and columns, as an array."""
+        ranges = [range(*part.indices(size)) for part, size in zip(key, self.shape, strict=True)]
+        if any(each.step != 1 for each in ranges):
+            raise InvalidArgument("a source is read in steps of 1")
+        out = np.empty([len(each) for each in ranges], self.dtype, order="F")
+        if out.size:
+            rows, cols = (slice(each.start, each.stop) for each in ranges)
+            self.read(rows, cols, out)
+        return out
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        return f"<{type(self).__name__} {rows} x {cols}, {self.dtype}>"
+
+
+class _Wrapped(Source):
+    """A user's object with `shape`, `dtype` and `read`."""
+
+    def __init__(self, inner: SourceLike) -> None:
+        super().__init__(inner.shape, inner.dtype, bool(getattr(inner, "hermitian", False)))
+        self._inner = inner
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        self._inner.read(rows, cols, out)
+
+
+class _Converted(Source):
+    """A source in another type than its own."""
+
+    def __init__(self, inner: Source, dtype: np.dtype[Any]) -> None:
+        super().__init__(inner.shape, dtype, inner.hermitian)
+        self._inner = inner
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        out[...] = self._inner[rows, cols]
+
+
+class FunctionSource(Source):
+    """A matrix of a function of its indices; made by `from_function`."""
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        function: Callable[[Array, Array], npt.ArrayLike],
+        hermitian: bool,
+        dtype: npt.DTypeLike,
+    ) -> None:
+        super().__init__(shape, dtype, hermitian)
+        self.function = function
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        i = np.arange(rows.start, rows.stop)[:, None]
+        j = np.arange(cols.start, cols.stop)[None, :]
+        out[...] = self.function(i, j)
+
+
+def from_function(
+    shape: int | tuple[int, int],
+    function: Callable[[Array, Array], npt.ArrayLike],
+    hermitian: bool = False,
+    dtype: npt.DTypeLike = float,
+) -> FunctionSource:
+    """A matrix that is computed tile by tile, where it is needed.
+
+    Parameters
+    ----------
+    shape : int or (int, int)
+        One number: of a square matrix.
+    function : callable
+        ``function(i, j)`` with a column of row indices and a row of column indices; what it
+        returns must fit the block, as NumPy broadcasts.
+    hermitian : bool
+        Whether the matrix is its own conjugate transpose; then one triangle is computed.
+    dtype : dtype
+        Type of the elements.
+
+    Returns
+    -------
+    FunctionSource
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import linalg
+    >>> a = linalg.from_function(3, lambda i, j: 1.0 / (i + j + 1) + (i == j), hermitian=True)
+    >>> x = linalg.solve(a, np.ones(3), assume_a="pos")
+    >>> bool(np.allclose(a[:, :] @ x, 1))
+    True
+    """
+    if isinstance(shape, (int, np.integer)):
+        shape = (int(shape), int(shape))
+    return FunctionSource(shape, function, hermitian, dtype)
+
+
+class Covariance(Source):
+    """Covariances of points, compiled; made by `rbf` and `matern12` to `matern52`."""
+
+    def __init__(
+        self,
+        kind: str,
+        points: npt.ArrayLike,
+        others: npt.ArrayLike | None,
+        length_scale: float | Sequence[float],
+        variance: float,
+        nugget: float,
+        dtype: npt.DTypeLike,
+    ) -> None:
+        self.kind = kind
+        self.points = _points(points)
+        self.others = _points(others) if others is not None else None
+        if np.dtype(dtype).char not in "fd":
+            raise InvalidType(f"covariances are float32 or float64, not {np.dtype(dtype)}")
+        count = len(self.points)
+        size = (count, count if self.others is None else len(self.others))
+        super().__init__(size, dtype, self.others is None)
+        if self.others is not None and self.others.shape[1] != self.points.shape[1]:
+            raise InvalidArgument(
+                f"points of {self.points.shape[1]} and {self.others.shape[1]} coordinates: "
+                "expected as many in both sets"
+            )
+        scales = np.atleast_1d(np.asarray(length_scale, float)).tolist()
+        self._parameters = (_KINDS[kind], float(variance), float(nugget), scales)
+        self._core = self._make(self.dtype)
+
+    def _make(self, dtype: np.dtype[Any]) -> _core.Matrix:
+        core = _core.DType.float32 if dtype.char == "f" else _core.DType.float64
+        address = self.others.ctypes.data if self.others is not None else 0
+        count = len(self.others) if self.others is not None else 0
+        return _core.Matrix.covariance(
+            *self._parameters,
+            core,
+            self.points.shape[1],
+            self.points.ctypes.data,
+            len(self.points),
+            address,
+            count,
+        )
+
+    def core(self) -> _core.Matrix:
+        return self._core
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        block = np.empty(out.shape, self.dtype, order="F")
+        height, width = out.shape
+        self._core.read(rows.start, cols.start, block.ctypes.data, height, width, max(1, height))
+        out[...] = block
+
+
+def _points(points: npt.ArrayLike) -> Array:
+    array = np.ascontiguousarray(points, dtype=float)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidArgument(
+            f"points of shape {array.shape}: expected (points, coordinates), or (points,)"
+        )
+    return array
+
+
+def rbf(
+    points: npt.ArrayLike,
+    others: npt.ArrayLike | None = None,
+    *,
+    length_scale: float | Sequence[float] = 1.0,
+    variance: float = 1.0,
+    nugget: float = 0.0,
+    dtype: npt.DTypeLike = float,
+) -> Covariance:
+    """Covariances ``variance * exp(-r**2 / 2)`` of points a scaled distance r apart.
+
+    Parameters
+    ----------
+    points : array_like
+        Coordinates, a row for each point.
+    others : array_like, optional
+        The points of the columns; by default the same ones.
+    length_scale : float or sequence of float
+        What coordinates are divided by: one number, or one for each coordinate.
+    variance : float
+        The covariance of a point with itself.
+    nugget : float
+        Added on the diagonal, if there is one set of points.
+    dtype : dtype
+        float64 or float32; computed in float64.
+
+    Examples
+    --------
+    >>> from quadriga import linalg
+    >>> linalg.rbf([[0.0], [1.0]], nugget=0.5)[:, :].round(3)
+    array([[1.5  , 0.607],
+           [0.607, 1.5  ]])
+    """
+    return Covariance("rbf", points, others, length_scale, variance, nugget, dtype)
+
+
+def matern12(
+    points: npt.ArrayLike,
+    others: npt.ArrayLike | None = None,
+    *,
+    length_scale: float | Sequence[float] = 1.0,
+    variance: float = 1.0,
+    nugget: float = 0.0,
+    dtype: npt.DTypeLike = float,
+) -> Covariance:
+    """Covariances ``variance * exp(-r)``; parameters as of `rbf`."""
+    return Covariance("matern12", points, others, length_scale, variance, nugget, dtype)
+
+
+def matern32(
+    points: npt.ArrayLike,
+    others: npt.ArrayLike | None = None,
+    *,
+    length_scale: float | Sequence[float] = 1.0,
+    variance: float = 1.0,
+    nugget: float = 0.0,
+    dtype: npt.DTypeLike = float,
+) -> Covariance:
+    """Covariances ``variance * (1 + s) * exp(-s)``, s = sqrt(3) r; parameters as of `rbf`."""
+    return Covariance("matern32", points, others, length_scale, variance, nugget, dtype)
+
+
+def matern52(
+    points: npt.ArrayLike,
+    others: npt.ArrayLike | None = None,
+    *,
+    length_scale: float | Sequence[float] = 1.0,
+    variance: float = 1.0,
+    nugget: float = 0.0,
+    dtype: npt.DTypeLike = float,
+) -> Covariance:
+    """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; as `rbf`."""
+    return Covariance("matern52", points, others, length_scale, variance, nugget, dtype)
+
+
+def as_source(value: Any) -> Source | None:
+    """A source, if the value is one or has what one needs."""
+    if isinstance(value, Source):
+        return value
+    if isinstance(value, np.ndarray) or not callable(getattr(value, "read", None)):
+        return None
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return None
+    return _Wrapped(value)
