@@ -76,7 +76,7 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
 
 # Published figures: gigabytes (2^30) moved by the better of the two systems in the XKaapi paper's
 # tables, and StarPU's schedulers as simulated for the same machine.
-_PAPER = "better of XKaapi and StarPU (Gautier et al. 2012)"
+_PAPER = "better of XKaapi and StarPU (Lima et al. 2012)"
 _DARTS = "StarPU darts on SimGrid"
 _PUBLISHED: dict[tuple[str, str], tuple[str, float]] = {
     **{
