@@ -5,6 +5,7 @@
 
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/kernels/cuda_variants.h"
 
 #include <quadriga/error.h>
 
@@ -36,6 +37,8 @@ class Family {
     add<double>(1, "d" + name, signature, body, cost);
     add<std::complex<float>>(2, "c" + name, signature, body, cost);
     add<std::complex<double>>(3, "z" + name, signature, body, cost);
+    for (std::size_t i = 0; i < codelets_.size(); ++i)
+      codelets_[i].cuda = cuda_variant(name, static_cast<DType>(i));
   }
   const Codelet& operator[](DType type) const { return codelets_[type_index(type)]; }
 

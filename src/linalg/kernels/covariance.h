@@ -35,6 +35,8 @@ class Points {
   int dimensions() const noexcept { return dimensions_; }
   /// All values of one coordinate; readable for `padding` elements beyond the last point.
   const double* coordinate(int dimension) const noexcept;
+  /// All of it: coordinate by coordinate, count() + padding values each.
+  const std::shared_ptr<const std::vector<double>>& values() const noexcept { return values_; }
   static constexpr int padding = 64;
 
  private:
@@ -59,6 +61,12 @@ class Covariance {
 
   std::int64_t rows() const noexcept { return rows_.count(); }
   std::int64_t cols() const noexcept { return cols_.count(); }
+  const CovarianceParams& params() const noexcept { return params_; }
+  const Points& row_points() const noexcept { return rows_; }
+  const Points& col_points() const noexcept { return cols_; }
+  bool of_one_set() const noexcept { return same_; }
+  /// One for each dimension.
+  const std::vector<double>& inverse_scales() const noexcept { return inverse_scales_; }
 
   /// Writes the elements from (first_row, first_col) on, as many as the tile has. Any thread.
   ///

@@ -12,7 +12,7 @@ namespace quadriga::kernels {
 ///
 /// x = n*ln 2 + r with |r| <= ln(2)/2; exp(r) by its series, times 2^n put into the exponent's
 /// bits. Source: Muller, Elementary Functions, 3rd edition, 2016, chapter 11 (range reduction).
-[[gnu::always_inline]] inline double exp_of_negative(double x) noexcept {
+[[gnu::always_inline]] constexpr double exp_of_negative(double x) noexcept {
   constexpr double lowest = -708.0;
   constexpr double to_integer = 0x1.8p52;  // adding it leaves the integer in the lowest bits
   constexpr double log2_e = 1.4426950408889634;

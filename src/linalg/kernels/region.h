@@ -16,7 +16,7 @@ struct Rows {
   int end = 0;
 };
 
-inline Rows rows_in(const Region& region, int rows, int column) noexcept {
+constexpr Rows rows_in(const Region& region, int rows, int column) noexcept {
   const std::int64_t crossing = column - region.diagonal;  // the row on the matrix's diagonal
   const auto clamp = [rows](std::int64_t row) {
     return static_cast<int>(std::clamp<std::int64_t>(row, 0, rows));
@@ -40,7 +40,7 @@ template <class T>
 constexpr bool is_complex = !std::is_floating_point_v<T>;
 
 template <class T>
-T conjugate(const T& value) noexcept {
+constexpr T conjugate(const T& value) noexcept {
   if constexpr (is_complex<T>)
     return std::conj(value);
   else
@@ -49,7 +49,7 @@ T conjugate(const T& value) noexcept {
 
 /// x*y by its four products, without the detour that std::complex takes for infinities.
 template <class T>
-T multiply(const T& x, const T& y) noexcept {
+constexpr T multiply(const T& x, const T& y) noexcept {
   if constexpr (is_complex<T>)
     return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
   else

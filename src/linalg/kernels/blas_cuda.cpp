@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/kernels/blas_cuda.cpp: products, solves and Cholesky of tiles on cuBLAS and cuSOLVER.
+#include "linalg/kernels/blas_cuda.h"
+
+#include <quadriga/error.h>
+
+#include "linalg/kernels/elements_cuda.h"
+#include "linalg/kernels/region.h"
+
+namespace quadriga::kernels::cuda {
+namespace {
+
+template <class T>
+struct Blas;
+template <>
+struct Blas<float> {
+  using Native = float;
+  static constexpr cudaDataType type = CUDA_R_32F;
+  static constexpr auto gemm = cublasSgemm_64;
+  static constexpr auto syrk = cublasSsyrk_64;
+  static constexpr auto herk = cublasSsyrk_64;
+  static constexpr auto trsm = cublasStrsm_64;
+};
+template <>
+struct Blas<double> {
+  using Native = double;
+  static constexpr cudaDataType type = CUDA_R_64F;
+  static constexpr auto gemm = cublasDgemm_64;
+  static constexpr auto syrk = cublasDsyrk_64;
+  static constexpr auto herk = cublasDsyrk_64;
+  static constexpr auto trsm = cublasDtrsm_64;
+};
+template <>
+struct Blas<std::complex<float>> {
+  using Native = cuComplex;
+  static constexpr cudaDataType type = CUDA_C_32F;
+  static constexpr auto gemm = cublasCgemm_64;
+  static constexpr auto syrk = cublasCsyrk_64;
+  static constexpr auto herk = cublasCherk_64;
+  static constexpr auto trsm = cublasCtrsm_64;
+};
+template <>
+struct Blas<std::complex<double>> {
+  using Native = cuDoubleComplex;
+  static constexpr cudaDataType type = CUDA_C_64F;
+  static constexpr auto gemm = cublasZgemm_64;
+  static constexpr auto syrk = cublasZsyrk_64;
+  static constexpr auto herk = cublasZherk_64;
+  static constexpr auto trsm = cublasZtrsm_64;
+};
+
+template <class T>
+const typename Blas<T>::Native* native(const T* value) noexcept {
+  return reinterpret_cast<const typename Blas<T>::Native*>(value);
+}
+template <class T>
+typename Blas<T>::Native* native(T* value) noexcept {
+  return reinterpret_cast<typename Blas<T>::Native*>(value);
+}
+
+cublasOperation_t blas(Op op) {
+  if (op == Op::none) return CUBLAS_OP_N;
+  return op == Op::transpose ? CUBLAS_OP_T : CUBLAS_OP_C;
+}
+cublasFillMode_t blas(Uplo uplo) {
+  return uplo == Uplo::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+}
+cublasSideMode_t blas(Side side) {
+  return side == Side::left ? CUBLAS_SIDE_LEFT : CUBLAS_SIDE_RIGHT;
+}
+cublasDiagType_t blas(Diag diag) {
+  return diag == Diag::unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
+}
+
+Region triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
+
+}  // namespace
+
+template <class T>
+void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta,
+          Tile<T> c) {
+  const int m = op_a == Op::none ? a.rows : a.cols;
+  const int k = op_a == Op::none ? a.cols : a.rows;
+  const int k_of_b = op_b == Op::none ? b.rows : b.cols;
+  const int n = op_b == Op::none ? b.cols : b.rows;
+  require(m == c.rows && n == c.cols && k == k_of_b, "gemm: the shapes of A, B and C disagree");
+  if (c.empty()) return;
+  if (k == 0) return scale(on.stream(), beta, c);
+  check(Blas<T>::gemm(on.blas(), blas(op_a), blas(op_b), m, n, k, native(&alpha), native(a.data),
+                      a.ld, native(b.data), b.ld, native(&beta), native(c.data), c.ld),
+        "gemm");
+}
+
+template <class T>
+void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c) {
+  if (!is_complex<T> && op == Op::adjoint) op = Op::transpose;
+  require(op != Op::adjoint, "syrk: op must be none or transpose; use herk for the adjoint");
+  const int n = op == Op::none ? a.rows : a.cols;
+  const int k = op == Op::none ? a.cols : a.rows;
+  require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
+  if (n == 0) return;
+  if (k == 0) return scale(on.stream(), beta, c, triangle(uplo));
+  check(Blas<T>::syrk(on.blas(), blas(uplo), blas(op), n, k, native(&alpha), native(a.data), a.ld,
+                      native(&beta), native(c.data), c.ld),
+        "syrk");
+}
+
+template <class T>
+void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c) {
+  if constexpr (!is_complex<T>) {
+    return syrk(on, uplo, op, static_cast<T>(alpha), a, static_cast<T>(beta), c);
+  } else {
+    require(op != Op::transpose, "herk: op must be none or adjoint; use syrk for the transpose");
+    const int n = op == Op::none ? a.rows : a.cols;
+    const int k = op == Op::none ? a.cols : a.rows;
+    require(n == c.rows && n == c.cols, "herk: the shapes of A and C disagree");
+    if (n == 0) return;
+    using Real = typename T::value_type;
+    const auto real_alpha = static_cast<Real>(alpha);
+    const auto real_beta = static_cast<Real>(beta);
+    if (k == 0)
+      scale(on.stream(), T(real_beta), c, triangle(uplo));
+    else
+      check(Blas<T>::herk(on.blas(), blas(uplo), blas(op), n, k, &real_alpha, native(a.data), a.ld,
+                          &real_beta, native(c.data), c.ld),
+            "herk");
+    // It may return early (alpha 0, beta 1) and leave imaginary parts on the diagonal.
+    make_diagonal_real(on.stream(), c);
+  }
+}
+
+template <class T>
+void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a,
+          Tile<T> b) {
+  const int order = side == Side::left ? b.rows : b.cols;
+  require(a.rows == order && a.cols == order, "trsm: the shapes of A and B disagree");
+  if (b.empty()) return;
+  if (alpha == T{}) return scale(on.stream(), alpha, b);
+  check(Blas<T>::trsm(on.blas(), blas(side), blas(uplo), blas(op), blas(diag), b.rows, b.cols,
+                      native(&alpha), native(a.data), a.ld, native(b.data), b.ld),
+        "trsm");
+}
+
+template <class T>
+void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info) {
+  require(a.rows == a.cols, "potrf: A must be square");
+  *info = 0;
+  if (a.rows == 0) return;
+  constexpr cudaDataType type = Blas<T>::type;
+  const cusolverDnHandle_t solver = on.solver();
+  std::size_t bytes = 0;
+  std::size_t host_bytes = 0;
+  check(cusolverDnXpotrf_bufferSize(solver, on.solver_params(), blas(uplo), a.rows, type, a.data,
+                                    a.ld, type, &bytes, &host_bytes),
+        "asking for potrf's workspace");
+  // The first line of the scratch is for cuSOLVER's own word.
+  constexpr std::size_t line = 256;
+  auto* const scratch = static_cast<std::byte*>(on.scratch(line + bytes));
+  auto* const device_info = reinterpret_cast<int*>(scratch);
+  check(
+      cusolverDnXpotrf(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
+                       scratch + line, bytes, on.host_scratch(host_bytes), host_bytes, device_info),
+      "potrf");
+  report_minor(on.stream(), Tile<const T>(a), device_info, info);
+}
+
+#define QUADRIGA_INSTANTIATE(T)                                                         \
+  template void gemm<T>(Handles&, Op, Op, T, Tile<const T>, Tile<const T>, T, Tile<T>); \
+  template void syrk<T>(Handles&, Uplo, Op, T, Tile<const T>, T, Tile<T>);              \
+  template void herk<T>(Handles&, Uplo, Op, double, Tile<const T>, double, Tile<T>);    \
+  template void trsm<T>(Handles&, Side, Uplo, Op, Diag, T, Tile<const T>, Tile<T>);     \
+  template void potrf<T>(Handles&, Uplo, Tile<T>, int*);
+QUADRIGA_INSTANTIATE(float)
+QUADRIGA_INSTANTIATE(double)
+QUADRIGA_INSTANTIATE(std::complex<float>)
+QUADRIGA_INSTANTIATE(std::complex<double>)
+#undef QUADRIGA_INSTANTIATE
+
+}  // namespace quadriga::kernels::cuda

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/kernels/handles_cuda.cpp: makes handles and workspaces, and lets go of them.
+#include "linalg/kernels/handles_cuda.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include "device/cuda/check.h"
+#include "device/cuda/stream_local.h"
+
+namespace quadriga::kernels::cuda {
+namespace {
+
+using quadriga::cuda::check;
+
+// What cuBLAS recommends for devices of compute capability 9; more than older ones ask for.
+constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
+constexpr std::size_t words_a_block = 1024;
+
+}  // namespace
+
+void check(cublasStatus_t status, std::string_view call, std::source_location where) {
+  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
+    return;
+  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
+       where);
+}
+
+void check(cusolverStatus_t status, std::string_view call, std::source_location where) {
+  if (status == CUSOLVER_STATUS_SUCCESS) [[likely]]
+    return;
+  fail(Errc::task_failed, fmt::format("cuSOLVER: {}: status {}", call, static_cast<int>(status)),
+       where);
+}
+
+Words::Words() = default;
+
+Words::~Words() {
+  for (int* const block : blocks_) cudaFreeHost(block);
+}
+
+int* Words::take() {
+  if (unused_.empty()) {
+    void* block = nullptr;
+    check(cudaHostAlloc(&block, words_a_block * sizeof(int), cudaHostAllocPortable),
+          "allocating words for results");
+    blocks_.push_back(static_cast<int*>(block));
+    for (std::size_t i = 0; i < words_a_block; ++i) unused_.push_back(blocks_.back() + i);
+  }
+  int* const word = unused_.back();
+  unused_.pop_back();
+  return word;
+}
+
+Handles::Handles(cudaStream_t stream) : stream_(stream) {
+  check(cublasCreate(&blas_), "making a handle");
+  check(cublasSetStream(blas_, stream), "setting the stream");
+  check(cudaMalloc(&blas_workspace_, blas_workspace_bytes), "allocating the workspace of cuBLAS");
+  check(cublasSetWorkspace(blas_, blas_workspace_, blas_workspace_bytes), "setting the workspace");
+}
+
+Handles::~Handles() {
+  if (solver_params_) cusolverDnDestroyParams(solver_params_);
+  if (solver_) cusolverDnDestroy(solver_);
+  if (blas_) cublasDestroy(blas_);
+  cudaFree(scratch_);
+  cudaFree(blas_workspace_);
+}
+
+cusolverDnHandle_t Handles::solver() {
+  if (!solver_) {
+    check(cusolverDnCreate(&solver_), "making a handle");
+    check(cusolverDnSetStream(solver_, stream_), "setting the stream");
+    check(cusolverDnCreateParams(&solver_params_), "making parameters");
+  }
+  return solver_;
+}
+
+void* Handles::scratch(std::size_t bytes) {
+  if (bytes <= scratch_bytes_) return scratch_;
+  if (scratch_) check(cudaFreeAsync(scratch_, stream_), "freeing a workspace");
+  scratch_ = nullptr;
+  scratch_bytes_ = 0;
+  check(cudaMallocAsync(&scratch_, bytes, stream_), "allocating a workspace");
+  scratch_bytes_ = bytes;
+  return scratch_;
+}
+
+void* Handles::host_scratch(std::size_t bytes) {
+  if (bytes > host_scratch_.size()) host_scratch_.resize(bytes);
+  return host_scratch_.data();
+}
+
+std::shared_ptr<Handles> handles_of(const Arguments& arguments) {
+  require(arguments.stream != nullptr, "a CUDA variant needs a stream");
+  std::shared_ptr<void>& place = quadriga::cuda::stream_local(arguments.stream);
+  if (!place) place = std::make_shared<Handles>(static_cast<cudaStream_t>(arguments.stream));
+  return std::static_pointer_cast<Handles>(place);
+}
+
+}  // namespace quadriga::kernels::cuda

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/kernels/handles_cuda.h: what cuBLAS and cuSOLVER need for a stream, made once.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cusolverDn.h>
+#include <quadriga/codelet.h>
+
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+namespace quadriga::kernels::cuda {
+
+void check(cublasStatus_t status, std::string_view call,
+           std::source_location where = std::source_location::current());
+void check(cusolverStatus_t status, std::string_view call,
+           std::source_location where = std::source_location::current());
+
+/// Words that a kernel writes and the host reads once its operation has ended; pinned.
+class Words {
+ public:
+  Words();
+  ~Words();
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+  /// Never none: as many can be in use at once as operations can be queued on a stream.
+  int* take();
+  void give_back(int* word) { unused_.push_back(word); }
+
+ private:
+  std::vector<int*> blocks_;
+  std::vector<int*> unused_;
+};
+
+/// Handles of a stream with workspaces of their own, so that no call allocates or synchronizes.
+/// Used by the thread that queues on the stream.
+class Handles {
+ public:
+  explicit Handles(cudaStream_t stream);
+  ~Handles();
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+
+  cublasHandle_t blas() const noexcept { return blas_; }
+  cusolverDnHandle_t solver();
+  cusolverDnParams_t solver_params() const noexcept { return solver_params_; }
+  /// Scratch for kernels of this stream: device memory that the next one on it may overwrite.
+  /// Grows, in the stream's order, when more is asked for than ever before.
+  void* scratch(std::size_t bytes);
+  /// The same on the host, for calls that use it before they return.
+  void* host_scratch(std::size_t bytes);
+  Words& words() noexcept { return words_; }
+  cudaStream_t stream() const noexcept { return stream_; }
+
+ private:
+  cudaStream_t stream_;
+  cublasHandle_t blas_ = nullptr;
+  cusolverDnHandle_t solver_ = nullptr;
+  cusolverDnParams_t solver_params_ = nullptr;
+  void* blas_workspace_ = nullptr;
+  void* scratch_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+  std::vector<std::byte> host_scratch_;
+  Words words_;
+};
+
+/// Those of the stream that a variant was called with; made at its first call, with its device
+/// current.
+std::shared_ptr<Handles> handles_of(const Arguments& arguments);
+
+}  // namespace quadriga::kernels::cuda
