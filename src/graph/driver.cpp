@@ -111,6 +111,7 @@ void Driver::run_commands() {
     std::lock_guard lock(inbox_mutex_);
     commands.swap(commands_);
   }
+  if (!commands.empty()) take_messages();  // of the data that they are about
   for (Command* const command : commands) {
     try {
       (*command->work)();

@@ -2,9 +2,12 @@
 // tests/model/graph/program_test.cpp: random programs give to the bit what they give one after
 // another, on one to four devices of three tiles, under both clocks and both policies.
 //
-// A failure names its seed; QUADRIGA_TEST_SEED=N runs that program alone.
+// A failure names its seed; QUADRIGA_TEST_SEED=N runs that program alone, QUADRIGA_TEST_TIMES=N as
+// many times more programs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "model/graph/random_program.h"
 
@@ -41,10 +44,11 @@ std::string run_on_host(std::uint64_t seed) {
   return program.run(options);
 }
 
-/// Runs the programs of `count` seeds, or the one that the environment names.
+/// Runs the programs of `count` seeds, or the one that the environment names, or more of them.
 template <class Run>
 void run_many(std::uint64_t first, int count, Run&& run) {
   if (one_seed()) first = test_seed(0), count = 1;
+  if (const char* const times = std::getenv("QUADRIGA_TEST_TIMES")) count *= std::atoi(times);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
     const std::string wrong = run(seed);
