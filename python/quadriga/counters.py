@@ -33,6 +33,7 @@ class DeviceCounters:
     evictions: int
     write_backs: int
     steals: int
+    most_bytes: int
     copying_seconds: float
     computing_seconds: float
     overlap_seconds: float
@@ -79,6 +80,10 @@ class Counters:
         """The same as plain dictionaries, lists and numbers, for JSON."""
         return asdict(self) | {"bytes": self.bytes, "host_bytes": self.host_bytes}
 
+    def _shown(self) -> list[DeviceCounters]:
+        # Every engine has a place for what needs the host; it tells nothing unless it was used.
+        return [each for each in self.devices if each.name != "host" or each.tasks]
+
     def __str__(self) -> str:
         lines = [
             f"{self.ended} of {self.submitted} tasks in "
@@ -89,7 +94,7 @@ class Counters:
             f"  {d.name}: {d.tasks} tasks, {d.hits} hits, {d.misses} misses, "
             f"{d.evictions} evictions, {d.steals} steals, "
             f"computing {_core.format_seconds(d.computing_seconds)}, overlap {d.overlap:.0%}"
-            for d in self.devices
+            for d in self._shown()
         ]
         return "\n".join(lines)
 
@@ -99,7 +104,7 @@ class Counters:
             for title in ("device", "tasks", "hits", "misses", "evictions", "steals", "computing",
                           "copying", "overlap")
         )  # fmt: skip
-        rows = "".join(_device_row(device) for device in self.devices)
+        rows = "".join(_device_row(device) for device in self._shown())
         first, *_ = str(self).splitlines()
         return (
             f"<p>{html.escape(first)}</p><table><thead><tr>{head}</tr></thead>"

@@ -22,7 +22,6 @@ from .data import Data, Future, seconds_of
 from .errors import Deadline, Error, InvalidArgument, TaskFailed, Unavailable
 from .layout import Array, layout_of, layout_of_new
 from .machine import Machine
-from .report import write_beside
 from .settings import config
 
 _NO_DEVICE = 0xFFFF
@@ -306,6 +305,9 @@ class Engine:
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the trace so far, for ``quadriga report``."""
+        # Imported where it is needed: templates take longer to load than all the rest.
+        from .report import write_beside
+
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:

@@ -2,6 +2,7 @@
 // python/src/error.cpp: errors of the library as the Python exceptions of quadriga.errors.
 #include <nanobind/nanobind.h>
 #include <quadriga/error.h>
+#include <quadriga/linalg.h>
 
 #include <string>
 
@@ -67,6 +68,10 @@ bool raise_as_python(const std::exception_ptr& pointer) {
     const std::string message =
         std::to_string(error.minor()) + "-th leading minor of the array is not positive definite";
     set("NotPositiveDefinite", message.c_str(), "minor", error.minor());
+  } catch (const linalg::Singular& error) {
+    const std::string message =
+        "singular matrix: resolution failed at diagonal " + std::to_string(error.index());
+    set("SingularMatrix", message.c_str(), nullptr, 0);
   } catch (const Error& error) {
     set_failed_task(error);
   } catch (const BodyFailure& cause) {

@@ -31,6 +31,7 @@ nb::dict device_as_dict(const DeviceCounters& device) {
   dict["evictions"] = device.evictions;
   dict["write_backs"] = device.write_backs;
   dict["steals"] = device.steals;
+  dict["most_bytes"] = device.most_bytes;
   dict["busy_seconds"] = busy;
   dict["copying_seconds"] = static_cast<double>(device.copying) / second;
   dict["computing_seconds"] = static_cast<double>(device.computing) / second;

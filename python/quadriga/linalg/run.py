@@ -87,11 +87,12 @@ def _shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] 
         yield progress
         return
     # Imported where it is needed: it takes longer than all the rest of the package.
+    from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bar(*columns, TimeRemainingColumn()) as bar:
+    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         shown = bar.add_task(name, total=1.0)
         yield lambda done: bar.update(shown, completed=done)
 

@@ -253,6 +253,29 @@ def _points(points: npt.ArrayLike) -> Array:
     return array
 
 
+def covariance(
+    kind: str,
+    points: npt.ArrayLike,
+    others: npt.ArrayLike | None = None,
+    *,
+    length_scale: float | Sequence[float] = 1.0,
+    variance: float = 1.0,
+    nugget: float = 0.0,
+    dtype: npt.DTypeLike = float,
+) -> Covariance:
+    """Covariances by the name of their function, which is one of `rbf`, `matern12` to `matern52`.
+
+    Parameters
+    ----------
+    kind : {"rbf", "matern12", "matern32", "matern52"}
+    points, others, length_scale, variance, nugget, dtype
+        As of `rbf`.
+    """
+    if kind not in _KINDS:
+        raise InvalidArgument(f"covariance {kind!r}: expected one of {', '.join(_KINDS)}")
+    return Covariance(kind, points, others, length_scale, variance, nugget, dtype)
+
+
 def rbf(
     points: npt.ArrayLike,
     others: npt.ArrayLike | None = None,

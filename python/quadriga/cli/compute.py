@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/compute.py: solve, cholesky and matmul on .npy files.
+"""The linear algebra, from files to files."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import _core, linalg
+from ..engine import Engine
+from ..errors import InvalidArgument
+from ..linalg.arrays import check_type, common_type, lapack_type
+from .files import read, writing
+
+
+@dataclass
+class Where:
+    """The options that all computing commands share."""
+
+    devices: str | None
+    policy: str | None
+    tile: int | None
+    trace: Path | None
+    spill: Path | None
+    host_memory: str | None
+    as_json: bool
+    estimate: bool
+
+    @property
+    def progress(self) -> bool:
+        return sys.stderr.isatty() and not self.as_json
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """An engine on the devices asked for; a list that isn't understood is misuse."""
+        try:
+            made = Engine(
+                self.devices,
+                policy=self.policy,
+                trace=self.trace if self.trace is not None and not self.estimate else None,
+                spill=self.spill,
+                host_memory=self.host_memory,
+            )
+        except InvalidArgument as error:
+            raise click.UsageError(str(error)) from error
+        with made as engine:
+            yield engine
+
+
+def shared(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the shared options, which the command gets as `where`."""
+
+    def command(
+        devices: str | None,
+        policy: str | None,
+        tile: int | None,
+        trace: Path | None,
+        spill: Path | None,
+        host_memory: str | None,
+        as_json: bool,
+        estimate: bool,
+        **own: Any,
+    ) -> None:
+        where = Where(devices, policy, tile, trace, spill, host_memory, as_json, estimate)
+        function(where=where, **own)
+
+    options = [
+        click.option("--devices", help="As 'cpu:2' or 'emulated:4,memory=64MiB'."),
+        click.option("--policy", type=click.Choice(["affinity", "steal"])),
+        click.option("--tile", type=click.IntRange(1), help="Order of the tiles."),
+        click.option(
+            "--trace",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write a trace, for `quadriga report`.",
+        ),
+        click.option(
+            "--spill",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="A file for tiles that fit nowhere else.",
+        ),
+        click.option("--host-memory", help="Most host memory for such tiles, as '2GiB'."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("--estimate", is_flag=True, help="Time, traffic and memory; runs nothing."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    command.__doc__ = function.__doc__
+    command.__name__ = function.__name__
+    # Arguments and options of the command's own were attached to the function.
+    command.__click_params__ += getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    return command
+
+
+_INPUT = click.Path(dir_okay=False, path_type=Path)
+_output = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The .npy file to write; it appears once it is complete.",
+)
+
+
+@click.command()
+@shared
+@click.argument("a", type=_INPUT)
+@click.argument("b", type=_INPUT)
+@_output
+@click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
+def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -> None:
+    """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
+    matrix, right = read(a), read(b)
+    _need_square(a, matrix)
+    if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
+        raise InvalidArgument(
+            f"{b}: shape {right.shape} doesn't fit A's {matrix.shape}: expected as many rows"
+        )
+    _need_numbers(b, right)
+    dtype = common_type(matrix, right)
+    with where.engine() as engine:
+        if where.estimate:
+            count = right.shape[1] if right.ndim == 2 else 1
+            _show_estimate(where, engine, "cho_solve", (len(matrix), count), dtype)
+            return
+        with (
+            _told(where, engine, "solve", output),
+            writing(output, right.shape, dtype, bool(right.flags.f_contiguous)) as x,
+        ):
+            x[...] = right
+            linalg.solve(
+                matrix, x, assume_a="pos", overwrite_b=True, check_symmetric=check_symmetric,
+                engine=engine, tile=where.tile, progress=where.progress,
+            )  # fmt: skip
+
+
+@click.command()
+@shared
+@click.argument("a", type=_INPUT)
+@_output
+@click.option("--upper", is_flag=True, help="The upper factor, A = U^H U; else the lower one.")
+@click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
+def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: bool) -> None:
+    """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""
+    matrix = read(a)
+    _need_square(a, matrix)
+    dtype = lapack_type(matrix)
+    with where.engine() as engine:
+        if where.estimate:
+            _show_estimate(where, engine, "cholesky", (len(matrix),), dtype)
+            return
+        with (
+            _told(where, engine, "cholesky", output),
+            writing(output, matrix.shape, dtype, bool(matrix.flags.f_contiguous)) as factor,
+        ):
+            linalg.cholesky(
+                matrix, lower=not upper, out=factor, check_symmetric=check_symmetric,
+                engine=engine, tile=where.tile, progress=where.progress,
+            )  # fmt: skip
+
+
+@click.command()
+@shared
+@click.argument("a", type=_INPUT)
+@click.argument("b", type=_INPUT)
+@_output
+@click.option("--trans-a", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
+@click.option("--trans-b", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
+def matmul(where: Where, a: Path, b: Path, output: Path, trans_a: Any, trans_b: Any) -> None:
+    """Multiply C = A B; A, B and C are .npy files."""
+    left, right = read(a), read(b)
+    for path, each in ((a, left), (b, right)):
+        _need_numbers(path, each)
+        if each.ndim != 2:
+            raise InvalidArgument(f"{path}: shape {each.shape}: expected a matrix")
+    m, k = left.shape if trans_a == "N" else left.shape[::-1]
+    inner, n = right.shape if trans_b == "N" else right.shape[::-1]
+    if k != inner:
+        raise InvalidArgument(f"A is {m} x {k} and B {inner} x {n}: {k} isn't {inner}")
+    dtype = common_type(left, right)
+    with where.engine() as engine:
+        if where.estimate:
+            _show_estimate(where, engine, "matmul", (m, n, k), dtype)
+            return
+        with _told(where, engine, "matmul", output), writing(output, (m, n), dtype, False) as c:
+            linalg.matmul(
+                left, right, c, trans_a=trans_a, trans_b=trans_b,
+                engine=engine, tile=where.tile, progress=where.progress,
+            )  # fmt: skip
+
+
+def _need_numbers(path: Path, array: np.ndarray[Any, Any]) -> None:
+    check_type(array.dtype, str(path))
+
+
+def _need_square(path: Path, matrix: np.ndarray[Any, Any]) -> None:
+    _need_numbers(path, matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidArgument(f"{path}: shape {matrix.shape}: expected a square matrix")
+
+
+@contextmanager
+def _told(where: Where, engine: Engine, command: str, output: Path) -> Iterator[None]:
+    """Says what was done, once it is."""
+    begin = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - begin
+    counters = engine.counters()
+    if where.as_json:
+        fields = {"command": command, "output": str(output), "seconds": seconds}
+        devices = [device.name for device in engine.machine.devices]
+        fields |= {"devices": devices, "policy": engine.policy}
+        click.echo(json.dumps(fields | {"counters": counters.as_dict()}))
+    else:
+        click.echo(f"{output}: written in {_core.format_seconds(seconds)}")
+        click.echo(str(counters))
+
+
+def _show_estimate(
+    where: Where, engine: Engine, operation: Any, sizes: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
+    found = linalg.estimate(operation, *sizes, dtype=dtype, tile=where.tile, engine=engine)
+    if where.as_json:
+        click.echo(json.dumps({"operation": operation} | found.as_dict()))
+    else:
+        click.echo(str(found))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/demo.py: the demo's options.
+"""`quadriga demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InvalidArgument
+
+
+@click.command()
+@click.option("--points", default=8000, show_default=True, type=click.IntRange(1),
+              help="Points to learn from; up to all but 1,000.")  # fmt: skip
+@click.option("--devices", default="", help="Default: two emulated devices of 128 MiB.")
+@click.option("-o", "--output", default="quadriga-demo", show_default=True,
+              type=click.Path(file_okay=False, path_type=Path),
+              help="Folder for the report and the picture.")  # fmt: skip
+@click.option("--spill", type=click.Path(dir_okay=False, path_type=Path),
+              help="A file for tiles that fit on no device, instead of host memory.")  # fmt: skip
+@click.option("--length-scale", type=float, help="In metres; default: by likelihood.")
+@click.option("--deviation", type=float, help="Standard deviation of the heights, in metres.")
+@click.option("--nugget", type=float, help="Variance of the noise, in square metres.")
+@click.option("--seed", default=1, show_default=True, type=int)
+@click.option("--tile", type=click.IntRange(1), help="Order of the tiles.")
+@click.option("--policy", type=click.Choice(["affinity", "steal"]))
+@click.option("--quick", is_flag=True, help="2,000 points and small devices, in seconds.")
+@click.option("--json", is_flag=True, help="Print one JSON object.")
+def demo(**options: Any) -> int:
+    """Predict real terrain from few of its points, with a matrix larger than all devices."""
+    try:
+        from .. import demo as hook
+    except ImportError as error:
+        raise click.ClickException(
+            f"the demo needs more packages ({error.name}): pip install 'quadriga[demo]'"
+        ) from error
+    try:
+        return hook.run(hook.Options(**options))
+    except InvalidArgument as error:
+        raise click.UsageError(str(error)) from error

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/files.py: .npy files, mapped: read with care, written whole or not at all.
+"""Arrays in files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import IoError
+
+Array = npt.NDArray[Any]
+
+
+def read(path: Path) -> Array:
+    """The array in a .npy file, mapped read-only.
+
+    Raises
+    ------
+    IoError
+        If the file is missing, no .npy file, or not as long as its header says.
+    """
+    try:
+        with path.open("rb") as file:
+            shape, fortran, dtype = _header(path, file)
+            begin = file.tell()
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        if isinstance(error, IoError):
+            raise
+        raise IoError(f"{path}: {error.strerror or error}") from error
+    if dtype.hasobject:
+        raise IoError(f"{path}: holds Python objects; expected numbers")
+    needed = begin + dtype.itemsize * _product(shape)
+    if size != needed:
+        state = "truncated" if size < needed else "longer than its header says"
+        raise IoError(
+            f"{path}: {state}: {dtype} of shape {shape} takes {needed} bytes with its header, and "
+            f"the file has {size}"
+        )
+    return _mapped(path, shape, dtype, fortran, begin, "r")
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    read_of = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in read_of:
+            raise ValueError(f"format version {version} isn't known")
+        shape, fortran, dtype = read_of[version](file)
+    except (ValueError, SyntaxError, TypeError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "unreadable"
+        raise IoError(f"{path}: not a .npy file: {reason}") from error
+    if any(not isinstance(size, int) or size < 0 for size in shape):
+        raise IoError(f"{path}: not a .npy file: it says that its shape is {shape}")
+    return tuple(shape), bool(fortran), dtype
+
+
+@contextmanager
+def writing(
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], fortran: bool
+) -> Iterator[Array]:
+    """A new array in a file beside `path`, which takes its place when the block ends well.
+
+    Its space is reserved first; if anything fails, `path` is as it was and nothing is left behind.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise IoError(f"{path}: can't write there: {error.strerror}") from error
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb+") as file:
+            begin, size = _write_header(file, shape, dtype, fortran)
+            _reserve(path, file.fileno(), begin + size)
+            array = _mapped(beside, shape, dtype, fortran, begin, "r+")
+            yield array
+            if isinstance(array, np.memmap):
+                array.flush()
+            os.fsync(file.fileno())
+        _publish(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _write_header(
+    file: Any, shape: tuple[int, ...], dtype: np.dtype[Any], fortran: bool
+) -> tuple[int, int]:
+    described = np.lib.format.dtype_to_descr(dtype)
+    header = {"descr": described, "fortran_order": fortran, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    file.flush()
+    return file.tell(), dtype.itemsize * _product(shape)
+
+
+def _reserve(path: Path, handle: int, size: int) -> None:
+    """Space first, so that a full disk is known before the work and not after it."""
+    try:
+        os.posix_fallocate(handle, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise IoError(f"{path}: can't reserve space: {error.strerror}") from error
+        free = shutil.disk_usage(path.parent).free
+        raise IoError(
+            f"{path}: needs {_core.format_bytes(size)}, and {_core.format_bytes(free)} are free "
+            f"there ({error.strerror})"
+        ) from error
+
+
+def _mapped(
+    path: Path,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    fortran: bool,
+    begin: int,
+    mode: Literal["r", "r+"],
+) -> Array:
+    order: Literal["C", "F"] = "F" if fortran else "C"
+    if 0 in shape:
+        return np.empty(shape, dtype, order=order)
+    mapped: Array = np.memmap(path, dtype, mode, begin, shape, order)
+    return mapped
+
+
+def _publish(beside: Path, path: Path) -> None:
+    mask = os.umask(0)
+    os.umask(mask)
+    beside.chmod(0o666 & ~mask)
+    beside.replace(path)

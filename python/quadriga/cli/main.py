@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/main.py: the commands, loaded when they are called, and how they end.
+"""Finds a command, runs it, and turns what it raises into a message and a status."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+import numpy as np
+
+from .. import __version__
+from ..errors import Error, Unavailable
+
+DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
+
+# Where each command is; loading all of them would make each of them slow to start.
+_COMMANDS = {
+    "info": "info:info",
+    "solve": "compute:solve",
+    "cholesky": "compute:cholesky",
+    "matmul": "compute:matmul",
+    "report": "info:report",
+    "demo": "demo:demo",
+    "bench": "..bench.commands:bench",
+    "completion": "info:completion",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name].split(":")
+        relative = module if module.startswith(".") else f".{module}"
+        found = getattr(importlib.import_module(relative, __package__), name)
+        assert isinstance(found, click.Command)
+        return found
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Linear algebra bigger than any GPU's memory, on all devices of a machine."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, and end the process with its status."""
+    sys.exit(status_of(arguments))
+
+
+def status_of(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns its status."""
+    try:
+        ended = cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="quadriga",
+            standalone_mode=False,
+        )
+        return ended if isinstance(ended, int) else DONE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted; no output was written", FAILED)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FAILED
+    except Unavailable as error:
+        return _say(str(error), UNAVAILABLE)
+    except (Error, OSError, np.linalg.LinAlgError, ValueError, MemoryError) as error:
+        return _say(str(error) or type(error).__name__, FAILED)
+
+
+def _say(message: str, status: int) -> int:
+    click.echo(f"quadriga: {message}", err=True)
+    return status
