@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/contract/backend/backend_contract.h: what the contract tests run on.
 //
-// A backend joins the suite with one line in all_backends() or memory_backends().
+// A backend joins the suite with one line in cases.cpp, one that needs a GPU in tests/gpu.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,6 +25,14 @@ struct BackendCase {
   std::string name;
   DeviceKind kind = DeviceKind::emulated;
   std::function<std::unique_ptr<Backend>(Machine)> make;
+  /// Makes a variant for this kind of device of a body that runs on the host; none: it is one.
+  std::function<Kernel(Kernel body)> adapt = {};
+  /// A variant that takes so many milliseconds; none: a body that sleeps.
+  std::function<Kernel(int milliseconds)> sleep = {};
+  /// Links have the rates that the machine states, and what is queued can be dropped.
+  bool emulates = true;
+  /// Why this backend can't run here; empty if it can.
+  std::string absence = {};
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
@@ -33,32 +41,9 @@ inline std::string case_name(const testing::TestParamInfo<BackendCase>& info) {
   return info.param.name;
 }
 
-// Backends whose devices have memory of their own.
-inline std::vector<BackendCase> memory_backends() {
-  const auto emulated = [](Machine machine) { return make_emulated_backend(std::move(machine)); };
-  const auto virtual_clock = [](Machine machine) {
-    return make_virtual_backend(std::move(machine), {.compute = true, .noise = 0.1, .seed = 1});
-  };
-  const auto protecting = [](Machine machine) {
-    return make_virtual_backend(std::move(machine), {.compute = true, .protect = true});
-  };
-  const auto faultless = [](Machine machine) {
-    return make_faulty_backend(make_emulated_backend(std::move(machine)), {});
-  };
-  return {{"emulated", DeviceKind::emulated, emulated},
-          {"virtual", DeviceKind::emulated, virtual_clock},
-          {"protected", DeviceKind::emulated, protecting},
-          {"faultless", DeviceKind::emulated, faultless}};
-}
-
-inline std::vector<BackendCase> all_backends() {
-  std::vector<BackendCase> cases = memory_backends();
-  cases.push_back({"cpu", DeviceKind::cpu,
-                   [](Machine machine) { return make_cpu_backend(std::move(machine)); }});
-  cases.push_back({"virtual_cpu", DeviceKind::cpu,
-                   [](Machine machine) { return make_virtual_backend(std::move(machine)); }});
-  return cases;
-}
+// Backends whose devices have memory of their own, and all.
+std::vector<BackendCase> memory_backends();
+std::vector<BackendCase> all_backends();
 
 constexpr std::size_t device_bytes = std::size_t{1} << 20;
 
@@ -88,14 +73,22 @@ inline Machine contract_machine(DeviceKind kind, double bytes_per_second = 4e9) 
 
 class BackendTest : public testing::TestWithParam<BackendCase> {
  protected:
-  BackendTest() { start(contract_machine(GetParam().kind)); }
+  void SetUp() override {
+    if (!GetParam().absence.empty()) GTEST_SKIP() << GetParam().absence;
+    start(contract_machine(GetParam().kind));
+  }
 
   void start(Machine machine) { backend_ = GetParam().make(std::move(machine)); }
 
   // Queues a kernel that takes some milliseconds by the virtual clock's table.
   Event launch(StreamId stream, Kernel kernel, double milliseconds = 1,
                std::span<const View> operands = {}) {
-    kernels_.push_back(std::move(kernel));
+    return launch_variant(stream, GetParam().adapt ? GetParam().adapt(kernel) : kernel,
+                          milliseconds, operands);
+  }
+  Event launch_variant(StreamId stream, Kernel variant, double milliseconds,
+                       std::span<const View> operands = {}) {
+    kernels_.push_back(std::move(variant));
     Launch launch;
     launch.kernel = &kernels_.back();
     launch.arguments.operands = operands;
@@ -105,6 +98,8 @@ class BackendTest : public testing::TestWithParam<BackendCase> {
   }
   // One that takes them by the real clock too.
   Event launch_sleep(StreamId stream, int milliseconds) {
+    if (GetParam().sleep)
+      return launch_variant(stream, GetParam().sleep(milliseconds), milliseconds);
     const bool is_virtual = backend_->is_virtual();
     return launch(
         stream,

@@ -199,6 +199,7 @@ TEST_P(AnyBackend, DeadlineEndsTheWaitAndTheWorkGoesOn) {
 }
 
 TEST_P(AnyBackend, DestroyedWithWorkQueuedItDoesNotHang) {
+  if (!GetParam().emulates) GTEST_SKIP() << "what is queued on a GPU can't be dropped";
   const StreamId first = compute(0);
   const StreamId second = compute(1);
   backend_->wait(second, launch_sleep(first, 30));

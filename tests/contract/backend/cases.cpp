@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/contract/backend/cases.cpp: the backends that run on any machine.
+#include "backend_contract.h"
+
+namespace quadriga {
+
+std::vector<BackendCase> memory_backends() {
+  const auto emulated = [](Machine machine) { return make_emulated_backend(std::move(machine)); };
+  const auto virtual_clock = [](Machine machine) {
+    return make_virtual_backend(std::move(machine), {.compute = true, .noise = 0.1, .seed = 1});
+  };
+  const auto protecting = [](Machine machine) {
+    return make_virtual_backend(std::move(machine), {.compute = true, .protect = true});
+  };
+  const auto faultless = [](Machine machine) {
+    return make_faulty_backend(make_emulated_backend(std::move(machine)), {});
+  };
+  return {{"emulated", DeviceKind::emulated, emulated},
+          {"virtual", DeviceKind::emulated, virtual_clock},
+          {"protected", DeviceKind::emulated, protecting},
+          {"faultless", DeviceKind::emulated, faultless}};
+}
+
+std::vector<BackendCase> all_backends() {
+  std::vector<BackendCase> cases = memory_backends();
+  cases.push_back({"cpu", DeviceKind::cpu,
+                   [](Machine machine) { return make_cpu_backend(std::move(machine)); }});
+  cases.push_back({"virtual_cpu", DeviceKind::cpu,
+                   [](Machine machine) { return make_virtual_backend(std::move(machine)); }});
+  return cases;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/gpu/backend_test.cpp: what the CUDA backend does beyond the contract: CPU streams beside
+// it, rates of copies, cost of an operation.
+#include <gtest/gtest.h>
+#include <quadriga/error.h>
+
+#include <cstring>
+#include <deque>
+
+#include "device/cuda/check.h"
+#include "device/cuda/cuda_backend.h"
+#include "gpu/host_body.h"
+#include "gpu/sleep.h"
+
+namespace quadriga {
+namespace {
+
+class CudaBackendTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string absence = cuda_absence(); !absence.empty()) GTEST_SKIP() << absence;
+    Machine machine = discover_cuda();
+    cpu_ = static_cast<DeviceId>(machine.devices.size());
+    machine.devices.push_back(Machine::host().devices.front());
+    for (Device& device : machine.devices)
+      if (device.kind == DeviceKind::cuda) device.memory_bytes = std::size_t{1} << 30;
+    backend_ = make_cuda_backend(machine);
+  }
+  void TearDown() override {
+    backend_.reset();
+    for (void* const memory : pinned_) cudaFreeHost(memory);
+  }
+
+  Event launch(StreamId stream, Kernel kernel) {
+    kernels_.push_back(std::move(kernel));
+    Launch launch;
+    launch.kernel = &kernels_.back();
+    launch.name = "test";
+    return backend_->launch(stream, launch);
+  }
+  std::vector<Completion> collect(std::size_t count) {
+    std::vector<Completion> all;
+    while (all.size() < count) {
+      Completion some[64];
+      const std::size_t got = backend_->next_completion(some, never);
+      all.insert(all.end(), some, some + got);
+    }
+    return all;
+  }
+  std::byte* pinned(std::size_t bytes) {
+    void* memory = nullptr;
+    cuda::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "pinned memory");
+    pinned_.push_back(memory);
+    return static_cast<std::byte*>(memory);
+  }
+
+  DeviceId cpu_ = 0;
+  std::unique_ptr<Backend> backend_;
+  std::deque<Kernel> kernels_;
+  std::vector<void*> pinned_;
+};
+
+TEST_F(CudaBackendTest, CpuStreamsWaitForCudaStreamsAndNotTheOtherWay) {
+  const StreamId gpu = backend_->create_stream(0, StreamKind::compute);
+  const StreamId cpu = backend_->create_stream(cpu_, StreamKind::compute);
+  std::atomic<bool> ended{false};
+  std::atomic<bool> early{false};
+  launch(gpu, [](const Arguments& call) { queue_sleep(call.stream, 30); });
+  const Event body = launch(gpu, on_stream([&](const Arguments&) { ended = true; }));
+  backend_->wait(cpu, body);
+  const Event after = launch(cpu, [&](const Arguments&) { early = !ended; });
+  EXPECT_THROW(backend_->wait(gpu, after), Error);
+  const std::vector<Completion> done = collect(3);
+  EXPECT_FALSE(early);
+  EXPECT_EQ(done.back().event, after);
+  EXPECT_GE(done.back().begin, done[1].end);
+  backend_->wait(gpu, after);
+}
+
+TEST_F(CudaBackendTest, CompletionsOfManyStreamsComeAfterWhatTheyWaitedFor) {
+  std::vector<StreamId> streams;
+  for (int i = 0; i < 6; ++i) streams.push_back(backend_->create_stream(0, StreamKind::compute));
+  Event last;
+  for (int i = 0; i < 3000; ++i) {
+    const StreamId stream = streams[static_cast<std::size_t>(i * 7 % 6)];
+    backend_->wait(stream, last);
+    last = launch(stream, [](const Arguments& call) { queue_sleep(call.stream, 0); });
+  }
+  std::vector<std::uint64_t> tickets(6, 0);
+  std::size_t at = 0;
+  for (const Completion& done : collect(3000)) {
+    const StreamId stream = streams[at * 7 % 6];
+    ASSERT_EQ(done.event.stream, stream) << at;
+    ASSERT_EQ(done.event.ticket, ++tickets[at * 7 % 6]);
+    ++at;
+  }
+}
+
+TEST_F(CudaBackendTest, CopiesAndKernelsOverlap) {
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  std::byte* const host = pinned(2 * bytes);
+  std::byte* const device = backend_->allocate(0, 2 * bytes);
+  ASSERT_NE(device, nullptr);
+  const StreamId in = backend_->create_stream(0, StreamKind::copy_in);
+  const StreamId out = backend_->create_stream(0, StreamKind::copy_out);
+  const StreamId compute = backend_->create_stream(0, StreamKind::compute);
+  backend_->copy(in, {host_space, 1, host, device, bytes});
+  backend_->copy(out, {1, host_space, device + bytes, host + bytes, bytes});
+  launch(compute, [](const Arguments& call) { queue_sleep(call.stream, 5); });
+  Nanoseconds last_begin = 0;
+  Nanoseconds first_end = never;
+  for (const Completion& done : collect(3)) {
+    EXPECT_FALSE(done.error);
+    last_begin = std::max(last_begin, done.begin);
+    first_end = std::min(first_end, done.end);
+  }
+  EXPECT_LT(last_begin, first_end);
+}
+
+TEST_F(CudaBackendTest, HostMemoryIsPinnedOnce) {
+  std::vector<std::byte> memory(std::size_t{8} << 20);
+  EXPECT_TRUE(backend_->pin(memory.data(), memory.size()));
+  EXPECT_FALSE(backend_->pin(memory.data(), memory.size()));
+  backend_->unpin(memory.data(), memory.size());
+  EXPECT_TRUE(backend_->pin(memory.data(), memory.size()));
+  backend_->unpin(memory.data(), memory.size());
+}
+
+TEST_F(CudaBackendTest, DiscoveryGivesRoutesBothWays) {
+  const Machine& machine = backend_->machine();
+  for (const Device& device : machine.devices) {
+    if (device.kind != DeviceKind::cuda) continue;
+    EXPECT_GT(machine.route(host_space, device.space)->links.size(), 0u);
+    EXPECT_GT(machine.route(device.space, host_space)->links.size(), 0u);
+    for (const Device& other : machine.devices) {
+      const bool is_peer = other.kind == DeviceKind::cuda && other.space != device.space;
+      EXPECT_EQ(machine.route(device.space, other.space) != nullptr,
+                is_peer || &other == &machine.devices[cpu_]);
+    }
+  }
+  EXPECT_EQ(Machine::from_json(machine.to_json()).devices.size(), machine.devices.size());
+}
+
+}  // namespace
+}  // namespace quadriga

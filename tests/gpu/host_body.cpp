@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/gpu/host_body.cpp: a host function between two copies.
+#include "gpu/host_body.h"
+
+#include <memory>
+
+#include "device/cuda/check.h"
+
+namespace quadriga {
+namespace {
+
+using cuda::check;
+
+struct Call {
+  Kernel body;
+  std::vector<View> views;
+  std::vector<std::byte> params;
+  std::vector<std::vector<std::byte>> values;
+  std::exception_ptr error;
+};
+
+void run(void* data) {
+  Call& call = *static_cast<Call*>(data);
+  try {
+    call.body({call.views, call.params, nullptr});
+  } catch (...) {
+    call.error = std::current_exception();
+  }
+}
+
+std::size_t bytes_of(const View& view) {
+  return static_cast<std::size_t>(view.ld * view.cols) * size_of(view.dtype);
+}
+
+}  // namespace
+
+Kernel on_stream(Kernel body) {
+  return [body = std::move(body)](const Arguments& arguments) {
+    const auto stream = static_cast<cudaStream_t>(arguments.stream);
+    const auto call = std::make_shared<Call>();
+    call->body = body;
+    call->views.assign(arguments.operands.begin(), arguments.operands.end());
+    call->params.assign(arguments.params.begin(), arguments.params.end());
+    for (View& view : call->views) {
+      std::vector<std::byte>& values = call->values.emplace_back(bytes_of(view));
+      check(
+          cudaMemcpyAsync(values.data(), view.data, values.size(), cudaMemcpyDeviceToHost, stream),
+          "a copy of an operand");
+      view.data = values.data();
+    }
+    check(cudaLaunchHostFunc(stream, run, call.get()), "a host function");
+    for (std::size_t i = 0; i < call->views.size(); ++i)
+      check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data(),
+                            call->values[i].size(), cudaMemcpyHostToDevice, stream),
+            "a copy of an operand");
+    *arguments.on_end = [call] {
+      if (call->error) std::rethrow_exception(call->error);
+    };
+  };
+}
+
+}  // namespace quadriga
