@@ -116,7 +116,7 @@ struct Options {
   std::int64_t tile = 0;  ///< Order of the tiles; 0: chosen by sizes, type and kind of device.
   /// Called by the calling thread about ten times a second and at the end with what is done, 0 to
   /// 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
-  std::function<bool(double fraction)> progress;
+  std::function<bool(double fraction)> progress = {};
   /// Refuse inputs with NaN or infinity before anything is written: invalid_argument.
   bool check_finite = false;
 };
