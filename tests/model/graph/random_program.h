@@ -89,6 +89,12 @@ class RandomProgram {
 /// A machine of emulated accelerators that hold three of the largest tiles each, beside a CPU.
 Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes);
 
+/// Runs the program of a seed, from which everything about the run follows, on emulated
+/// accelerators; empty, or what was wrong.
+std::string run_on_devices(std::uint64_t seed, bool virtual_clock);
+/// The same on the host's cores alone.
+std::string run_on_host(std::uint64_t seed);
+
 /// The seed of a run: QUADRIGA_TEST_SEED if it is set, else the number given.
 std::uint64_t test_seed(std::uint64_t otherwise);
 /// Whether QUADRIGA_TEST_SEED is set: then one program is run, that of the seed.

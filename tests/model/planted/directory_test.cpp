@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/planted/directory_test.cpp: random programs find a bug that was planted in the directory.
+//
+// Built once for each bug, with a changed copy of src/memory/directory.cpp (tests/CMakeLists.txt).
+#include <gtest/gtest.h>
+
+#include "model/graph/random_program.h"
+
+namespace quadriga {
+namespace {
+
+TEST(PlantedBug, IsFoundByRandomPrograms) {
+  constexpr int most = 100;
+  int found = 0;
+  for (int seed = 1; seed <= most; ++seed)
+    found += !run_on_devices(static_cast<std::uint64_t>(seed), true).empty();
+  EXPECT_GT(found, 0) << "none of " << most << " programs met the bug " << QUADRIGA_PLANTED;
+  RecordProperty("found", found);
+}
+
+}  // namespace
+}  // namespace quadriga
