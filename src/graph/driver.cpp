@@ -37,6 +37,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
     const Device& device = machine.devices[d];
     devices_[d].id = d;
     devices_[d].space = device.space;
+    devices_[d].lookahead = std::make_unique<Lookahead>(plan_, d);
     const bool is_cpu = device.kind == DeviceKind::cpu;
     const int count = std::max(1, is_cpu ? device.cores : device.compute_streams);
     for (int i = 0; i < count; ++i) {

@@ -31,6 +31,7 @@
 #include "graph/executor.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
+#include "graph/lookahead.h"
 #include "graph/plan.h"
 #include "graph/policy.h"
 #include "graph/recorder.h"
@@ -82,7 +83,9 @@ class Driver final : public Executor, private MemoryListener {
     int issued = 0;
     double issued_seconds = 0;
     bool lost = false;
-    bool touched = true;  ///< Something changed that may let it do more.
+    std::unique_ptr<Lookahead> lookahead;
+    std::deque<Fetch> fetches;  ///< Foreseen and not made yet.
+    bool touched = true;        ///< Something changed that may let it do more.
     bool awaits_source =
         false;  ///< A ready task waits for content that another device still makes.
   };
@@ -124,7 +127,9 @@ class Driver final : public Executor, private MemoryListener {
   Outcome issue(DeviceState& device, PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
   ComputeStream& least_loaded(DeviceState& device);
+  bool may_prefetch(const DeviceState& device) const;
   void prefetch(DeviceState& device);
+  void look_ahead(DeviceState& device);
   bool steal(DeviceState& thief);
 
   void complete(const Completion& completion);
@@ -155,11 +160,12 @@ class Driver final : public Executor, private MemoryListener {
   /// Tasks that ran, but whose children have not ended, or a predecessor, as one that reads another
   /// replica of what the task wrote: it may be slower, and holds edges that lie in its successors.
   std::map<Task*, Waiting> waiting_;
-  std::map<std::uint64_t, int> retries_;            ///< Of write-backs that failed, by tile.
-  std::map<const Codelet*, double> measured_;       ///< Seconds of a task, a moving average.
+  std::map<std::uint64_t, int> retries_;       ///< Of write-backs that failed, by tile.
+  std::map<const Codelet*, double> measured_;  ///< Seconds of a task, a moving average.
   FreeSlots free_;
   std::vector<Completion> completions_;
   std::vector<Need> needs_;
+  std::vector<Resident> residents_;
   Nanoseconds longest_path_ = 0;
   Nanoseconds work_ = 0;
   Nanoseconds first_ = -1;

@@ -154,8 +154,10 @@ void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds pat
     PlannedTask* const next = successor.planned;
     if (!next) {
       // It has run already, or the message that it was submitted is still to be read.
-      if (!waiting_.contains(&successor)) ready(successor, successor.id);
-      else if (pending == 0) late.push_back(&successor);
+      if (!waiting_.contains(&successor))
+        ready(successor, successor.id);
+      else if (pending == 0)
+        late.push_back(&successor);
       return;
     }
     next->path = std::max(next->path, path);

@@ -301,30 +301,53 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   });
 }
 
-void Driver::prefetch(DeviceState& device) {
+/// Few copies at once: what a task needs at once queues behind them, and links are shared.
+bool Driver::may_prefetch(const DeviceState& device) const {
   constexpr std::size_t least_in_flight = 2;
   constexpr double ahead_seconds = 1e-3;
-  constexpr int most_looked = 512;
-  int looked = 0;
-  for (const PlannedTask* planned : plan_.on(device.id).planned) {
-    // Few at once: what a task needs at once queues behind them, and links are shared.
-    if (memory_->incoming(device.space) >= least_in_flight &&
-        memory_->incoming_seconds(device.space) > ahead_seconds)
-      return;
-    if (++looked > most_looked) return;
-    // Who waits for room has the first claim to what becomes free.
-    if (device.head && planned != device.head) continue;
-    for (const OperandSlot& slot : planned->task->slots()) {
-      if (slot.access == Access::write || !plan_.current(slot)) continue;
-      const TileId tile = slot.datum->tile;
-      const Directory& directory = memory_->directory();
-      if (directory.valid(tile, device.space) || !directory.written(tile)) continue;
-      const Outcome outcome = memory_->prefetch(tile, device.space, planned->position);
-      if (outcome == Outcome::done)
-        recorder_.mark(device.streams.front().lane, Mark::prefetch, tile, planned->task->id, now());
-      if (outcome == Outcome::no_room || outcome == Outcome::no_spill) return;
+  return memory_->incoming(device.space) < least_in_flight ||
+         memory_->incoming_seconds(device.space) <= ahead_seconds;
+}
+
+void Driver::prefetch(DeviceState& device) {
+  // Who waits for room has the first claim to what becomes free.
+  if (device.head) return;
+  bool followed = false;
+  while (may_prefetch(device)) {
+    if (device.fetches.empty()) {
+      if (followed) return;
+      followed = true;
+      look_ahead(device);
+      if (device.fetches.empty()) return;
     }
+    const Fetch& fetch = device.fetches.front();
+    const Directory& directory = memory_->directory();
+    if (!plan_.uses(fetch.tile).datum || directory.valid(fetch.tile, device.space) ||
+        !directory.written(fetch.tile)) {
+      device.fetches.pop_front();
+      continue;
+    }
+    const Outcome outcome =
+        memory_->prefetch(fetch.tile, device.space, fetch.position, fetch.victims);
+    if (outcome == Outcome::no_room) {
+      // Its victims are needed until then, or the plan has changed: that shows when others end.
+      if (!followed) device.fetches.clear();
+      if (followed) return;
+      continue;
+    }
+    if (outcome == Outcome::done)
+      recorder_.mark(device.streams.front().lane, Mark::prefetch, fetch.tile, 0, now());
+    device.fetches.pop_front();
   }
+}
+
+void Driver::look_ahead(DeviceState& device) {
+  residents_.clear();
+  for (const TileId tile : memory_->residents(device.space))
+    residents_.push_back({tile, memory_->rounded(memory_->bytes(tile))});
+  device.lookahead->follow(
+      residents_, memory_->free_bytes(device.space),
+      [&](TileId tile) { return memory_->rounded(memory_->bytes(tile)); }, device.fetches);
 }
 
 bool Driver::steal(DeviceState& thief) {

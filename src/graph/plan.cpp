@@ -94,13 +94,21 @@ void Plan::make_ready(PlannedTask& planned) {
 }
 
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
+  return next_use_after(tile, device, 0);
+}
+
+std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position position) const {
   if (tile >= uses_.size()) return UINT64_MAX;
   std::uint64_t next = UINT64_MAX;
+  // Uses are in order of submission, plans by priority first: the next one is among the first few.
   constexpr int most = 32;
   int seen = 0;
-  for (const PlannedAccess* use = uses_[tile].first; use && seen < most; use = use->after, ++seen)
-    if (use->task->device == device || use->task->device == no_device)
-      next = std::min(next, use->task->position);
+  for (const PlannedAccess* use = uses_[tile].first; use && seen < most; use = use->after) {
+    if (use->task->device != device && use->task->device != no_device) continue;
+    if (use->task->position <= position) continue;
+    next = std::min(next, use->task->position);
+    ++seen;
+  }
   return next;
 }
 

@@ -101,6 +101,8 @@ class Plan {
   /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if
   /// none.
   std::uint64_t next_use(TileId tile, DeviceId device) const;
+  /// The same behind a position of the plan.
+  std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
   /// Whether the tile's present content is what this operand is to read.
   bool current(const OperandSlot& slot) const {
     return uses_[slot.datum->tile].versions_issued == slot.version;

@@ -264,7 +264,7 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
     } else {
       while (outcome == Outcome::done && !has_block(need.tile, space) &&
              !allocate(need.tile, space))
-        outcome = make_room(bytes(need.tile), space, 0);
+        outcome = make_room(bytes(need.tile), space);
     }
     if (outcome != Outcome::done) break;
   }
@@ -280,14 +280,16 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
   return Outcome::done;
 }
 
-Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position) {
+Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
+                         std::span<const TileId> victims) {
   SpaceId from = no_space;
   if (const Outcome outcome = find_source(tile, space, from); outcome != Outcome::done)
     return outcome;
-  if (space == host_space) return has_home(tile) ? Outcome::done : Outcome::no_spill;
-  while (!has_block(tile, space) && !allocate(tile, space))
-    if (const Outcome outcome = make_room(bytes(tile), space, position); outcome != Outcome::done)
-      return outcome;
+  if (!has_block(tile, space) && !allocate(tile, space)) {
+    bool all_gone = true;
+    for (const TileId victim : victims) all_gone &= leaves_before(victim, space, position);
+    if (!all_gone || !allocate(tile, space)) return Outcome::no_room;
+  }
   if (!directory_.valid(tile, space))
     queue_copy(tile, source_for(tile, space), space, Reason::prefetch);
   return Outcome::done;

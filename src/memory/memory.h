@@ -86,9 +86,10 @@ class Memory {
   /// Reserves room for all needs at once, pins them in the space and queues the copies that are
   /// missing; or does nothing of it. Release by unpin().
   Outcome bring(std::span<const Need> needs, SpaceId space);
-  /// Fetches one tile ahead of its need, evicting only what is used later than `position`. Not
-  /// pinned.
-  Outcome prefetch(TileId tile, SpaceId space, std::uint64_t position);
+  /// Fetches one tile ahead of its need at `position` of the plan, in the place of `victims`, none
+  /// of which is needed before. Not pinned.
+  Outcome prefetch(TileId tile, SpaceId space, std::uint64_t position,
+                   std::span<const TileId> victims);
   /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
   void used(TileId tile, SpaceId space, Access access, Event done);
   /// Makes a stream wait for all that a kernel with this access must wait for.
@@ -139,6 +140,13 @@ class Memory {
                                  static_cast<double>(spaces_[space].incoming_bytes));
   }
   std::size_t capacity(SpaceId space) const noexcept;
+  std::size_t free_bytes(SpaceId space) const noexcept {
+    return spaces_[space].arena->capacity() - spaces_[space].arena->used();
+  }
+  /// Tiles with a block in a device's arena.
+  std::span<const TileId> residents(SpaceId space) const noexcept {
+    return spaces_[space].residents;
+  }
   /// What one allocation of these bytes takes in an arena.
   std::size_t rounded(std::size_t bytes) const noexcept;
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
@@ -178,7 +186,7 @@ class Memory {
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
     std::size_t incoming = 0;
-    std::size_t most_bytes = 0;     ///< Most that the arena has handed out at once.
+    std::size_t most_bytes = 0;  ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;
     std::size_t leaving_bytes = 0;  ///< Of tiles that are being written back to make room.
   };
@@ -197,8 +205,9 @@ class Memory {
   Outcome find_source(TileId tile, SpaceId to, SpaceId& from);
   bool allocate(TileId tile, SpaceId space);
   void give_up(TileId tile, SpaceId space);
-  Outcome make_room(std::size_t bytes, SpaceId space, std::uint64_t position);
-  void collect_candidates(SpaceId space, std::uint64_t position);
+  Outcome make_room(std::size_t bytes, SpaceId space);
+  bool leaves_before(TileId tile, SpaceId space, std::uint64_t position);
+  void collect_candidates(SpaceId space);
   void queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason);
   CopyStream& stream_for(SpaceId from, SpaceId to);
   bool has_home(TileId tile);

@@ -9,8 +9,8 @@
 
 namespace quadriga {
 
-/// Replicas that may leave a space and aren't needed at `position` of its plan or before.
-void Memory::collect_candidates(SpaceId space, std::uint64_t position) {
+/// Replicas that may leave a space now.
+void Memory::collect_candidates(SpaceId space) {
   candidates_.clear();
   const Space& there = spaces_[space];
   for (const TileId tile : there.residents) {
@@ -19,7 +19,6 @@ void Memory::collect_candidates(SpaceId space, std::uint64_t position) {
     Candidate candidate;
     candidate.tile = tile;
     candidate.next_use = listener_.next_use(tile, space);
-    if (candidate.next_use <= position) continue;
     candidate.offset = static_cast<std::size_t>(replica.block - there.base);
     candidate.bytes = there.arena->rounded(bytes(tile));
     candidate.last_use = replica.last_use;
@@ -31,11 +30,11 @@ void Memory::collect_candidates(SpaceId space, std::uint64_t position) {
   }
 }
 
-Outcome Memory::make_room(std::size_t needed, SpaceId space, std::uint64_t position) {
+Outcome Memory::make_room(std::size_t needed, SpaceId space) {
   Space& there = spaces_[space];
   // What leaves already makes enough room when it has gone.
   if (there.leaving_bytes >= needed && there.leaving_bytes > 0) return Outcome::no_room;
-  collect_candidates(space, position);
+  collect_candidates(space);
   victims_.resize(candidates_.size());
   const std::size_t count =
       choose_victims(rule_, *there.arena, candidates_,
@@ -70,6 +69,22 @@ void Memory::clean_ahead(SpaceId space) {
     write_back(tile, Reason::evict);
     return;
   }
+}
+
+/// Gives up a replica that isn't needed before `position`; true if it is gone. A dirty one is
+/// written back first.
+bool Memory::leaves_before(TileId tile, SpaceId space, std::uint64_t position) {
+  if (!has_block(tile, space)) return true;
+  if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space) ||
+      listener_.next_use(tile, space) <= position)
+    return false;
+  if (directory_.dirty(tile, space)) {
+    if (directory_.owner(tile) != no_space) write_back(tile, Reason::evict);
+    return false;
+  }
+  give_up(tile, space);
+  listener_.evicted(tile, space);
+  return true;
 }
 
 bool Memory::busy(TileId tile) const noexcept {

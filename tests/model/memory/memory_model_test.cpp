@@ -224,7 +224,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
         memory_.evict(tile.id);
         break;
       case 2:
-        memory_.prefetch(tile.id, space, position_ + random_.below(5));
+        memory_.prefetch(tile.id, space, position_ + random_.below(5), memory_.residents(space));
         break;
       case 3:
         progress();

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/lookahead.cpp: the replacement that lookahead foresees.
+#include "graph/lookahead.h"
+
+#include <algorithm>
+
+namespace quadriga {
+
+void Lookahead::reserve(TileId tile) {
+  if (tile < round_of_.size()) return;
+  const std::size_t size = std::max<std::size_t>(tile + 1, round_of_.size() * 2);
+  round_of_.resize(size, 0);
+  is_here_.resize(size, false);
+  next_use_.resize(size, 0);
+  bytes_.resize(size, 0);
+}
+
+void Lookahead::begin(std::span<const Resident> residents, std::size_t free_bytes) {
+  ++round_;
+  free_bytes_ = free_bytes;
+  residents_ = residents;
+  ranked_ = false;
+  farthest_ = {};
+  for (const Resident& resident : residents) {
+    reserve(resident.tile);
+    round_of_[resident.tile] = round_;
+    is_here_[resident.tile] = true;
+    bytes_[resident.tile] = resident.bytes;
+    next_use_[resident.tile] = 0;  // not looked up yet
+  }
+}
+
+void Lookahead::present(TileId tile, std::uint64_t next_use) {
+  round_of_[tile] = round_;
+  is_here_[tile] = true;
+  next_use_[tile] = next_use;
+  farthest_.push({next_use, tile});
+}
+
+std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planned) {
+  std::vector<TileId> victims;
+  if (free_bytes_ < bytes && !ranked_) {
+    ranked_ = true;
+    for (const Resident& resident : residents_)
+      if (next_use_[resident.tile] == 0)
+        present(resident.tile, plan_.next_use_after(resident.tile, device_, 0));
+  }
+  std::vector<Entry> operands;
+  while (free_bytes_ < bytes && !farthest_.empty()) {
+    const Entry entry = farthest_.top();
+    farthest_.pop();
+    if (!is_here_[entry.tile] || next_use_[entry.tile] != entry.next_use) continue;
+    const auto is_operand = [&](const OperandSlot& slot) { return slot.datum->tile == entry.tile; };
+    if (std::ranges::any_of(planned.task->slots(), is_operand)) {
+      operands.push_back(entry);
+      continue;
+    }
+    is_here_[entry.tile] = false;
+    free_bytes_ += bytes_[entry.tile];
+    victims.push_back(entry.tile);
+  }
+  for (const Entry& entry : operands) farthest_.push(entry);
+  free_bytes_ -= std::min(free_bytes_, bytes);
+  return victims;
+}
+
+}  // namespace quadriga
