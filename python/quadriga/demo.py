@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import InvalidArgument, TooLarge
+from .errors import InvalidArgument, TooLarge, Unavailable
 
 #: Points of which SciPy holds the whole matrix, for comparison.
 REFERENCE_POINTS = 2000
@@ -22,7 +22,7 @@ LEAST_POINTS, LEAST_HELD_OUT = 100, 1000
 
 @dataclass
 class Options:
-    """What the command line can change; metres for lengths and heights, metres² for none."""
+    """What the command line can change; lengths and heights in metres, the nugget in their square."""
 
     points: int = 8000
     devices: str = ""
@@ -71,8 +71,13 @@ def run(options: Options | None = None) -> int:
     int
         0 if the demo accepts what it found; 1 if not, or if the factor fits nowhere.
     """
-    from ._demo.study import Study
-    from ._demo.telling import Teller
+    try:
+        from ._demo.study import Study
+        from ._demo.telling import Teller
+    except ModuleNotFoundError as error:
+        raise Unavailable(
+            f"the demo needs more packages ({error.name}): pip install 'quadriga[demo]'"
+        ) from error
 
     options = options or Options()
     start = time.perf_counter()

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg, optimize
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
+from scipy import linalg, optimize  # type: ignore[import-untyped]
+from scipy.spatial import cKDTree  # type: ignore[import-untyped]
+from scipy.spatial.distance import cdist  # type: ignore[import-untyped]
 
 from .terrain import Floats, Integers
 
@@ -36,14 +36,14 @@ class Model:
     def replaced(
         self, length_scale: float | None, deviation: float | None, nugget: float | None
     ) -> Model:
-        """The same with what is stated, in metres, in place of what was found."""
+        """The same with what is stated in place of what was found; the deviation in metres."""
         changes: dict[str, float] = {}
         if length_scale is not None:
             changes["length_scale"] = length_scale
         if deviation is not None:
             changes["variance"] = deviation**2
         if nugget is not None:
-            changes["nugget"] = nugget**2
+            changes["nugget"] = nugget
         if not changes:
             return self
         return replace(self, **changes, origin=f"{self.origin}; given: {', '.join(changes)}")
@@ -57,7 +57,7 @@ class Model:
         >>> Model(5.0, 2.0, 0.1).covariance(here, there).round(6)
         array([[0.966715]])
         """
-        s = cdist(rows, cols)
+        s: Floats = cdist(rows, cols)
         s *= np.sqrt(3) / self.length_scale
         decay = np.exp(-s)
         s += 1

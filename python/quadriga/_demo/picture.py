@@ -33,7 +33,7 @@ ERROR = LinearSegmentedColormap.from_list(
 MOST_ERROR = 60.0  # Metres where the colours of the error end.
 DPI = 100
 WIDTH, HEIGHT = 1500, 1006
-STYLE = {
+STYLE: Any = {
     "font.family": "DejaVu Sans", "font.size": 10.5, "text.color": INK, "axes.labelcolor": QUIET,
     "xtick.color": QUIET, "ytick.color": QUIET, "axes.edgecolor": "#c4cacf",
 }  # fmt: skip
@@ -191,7 +191,7 @@ class _Picture:
 
     def _error_bar(self, left: int, top: int, width: int) -> None:
         bar = self._bar(left, top, width, ERROR, self._errors)
-        ends = MOST_ERROR * np.array([-1, -0.5, 0, 0.5, 1])
+        ends = [MOST_ERROR * part for part in (-1, -0.5, 0, 0.5, 1)]
         bar.set_ticks(
             ends, labels=[f"{each:+.0f}".replace("-", "−") if each else "0" for each in ends]
         )

@@ -49,7 +49,7 @@ class Teller:
         self._line(
             "model",
             f"Matérn 3/2, length scale {model.length_scale:,.0f} m, deviation"
-            f" {model.variance**0.5:.0f} m, nugget {model.nugget**0.5:.1f} m ({model.origin})",
+            f" {model.variance**0.5:.0f} m, nugget {model.nugget:.1f} m² ({model.origin})",
         )
         devices = [
             f"{each.name} ({formats.size(each.memory_bytes)})" if each.memory_bytes else each.name
