@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/gpu.h: what the benchmarks on GPUs share: pinned matrices, errors of results, references.
+#pragma once
+
+#include <quadriga/engine.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace quadriga::bench {
+
+/// A square matrix of doubles in pinned memory of the host, column by column.
+class PinnedMatrix {
+ public:
+  explicit PinnedMatrix(std::int64_t order);
+  ~PinnedMatrix();
+  PinnedMatrix(const PinnedMatrix&) = delete;
+  PinnedMatrix& operator=(const PinnedMatrix&) = delete;
+  double* data() const noexcept { return data_; }
+  std::int64_t order() const noexcept { return order_; }
+
+ private:
+  std::int64_t order_;
+  double* data_ = nullptr;
+};
+
+/// Full-entropy random elements, made by the engine's devices; SPD: the order on the diagonal.
+void fill(Engine& engine, const PinnedMatrix& matrix, std::uint64_t seed, bool positive);
+
+/// ||C*x - A*(B*x)|| / (||A||*||B||*||x||) in the infinity norm for a random x.
+double product_error(const PinnedMatrix& a, const PinnedMatrix& b, const PinnedMatrix& c);
+/// ||L*L^T*x - A*x|| / (||A||*||x||), both in lower triangles.
+double factor_error(const PinnedMatrix& a, const PinnedMatrix& factor);
+
+/// Flops a second of cuBLAS on resident tiles, all GPUs at once, for some seconds.
+double resident_gemm(int gpus, int tile, double seconds);
+/// The same product by cuBLASXt, host to host: seconds of the best of `repeat` runs.
+double xt_gemm(int gpus, int block, const PinnedMatrix& a, const PinnedMatrix& b,
+               const PinnedMatrix& c, int repeat);
+/// Cholesky by cuSOLVERMg with the data on the devices: seconds of the best of `repeat` runs.
+double mg_potrf(int gpus, int block, std::int64_t order, int repeat);
+/// Cholesky by cuSOLVER with the data on one device.
+double resident_potrf(std::int64_t order, int repeat);
+/// Seconds of a copy of so many bytes from pinned memory by the runtime alone.
+double plain_copy(bool in, std::size_t bytes, int repeat);
+/// Nanoseconds of a launch of a tiny kernel, one after the other on one stream.
+double bare_launch(int count);
+
+}  // namespace quadriga::bench

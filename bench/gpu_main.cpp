@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/gpu_main.cpp: the program quadriga-bench-gpu: linear algebra out of pinned host memory on
+// GPUs beside CUDA's own libraries, one JSON object a line.
+//
+// Every run starts with no tile on a device and ends with the result at home; the ceiling is cuBLAS
+// on resident tiles on as many GPUs.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/linalg.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+
+#include "gpu.h"
+#include "linalg/kernels/codelets.h"
+#include "line.h"
+#include "settings.h"
+
+namespace quadriga::bench {
+namespace {
+
+using linalg::MatrixView;
+
+Machine machine_of(const Settings& settings) {
+  const long long gpus = settings.integer("gpus", 1);
+  std::string list = fmt::format("cuda:{}", gpus);
+  if (const std::string memory = settings.text("memory"); !memory.empty())
+    list += ",memory=" + memory;
+  if (const std::string streams = settings.text("streams"); !streams.empty())
+    list += ",streams=" + streams;
+  Machine machine = Machine::parse(list);
+  // Times of kernels, which discovery doesn't measure.
+  if (const std::string rates = settings.text("rates"); !rates.empty())
+    machine.kernels = Machine::from_file(rates).kernels;
+  return machine;
+}
+
+EngineOptions options_of(const Settings& settings) {
+  EngineOptions options;
+  options.machine = machine_of(settings);
+  options.trace = !settings.text("trace").empty();
+  return options;
+}
+
+MatrixView view(const PinnedMatrix& matrix) {
+  return MatrixView::columns(matrix.data(), matrix.order(), matrix.order(), DType::float64);
+}
+
+/// Seconds of processor time of this process so far.
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+struct Timing {
+  std::vector<double> seconds;
+  double cores = 0;  // Busy in the last run.
+};
+
+template <class Work>
+Timing time_runs(long long repeat, Work work) {
+  Timing timing;
+  work();
+  for (long long i = 0; i < repeat; ++i) {
+    const double processor = processor_seconds();
+    const double begin = now();
+    work();
+    timing.seconds.push_back(now() - begin);
+    timing.cores = (processor_seconds() - processor) / timing.seconds.back();
+  }
+  return timing;
+}
+
+void report(Line& line, const Engine& engine, const Settings& settings, const Timing& timing,
+            double flops) {
+  double peers = 0;
+  for (const LinkCounters& link : engine.counters().links)
+    if (link.from != host_space && link.to != host_space) peers += static_cast<double>(link.bytes);
+  const double runs = static_cast<double>(timing.seconds.size());
+  line.add("gpus", static_cast<double>(settings.integer("gpus", 1)))
+      .add("n", static_cast<double>(settings.integer("n", 8192)))
+      .add("tile", static_cast<double>(settings.integer("tile", 0, 0)))
+      .add("tflops", flops / median(timing.seconds) * 1e-12)
+      .add("best_tflops", flops / *std::ranges::min_element(timing.seconds) * 1e-12)
+      .add("seconds", median(timing.seconds))
+      .add("busy_cores", timing.cores)
+      .add("host_gb", static_cast<double>(engine.counters().host_bytes()) * 1e-9 / runs)
+      .add("peer_gb", peers * 1e-9 / runs);
+}
+
+void write_trace(const Engine& engine, const Settings& settings) {
+  const std::string path = settings.text("trace");
+  if (path.empty()) return;
+  std::ofstream(path) << engine.trace_json();
+}
+
+void gemm(const Settings& settings) {
+  Engine engine(options_of(settings));
+  const long long n = settings.integer("n", 8192);
+  linalg::Options options;
+  options.tile = settings.integer("tile", 0, 0);
+  const PinnedMatrix a(n);
+  const PinnedMatrix b(n);
+  const PinnedMatrix c(n);
+  fill(engine, a, 1, false);
+  fill(engine, b, 2, false);
+  const auto multiply = [&] {
+    linalg::matmul(engine, 1.0, view(a), linalg::Op::none, view(b), linalg::Op::none, 0.0, view(c),
+                   options);
+  };
+  multiply();
+  engine.reset_counters();
+  const Timing timing = time_runs(settings.integer("repeat", 3), multiply);
+  Line line("gemm");
+  report(line, engine, settings, timing, 2.0 * static_cast<double>(n) * n * n);
+  line.add("error", product_error(a, b, c)).print();
+  write_trace(engine, settings);
+  const int block = static_cast<int>(settings.integer("xt", 0, 0));
+  if (block == 0) return;
+  const double seconds = xt_gemm(static_cast<int>(settings.integer("gpus", 1)), block, a, b, c, 2);
+  Line("cublasxt gemm")
+      .add("gpus", static_cast<double>(settings.integer("gpus", 1)))
+      .add("n", static_cast<double>(n))
+      .add("block", block)
+      .add("best_tflops", 2.0 * static_cast<double>(n) * n * n / seconds * 1e-12)
+      .print();
+}
+
+void potrf(const Settings& settings) {
+  Engine engine(options_of(settings));
+  const long long n = settings.integer("n", 8192);
+  linalg::Options options;
+  options.tile = settings.integer("tile", 0, 0);
+  const PinnedMatrix a(n);
+  const PinnedMatrix factor(n);
+  fill(engine, a, 3, true);
+  const auto factorize = [&] {
+    linalg::cholesky(engine, view(a), view(factor), linalg::Uplo::lower, linalg::Other::leave,
+                     options);
+  };
+  factorize();
+  engine.reset_counters();
+  const Timing timing = time_runs(settings.integer("repeat", 3), factorize);
+  Line line("potrf");
+  report(line, engine, settings, timing, static_cast<double>(n) * n * n / 3);
+  line.add("error", factor_error(a, factor)).print();
+  write_trace(engine, settings);
+}
+
+void references(const Settings& settings) {
+  const int gpus = static_cast<int>(settings.integer("gpus", 1));
+  const long long n = settings.integer("n", 8192);
+  const int repeat = static_cast<int>(settings.integer("repeat", 2));
+  const double cube = static_cast<double>(n) * n * n;
+  const double seconds = static_cast<double>(settings.integer("seconds", 2));
+  Line("cublas gemm, resident")
+      .add("gpus", gpus)
+      .add("tile", 8192)
+      .add("tflops", resident_gemm(gpus, 8192, seconds) * 1e-12)
+      .print();
+  if (gpus == 1)
+    Line("cusolver potrf, resident")
+        .add("n", static_cast<double>(n))
+        .add("best_tflops", cube / 3 / resident_potrf(n, repeat) * 1e-12)
+        .print();
+  const int block = static_cast<int>(settings.integer("mg", 512));
+  Line("cusolvermg potrf, resident")
+      .add("gpus", gpus)
+      .add("n", static_cast<double>(n))
+      .add("block", block)
+      .add("best_tflops", cube / 3 / mg_potrf(gpus, block, n, repeat) * 1e-12)
+      .print();
+}
+
+/// A chain of tiny kernels through the engine, and as bare launches.
+void chain(const Settings& settings) {
+  Engine engine(options_of(settings));
+  const long long count = settings.integer("n", 10000);
+  double value = 1;
+  const Data data = engine.add(&value, 1, 1, 1, DType::float64);
+  const kernels::ScaleParams params{{1.0000001, 0}, {}};
+  std::vector<double> seconds;
+  double cores = 0;
+  for (int run = 0; run < 4; ++run) {
+    const double processor = processor_seconds();
+    const double begin = now();
+    for (long long i = 0; i < count; ++i)
+      engine.submit(kernels::scale_codelet(DType::float64), {{data, Access::update}}, params);
+    engine.wait();
+    if (run > 0) seconds.push_back(now() - begin);
+    cores = (processor_seconds() - processor) / (now() - begin);
+  }
+  Line("chain")
+      .add("tasks", static_cast<double>(count))
+      .add("nanoseconds_a_task", median(seconds) / static_cast<double>(count) * 1e9)
+      .add("bare_launch_nanoseconds", bare_launch(static_cast<int>(count)))
+      .add("busy_cores", cores)
+      .print();
+  engine.remove(data);
+}
+
+struct Command {
+  std::string_view name;
+  void (*run)(const Settings& settings);
+};
+
+constexpr std::array commands{Command{"gemm", gemm}, Command{"potrf", potrf},
+                              Command{"references", references}, Command{"chain", chain}};
+
+void run(int count, char** words) {
+  std::string names;
+  for (const Command& command : commands) {
+    if (count > 1 && command.name == words[1]) {
+      command.run(Settings(count - 2, words + 2));
+      return;
+    }
+    names += fmt::format(" {}", command.name);
+  }
+  fail(Errc::invalid_argument,
+       fmt::format("usage: quadriga-bench-gpu COMMAND [--name value]...; the commands are{}",
+                   names));
+}
+
+}  // namespace
+}  // namespace quadriga::bench
+
+int main(int count, char** words) {
+  try {
+    quadriga::bench::run(count, words);
+  } catch (const quadriga::Error& error) {
+    fmt::print(stderr, "quadriga-bench-gpu: {}\n", error.what());
+    if (error.code() == quadriga::Errc::unavailable) return 3;
+    return error.code() == quadriga::Errc::invalid_argument ? 2 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "quadriga-bench-gpu: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
