@@ -22,7 +22,7 @@ LEAST_POINTS, LEAST_HELD_OUT = 100, 1000
 
 @dataclass
 class Options:
-    """What the command line can change; lengths and heights in metres, the nugget in their square."""
+    """What the command line can change; in metres, the nugget in square metres."""
 
     points: int = 8000
     devices: str = ""
