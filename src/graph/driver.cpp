@@ -61,11 +61,37 @@ Driver::~Driver() {
     backend_->wake();
     thread_.join();
   }
+  if (broken_ && !virtual_) {
+    // What is queued may still use this memory.
+    backend_.reset();
+    static_cast<void>(memory_.release());
+  }
   memory_.reset();
 }
 
 void Driver::loop() {
-  while (!stopping_.load(std::memory_order_acquire)) step(never);
+  try {
+    while (!stopping_.load(std::memory_order_acquire)) step(never);
+  } catch (...) {
+    break_down(std::current_exception());
+  }
+}
+
+/// A bug of ours or of the backend's: nothing more is driven, and whoever waits is told why.
+void Driver::break_down(std::exception_ptr error) {
+  std::vector<std::shared_ptr<Command>> commands;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    broken_ = error;
+    commands.swap(commands_);
+  }
+  for (const std::shared_ptr<Command>& command : commands) answer(*command, error);
+  signal_waiters();
+}
+
+void Driver::rethrow_if_broken() {
+  std::lock_guard lock(inbox_mutex_);
+  if (broken_) std::rethrow_exception(broken_);
 }
 
 void Driver::post(const Message& message) {
@@ -95,32 +121,39 @@ void Driver::execute(const std::function<void()>& work) {
     work();
     return;
   }
-  Command command;
-  command.work = &work;
+  const auto command = std::make_shared<Command>();
+  command->work = &work;
   {
     std::lock_guard lock(inbox_mutex_);
-    commands_.push_back(&command);
+    if (broken_) std::rethrow_exception(broken_);
+    commands_.push_back(command);
   }
   backend_->wake();
-  command.done.wait(false, std::memory_order_acquire);
-  if (command.error) std::rethrow_exception(command.error);
+  command->done.wait(false, std::memory_order_acquire);
+  if (command->error) std::rethrow_exception(command->error);
+}
+
+void Driver::answer(Command& command, std::exception_ptr error) {
+  command.error = std::move(error);
+  command.done.store(true, std::memory_order_release);
+  command.done.notify_all();
 }
 
 void Driver::run_commands() {
-  std::vector<Command*> commands;
+  std::vector<std::shared_ptr<Command>> commands;
   {
     std::lock_guard lock(inbox_mutex_);
     commands.swap(commands_);
   }
   if (!commands.empty()) take_messages();  // of the data that they are about
-  for (Command* const command : commands) {
+  for (const std::shared_ptr<Command>& command : commands) {
+    std::exception_ptr error;
     try {
       (*command->work)();
     } catch (...) {
-      command->error = std::current_exception();
+      error = std::current_exception();
     }
-    command->done.store(true, std::memory_order_release);
-    command->done.notify_all();
+    answer(*command, std::move(error));
   }
 }
 
@@ -191,6 +224,7 @@ bool Driver::help() {
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
+  rethrow_if_broken();
   std::this_thread::sleep_for(std::chrono::microseconds(50));
   return false;
 }
@@ -218,6 +252,7 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
     while (true) {
       lock.unlock();
       met = condition();
+      if (!met) rethrow_if_broken();
       lock.lock();
       if (met || now() >= deadline) break;
       changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));

@@ -106,6 +106,10 @@ class Driver final : public Executor, private MemoryListener {
   /// Runs something on the driver's side, and waits for it.
   void execute(const std::function<void()>& work);
   void run_commands();
+  struct Command;
+  static void answer(Command& command, std::exception_ptr error);
+  void break_down(std::exception_ptr error);
+  void rethrow_if_broken();
   bool is_home(const Datum& datum) const;
   /// Takes messages, issues what it can, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.
@@ -182,7 +186,8 @@ class Driver final : public Executor, private MemoryListener {
     std::atomic<bool> done{false};
     std::exception_ptr error;
   };
-  std::vector<Command*> commands_;  ///< Guarded by inbox_mutex_.
+  std::vector<std::shared_ptr<Command>> commands_;  ///< Guarded by inbox_mutex_.
+  std::exception_ptr broken_;                       ///< Guarded by inbox_mutex_.
   std::atomic<std::uint64_t> ended_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<int> waiters_{0};

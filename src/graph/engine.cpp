@@ -7,6 +7,7 @@
 
 #include "base/cgroup.h"
 #include "base/config.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "base/units.h"
 #include "graph/engine_impl.h"
@@ -72,8 +73,12 @@ Engine::Impl::Impl(EngineOptions given)
 }
 
 Engine::Impl::~Impl() {
-  executor->cancel(true);
-  executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+  try {
+    executor->cancel(true);
+    executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
+  }
   executor.reset();
 }
 

@@ -24,7 +24,9 @@ struct Shape {
   std::int64_t cols = 0;
   std::int64_t ld = 0;
   DType dtype = DType::float64;
-  std::size_t bytes() const noexcept { return static_cast<std::size_t>(rows * cols) * size_of(dtype); }
+  std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(rows * cols) * size_of(dtype);
+  }
   bool operator==(const Shape&) const = default;
 };
 
@@ -38,8 +40,8 @@ struct ProgramOptions {
 /// What a step of a program does.
 struct Step {
   enum class Kind : std::uint8_t { submit, wait_data, wait_all, final, evict, remove } kind;
-  int tile = -1;            ///< Of all but submit.
-  std::vector<int> tiles;   ///< Of submit, with their modes.
+  int tile = -1;           ///< Of all but submit.
+  std::vector<int> tiles;  ///< Of submit, with their modes.
   std::vector<Access> modes;
   std::uint64_t salt = 0;
   int children = 0;
@@ -64,7 +66,7 @@ class RandomProgram {
     bool removed = false;
   };
   struct Place {
-    std::vector<std::byte> home;  ///< ld x cols elements; the gaps hold a pattern.
+    std::vector<std::byte> home;      ///< ld x cols elements; the gaps hold a pattern.
     std::vector<std::byte> expected;  ///< rows x cols elements.
     Data data;
   };

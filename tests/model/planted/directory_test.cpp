@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/model/planted/directory_test.cpp: random programs find a bug that was planted in the directory.
+// tests/model/planted/directory_test.cpp: random programs find a bug that was planted in the
+// directory.
 //
 // Built once for each bug, with a changed copy of src/memory/directory.cpp (tests/CMakeLists.txt).
 #include <gtest/gtest.h>
