@@ -37,13 +37,47 @@ void Lookahead::present(TileId tile, std::uint64_t next_use) {
   farthest_.push({next_use, tile});
 }
 
+void Lookahead::rank() {
+  ranked_ = true;
+  idle_ = {};
+  horizon_ = 0;
+  int looked = 0;
+  for (const PlannedTask* planned : plan_.on(device_).planned) {
+    if (++looked > most_tasks) break;
+    horizon_ = planned->position;
+  }
+  for (const Resident& resident : residents_) {
+    if (next_use_[resident.tile] != 0) continue;
+    const std::uint64_t next_use = plan_.next_use_after(resident.tile, device_, 0);
+    present(resident.tile, next_use);
+    if (next_use > horizon_) idle_.push({next_use, resident.tile});
+  }
+}
+
+TileId Lookahead::take_idle(const PlannedTask& planned) {
+  while (!idle_.empty()) {
+    const Entry entry = idle_.top();
+    idle_.pop();
+    const auto is_operand = [&](const OperandSlot& slot) { return slot.datum->tile == entry.tile; };
+    if (is_here_[entry.tile] && next_use_[entry.tile] == entry.next_use &&
+        std::ranges::none_of(planned.task->slots(), is_operand))
+      return entry.tile;
+  }
+  return no_tile;
+}
+
 std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planned) {
   std::vector<TileId> victims;
-  if (free_bytes_ < bytes && !ranked_) {
-    ranked_ = true;
-    for (const Resident& resident : residents_)
-      if (next_use_[resident.tile] == 0)
-        present(resident.tile, plan_.next_use_after(resident.tile, device_, 0));
+  if (free_bytes_ < bytes && !ranked_) rank();
+  const auto leave = [&](TileId tile) {
+    is_here_[tile] = false;
+    free_bytes_ += bytes_[tile];
+    victims.push_back(tile);
+  };
+  while (free_bytes_ < bytes) {
+    const TileId idle = take_idle(planned);
+    if (idle == no_tile) break;
+    leave(idle);
   }
   std::vector<Entry> operands;
   while (free_bytes_ < bytes && !farthest_.empty()) {
@@ -55,9 +89,7 @@ std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planne
       operands.push_back(entry);
       continue;
     }
-    is_here_[entry.tile] = false;
-    free_bytes_ += bytes_[entry.tile];
-    victims.push_back(entry.tile);
+    leave(entry.tile);
   }
   for (const Entry& entry : operands) farthest_.push(entry);
   free_bytes_ -= std::min(free_bytes_, bytes);

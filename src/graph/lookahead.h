@@ -3,7 +3,8 @@
 //
 // Follows the device's plan from its head and replaces as Belady's rule would at the moment of each
 // miss; a fetch may then be made as soon as its victims are not needed any more before it. Nothing
-// leaves that the rule would have kept, so fetching ahead costs no traffic.
+// leaves that the rule would have kept, so fetching ahead costs no traffic. One exception keeps
+// copies from waiting for tiles that are still in use: what no task in sight uses leaves first.
 // Source: Cao, Felten, Karlin, Li, A study of integrated prefetching and caching strategies,
 // SIGMETRICS 1995 (the algorithm "conservative").
 #pragma once
@@ -79,6 +80,9 @@ class Lookahead {
   void present(TileId tile, std::uint64_t next_use);
   /// Makes room; the operands of `planned` stay.
   std::vector<TileId> take(std::size_t bytes, const PlannedTask& planned);
+  void rank();
+  /// The farthest of the tiles that no task in sight uses; no_tile if there is none.
+  TileId take_idle(const PlannedTask& planned);
 
   const Plan& plan_;
   DeviceId device_;
@@ -86,7 +90,8 @@ class Lookahead {
   std::uint32_t round_ = 0;
   bool ranked_ = false;  ///< The heap holds the residents: only once room is short.
   std::span<const Resident> residents_;
-  std::uint64_t from_ = 0;
+  std::uint64_t horizon_ = 0;            ///< Position of the last task in sight.
+  std::priority_queue<Entry> idle_;      ///< Residents, by their next use from now on.
   std::priority_queue<Entry> farthest_;  ///< Old entries stay; next_use_ tells which count.
   // By tile; they count if round_of_ is the present round.
   std::vector<std::uint32_t> round_of_;

@@ -49,10 +49,11 @@ Grid product_grid(std::int64_t devices, std::int64_t rows, std::int64_t cols) no
 
 /// Hands out a device's products stage by stage.
 ///
-/// A's part, or a panel of its rows, stays on the device while columns of B and C stream past. The
-/// panel's height is what makes the traffic least; where the link is the limit, at the start and
-/// between panels, several columns advance together along k, so that each tile that is brought
-/// serves many products.
+/// Of three ways the one with the least traffic is taken: a panel of A's rows stays on the device
+/// while columns of B and C stream past; or a panel of B's columns stays; or a block of C stays
+/// while A and B stream past along k. Where the link is the limit, at the start, a box grows by the
+/// slab that gives most products for the tiles it brings; between panels, several columns advance
+/// together along k, so that one panel is replaced by the next while it is used up.
 class ProductOrder {
  public:
   explicit ProductOrder(const ProductShape& shape);
@@ -60,20 +61,27 @@ class ProductOrder {
   bool next(std::vector<Product>& out);
 
  private:
+  enum class Way : std::uint8_t {
+    by_tile,  ///< One tile of C after the other.
+    by_step,  ///< k outermost.
+    growing,
+  };
   struct Stage {
     Range rows;
     Range cols;
-    bool by_steps = false;  ///< k outermost; else one tile of C after the other.
+    Range inner;
+    Way way = Way::by_tile;
   };
-  void plan_host();
-  void plan_panels();
-  void plan_panel(Range rows, bool first, bool last, bool backwards);
-  void grow(Range rows, Range cols, std::vector<Product>& out) const;
+  void plan_panels(std::int64_t height);
+  void plan_blocks(std::int64_t height, std::int64_t width);
+  void plan_panel(Range rows, std::int64_t at_start, std::int64_t at_end, bool backwards,
+                  bool last);
+  void grow(const Stage& stage, std::vector<Product>& out) const;
 
   ProductShape shape_;
   std::vector<Stage> stages_;
   std::size_t done_ = 0;
-  bool grows_ = false;  ///< The first stage grows as a box.
+  bool turned_ = false;  ///< Rows and columns are exchanged: stages are those of C^T.
 };
 
 /// One operation of a Cholesky factorization: on tile (i,j), by column k.
