@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 
 #include "gpu.h"
 #include "linalg/kernels/codelets.h"
@@ -41,13 +41,14 @@ Machine machine_of(const Settings& settings) {
 EngineOptions options_of(const Settings& settings) {
   EngineOptions options;
   options.machine = machine_of(settings);
-  options.trace = !settings.text("trace").empty();
   return options;
 }
 
 MatrixView view(const PinnedMatrix& matrix) {
   return MatrixView::columns(matrix.data(), matrix.order(), matrix.order(), DType::float64);
 }
+
+double cube(long long n) { return std::pow(static_cast<double>(n), 3); }
 
 /// Seconds of processor time of this process so far.
 double processor_seconds() {
@@ -67,7 +68,6 @@ struct Timing {
 template <class Work>
 Timing time_runs(long long repeat, Work work) {
   Timing timing;
-  work();
   for (long long i = 0; i < repeat; ++i) {
     const double processor = processor_seconds();
     const double begin = now();
@@ -95,12 +95,6 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
       .add("peer_gb", peers * 1e-9 / runs);
 }
 
-void write_trace(const Engine& engine, const Settings& settings) {
-  const std::string path = settings.text("trace");
-  if (path.empty()) return;
-  std::ofstream(path) << engine.trace_json();
-}
-
 void gemm(const Settings& settings) {
   Engine engine(options_of(settings));
   const long long n = settings.integer("n", 8192);
@@ -119,9 +113,8 @@ void gemm(const Settings& settings) {
   engine.reset_counters();
   const Timing timing = time_runs(settings.integer("repeat", 3), multiply);
   Line line("gemm");
-  report(line, engine, settings, timing, 2.0 * static_cast<double>(n) * n * n);
+  report(line, engine, settings, timing, 2 * cube(n));
   line.add("error", product_error(a, b, c)).print();
-  write_trace(engine, settings);
   const int block = static_cast<int>(settings.integer("xt", 0, 0));
   if (block == 0) return;
   const double seconds = xt_gemm(static_cast<int>(settings.integer("gpus", 1)), block, a, b, c, 2);
@@ -129,7 +122,7 @@ void gemm(const Settings& settings) {
       .add("gpus", static_cast<double>(settings.integer("gpus", 1)))
       .add("n", static_cast<double>(n))
       .add("block", block)
-      .add("best_tflops", 2.0 * static_cast<double>(n) * n * n / seconds * 1e-12)
+      .add("best_tflops", 2 * cube(n) / seconds * 1e-12)
       .print();
 }
 
@@ -149,16 +142,14 @@ void potrf(const Settings& settings) {
   engine.reset_counters();
   const Timing timing = time_runs(settings.integer("repeat", 3), factorize);
   Line line("potrf");
-  report(line, engine, settings, timing, static_cast<double>(n) * n * n / 3);
+  report(line, engine, settings, timing, cube(n) / 3);
   line.add("error", factor_error(a, factor)).print();
-  write_trace(engine, settings);
 }
 
 void references(const Settings& settings) {
   const int gpus = static_cast<int>(settings.integer("gpus", 1));
   const long long n = settings.integer("n", 8192);
   const int repeat = static_cast<int>(settings.integer("repeat", 2));
-  const double cube = static_cast<double>(n) * n * n;
   const double seconds = static_cast<double>(settings.integer("seconds", 2));
   Line("cublas gemm, resident")
       .add("gpus", gpus)
@@ -168,14 +159,14 @@ void references(const Settings& settings) {
   if (gpus == 1)
     Line("cusolver potrf, resident")
         .add("n", static_cast<double>(n))
-        .add("best_tflops", cube / 3 / resident_potrf(n, repeat) * 1e-12)
+        .add("best_tflops", cube(n) / 3 / resident_potrf(n, repeat) * 1e-12)
         .print();
   const int block = static_cast<int>(settings.integer("mg", 512));
   Line("cusolvermg potrf, resident")
       .add("gpus", gpus)
       .add("n", static_cast<double>(n))
       .add("block", block)
-      .add("best_tflops", cube / 3 / mg_potrf(gpus, block, n, repeat) * 1e-12)
+      .add("best_tflops", cube(n) / 3 / mg_potrf(gpus, block, n, repeat) * 1e-12)
       .print();
 }
 

@@ -277,9 +277,7 @@ Machine cpu_machine(const Item& item) {
 Machine cuda_machine(const Item& item) {
   Machine machine = discover_cuda();
   if (machine.devices.empty()) {
-    fail(Errc::unavailable,
-         fmt::format("device list: '{}': no CUDA device here, or this build is without CUDA",
-                     item.text));
+    fail(Errc::unavailable, fmt::format("device list: '{}': {}", item.text, cuda_absence()));
   }
   if (item.count && machine.devices.size() < static_cast<std::size_t>(*item.count)) {
     refuse(item.text, fmt::format("this machine has {} CUDA devices", machine.devices.size()));
