@@ -125,7 +125,7 @@ void out_of_core(Run run, const std::string& machine) {
   const Outcome outcome = simulate(run);
   Line("out-of-core")
       .add("value", outcome.graph.work_seconds / outcome.seconds())
-      .add("unit", "kernel time / total")
+      .add("unit", "kernels / total")
       .add("bound", 1)
       .add("seconds", outcome.seconds())
       .print();

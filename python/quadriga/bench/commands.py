@@ -12,7 +12,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from . import measure, program
+from ..errors import Error, Unavailable
+from . import measure
 from .table import show
 
 
@@ -29,9 +30,9 @@ def run(benchmark: str, as_json: bool, check: bool, **settings: Any) -> None:
                     print(json.dumps(row), flush=True)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    except program.Unavailable as error:
+    except Unavailable as error:
         _end(str(error), 3)
-    except program.Failed as error:
+    except Error as error:
         _end(str(error), 1)
     if not as_json:
         show(rows, Console())

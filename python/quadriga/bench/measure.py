@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 from typing import Any
 
+from ..errors import Unavailable
 from . import program
 from .rows import DEVICES, finish
 
@@ -57,7 +58,7 @@ def _empty_tasks(case: str, repeat: int, cores: int, note: Note) -> Row:
         try:
             if with_starpu:
                 theirs += program.run(program.STARPU, case, cores, 2)
-        except program.Unavailable:
+        except Unavailable:
             with_starpu = False
     return {
         "case": case,

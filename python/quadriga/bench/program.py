@@ -11,16 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..errors import Error, Unavailable
+
 OURS = "quadriga-bench"
 STARPU = "quadriga-bench-starpu"
-
-
-class Unavailable(RuntimeError):
-    """The program was not built, or doesn't start here."""
-
-
-class Failed(RuntimeError):
-    """A measurement ended with an error; the message is the program's."""
 
 
 def package() -> Path:
@@ -41,7 +35,11 @@ def built(program: str) -> bool:
 
 
 def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
-    """Runs a program and gives its lines as they come."""
+    """Runs a program and gives its lines as they come.
+
+    Raises `Unavailable` if it was not built or doesn't start here, `Error` with what it said if it
+    failed.
+    """
     path = package() / "bin" / program
     if not path.is_file():
         raise Unavailable(f"{program} is not part of this build (QUADRIGA_BENCH=ON makes it)")
@@ -60,7 +58,7 @@ def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
     if process.returncode == 127:
         raise Unavailable(complaint or f"{program} doesn't start")
     if process.returncode != 0:
-        raise Failed(complaint or f"{program} ended with status {process.returncode}")
+        raise Error(complaint or f"{program} ended with status {process.returncode}")
 
 
 def environment() -> tuple[dict[str, Any], str | None]:

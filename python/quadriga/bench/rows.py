@@ -19,7 +19,7 @@ KEYS = (
     "commit",
 )
 # Units of which more is better; of the others less is.
-_MORE = {"GFLOP/s", "bytes/s", "kernel time / total"}
+_MORE = {"GFLOP/s", "bytes/s", "kernels / total"}
 
 DEVICES = (1, 2, 4, 8)
 
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
     def text(self, row: dict[str, Any]) -> str:
         sign = "≥" if self.what == "ratio" or row["unit"] in _MORE else "≤"
-        of = {"value": "", "ratio": " × reference", "part": " × bound"}[self.what]
+        of = {"value": "", "ratio": " × ref", "part": " × bound"}[self.what]
         return f"{sign} {self.limit:g}{of}"
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/table.py: results as a table for people.
-"""One row a case: value, reference, bound, and whether the target is reached."""
+"""One row a case; columns that would be empty are left out."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
-_MARKS = {True: "[green]reached[/]", False: "[red]missed[/]", None: ""}
+_MARKS = {True: "[green]✓[/]", False: "[red]✗ missed[/]", None: ""}
+_NUMBERS = {"value", "reference", "bound", "ratio"}
 
 
 def number(value: float | None) -> str:
@@ -22,25 +24,34 @@ def number(value: float | None) -> str:
     return f"{value:,.{digits}f}"
 
 
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    """What a row shows, by column."""
+    scale, unit = (1e9, "GB/s") if row["unit"] == "bytes/s" else (1, row["unit"])
+    found = {"case": row["case"]}
+    for name, key in (("value", "value"), ("reference", "reference_value"), ("bound", "bound")):
+        found[name] = number(None if row[key] is None else row[key] / scale)
+    found["unit"] = unit
+    found["ratio"] = number(row["ratio"])
+    found["target"] = f"{row.get('target', '')} {_MARKS[row.get('reached')]}".strip()
+    return found
+
+
 def show(rows: list[dict[str, Any]], console: Console) -> None:
-    """Prints the rows of one benchmark, what they ran on, and the commit."""
+    """Prints the rows of one benchmark, what they ran on, and what they are compared with."""
     if not rows:
         return
     machine, commit = rows[0]["machine"], rows[0]["commit"]
     title = f"{rows[0]['benchmark']} on {machine['cpu']}, {machine['cores']} cores"
-    table = Table(title=title, caption=f"built from {commit}" if commit else None)
-    table.add_column("case")
-    for name in ("value", "reference", "ratio", "bound"):
-        table.add_column(name, justify="right")
-    table.add_column("unit")
-    table.add_column("compared with")
-    table.add_column("target")
-    for row in rows:
-        table.add_row(
-            row["case"],
-            *(number(row[key]) for key in ("value", "reference_value", "ratio", "bound")),
-            row["unit"],
-            row["reference"] or "",
-            f"{row.get('target', '')} {_MARKS[row.get('reached')]}".strip(),
-        )
+    references = list(dict.fromkeys(row["reference"] for row in rows if row["reference"]))
+    notes = [f"reference: {'; '.join(references)}"] if references else []
+    notes += [f"built from {commit}"] if commit else []
+    table = Table(title=title, box=box.SIMPLE, pad_edge=False, caption="\n".join(notes))
+    cells = [_cells(row) for row in rows]
+    for name in cells[0]:
+        if any(each[name] for each in cells):
+            justify: Literal["right", "left"] = "right" if name in _NUMBERS else "left"
+            table.add_column(name, justify=justify, no_wrap=True)
+    shown = [str(column.header) for column in table.columns]
+    for each in cells:
+        table.add_row(*(each[name] for name in shown))
     console.print(table)
