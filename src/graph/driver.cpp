@@ -61,7 +61,7 @@ Driver::~Driver() {
     backend_->wake();
     thread_.join();
   }
-  if (broken_ && !virtual_) {
+  if (broken_) {
     // What is queued may still use this memory.
     backend_.reset();
     static_cast<void>(memory_.release());
@@ -113,8 +113,14 @@ void Driver::ready(Task& task, std::uint64_t id) {
 void Driver::execute(const std::function<void()>& work) {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    take_messages();
-    work();
+    rethrow_if_broken();
+    try {
+      take_messages();
+      work();
+    } catch (...) {
+      break_down(std::current_exception());
+      throw;
+    }
     return;
   }
   if (std::this_thread::get_id() == thread_.get_id()) {
@@ -146,14 +152,14 @@ void Driver::run_commands() {
     commands.swap(commands_);
   }
   if (!commands.empty()) take_messages();  // of the data that they are about
-  for (const std::shared_ptr<Command>& command : commands) {
-    std::exception_ptr error;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
     try {
-      (*command->work)();
+      (*commands[i]->work)();
+      answer(*commands[i], nullptr);
     } catch (...) {
-      error = std::current_exception();
+      for (; i < commands.size(); ++i) answer(*commands[i], std::current_exception());
+      throw;
     }
-    answer(*command, std::move(error));
   }
 }
 
@@ -205,6 +211,17 @@ bool Driver::step(Nanoseconds deadline) {
   return happened || count > 0;
 }
 
+/// A step under the virtual clock, by whoever waits.
+bool Driver::drive(Nanoseconds deadline) {
+  rethrow_if_broken();
+  try {
+    return step(deadline);
+  } catch (...) {
+    break_down(std::current_exception());
+    throw;
+  }
+}
+
 bool Driver::anything_in_flight() const {
   if (memory_->in_flight() > 0) return true;
   for (const DeviceState& device : devices_)
@@ -220,7 +237,7 @@ void Driver::signal_waiters() {
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    if (!step(never))
+    if (!drive(never))
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
@@ -237,7 +254,7 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
     std::lock_guard lock(driving_);
     while (!condition()) {
       if (now() >= deadline) return false;
-      if (!step(deadline) && !condition() && now() < deadline) {
+      if (!drive(deadline) && !condition() && now() < deadline) {
         std::lock_guard inbox(inbox_mutex_);
         if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + explain_stuck());
       }

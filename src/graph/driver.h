@@ -114,6 +114,7 @@ class Driver final : public Executor, private MemoryListener {
   /// Takes messages, issues what it can, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.
   bool step(Nanoseconds deadline);
+  bool drive(Nanoseconds deadline);
   void take_messages();
   void plan(Task& task);
   void activate(PlannedTask& planned);
