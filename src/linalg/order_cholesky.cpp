@@ -14,7 +14,8 @@ using Kind = Step::Kind;
 class Ranks {
  public:
   explicit Ranks(const CholeskyShape& shape) : shape_(shape), tiles_(shape.tiles) {
-    if (shape.devices == 1 && shape.memory > 0) return;  // one stream: the order is enough
+    if (tiles_ == 0 || (shape.devices == 1 && shape.memory > 0))
+      return;  // one stream: the order is enough
     potrf_.assign(size(tiles_), 0);
     trsm_.assign(size(tiles_ * tiles_), 0);
     for (std::int64_t k = tiles_ - 1; k >= 0; --k) rank_column(k);

@@ -77,8 +77,9 @@ Block best_block(const ProductShape& shape) noexcept {
   Block best{1, 1, traffic(1, 1)};
   for (const std::int64_t steps : {slab(shape), std::int64_t{1}}) {
     for (std::int64_t height = 1; height <= rows; ++height) {
-      const std::int64_t room = shape.memory - spare - 2 * steps * height;
-      const std::int64_t most = std::min(cols, room / (height + 2 * steps));
+      // The rows' tiles of A for a slab stay while B's pass, and some of the next slab come.
+      const std::int64_t room = shape.memory - 2 * spare - steps * (height + 2);
+      const std::int64_t most = std::min(cols, room / height);
       if (most < 1) continue;
       const std::int64_t even_height = up(rows, up(rows, height));
       const std::int64_t even_width = up(cols, up(cols, most));
@@ -191,6 +192,7 @@ void ProductOrder::plan_blocks(std::int64_t height, std::int64_t width) {
 
 bool ProductOrder::next(std::vector<Product>& out) {
   out.clear();
+  while (done_ < stages_.size() && stages_[done_].inner.size() <= 0) ++done_;
   if (done_ == stages_.size()) return false;
   const Stage& stage = stages_[done_++];
   const auto [rows, cols, inner, way] = stage;

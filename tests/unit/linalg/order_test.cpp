@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/linalg/order_test.cpp: orders are complete, keep each tile's updates in line, and move
+// little.
+#include "linalg/order.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace quadriga::linalg::testing {
+namespace {
+
+std::vector<Product> all_products(const ProductShape& shape) {
+  ProductOrder order(shape);
+  std::vector<Product> all;
+  std::vector<Product> stage;
+  while (order.next(stage)) {
+    EXPECT_FALSE(stage.empty());
+    all.insert(all.end(), stage.begin(), stage.end());
+  }
+  return all;
+}
+
+void expect_complete(const ProductShape& shape, const std::vector<Product>& order) {
+  ASSERT_EQ(static_cast<std::int64_t>(order.size()),
+            shape.rows.size() * shape.cols.size() * shape.inner);
+  std::map<std::pair<int, int>, int> next;
+  for (const Product& product : order) {
+    ASSERT_TRUE(product.i >= shape.rows.begin && product.i < shape.rows.end);
+    ASSERT_TRUE(product.j >= shape.cols.begin && product.j < shape.cols.end);
+    const int expected = next[{product.i, product.j}]++;
+    ASSERT_EQ(product.k, expected) << "tile " << product.i << ", " << product.j;
+  }
+}
+
+/// Tiles of A, B and C that a device of so many tiles brings, when what is used last leaves first.
+std::int64_t loads(const std::vector<Product>& order, std::int64_t memory) {
+  using Name = std::tuple<char, int, int>;
+  std::map<Name, std::vector<std::size_t>> uses;
+  const auto names = [](const Product& p) {
+    return std::array{Name{'a', p.i, p.k}, Name{'b', p.k, p.j}, Name{'c', p.i, p.j}};
+  };
+  for (std::size_t at = 0; at < order.size(); ++at)
+    for (const Name& name : names(order[at])) uses[name].push_back(at);
+  std::map<Name, std::size_t> cursor;
+  std::set<std::pair<std::size_t, Name>> here;  // by next use
+  std::map<Name, std::size_t> next_use;
+  std::int64_t count = 0;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    for (const Name& name : names(order[at])) {
+      const auto found = next_use.find(name);
+      if (found == next_use.end()) {
+        ++count;
+        if (static_cast<std::int64_t>(here.size()) == memory) {
+          next_use.erase(std::prev(here.end())->second);
+          here.erase(std::prev(here.end()));
+        }
+      } else {
+        here.erase({found->second, name});
+      }
+      const std::size_t used = ++cursor[name];
+      next_use[name] = used < uses[name].size() ? uses[name][used] : SIZE_MAX;
+      here.insert({next_use[name], name});
+    }
+  }
+  return count;
+}
+
+TEST(ProductOrder, IsCompleteAndKeepsUpdatesInLine) {
+  std::mt19937_64 random(1);
+  for (int trial = 0; trial < 300; ++trial) {
+    SCOPED_TRACE(trial);
+    const auto below = [&](int most) { return static_cast<std::int64_t>(random() % most); };
+    ProductShape shape;
+    shape.rows = {below(5), 5 + below(12)};
+    shape.cols = {below(5), 5 + below(12)};
+    shape.inner = 1 + below(20);
+    shape.memory = trial % 10 == 0 ? 0 : 1 + below(trial % 3 == 0 ? 20 : 400);
+    shape.load_ratio = static_cast<double>(below(600)) / 100;
+    expect_complete(shape, all_products(shape));
+  }
+}
+
+TEST(ProductOrder, OfNothing) {
+  EXPECT_TRUE(all_products({{0, 0}, {0, 3}, 4, 10, 1}).empty());
+  EXPECT_TRUE(all_products({{0, 2}, {3, 3}, 4, 10, 1}).empty());
+  EXPECT_TRUE(all_products({{0, 2}, {0, 3}, 0, 10, 1}).empty());
+}
+
+TEST(ProductOrder, MovesWhatItMustIfAPanelFits) {
+  const ProductShape square{{0, 16}, {0, 16}, 16, 335, 0.2};
+  EXPECT_EQ(loads(all_products(square), square.memory), 3 * 256);
+  const ProductShape tall{{0, 64}, {0, 8}, 8, 100, 0.2};  // a panel of B's columns stays
+  EXPECT_EQ(loads(all_products(tall), tall.memory), 2 * 64 * 8 + 64);
+}
+
+TEST(ProductOrder, TwoPanelsWhereOneDoesNotFit) {
+  const ProductShape shape{{0, 16}, {0, 16}, 16, 192, 2.2};
+  EXPECT_LE(loads(all_products(shape), shape.memory), 4 * 256 - 16);
+}
+
+TEST(ProductOrder, BlocksOfCWhereTheSumIsLong) {
+  const ProductShape shape{{0, 40}, {0, 40}, 100, 450, 0.3};
+  // Blocks of 20 x 20: A and B are brought twice; panels of A would bring B ten times.
+  EXPECT_LE(loads(all_products(shape), shape.memory), 2 * 2 * 4000 + 1600 + 400);
+}
+
+TEST(ProductOrder, ABoxGrowsWhereTheLinkIsTheLimit) {
+  const ProductShape shape{{0, 16}, {0, 16}, 16, 192, 2.2};
+  const std::vector<Product> order = all_products(shape);
+  std::set<std::tuple<char, int, int>> brought;
+  std::int64_t products = 0;
+  double idle = 0;  // in times of a product
+  double now = 0;
+  for (const Product& p : order) {
+    brought.insert({'a', p.i, p.k});
+    brought.insert({'b', p.k, p.j});
+    brought.insert({'c', p.i, p.j});
+    const double arrived = static_cast<double>(brought.size()) * shape.load_ratio;
+    idle += std::max(0.0, arrived - now);
+    now = std::max(now, arrived) + 1;
+    if (++products == 600) break;
+  }
+  EXPECT_LE(idle, 60) << "a growing cube waits for about 45 products";
+}
+
+TEST(ProductGrid, DividesSoThatDevicesLoadLeast) {
+  const auto grid = [](std::int64_t devices, std::int64_t rows, std::int64_t cols) {
+    const Grid best = product_grid(devices, rows, cols);
+    return std::pair(best.rows, best.cols);
+  };
+  EXPECT_EQ(grid(4, 16, 16), std::pair(std::int64_t{2}, std::int64_t{2}));
+  EXPECT_EQ(grid(8, 64, 4).first, 8);
+  EXPECT_EQ(grid(3, 2, 90).second, 3);
+}
+
+CholeskyShape cholesky_shape(std::int64_t tiles, std::int64_t devices, std::int64_t memory) {
+  CholeskyShape shape;
+  shape.tiles = tiles;
+  shape.devices = devices;
+  shape.memory = memory;
+  return shape;
+}
+
+void expect_valid(const CholeskyShape& shape) {
+  using Kind = Step::Kind;
+  std::set<std::pair<int, int>> factored;
+  std::map<std::pair<int, int>, int> updates;
+  std::int64_t steps = 0;
+  cholesky_order(shape, [&](const Step& step) {
+    ++steps;
+    ASSERT_TRUE(step.owner >= 0 && step.owner < shape.devices);
+    const std::pair tile{step.i, step.j};
+    if (step.kind == Kind::syrk || step.kind == Kind::gemm) {
+      ASSERT_EQ(updates[tile]++, step.k);
+      ASSERT_TRUE(factored.contains({step.i, step.k}) && factored.contains({step.j, step.k}));
+      return;
+    }
+    ASSERT_EQ(updates[tile], step.j);
+    ASSERT_EQ(step.j, step.k);
+    if (step.kind == Kind::trsm) {
+      ASSERT_TRUE(factored.contains({step.k, step.k}));
+    }
+    ASSERT_TRUE(factored.insert(tile).second);
+  });
+  const std::int64_t n = shape.tiles;
+  EXPECT_EQ(steps, n * (n + 1) * (n + 2) / 6);
+}
+
+TEST(CholeskyOrder, RespectsDependenciesWithUpdatesInLine) {
+  for (const std::int64_t tiles : {0, 1, 2, 5, 17})
+    for (const std::int64_t devices : {1, 2, 3, 4, 6, 8})
+      for (const std::int64_t memory : {0, 3, 10, 40, 1000}) {
+        SCOPED_TRACE(tiles * 10000 + devices * 1000 + memory);
+        expect_valid(cholesky_shape(tiles, devices, memory));
+      }
+}
+
+TEST(CholeskyOrder, BlocksAsWideAsMemoryAllows) {
+  EXPECT_EQ(cholesky_blocks(cholesky_shape(16, 1, 335)), std::vector<std::int64_t>{16});
+  const auto blocks = cholesky_blocks(cholesky_shape(32, 1, 162));
+  EXPECT_LE(blocks.size(), 6U);
+  std::int64_t sum = 0;
+  for (const std::int64_t width : blocks) sum += width;
+  EXPECT_EQ(sum, 32);
+}
+
+TEST(CholeskyOrder, PrioritiesFallAlongEveryPath) {
+  const CholeskyShape shape = cholesky_shape(9, 4, 100);
+  std::map<std::pair<int, int>, int> last;
+  cholesky_order(shape, [&](const Step& step) {
+    const auto found = last.find({step.i, step.j});
+    if (found != last.end()) {
+      EXPECT_GT(found->second, step.priority);
+    }
+    last[{step.i, step.j}] = step.priority;
+  });
+}
+
+}  // namespace
+}  // namespace quadriga::linalg::testing
