@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/units.h"
 #include "device/factory.h"
 #include "graph/engine_impl.h"
@@ -198,6 +200,8 @@ bool Driver::step(Nanoseconds deadline) {
   bool happened = false;
   for (DeviceState& device : devices_)
     if (!device.lost) happened |= pump(device);
+  // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
+  if (std::exchange(failed_, false)) deadline = std::min(deadline, backend_->now());
   {
     // A message that came meanwhile must not wait for a completion.
     std::lock_guard lock(inbox_mutex_);
@@ -350,7 +354,9 @@ std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) con
 }
 
 void Driver::cancel(bool on) {
-  execute([&] { cancelled_ = on; });
+  cancelled_.store(on);
+  // Under the virtual clock, who drives meets it at the next step.
+  if (!virtual_) execute([] {});
 }
 
 void Driver::count(Counters& counters) const {

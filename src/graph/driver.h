@@ -175,7 +175,8 @@ class Driver final : public Executor, private MemoryListener {
   Nanoseconds work_ = 0;
   Nanoseconds first_ = -1;
   Nanoseconds last_end_ = 0;
-  bool cancelled_ = false;
+  std::atomic<bool> cancelled_{false};  ///< Set by any thread.
+  bool failed_ = false;  ///< A task failed without a completion since the last step.
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   bool virtual_ = false;

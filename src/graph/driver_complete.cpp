@@ -190,6 +190,7 @@ void Driver::send_final_home(TileId tile) {
 }
 
 void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
+  failed_ = true;
   finish(planned, std::move(error));
 }
 
