@@ -342,20 +342,21 @@ std::string Engine::status() const { return impl_->executor->status(); }
 
 Counters Engine::counters() const {
   Counters counters;
-  impl_->recorder.count(counters);
   impl_->executor->count(counters);
   counters.submitted = impl_->graph.submitted() - impl_->submitted_before.load();
-  counters.failed = impl_->failures.count();
+  counters.ended -= impl_->ended_before.load();
+  counters.failed = impl_->failures.count() - impl_->failed_before.load();
   const Nanoseconds first = impl_->first_submission.load();
   if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl_->executor->now() - first;
   return counters;
 }
 
 void Engine::reset_counters() {
-  impl_->recorder.reset();
   impl_->executor->reset_counters();
   impl_->submitted_before = impl_->graph.submitted();
   impl_->first_submission = -1;
+  impl_->ended_before = impl_->executor->ended();
+  impl_->failed_before = impl_->failures.count();
 }
 
 }  // namespace quadriga

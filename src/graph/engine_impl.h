@@ -46,7 +46,10 @@ struct Engine::Impl {
   FreeSlots unused_slots;  ///< Guarded by data_mutex: slots of tasks that were refused.
 
   std::atomic<Nanoseconds> first_submission{-1};
-  std::atomic<std::uint64_t> submitted_before{0};  ///< At the last reset_counters().
+  // At the last reset_counters().
+  std::atomic<std::uint64_t> submitted_before{0};
+  std::atomic<std::uint64_t> ended_before{0};
+  std::atomic<std::uint64_t> failed_before{0};
 };
 
 /// An engine's executor for machines with accelerators, or under the virtual clock.

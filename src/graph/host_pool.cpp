@@ -397,11 +397,12 @@ std::uint64_t HostPool::ended() const {
 }
 
 void HostPool::count(Counters& counters) const {
+  recorder_.count(counters);
   counters.ended = ended();
   counters.spill_bytes = most_buffer_bytes_.load();
 }
 
-void HostPool::reset_counters() {}
+void HostPool::reset_counters() { recorder_.reset(); }
 
 std::string HostPool::status() const {
   std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/recorder.cpp: counting, and the trace's events as JSON.
+// src/graph/recorder.cpp: counting, and keeping what a trace tells.
 #include "graph/recorder.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
+#include <mutex>
 
 namespace quadriga {
 namespace {
 
-constexpr std::string_view reason_names[] = {"stage", "prefetch", "write_back", "evict", "final"};
-constexpr std::string_view mark_names[] = {"hit",   "miss",       "prefetch",
-                                           "evict", "write_back", "steal"};
-
-bool is_copy(StreamKind kind) noexcept {
-  return kind == StreamKind::copy_in || kind == StreamKind::copy_out || kind == StreamKind::peer_in;
+void add_link(std::vector<LinkCounters>& links, const LinkCounters& more) {
+  auto link = links.begin();
+  while (link != links.end() && (link->from != more.from || link->to != more.to)) ++link;
+  if (link == links.end()) link = links.insert(link, {more.from, more.to, 0, 0});
+  link->bytes += more.bytes;
+  link->copies += more.copies;
 }
 
 }  // namespace
@@ -44,7 +42,9 @@ int Recorder::add_lane(DeviceId device, StreamKind kind, std::string name) {
 }
 
 void Recorder::log(Lane& lane, const Record& record) {
-  if (tracing_) lane.records.push_back(record);
+  if (!tracing_) return;
+  std::lock_guard lock(lane.lock);
+  lane.records.push_back(record);
 }
 
 void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanoseconds end) {
@@ -55,7 +55,7 @@ void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanosecond
   Record record;
   record.kind = Record::Kind::kernel;
   record.task = task.id;
-  record.codelet = task.codelet;
+  if (tracing_) record.name = &*lane.names.insert(task.codelet->name).first;
   record.begin = begin;
   record.end = end;
   log(lane, record);
@@ -77,11 +77,10 @@ void Recorder::copy(int index, Reason reason, TileId tile, SpaceId from, SpaceId
   Lane& lane = *lanes_[static_cast<std::size_t>(index)];
   lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
                   std::memory_order_relaxed);
-  auto link = lane.links.begin();
-  while (link != lane.links.end() && (link->from != from || link->to != to)) ++link;
-  if (link == lane.links.end()) link = lane.links.insert(link, {from, to, 0, 0});
-  link->bytes += bytes;
-  ++link->copies;
+  {
+    std::lock_guard lock(lane.lock);
+    add_link(lane.links, {from, to, bytes, 1});
+  }
   for (std::size_t d = 0; d < machine_.devices.size(); ++d) {
     const SpaceId space = machine_.devices[d].space;
     if (space == host_space || (space != from && space != to)) continue;
@@ -128,15 +127,8 @@ void Recorder::count(Counters& counters) const {
     device.evictions += marked(Mark::evict);
     device.write_backs += marked(Mark::write_back);
     device.steals += marked(Mark::steal);
-    for (const LinkCounters& link : lane->links) {
-      auto total = counters.links.begin();
-      while (total != counters.links.end() && (total->from != link.from || total->to != link.to))
-        ++total;
-      if (total == counters.links.end())
-        total = counters.links.insert(total, {link.from, link.to, 0, 0});
-      total->bytes += link.bytes;
-      total->copies += link.copies;
-    }
+    std::lock_guard lock(lane->lock);
+    for (const LinkCounters& link : lane->links) add_link(counters.links, link);
   }
   for (std::size_t d = 0; d < times_.size(); ++d) {
     counters.devices[d].copying = times_[d].copying.total();
@@ -151,61 +143,11 @@ void Recorder::reset() {
     lane->tasks = 0;
     lane->busy = 0;
     for (auto& mark : lane->marks) mark = 0;
+    std::lock_guard lock(lane->lock);
     lane->links.clear();
     lane->records.clear();
   }
   for (DeviceTime& time : times_) time = {};
-}
-
-std::string Recorder::space_name(SpaceId space) const {
-  for (const Device& device : machine_.devices)
-    if (device.space == space && space != host_space) return device.name;
-  return "host";
-}
-
-std::string Recorder::event_json(const Lane& lane, std::size_t tid, const Record& record) const {
-  const double ts = static_cast<double>(record.begin) / 1e3;
-  const double duration = static_cast<double>(record.end - record.begin) / 1e3;
-  const int pid = lane.device + 1;
-  switch (record.kind) {
-    case Record::Kind::kernel:
-      return fmt::format(
-          R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"task":{}}}}})",
-          record.codelet->name, pid, tid, ts, duration, record.task);
-    case Record::Kind::copy: {
-      const std::string from = space_name(record.from);
-      const std::string to = space_name(record.to);
-      return fmt::format(
-          R"({{"ph":"X","cat":"copy","name":"{0} to {1}","pid":{2},"tid":{3},"ts":{4:.3f},"dur":{5:.3f},"args":{{"from":"{0}","to":"{1}","bytes":{6},"tile":{7},"why":"{8}"}}}})",
-          from, to, pid, tid, ts, duration, record.bytes, record.tile, reason_names[record.detail]);
-    }
-    case Record::Kind::mark:
-      break;
-  }
-  const std::string_view kind = mark_names[record.detail];
-  return fmt::format(
-      R"({{"ph":"i","cat":"{0}","name":"{0}","pid":{1},"tid":{2},"ts":{3:.3f},"s":"t","args":{{"tile":{4},"task":{5}}}}})",
-      kind, pid, tid, ts, record.tile == no_tile ? -1 : static_cast<std::int64_t>(record.tile),
-      record.task);
-}
-
-std::string Recorder::events_json() const {
-  std::string text;
-  const auto add = [&](const std::string& event) {
-    if (!text.empty()) text += ",\n";
-    text += event;
-  };
-  for (std::size_t d = 0; d < machine_.devices.size(); ++d)
-    add(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{}"}}}})", d + 1,
-                    machine_.devices[d].name));
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const Lane& lane = *lanes_[i];
-    add(fmt::format(
-        R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}","kind":"{}"}}}})",
-        lane.device + 1, i + 1, lane.name, is_copy(lane.kind) ? name(lane.kind) : "compute"));
-    for (const Record& record : lane.records) add(event_json(lane, i + 1, record));
-  }
-  return text;
 }
 
 }  // namespace quadriga

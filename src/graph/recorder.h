@@ -10,11 +10,15 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/backend.h"
 #include "graph/busy_union.h"
+#include "graph/spin_lock.h"
 #include "graph/task.h"
 #include "memory/memory.h"
 
@@ -31,7 +35,7 @@ struct Record {
   TileId tile = no_tile;
   std::uint64_t task = 0;
   std::uint64_t bytes = 0;
-  const Codelet* codelet = nullptr;
+  const std::string* name = nullptr;  ///< Of a kernel; kept by its lane.
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
 };
@@ -56,8 +60,19 @@ class Recorder {
   void count(Counters& counters) const;
   void reset();
 
-  /// Events in the form of docs/report.md, as the inside of a JSON array.
-  std::string events_json() const;
+  /// Begin of the first event and end of the last; `never` and 0 if there is none.
+  std::pair<Nanoseconds, Nanoseconds> extent() const;
+  /// Events in the form of docs/report.md, as the inside of a JSON array; times from `origin` on.
+  std::string events_json(Nanoseconds origin) const;
+  /// Calls visit(DeviceId, const Record&) for each kernel of the trace.
+  template <class Visit>
+  void for_each_kernel(Visit&& visit) const {
+    for (const auto& lane : lanes_) {
+      std::lock_guard lock(lane->lock);
+      for (const Record& record : lane->records)
+        if (record.kind == Record::Kind::kernel) visit(lane->device, record);
+    }
+  }
 
  private:
   struct alignas(64) Lane {
@@ -68,8 +83,11 @@ class Recorder {
     std::atomic<std::uint64_t> tasks{0};
     std::atomic<Nanoseconds> busy{0};
     std::array<std::atomic<std::uint64_t>, 6> marks{};
+    mutable SpinLock lock;  ///< Guards the members below.
     std::vector<LinkCounters> links;
     std::vector<Record> records;
+    std::set<std::string>
+        names;  ///< Of kernels: a codelet may be gone before the trace is written.
   };
   struct DeviceTime {
     BusyUnion copying;
@@ -77,8 +95,9 @@ class Recorder {
     BusyUnion either;
   };
   void log(Lane& lane, const Record& record);
-  std::string space_name(SpaceId space) const;
-  std::string event_json(const Lane& lane, std::size_t tid, const Record& record) const;
+  const std::string& space_name(SpaceId space) const;
+  void append_event(std::string& text, const Lane& lane, std::size_t tid, const Record& record,
+                    Nanoseconds origin) const;
 
   const Machine& machine_;
   bool tracing_;
