@@ -2,6 +2,7 @@
 // tests/gpu/host_body.cpp: a host function between two copies.
 #include "gpu/host_body.h"
 
+#include <deque>
 #include <memory>
 
 #include "device/cuda/check.h"
@@ -11,11 +12,23 @@ namespace {
 
 using cuda::check;
 
+// What pageable memory holds is copied when the call is made, not in the order of the stream.
+struct Pinned {
+  explicit Pinned(std::size_t size) : bytes(size) {
+    check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "allocating pinned memory");
+  }
+  ~Pinned() { cudaFreeHost(data); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  void* data = nullptr;
+  std::size_t bytes;
+};
+
 struct Call {
   Kernel body;
   std::vector<View> views;
   std::vector<std::byte> params;
-  std::vector<std::vector<std::byte>> values;
+  std::deque<Pinned> values;
   std::exception_ptr error;
 };
 
@@ -42,16 +55,15 @@ Kernel on_stream(Kernel body) {
     call->views.assign(arguments.operands.begin(), arguments.operands.end());
     call->params.assign(arguments.params.begin(), arguments.params.end());
     for (View& view : call->views) {
-      std::vector<std::byte>& values = call->values.emplace_back(bytes_of(view));
-      check(
-          cudaMemcpyAsync(values.data(), view.data, values.size(), cudaMemcpyDeviceToHost, stream),
-          "a copy of an operand");
-      view.data = values.data();
+      const Pinned& values = call->values.emplace_back(bytes_of(view));
+      check(cudaMemcpyAsync(values.data, view.data, values.bytes, cudaMemcpyDeviceToHost, stream),
+            "a copy of an operand");
+      view.data = values.data;
     }
     check(cudaLaunchHostFunc(stream, run, call.get()), "a host function");
     for (std::size_t i = 0; i < call->views.size(); ++i)
-      check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data(),
-                            call->values[i].size(), cudaMemcpyHostToDevice, stream),
+      check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data, call->values[i].bytes,
+                            cudaMemcpyHostToDevice, stream),
             "a copy of an operand");
     *arguments.on_end = [call] {
       if (call->error) std::rethrow_exception(call->error);
