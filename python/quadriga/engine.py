@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import itertools
 import os
+import signal
+import sys
 import weakref
 from collections import deque
 from types import TracebackType
@@ -403,6 +406,18 @@ class Engine:
         if isinstance(device, int) and 0 <= device < len(names):
             return device
         raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
+
+
+@atexit.register
+def _end() -> None:
+    """Before Python ends: bodies that still run end first, for they need it; none starts."""
+    try:
+        _core.close_gate()
+    except KeyboardInterrupt:
+        # Who asks twice doesn't want to wait, and Python can't end below a running body.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + signal.SIGINT)
 
 
 _left: list[object] = []  # engines whose end was interrupted, and what their tasks may still touch

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "body.h"
+#include "gate.h"
 
 namespace quadriga::python {
 
@@ -22,9 +23,38 @@ EngineState::~EngineState() {
 }
 
 Keep::~Keep() {
-  if (objects_.empty() || !nb::is_alive()) return;
-  const nb::gil_scoped_acquire gil;
+  if (objects_.empty()) return;
+  const GilHere gil;
+  if (!gil) return;
   for (PyObject* const object : objects_) Py_DECREF(object);
+}
+
+namespace {
+
+constexpr auto slice = 50ms;
+
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
+void wait_alone(EngineState& state) {
+  check_not_forked(state.owner_);
+  if (inside_body()) return;
+  const auto alone = [&] { return state.left_behind_ == 0; };
+  while (true) {
+    {
+      std::unique_lock lock(state.mutex_);
+      if (alone()) return;
+    }
+    {
+      const nb::gil_scoped_release released;
+      std::unique_lock lock(state.mutex_);
+      if (state.changed_.wait_for(lock, slice, alone)) return;
+    }
+    check_signals();
+  }
 }
 
 /// One call: shared by the caller, the thread that works and the one that cancels.
@@ -37,7 +67,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
         progress_(std::move(call.progress)) {}
 
   void run(const nb::object& callback) {
-    wait_for_those_left_behind();
+    wait_alone(*state_);
     std::thread([self = shared_from_this()] { self->work(); }).detach();
     try {
       poll(callback);
@@ -49,24 +79,6 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
   }
 
  private:
-  static constexpr auto slice = 50ms;
-
-  static void check_signals() {
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-
-  void wait_for_those_left_behind() {
-    const auto alone = [this] { return state_->left_behind_ == 0; };
-    while (true) {
-      {
-        const nb::gil_scoped_release released;
-        std::unique_lock lock(state_->mutex_);
-        if (state_->changed_.wait_for(lock, slice, alone)) return;
-      }
-      check_signals();
-    }
-  }
-
   void work() {
     std::exception_ptr error;
     try {

@@ -8,7 +8,8 @@
 //   2. If a signal handler raises, the caller leaves at once; the work's thread and a second one
 //   that
 //      cancels the engine's tasks go on, counted in `left_behind`.
-//   3. The next call on this engine begins when left_behind is 0.
+//   3. The next call on this engine, submissions included, begins when left_behind is 0; bodies of
+//      running tasks, for which the canceller waits, go on.
 //   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
 #pragma once
 
@@ -40,6 +41,7 @@ class EngineState {
 
  private:
   friend class BlockingCall;
+  friend void wait_alone(EngineState& state);
   int owner_;
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;
@@ -70,6 +72,9 @@ struct Progress {
     return !cancelled.load(std::memory_order_relaxed);
   }
 };
+
+/// Waits until no call is left behind; open to signals. The GIL must be held.
+void wait_alone(EngineState& state);
 
 /// What a blocking call does and needs.
 struct Blocking {

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "gate.h"
+
 namespace quadriga::python {
 
 /// A Python body raised. Holds no Python object: the exception is kept with the task's record.
@@ -24,13 +26,14 @@ class BodyFailure : public std::runtime_error {
 /// Holds the GIL while a Python body runs in an engine's thread.
 class InsideBody {
  public:
-  InsideBody() noexcept;
+  /// Throws BodyFailure if Python is ending.
+  explicit InsideBody(long long number);
   ~InsideBody();
   InsideBody(const InsideBody&) = delete;
   InsideBody& operator=(const InsideBody&) = delete;
 
  private:
-  nanobind::gil_scoped_acquire gil_;
+  GilHere gil_;
   bool outer_;
 };
 

@@ -32,8 +32,7 @@ nb::tuple places(const Arguments& arguments) {
 /// Calls the record's run() with the operands' places.
 void call_record(const Arguments& arguments) {
   const auto params = arguments.param<BodyParams>();
-  if (!nb::is_alive()) throw BodyFailure(params.number, "the interpreter has ended");
-  const InsideBody inside;
+  const InsideBody inside(params.number);
   try {
     nb::handle(params.record).attr("run")(places(arguments));
   } catch (nb::python_error& error) {
@@ -67,7 +66,11 @@ nb::object memory_view(std::uintptr_t address, std::size_t bytes, bool writable)
 
 }  // namespace
 
-InsideBody::InsideBody() noexcept : outer_(std::exchange(is_inside, true)) {}
+InsideBody::InsideBody(long long number) : outer_(std::exchange(is_inside, true)) {
+  if (gil_) return;
+  is_inside = outer_;
+  throw BodyFailure(number, "Python is ending");
+}
 InsideBody::~InsideBody() { is_inside = outer_; }
 
 bool inside_body() noexcept { return is_inside; }

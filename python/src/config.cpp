@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "bindings.h"
+#include "gate.h"
 
 namespace quadriga::python {
 namespace {
@@ -34,8 +35,8 @@ int python_level(LogLevel level) noexcept { return 10 * (static_cast<int>(level)
 void log_to(const nb::typed<nb::callable, void(int, nb::str)>& sink) {
   PyObject* const target = nb::object(sink).release().ptr();
   set_log_sink([target](LogLevel level, std::string_view message) {
-    if (!nb::is_alive()) return;
-    const nb::gil_scoped_acquire gil;
+    const GilHere gil;
+    if (!gil) return;
     nb::borrow<nb::object>(target)(python_level(level), nb::str(message.data(), message.size()));
   });
 }

@@ -56,6 +56,7 @@ Future submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list
   for (std::size_t i = 0; i < data.size(); ++i)
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
   const BodyParams params{record.ptr(), number};
+  wait_alone(*self.state());
   Engine& engine = self.engine();
   const nb::gil_scoped_release released;
   return engine.submit(codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
@@ -112,7 +113,10 @@ void bind_views(nb::class_<PyEngine>& engine) {
       .def("reset_counters",
            [](PyEngine& self) { self.without_gil([](Engine& e) { e.reset_counters(); }); })
       .def("status",
-           [](PyEngine& self) { return self.without_gil([](Engine& e) { return e.status(); }); });
+           [](PyEngine& self) { return self.without_gil([](Engine& e) { return e.status(); }); })
+      .def("trace_json", [](PyEngine& self) {
+        return self.without_gil([](Engine& e) { return e.trace_json(); });
+      });
 }
 
 }  // namespace

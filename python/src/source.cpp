@@ -29,16 +29,14 @@ class PythonSource final : public linalg::Source {
     host_only = true;
   }
   ~PythonSource() override {
-    if (!nb::is_alive()) return;
-    const nb::gil_scoped_acquire gil;
-    Py_DECREF(read_);
+    const GilHere gil;
+    if (gil) Py_DECREF(read_);
   }
   PythonSource(const PythonSource&) = delete;
   PythonSource& operator=(const PythonSource&) = delete;
 
   void read(std::int64_t row, std::int64_t col, const View& out) const override {
-    if (!nb::is_alive()) throw BodyFailure(number_, "the interpreter has ended");
-    const InsideBody inside;
+    const InsideBody inside(number_);
     try {
       nb::borrow<nb::object>(read_)(row, col, reinterpret_cast<std::uintptr_t>(out.data), out.rows,
                                     out.cols, out.ld);

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_interrupt.py: Ctrl-C returns within a second and leaves an engine that works.
+"""Each program is a process of its own, which gets a SIGINT while it waits."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+PRELUDE = """
+import sys, threading, time
+import numpy as np
+import quadriga
+from quadriga import linalg
+
+def ready():
+    print("ready", flush=True)
+
+def interrupted(work):
+    try:
+        work()
+    except KeyboardInterrupt:
+        print("interrupted", time.time(), flush=True)
+    else:
+        sys.exit("the work ended without an interrupt")
+"""
+
+SLEEPING_TASKS = """
+@quadriga.codelet(access=["update"])
+def slow(x):
+    ready() if x[0] == 0 else None
+    time.sleep(1.5)
+    x += 1
+
+x = np.zeros(4)
+with quadriga.Engine({devices!r}) as engine:
+    data = engine.data(x)
+    for _ in range(50):
+        engine.submit(slow, data.update())
+    interrupted(engine.wait)
+    fresh = np.zeros(3)
+    @quadriga.codelet(access=["update"])
+    def increment(x):
+        x += 1
+    engine.submit(increment, engine.data(fresh).update())
+    engine.wait()
+    assert fresh.tolist() == [1, 1, 1]
+    assert x.max() <= 2, x
+print("works", flush=True)
+"""
+
+LONG_SOLVE = """
+a = linalg.from_function(60000, lambda i, j: 1.0 / (1 + abs(i - j)), hermitian=True)
+timer = threading.Timer(0.3, ready)
+with quadriga.Engine({devices!r}) as engine:
+    timer.start()
+    interrupted(lambda: linalg.cho_factor(a, tile=1000))
+    small = np.eye(50) * 4
+    assert np.allclose(linalg.cholesky(small), np.eye(50) * 2)
+print("works", flush=True)
+"""
+
+PRODUCT = """
+a = np.random.default_rng(0).random((4000, 4000))
+timer = threading.Timer(0.2, ready)
+with quadriga.Engine({devices!r}) as engine:
+    def work():
+        timer.start()
+        for _ in range(100):
+            linalg.matmul(a, a, tile=500)
+    interrupted(work)
+    assert np.allclose(linalg.matmul(np.eye(3), np.ones((3, 2))), 1)
+print("works", flush=True)
+"""
+
+PROGRESS = """
+a = np.random.default_rng(0).random((3000, 3000))
+def stop(done):
+    if done > 0:
+        raise RuntimeError("enough")
+try:
+    for _ in range(100):
+        linalg.matmul(a, a, progress=stop, devices={devices!r})
+except RuntimeError as error:
+    assert str(error) == "enough"
+assert np.allclose(linalg.matmul(np.eye(3), np.ones((3, 2))), 1)
+print("works", flush=True)
+"""
+
+MACHINE = Path(__file__).resolve().parents[2] / "machines" / "idgraf.json"
+DEVICES = ["cpu:2", "emulated:2,memory=64MiB"]
+
+
+def run(program, interrupt=True):
+    """The seconds from the signal to the moment when the program noticed it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    watchdog = threading.Timer(30, process.kill)
+    watchdog.start()
+    sent = noticed = 0.0
+    lines = []
+    for line in process.stdout:
+        lines.append(line.strip())
+        if line.startswith("ready") and interrupt and not sent:
+            sent = time.time()
+            process.send_signal(signal.SIGINT)
+        if line.startswith("interrupted"):
+            noticed = float(line.split()[1])
+    watchdog.cancel()
+    stderr = process.stderr.read()
+    assert process.wait(timeout=20) == 0, stderr
+    assert lines[-1] == "works", (lines, stderr)
+    return noticed - sent
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize(
+    "program", [SLEEPING_TASKS, LONG_SOLVE, PRODUCT], ids=["tasks", "solve", "product"]
+)
+def test_interrupt_returns_within_a_second(program, devices):
+    assert 0 < run(program.format(devices=devices)) < 1
+
+
+def test_interrupt_on_the_virtual_clock():
+    program = PRODUCT.replace(
+        "quadriga.Engine({devices!r})", "quadriga.Engine({devices!r}, virtual_clock=True)"
+    )
+    devices = f"machine={MACHINE}:2,memory=64MiB"
+    assert 0 < run(program.format(devices=devices)) < 1
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_progress_callback_that_raises_ends_the_call(devices):
+    run(PROGRESS.format(devices=devices), interrupt=False)
