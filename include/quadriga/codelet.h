@@ -75,6 +75,9 @@ struct Codelet {
   Kernel combine;
   /// Needs the host: its variant runs on a host thread and never on an emulated device.
   bool host_only = false;
+  /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
+  /// successors wait for the last of them.
+  bool submits = false;
 };
 
 }  // namespace quadriga

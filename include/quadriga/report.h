@@ -28,11 +28,11 @@ struct DeviceCounters {
   std::uint64_t write_backs = 0;  ///< Copies home.
   std::uint64_t steals = 0;       ///< Tasks taken from another device's or worker's queue.
   std::array<Nanoseconds, 5>
-      busy{};                 ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
-  Nanoseconds copying = 0;    ///< Time with at least one copy to or from the device.
-  Nanoseconds computing = 0;  ///< Time with at least one kernel.
-  std::size_t most_bytes = 0;     ///< Most of its memory in use at once since the engine started.
-  Nanoseconds overlap = 0;    ///< Time with both.
+      busy{};                  ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
+  Nanoseconds copying = 0;     ///< Time with at least one copy to or from the device.
+  Nanoseconds computing = 0;   ///< Time with at least one kernel.
+  std::size_t most_bytes = 0;  ///< Most of its memory in use at once since the engine started.
+  Nanoseconds overlap = 0;     ///< Time with both.
 };
 
 /// Totals since the engine started or reset_counters().
