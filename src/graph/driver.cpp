@@ -251,7 +251,7 @@ bool Driver::help() {
 }
 
 bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
-  if (current_task())
+  if (current_task(graph_))
     fail(Errc::unavailable,
          "a task on a device can't wait; it may submit tasks, and its successors wait for them");
   if (virtual_) {

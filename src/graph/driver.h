@@ -142,6 +142,8 @@ class Driver final : public Executor, private MemoryListener {
   void release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path);
   void release_waiting(Task& task);
   void written_ok(PlannedTask& planned);
+  void poison_written(PlannedTask& planned);
+  static void poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch);
   void send_final_home(TileId tile);
   void lose_device(DeviceState& device);
   /// Fails a task that can't be issued any more.
@@ -176,7 +178,7 @@ class Driver final : public Executor, private MemoryListener {
   Nanoseconds first_ = -1;
   Nanoseconds last_end_ = 0;
   std::atomic<bool> cancelled_{false};  ///< Set by any thread.
-  bool failed_ = false;  ///< A task failed without a completion since the last step.
+  bool failed_ = false;                 ///< A task failed without a completion since the last step.
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   bool virtual_ = false;

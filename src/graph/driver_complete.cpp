@@ -109,10 +109,36 @@ void Driver::complete(const Completion& completion) {
 }
 
 void Driver::written_ok(PlannedTask& planned) {
-  for (const OperandSlot& slot : planned.task->slots()) {
+  for (const OperandSlot& slot : planned.task->slots())
+    // Who wrote last decides whether the content is certain.
+    if (writes(slot.access) && plan_.uses(slot.datum->tile).last_writer == planned.number)
+      memory_->confirm(slot.datum->tile);
+}
+
+/// What a failed task should have written is lost, unless a task that overwrites it was issued
+/// since; tasks in flight that met it in between have failed as well.
+void Driver::poison_written(PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
     if (!writes(slot.access)) continue;
-    memory_->confirm(slot.datum->tile);
-    if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
+    const TileUses& uses = plan_.uses(slot.datum->tile);
+    const std::uint32_t epoch = planned.accesses[i].epoch;
+    if (!planned.issued || uses.epoch == epoch)
+      slot.datum->poisoned.store(true, std::memory_order_release);
+    if (!planned.issued || uses.last_writer == planned.number) memory_->lost(slot.datum->tile);
+    if (!planned.issued) continue;
+    for (DeviceState& device : devices_)
+      for (ComputeStream& stream : device.streams)
+        for (auto& [ticket, other] : stream.issued)
+          if (other->number > planned.number) poison_reader(*other, *slot.datum, epoch);
+  }
+}
+
+void Driver::poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    planned.poisoned |=
+        slot.datum == &datum && slot.access != Access::write && planned.accesses[i].epoch == epoch;
   }
 }
 
@@ -120,21 +146,17 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
   Task& task = *planned.task;
   const DeviceId device = planned.device;
   const bool was_issued = planned.issued;
-  const bool failed = error || (failures_.any() && poisoned_operand(task));
-  if (failed)
+  if (error || planned.poisoned || !was_issued) {
     failures_.record(task, error,
                      device == no_device ? "no device" : machine_.devices[device].name);
-  else if (was_issued)
+    poison_written(planned);
+  } else {
     written_ok(planned);
+  }
   Edge* const released = planned.released;
   const Nanoseconds path = planned.path;
   if (device != no_device && devices_[device].head == &planned) devices_[device].head = nullptr;
   plan_.end(planned);
-  if (failed)
-    for (const OperandSlot& slot : task.slots())
-      // A later writer that was issued already decides itself what becomes of the content.
-      if (writes(slot.access) && plan_.uses(slot.datum->tile).versions_issued <= slot.version + 1)
-        memory_->lost(slot.datum->tile);
   if (was_issued)
     for (const OperandSlot& slot : task.slots())
       memory_->unpin(slot.datum->tile, devices_[device].space);

@@ -261,11 +261,8 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
                         datum.dtype};
   }
   const Kernel& variant = variant_for(*task.codelet, machine_.devices[device.id].kind);
-  planned.run = [&task, &variant](const Arguments& arguments) {
-    set_current_task(&task);
-    struct Reset {
-      ~Reset() { set_current_task(nullptr); }
-    } reset;
+  planned.run = [this, &task, &variant](const Arguments& arguments) {
+    const RunningTask running(graph_, &task);
     variant(arguments);
   };
   Launch launch;
@@ -288,9 +285,12 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   ++device.issued;
   device.issued_seconds += planned.seconds;
   plan_.issue(planned);
-  for (const OperandSlot& slot : task.slots())
+  for (const OperandSlot& slot : task.slots()) {
     memory_->used(slot.datum->tile, device.space, slot.access, event);
-  if (device.space == host_space) return;  // its successors wait until it is done
+    if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
+  }
+  // Its successors wait until it is done, and its children are.
+  if (device.space == host_space || task.codelet->submits) return;
   planned.released = Graph::issued(task, [&](Task& successor) {
     if (!successor.planned) {  // the message that it was submitted is still to be read
       ready(successor, successor.id);

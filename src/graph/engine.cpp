@@ -86,7 +86,8 @@ Task& Engine::Impl::acquire_slot() {
   int fruitless = 0;
   while (true) {
     // A task that submits tasks may not wait for a window that it fills itself.
-    const bool beyond = current_task() && fruitless > 100;
+    // On a device it can't run others meanwhile either.
+    const bool beyond = current_task(graph) && (!on_host || fruitless > 100);
     if (Task* const task = graph.allocate(beyond)) return *task;
     if (executor->help()) {
       fruitless = 0;
@@ -121,6 +122,7 @@ void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operan
 
 void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
                         std::span<const std::byte> params, const SubmitOptions& given) {
+  Task* const parent = current_task(graph);
   task.codelet = &codelet;
   task.priority = given.priority;
   task.device = given.device;
@@ -150,7 +152,6 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
     }
     std::memcpy(bytes, params.data(), params.size());
   }
-  Task* const parent = current_task();
   task.has_parent = parent != nullptr;
   if (parent) task.parent_task = parent;
   task.children.store(1, std::memory_order_relaxed);
@@ -263,6 +264,10 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   Impl& impl = *impl_;
   check_not_forked(impl.owner);
   impl.check_operands(codelet, operands);
+  if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
+    fail(Errc::invalid_argument,
+         fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
+                     parent->codelet->name));
   Task& task = impl.acquire_slot();
   impl.fill(task, codelet, operands, params, options);
   try {
@@ -283,13 +288,14 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
     impl.executor->submitted(task);
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
-  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) impl.executor->ready(task, future.id());
+  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)
+    impl.executor->ready(task, future.id());
   return future;
 }
 
 void Engine::wait(double seconds) {
   check_not_forked(impl_->owner);
-  if (Task* const task = current_task()) {
+  if (Task* const task = current_task(impl_->graph)) {
     impl_->wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; }, seconds,
                       "the task's children");
     return;
@@ -343,8 +349,8 @@ std::string Engine::status() const { return impl_->executor->status(); }
 Counters Engine::counters() const {
   Counters counters;
   impl_->executor->count(counters);
-  counters.submitted = impl_->graph.submitted() - impl_->submitted_before.load();
   counters.ended -= impl_->ended_before.load();
+  counters.submitted = impl_->graph.submitted() - impl_->submitted_before.load();
   counters.failed = impl_->failures.count() - impl_->failed_before.load();
   const Nanoseconds first = impl_->first_submission.load();
   if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl_->executor->now() - first;
@@ -354,9 +360,9 @@ Counters Engine::counters() const {
 void Engine::reset_counters() {
   impl_->executor->reset_counters();
   impl_->submitted_before = impl_->graph.submitted();
-  impl_->first_submission = -1;
   impl_->ended_before = impl_->executor->ended();
   impl_->failed_before = impl_->failures.count();
+  impl_->first_submission = -1;
 }
 
 }  // namespace quadriga

@@ -50,6 +50,11 @@ std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::s
 
 }  // namespace
 
+void poison(Task& task) noexcept {
+  for (OperandSlot& slot : task.slots())
+    if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);
+}
+
 const Datum* poisoned_operand(const Task& task) noexcept {
   for (int i = 0; i < task.operand_count; ++i) {
     const OperandSlot& slot = task.operands[i];
@@ -60,8 +65,6 @@ const Datum* poisoned_operand(const Task& task) noexcept {
 }
 
 void Failures::record(Task& task, std::exception_ptr error, const std::string& device) {
-  for (OperandSlot& slot : task.slots())
-    if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);
   const bool consequence = !error;
   error = wrap(task, std::move(error), device);
   std::lock_guard lock(mutex_);

@@ -17,8 +17,8 @@ namespace quadriga {
 /// Any thread may call anything.
 class Failures {
  public:
-  /// Records why a task failed and poisons what it would have written. `error` null: cancelled
-  /// because `culprit`, an operand, was poisoned or the work was cancelled.
+  /// Records why a task failed. `error` null: it did not run, or in vain, since a task failed that
+  /// should have written an operand.
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);
@@ -37,6 +37,8 @@ class Failures {
   std::atomic<std::uint64_t> count_{0};
 };
 
+/// Poisons what the task should have written.
+void poison(Task& task) noexcept;
 /// The first poisoned operand that the task would read; null if there is none.
 const Datum* poisoned_operand(const Task& task) noexcept;
 

@@ -14,6 +14,7 @@ namespace quadriga {
 namespace {
 
 thread_local Task* running_task = nullptr;
+thread_local const Graph* running_graph = nullptr;
 thread_local void* running_pool = nullptr;
 thread_local void* running_worker = nullptr;
 
@@ -25,8 +26,17 @@ Nanoseconds clock_now() noexcept {
 
 }  // namespace
 
-Task* current_task() noexcept { return running_task; }
-void set_current_task(Task* task) noexcept { running_task = task; }
+Task* current_task(const Graph& graph) noexcept {
+  return running_graph == &graph ? running_task : nullptr;
+}
+
+RunningTask::RunningTask(const Graph& graph, Task* task) noexcept
+    : graph_(std::exchange(running_graph, &graph)), task_(std::exchange(running_task, task)) {}
+
+RunningTask::~RunningTask() {
+  running_graph = graph_;
+  running_task = task_;
+}
 
 HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                    const HostPoolOptions& options)
@@ -223,10 +233,12 @@ void HostPool::execute(Worker& self, Task& task) {
     failures_.record(task,
                      std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")),
                      device_name_);
+    poison(task);
     return;
   }
   if (failures_.any() && poisoned_operand(task)) {
     failures_.record(task, nullptr, device_name_);
+    poison(task);
     return;
   }
   constexpr int most = 8;
@@ -241,18 +253,17 @@ void HostPool::execute(Worker& self, Task& task) {
     const Datum& datum = *task.operands[i].datum;
     views[i] = {datum.home, datum.rows, datum.cols, datum.ld, datum.dtype};
   }
-  Task* const outer = running_task;
-  running_task = &task;
+  if (failures_.any())  // before the body: a child of the task may poison what it wrote
+    for (OperandSlot& slot : task.slots())
+      if (slot.access == Access::write)
+        slot.datum->poisoned.store(false, std::memory_order_release);
   try {
+    const RunningTask running(graph_, &task);
     task.codelet->cpu({{views, task.operand_count}, task.params(), nullptr});
-    if (failures_.any())
-      for (OperandSlot& slot : task.slots())
-        if (slot.access == Access::write)
-          slot.datum->poisoned.store(false, std::memory_order_release);
   } catch (...) {
     failures_.record(task, std::current_exception(), device_name_);
+    poison(task);
   }
-  running_task = outer;
   if (tracing)
     recorder_.kernel(self.lane, task, begin, now());
   else
@@ -351,7 +362,7 @@ void HostPool::notify_waiters() {
 
 bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
   if (condition()) return true;
-  if (running_task) return wait_inside_task(condition, deadline);
+  if (current_task(graph_)) return wait_inside_task(condition, deadline);
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   bool met = false;
   Nanoseconds pause = 50'000;

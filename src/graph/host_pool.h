@@ -126,8 +126,20 @@ class HostPool final : public Executor {
   std::size_t buffer_limit_;
 };
 
-/// The task whose body this thread runs; null outside.
-Task* current_task() noexcept;
-void set_current_task(Task* task) noexcept;
+/// The task of the graph whose body this thread runs; null outside.
+Task* current_task(const Graph& graph) noexcept;
+
+/// While it lives, this thread runs the body of a task. A body may use another engine.
+class RunningTask {
+ public:
+  RunningTask(const Graph& graph, Task* task) noexcept;
+  ~RunningTask();
+  RunningTask(const RunningTask&) = delete;
+  RunningTask& operator=(const RunningTask&) = delete;
+
+ private:
+  const Graph* graph_;
+  Task* task_;
+};
 
 }  // namespace quadriga

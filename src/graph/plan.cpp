@@ -54,6 +54,14 @@ void Plan::issue(PlannedTask& planned) {
   device.planned.erase(&planned);
   device.ready.erase(&planned);
   planned.issued = true;
+  planned.number = ++issues_;
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    TileUses& tile = uses_[slot.datum->tile];
+    if (slot.access == Access::write) ++tile.epoch;
+    if (writes(slot.access)) tile.last_writer = planned.number;
+    planned.accesses[i].epoch = tile.epoch;
+  }
   --waiting_;
 }
 

@@ -34,6 +34,7 @@ struct PlannedAccess {
   PlannedTask* task = nullptr;
   PlannedAccess* before = nullptr;
   PlannedAccess* after = nullptr;
+  std::uint32_t epoch = 0;  ///< Of the tile, once its task is issued.
 };
 
 /// The driver's part of a task.
@@ -50,7 +51,9 @@ struct PlannedTask {
   Cost cost;
   int lane = 0;
   StreamId stream = 0;
+  std::uint64_t number = 0;   ///< Order of issue, from 1.
   std::exception_ptr doomed;  ///< A copy that it relies on failed.
+  bool poisoned = false;      ///< A task that wrote an operand before it failed.
   Nanoseconds path = 0;       ///< Longest chain of kernel times up to its begin.
   std::vector<PlannedAccess> accesses;
   std::vector<View> views;
@@ -70,6 +73,8 @@ struct TileUses {
   PlannedAccess* last = nullptr;
   std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
+  std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
+  std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
   Datum* datum = nullptr;
 };
 
@@ -123,6 +128,7 @@ class Plan {
   std::deque<PlannedTask> pool_;
   std::vector<PlannedTask*> free_;
   std::size_t waiting_ = 0;  ///< Planned and not issued.
+  std::uint64_t issues_ = 0;
 };
 
 }  // namespace quadriga
