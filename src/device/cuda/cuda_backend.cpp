@@ -14,12 +14,16 @@
 #include <quadriga/error.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <optional>
 
+#include "base/cgroup.h"
 #include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
 #include "device/operation.h"
 #include "device/ring.h"
@@ -42,6 +46,7 @@ class CudaBackend final : public Backend {
       : machine_(std::move(machine)),
         ordinals_(cuda::ordinals_of(machine_)),
         threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
+        staging_(staging_threads(ordinals_)),
         streams_(ordinals_),
         memories_(machine_.devices.size()),
         device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
@@ -89,9 +94,16 @@ class CudaBackend final : public Backend {
       if (device.kind == DeviceKind::cpu) cores += std::max(1, device.compute_streams);
     return cores;
   }
+  // A thread moves 10 GB/s or so, and each device takes 55 GB/s both ways.
+  static int staging_threads(const std::vector<int>& ordinals) {
+    constexpr int most_for_a_device = 10;
+    const auto devices = std::ranges::count_if(ordinals, [](int ordinal) { return ordinal >= 0; });
+    return std::min(usable_cores(), static_cast<int>(devices) * most_for_a_device);
+  }
   std::uint64_t ended(const Stream& stream) const {
     return stream.cpu ? stream.ended : streams_.ended(stream.inner);
   }
+  void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
   void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
   void wait_on_cpu(const Stream& stream, StreamId source, Event event);
   void look(Nanoseconds now);
@@ -101,6 +113,7 @@ class CudaBackend final : public Backend {
   const Machine machine_;
   const std::vector<int> ordinals_;  // By device; -1: the CPU.
   StreamThreads threads_;
+  cuda::Staging staging_;
   cuda::StreamTable streams_;
   std::vector<Memory> memories_;
   std::vector<DeviceId> device_at_;   // By space.
@@ -174,17 +187,32 @@ Event CudaBackend::copy(StreamId id, const Copy& copy) {
   require(!stream.cpu, "streams of the CPU copy nothing");
   cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
   if (!queued.error && bytes_of(copy) > 0) {
-    const auto ordinal = [this](SpaceId space) {
-      return space == host_space ? -1 : ordinals_[device_at_[space]];
-    };
-    const cudaError_t error =
-        cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native);
-    if (error != cudaSuccess) {
-      cudaGetLastError();
-      queued.error = std::make_exception_ptr(cuda::error_of(error, "a copy"));
+    try {
+      queue_copy(stream.inner, queued, copy);
+    } catch (...) {
+      queued.error = std::current_exception();
     }
   }
   return {id, stream.issued = streams_.end(stream.inner)};
+}
+
+void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
+                             const Copy& copy) {
+  // What the runtime copies from pageable memory when it is called, not in the stream's order.
+  constexpr std::size_t copied_at_once = std::size_t{64} << 10;
+  const bool out = copy.to == host_space;
+  const bool settled = out || streams_.host_is_settled(stream);
+  if (!cuda::is_pageable(copy) || (!out && settled && bytes_of(copy) <= copied_at_once)) {
+    const auto ordinal = [this](SpaceId space) {
+      return space == host_space ? -1 : ordinals_[device_at_[space]];
+    };
+    check(cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native), "a copy");
+  } else if (out) {
+    queued.gate = staging_.queue_out(queued.native, copy);
+  } else {
+    if (!settled) streams_.wait_for_gates(stream);
+    staging_.queue_in(queued.native, copy, settled);
+  }
 }
 
 Event CudaBackend::launch(StreamId id, const Launch& launch) {

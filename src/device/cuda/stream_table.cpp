@@ -75,6 +75,10 @@ std::uint64_t StreamTable::end(std::uint32_t id) {
     if (error != cudaSuccess) lose(stream.device, error, "recording an event");
   }
   stream.open.awaited = std::exchange(stream.awaited_next, 0);
+  if (stream.open.queued.gate) {
+    ++stream.gates;
+    stream.last_gate = stream.open.queued.gate;
+  }
   if (stream.queue.empty()) busy_.push_back(id);
   stream.queue.push(std::exchange(stream.open, InFlight{}));
   return ++stream.issued;
@@ -91,9 +95,16 @@ void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t 
     const InFlight& awaited = source.queue.at(ticket - source.ended - 1);
     const cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
     if (error != cudaSuccess) lose(stream.device, error, "waiting for an event");
+    if (!awaited.queued.gate.is_open()) queue_wait(stream.native, awaited.queued.gate);
   }
   stream.awaited.push({source_id, ticket});
   ++stream.awaited_next;
+}
+
+void StreamTable::wait_for_gates(std::uint32_t id) {
+  Stream& stream = streams_[id];
+  if (!lost_[stream.device] && !stream.last_gate.is_open())
+    queue_wait(stream.native, stream.last_gate);
 }
 
 // The front can't have ended if what it waits for is still in flight: nobody need ask for it.
@@ -106,6 +117,7 @@ bool StreamTable::front_waits(const Stream& stream) const {
 }
 
 bool StreamTable::has_ended(Stream& stream, std::size_t position) {
+  if (!stream.queue.at(position).queued.gate.is_open()) return false;
   const cudaError_t state = cudaEventQuery(stream.queue.at(position).event);
   if (state == cudaErrorNotReady) return false;
   if (state == cudaSuccess) return true;
@@ -121,7 +133,8 @@ void StreamTable::lose(DeviceId device, cudaError_t error, std::string_view call
 // Asks for the oldest, then the newest, then between: three questions mostly do.
 std::uint64_t StreamTable::count_ended(Stream& stream) {
   if (lost_[stream.device] || !has_ended(stream, 0)) return lost_[stream.device] ? 1 : 0;
-  if (any_lost_) return 1;  // One at a time, so that front_waits() looks at each.
+  // One at a time, so that front_waits() looks at each, or because each has a gate of its own.
+  if (any_lost_ || stream.gates > 0) return 1;
   std::size_t known = 0;
   std::size_t open = stream.queue.size();
   for (std::size_t next = open - 1; next > known; next = known + (open - known) / 2) {
@@ -142,7 +155,7 @@ void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
       const std::uint64_t count = count_ended(stream);
       if (count == 0) break;
       retire(busy_[i], stream.ended + count, now, out);
-      if (!any_lost_) break;
+      if (!any_lost_ && stream.gates == 0) break;
     }
   }
   std::erase_if(busy_, [this](std::uint32_t id) { return streams_[id].queue.empty(); });
@@ -166,6 +179,7 @@ void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now
     }
     InFlight done = stream.queue.pop();
     ++stream.ended;
+    if (done.queued.gate) --stream.gates;
     stream.last_end = stream.ends[stream.ended % stream.ends.size()] = now;
     if (done.event) events_[stream.device].push_back(done.event);
     if (lost_[stream.device] && !done.queued.error) done.queued.error = lost_[stream.device];

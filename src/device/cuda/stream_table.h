@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "device/cuda/gate.h"
 #include "device/ring.h"
 
 namespace quadriga::cuda {
@@ -43,6 +44,7 @@ class StreamTable {
     cudaStream_t native = nullptr;
     std::function<void()> on_end;  ///< Runs when the operation is retired; may throw.
     std::exception_ptr error;      ///< What the operation shall end with.
+    Gate gate;                     ///< Opens when the host's part of the operation is done, too.
   };
   /// Opens an operation of a stream. Its error is set if the device is lost: queue nothing then.
   Queued& begin(std::uint32_t stream, Nanoseconds now);
@@ -59,6 +61,12 @@ class StreamTable {
 
   /// Waits for what is queued on devices that aren't lost.
   void synchronize() noexcept;
+  /// Whether nothing in flight on a stream, or waited for by it, can still write the host's memory.
+  bool host_is_settled(std::uint32_t stream) const noexcept {
+    return streams_[stream].awaited.empty() && streams_[stream].gates == 0;
+  }
+  /// Makes a stream wait for the host's part of its own operations.
+  void wait_for_gates(std::uint32_t stream);
   bool idle() const noexcept { return busy_.empty(); }
   std::uint64_t issued(std::uint32_t stream) const noexcept { return streams_[stream].issued; }
   std::uint64_t ended(std::uint32_t stream) const noexcept { return streams_[stream].ended; }
@@ -85,6 +93,8 @@ class StreamTable {
     InFlight open;
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;
+    std::size_t gates = 0;  // Operations in flight that have one.
+    Gate last_gate;
     Nanoseconds last_end = 0;
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
   };
