@@ -88,7 +88,7 @@ def run(options: Options | None = None) -> int:
     except TooLarge as error:
         teller.refused(options.points, str(error))
         if options.json:
-            print(json.dumps({"accepted": False, "refused": str(error)}))
+            print(json.dumps({"accepted": False, "points": options.points, "refused": str(error)}))
         return 1
     findings["seconds"] = time.perf_counter() - start
     teller.end(findings)

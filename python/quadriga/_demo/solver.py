@@ -30,6 +30,14 @@ class Setting:
     tile: int | None = None
     policy: str | None = None
 
+    def engine(self, trace: Path | None = None) -> Engine:
+        return Engine(
+            self.devices,
+            policy=self.policy,
+            trace=trace if trace is not None else False,
+            spill=self.spill,
+        )
+
 
 @dataclass(frozen=True)
 class Run:
@@ -41,6 +49,15 @@ class Run:
     seconds: dict[str, float]  # By phase, and "total".
     tile: int
     counters: Counters
+
+
+def check_fit(setting: Setting, points: int) -> None:
+    """Raises `TooLarge`, with the figure, if nothing here can hold a factor of so many points.
+
+    The tasks run on the virtual clock without their numbers, so it takes seconds at most.
+    """
+    with setting.engine() as engine:
+        linalg.estimate("cho_solve", points, 1, from_source=True, engine=engine, tile=setting.tile)
 
 
 def krige(
@@ -60,12 +77,7 @@ def krige(
         If devices and host buffers (or the spill file's disk) can't hold the factor.
     """
     clock = _Clock()
-    with Engine(
-        setting.devices,
-        policy=setting.policy,
-        trace=trace if trace is not None else False,
-        spill=setting.spill,
-    ) as engine:
+    with setting.engine(trace) as engine:
         work = _Work(engine, setting.tile, model, progress)
         mean = float(heights.mean())
         rests = heights - mean

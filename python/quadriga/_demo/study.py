@@ -51,11 +51,14 @@ class Study:
         self._heights = self._land.heights.ravel()
         self._split = terrain.split(self._heights.size, options.points, options.seed)
         self._machine = Machine.parse(options.devices)
+        self._setting = solver.Setting(options.devices, options.spill, options.tile, options.policy)
         options.output.mkdir(parents=True, exist_ok=True)
 
     def run(self, sizes: list[int]) -> dict[str, Any]:
         """What was found, for people's eyes through the teller, and as plain numbers."""
         self._teller.begin(self._land, self._split)
+        with self._teller.progress("trying whether the factor fits"):
+            solver.check_fit(self._setting, self._options.points)
         self._model = self._choose_model()
         self._teller.setting(self._model, self._machine, self._options.points, self._options.spill)
         runs, results = [], []
@@ -88,11 +91,9 @@ class Study:
 
     def _learn(self, count: int, is_last: bool) -> solver.Run:
         chosen = self._split.learned[:count]
-        options = self._options
-        setting = solver.Setting(options.devices, options.spill, options.tile, options.policy)
         with self._teller.progress(f"{count:,} points") as progress:
             return solver.krige(
-                setting,
+                self._setting,
                 self._model,
                 self._points[chosen],
                 self._heights[chosen],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..report import formats
@@ -119,7 +120,11 @@ class Teller:
             self._console.print(f"[bold green]Accepted[/] after {findings['seconds']:.1f} s")
 
     def refused(self, points: int, reason: str) -> None:
-        self._console.print(f"[bold red]{points:,} points are refused[/]: {reason}", markup=True)
+        triangle = formats.size(4 * points * (points + 1))
+        self._console.print(
+            f"[bold red]{points:,} points are refused[/]: a factor of {triangle} doesn't fit;",
+            escape(reason),
+        )
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, float], None]]:
