@@ -12,7 +12,7 @@ from . import _core
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from .data import Data
+    from .data import Data, Place
 
 ACCESSES: dict[str, _core.Access] = {
     "read": _core.Access.read,
@@ -141,7 +141,8 @@ class Record:
     ) -> None:
         self.number = number
         self.codelet = codelet
-        self.operands = operands
+        # Not the data themselves, for those hold the engine, which holds this.
+        self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
         self.parameters = parameters
         self.core: _core.Future | None = None
         self.value: Any = None
@@ -150,14 +151,17 @@ class Record:
     def run(self, places: tuple[tuple[int, int], ...]) -> None:
         """Call the body on the operands where they are; called by the engine."""
         views = [
-            operand.data.view_at(address, ld, operand.access)
-            for operand, (address, ld) in zip(self.operands, places, strict=True)
+            place.view(address, ld, access)
+            for (place, access), (address, ld) in zip(self.operands, places, strict=True)
         ]
         try:
             self.value = self.codelet.body(*views, **self.parameters)
         except BaseException as exception:
             self.exception = exception
-            if any(view is not op.data.array for view, op in zip(views, self.operands)):  # noqa: B905
+            if any(
+                place.array is None or address != place.array.ctypes.data
+                for (place, _), (address, _) in zip(self.operands, places, strict=True)
+            ):
                 # Frames must not keep views of memory that the engine takes back.
                 traceback.clear_frames(exception.__traceback__)
             raise

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 
+#: Data that nobody holds any more, and the arrays that they still may be written to.
+Retired = deque[tuple[_core.Data, Array | None]]
+
+
 def seconds_of(timeout: float | None) -> float:
     """A timeout as the engine takes it: negative means forever."""
     if timeout is None:
@@ -24,31 +29,62 @@ def seconds_of(timeout: float | None) -> float:
     return float(timeout)
 
 
+class Place:
+    """A registered tile, without its engine: what tasks that are not done hold.
+
+    Whoever lets it go last puts it on the engine's list of data to remove, with its array, which
+    the engine may still write to until then.
+    """
+
+    __slots__ = ("_address", "_frozen", "_retired", "array", "core", "layout")
+
+    def __init__(
+        self, core: _core.Data, layout: Layout, array: Array | None, retired: Retired
+    ) -> None:
+        self.core = core
+        self.layout = layout
+        self.array = array
+        self._address = array.ctypes.data if array is not None else None
+        self._frozen: Array | None = None
+        self._retired = retired
+
+    def view(self, address: int, ld: int, access: str) -> Array:
+        """The view that a body gets of the tile at an address; the array itself if it is there."""
+        if address != self._address:
+            return self.layout.view(address, ld, access != "read")
+        assert self.array is not None
+        if access != "read":
+            return self.array
+        if self._frozen is None:
+            self._frozen = self.array.view()
+            self._frozen.flags.writeable = False
+        return self._frozen
+
+    def __del__(self) -> None:
+        self._retired.append((self.core, self.array))
+
+
 class Data:
     """An array, or a tile without one, that tasks of an engine work on; made by `Engine.data`.
 
     Attributes
     ----------
-    array : ndarray or None
-        The user's array, current after `Engine.wait` or `wait`; None for a temporary.
+    engine : Engine
+        The one that it belongs to.
     """
 
-    def __init__(self, engine: Engine, core: _core.Data, layout: Layout, array: Array | None):
+    def __init__(self, engine: Engine, place: Place) -> None:
         self.engine = engine
-        self.array = array
-        self._core = core
-        self._layout = layout
-        self._address = array.ctypes.data if array is not None else None
-        self._frozen: Array | None = None
+        self.place = place
 
     @property
-    def core(self) -> _core.Data:
-        """The extension module's handle."""
-        return self._core
+    def array(self) -> Array | None:
+        """The user's array, current after `Engine.wait` or `wait`; None for a temporary."""
+        return self.place.array
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._layout.shape
+        return self.place.layout.shape
 
     def read(self) -> Operand:
         """As an operand that is only read."""
@@ -76,23 +112,11 @@ class Data:
 
     def done(self) -> None:
         """Say that no task submitted later writes it: it goes home as soon as it may."""
-        self.engine.core.final(self._core)
+        self.engine.core.final(self.place.core)
 
     def evict(self) -> None:
         """Drop its replicas on devices, for measurements from a cold start."""
-        self.engine.core.evict(self._core)
-
-    def view_at(self, address: int, ld: int, access: str) -> Array:
-        """The view that a body gets of the tile at an address; the array itself if it is there."""
-        if address != self._address:
-            return self._layout.view(address, ld, access != "read")
-        assert self.array is not None
-        if access != "read":
-            return self.array
-        if self._frozen is None:
-            self._frozen = self.array.view()
-            self._frozen.flags.writeable = False
-        return self._frozen
+        self.engine.core.evict(self.place.core)
 
     def _written(self, access: str) -> Operand:
         if self.array is not None and not self.array.flags.writeable:
@@ -100,11 +124,7 @@ class Data:
         return Operand(self, access)
 
     def __repr__(self) -> str:
-        return f"<Data {self._layout.dtype} {'x'.join(map(str, self.shape))}>"
-
-    def __del__(self) -> None:
-        if hasattr(self, "_core"):
-            self.engine.retire(self._core, self.array)
+        return f"<Data {self.place.layout.dtype} {'x'.join(map(str, self.shape))}>"
 
 
 class Future:

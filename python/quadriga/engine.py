@@ -21,9 +21,9 @@ import numpy.typing as npt
 from . import _core
 from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
-from .data import Data, Future, seconds_of
+from .data import Data, Future, Place, Retired, seconds_of
 from .errors import Deadline, Error, InvalidArgument, TaskFailed, Unavailable
-from .layout import Array, layout_of, layout_of_new
+from .layout import layout_of, layout_of_new
 from .machine import Machine
 from .settings import config
 
@@ -119,7 +119,7 @@ class Engine:
         self._numbers = itertools.count(1)
         self._pending: dict[int, Record] = {}
         self._failed: dict[int, Record] = {}
-        self._retired: deque[tuple[_core.Data, Array | None]] = deque()
+        self._retired: Retired = deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
         self._token: contextvars.Token[Engine | None] | None = None
         self._finalizer = weakref.finalize(
@@ -145,7 +145,7 @@ class Engine:
         core = self.core.add(
             array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype
         )
-        return Data(self, core, layout, array)
+        return Data(self, Place(core, layout, array, self._retired))
 
     def temporary(
         self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, *, keep: bool = False
@@ -162,7 +162,7 @@ class Engine:
         self._forget_retired()
         layout = layout_of_new((shape,) if isinstance(shape, int) else tuple(shape), dtype)
         core = self.core.add_homeless(layout.rows, layout.cols, layout.core_dtype, keep)
-        return Data(self, core, layout, None)
+        return Data(self, Place(core, layout, None, self._retired))
 
     # Tasks
 
@@ -200,7 +200,7 @@ class Engine:
         try:
             record.core = self.core.submit(
                 codelet.core,
-                [operand.data.core for operand in operands],
+                [operand.data.place.core for operand in operands],
                 [ACCESSES[operand.access] for operand in operands],
                 record,
                 record.number,
@@ -241,7 +241,7 @@ class Engine:
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait until the tasks that touch the data have ended and its array is current."""
         try:
-            self.core.wait_data(data.core, seconds_of(timeout))
+            self.core.wait_data(data.place.core, seconds_of(timeout))
         except TaskFailed as error:
             raise self._original(error) from None
 
@@ -345,11 +345,8 @@ class Engine:
 
     # Housekeeping
 
-    def retire(self, core: _core.Data, array: Array | None) -> None:
-        """Data that nobody holds any more is removed by the next call; its array lives on."""
-        self._retired.append((core, array))
-
     def _forget_retired(self) -> None:
+        # No task that isn't done holds these any more, so that this doesn't wait for one.
         while self._retired:
             try:
                 core, array = self._retired.popleft()
@@ -426,7 +423,7 @@ _left: list[object] = []  # engines whose end was interrupted, and what their ta
 def _shut(
     core: _core.Engine,
     pending: dict[int, Record],
-    retired: deque[tuple[_core.Data, Array | None]],
+    retired: Retired,
     codelets: set[Codelet],
 ) -> None:
     """Ends an engine; what its tasks touch is let go after them."""

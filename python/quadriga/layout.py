@@ -55,7 +55,9 @@ class Layout:
         if self.ld_axis is not None:
             strides[self.ld_axis] = ld * unit
         if prod(self.shape) == 0:
-            return np.empty(self.shape, self.dtype)
+            empty = np.empty(self.shape, self.dtype)
+            empty.flags.writeable = writable
+            return empty
         span = ((self.cols - 1) * ld + self.rows) * unit
         memory = _core.memory(address, span, writable)
         return np.ndarray(self.shape, self.dtype, memory, 0, tuple(strides))

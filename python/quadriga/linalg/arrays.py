@@ -64,7 +64,8 @@ def lapack_type(*inputs: Input) -> DType:
 def common_type(*inputs: Input) -> DType:
     """NumPy's common type; float64 if that holds no fractions."""
     found: Any = np.result_type(*(each.dtype for each in inputs))
-    return np.dtype(found if found.char in _CORE else float)
+    wanted: DType = np.dtype(found if found.char in _CORE else float)
+    return wanted
 
 
 def core_type(dtype: DType) -> _core.DType:
