@@ -2,6 +2,8 @@
 // bench/tile_graphs.cpp: work and longest chain of tiled products and Cholesky.
 #include "tile_graphs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -16,7 +18,7 @@ class Times {
 
   /// Of a kernel on a square tile, as "gemm".
   double operator()(const char* kernel) const {
-    const std::string name = (dtype_ == DType::float32 ? "s" : "d") + std::string(kernel);
+    const std::string name = fmt::format("{}{}", dtype_ == DType::float32 ? 's' : 'd', kernel);
     return machine_.kernel_seconds(machine_.devices.front(), name, order_,
                                    order_ * order_ * order_);
   }
