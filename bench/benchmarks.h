@@ -18,7 +18,7 @@ void host_gemm(const Settings& settings);
 void host_potrf(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine.
 void simulated(const Settings& settings);
-/// Rates of copies: --devices --repeat.
+/// Rates of copies: --devices --repeat --pin on|off.
 void copies(const Settings& settings);
 /// The processor, its cores and the commit this was built from.
 void describe(const Settings& settings);

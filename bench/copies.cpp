@@ -32,8 +32,8 @@ struct Flow {
 // The devices' memory and the host's pages that copies go between.
 class Bench {
  public:
-  Bench(const Machine& machine, std::size_t bytes)
-      : backend_(make_backend(machine)), bytes_(bytes) {}
+  Bench(const Machine& machine, std::size_t bytes, bool pins)
+      : backend_(make_backend(machine)), bytes_(bytes), pins_(pins) {}
 
   Flow flow(DeviceId device, SpaceId from, SpaceId to) {
     const bool in = from == host_space;
@@ -75,7 +75,7 @@ class Bench {
     const Machine& machine = backend_->machine();
     if (space == host_space) {
       host_.emplace_back(bytes_, std::byte{1});
-      backend_->pin(host_.back().data(), bytes_);
+      if (pins_) backend_->pin(host_.back().data(), bytes_);
       return host_.back().data();
     }
     for (std::size_t i = 0; i < machine.devices.size(); ++i) {
@@ -92,6 +92,7 @@ class Bench {
   std::vector<std::vector<std::byte>> host_;
   std::unique_ptr<Backend> backend_;
   std::size_t bytes_;
+  bool pins_;
 };
 
 double memcpy_rate(std::size_t bytes) {
@@ -188,7 +189,7 @@ void copies(const Settings& settings) {
   for (const Device& device : machine.devices) {
     if (device.space != host_space) largest = std::min(largest, device.memory_bytes / 4);
   }
-  Bench bench(machine, largest);
+  Bench bench(machine, largest, settings.text("pin", "on") == "on");
   for (const Way& way : ways_of(machine, bench)) {
     const double bound = stated_rate(machine, way.flows);
     for (const std::size_t bytes : sizes) {

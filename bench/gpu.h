@@ -10,34 +10,35 @@
 
 namespace quadriga::bench {
 
-/// A square matrix of doubles in pinned memory of the host, column by column.
-class PinnedMatrix {
+/// A square matrix of doubles in the host's memory, column by column; pinned, or as it comes.
+class HostMatrix {
  public:
-  explicit PinnedMatrix(std::int64_t order);
-  ~PinnedMatrix();
-  PinnedMatrix(const PinnedMatrix&) = delete;
-  PinnedMatrix& operator=(const PinnedMatrix&) = delete;
+  HostMatrix(std::int64_t order, bool pinned);
+  ~HostMatrix();
+  HostMatrix(const HostMatrix&) = delete;
+  HostMatrix& operator=(const HostMatrix&) = delete;
   double* data() const noexcept { return data_; }
   std::int64_t order() const noexcept { return order_; }
 
  private:
   std::int64_t order_;
+  bool pinned_;
   double* data_ = nullptr;
 };
 
 /// Full-entropy random elements, made by the engine's devices; SPD: the order on the diagonal.
-void fill(Engine& engine, const PinnedMatrix& matrix, std::uint64_t seed, bool positive);
+void fill(Engine& engine, const HostMatrix& matrix, std::uint64_t seed, bool positive);
 
 /// ||C*x - A*(B*x)|| / (||A||*||B||*||x||) in the infinity norm for a random x.
-double product_error(const PinnedMatrix& a, const PinnedMatrix& b, const PinnedMatrix& c);
+double product_error(const HostMatrix& a, const HostMatrix& b, const HostMatrix& c);
 /// ||L*L^T*x - A*x|| / (||A||*||x||), both in lower triangles.
-double factor_error(const PinnedMatrix& a, const PinnedMatrix& factor);
+double factor_error(const HostMatrix& a, const HostMatrix& factor);
 
 /// Flops a second of cuBLAS on resident tiles, all GPUs at once, for some seconds.
 double resident_gemm(int gpus, int tile, double seconds);
 /// The same product by cuBLASXt, host to host: seconds of the best of `repeat` runs.
-double xt_gemm(int gpus, int block, const PinnedMatrix& a, const PinnedMatrix& b,
-               const PinnedMatrix& c, int repeat);
+double xt_gemm(int gpus, int block, const HostMatrix& a, const HostMatrix& b, const HostMatrix& c,
+               int repeat);
 /// Cholesky by cuSOLVERMg with the data on the devices: seconds of the best of `repeat` runs.
 double mg_potrf(int gpus, int block, std::int64_t order, int repeat);
 /// Cholesky by cuSOLVER with the data on one device.

@@ -44,7 +44,9 @@ EngineOptions options_of(const Settings& settings) {
   return options;
 }
 
-MatrixView view(const PinnedMatrix& matrix) {
+bool is_pinned(const Settings& settings) { return settings.text("pinned", "on") == "on"; }
+
+MatrixView view(const HostMatrix& matrix) {
   return MatrixView::columns(matrix.data(), matrix.order(), matrix.order(), DType::float64);
 }
 
@@ -87,6 +89,7 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
   line.add("gpus", static_cast<double>(settings.integer("gpus", 1)))
       .add("n", static_cast<double>(settings.integer("n", 8192)))
       .add("tile", static_cast<double>(settings.integer("tile", 0, 0)))
+      .add("pinned", settings.text("pinned", "on"))
       .add("tflops", flops / median(timing.seconds) * 1e-12)
       .add("best_tflops", flops / *std::ranges::min_element(timing.seconds) * 1e-12)
       .add("seconds", median(timing.seconds))
@@ -100,9 +103,9 @@ void gemm(const Settings& settings) {
   const long long n = settings.integer("n", 8192);
   linalg::Options options;
   options.tile = settings.integer("tile", 0, 0);
-  const PinnedMatrix a(n);
-  const PinnedMatrix b(n);
-  const PinnedMatrix c(n);
+  const HostMatrix a(n, is_pinned(settings));
+  const HostMatrix b(n, is_pinned(settings));
+  const HostMatrix c(n, is_pinned(settings));
   fill(engine, a, 1, false);
   fill(engine, b, 2, false);
   const auto multiply = [&] {
@@ -131,8 +134,8 @@ void potrf(const Settings& settings) {
   const long long n = settings.integer("n", 8192);
   linalg::Options options;
   options.tile = settings.integer("tile", 0, 0);
-  const PinnedMatrix a(n);
-  const PinnedMatrix factor(n);
+  const HostMatrix a(n, is_pinned(settings));
+  const HostMatrix factor(n, is_pinned(settings));
   fill(engine, a, 3, true);
   const auto factorize = [&] {
     linalg::cholesky(engine, view(a), view(factor), linalg::Uplo::lower, linalg::Other::leave,

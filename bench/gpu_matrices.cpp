@@ -39,7 +39,7 @@ double largest_difference(const Vector& x, const Vector& y) {
   return result;
 }
 
-Vector times(const PinnedMatrix& a, const Vector& x) {
+Vector times(const HostMatrix& a, const Vector& x) {
   const auto n = static_cast<blasint>(a.order());
   Vector y(x.size());
   cblas_dgemv(CblasColMajor, CblasNoTrans, n, n, 1, a.data(), n, x.data(), 1, 0, y.data(), 1);
@@ -59,7 +59,7 @@ void share_out(std::int64_t count, Part part) {
 }
 
 /// A*x, or L*x with L the lower triangle.
-Wide sweep(const PinnedMatrix& a, const Wide& x, bool lower) {
+Wide sweep(const HostMatrix& a, const Wide& x, bool lower) {
   const std::int64_t n = a.order();
   Wide y(x.size(), 0);
   share_out(n, [&, n](std::int64_t first, std::int64_t last) {
@@ -71,7 +71,7 @@ Wide sweep(const PinnedMatrix& a, const Wide& x, bool lower) {
 }
 
 /// L^T*x.
-Wide dots(const PinnedMatrix& factor, const Wide& x) {
+Wide dots(const HostMatrix& factor, const Wide& x) {
   const std::int64_t n = factor.order();
   Wide y(x.size(), 0);
   share_out(n, [&, n](std::int64_t first, std::int64_t last) {
@@ -89,16 +89,24 @@ constexpr int blas_threads = 16;
 
 }  // namespace
 
-PinnedMatrix::PinnedMatrix(std::int64_t order) : order_(order) {
+HostMatrix::HostMatrix(std::int64_t order, bool pinned) : order_(order), pinned_(pinned) {
   void* memory = nullptr;
   const std::size_t bytes = static_cast<std::size_t>(order * order) * sizeof(double);
-  cuda::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "allocating pinned memory");
+  if (pinned)
+    cuda::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "allocating pinned memory");
+  else
+    memory = ::operator new(bytes);
   data_ = static_cast<double*>(memory);
 }
 
-PinnedMatrix::~PinnedMatrix() { cudaFreeHost(data_); }
+HostMatrix::~HostMatrix() {
+  if (pinned_)
+    cudaFreeHost(data_);
+  else
+    ::operator delete(data_);
+}
 
-void fill(Engine& engine, const PinnedMatrix& matrix, std::uint64_t seed, bool positive) {
+void fill(Engine& engine, const HostMatrix& matrix, std::uint64_t seed, bool positive) {
   constexpr std::int64_t tile = 4096;
   const std::int64_t n = matrix.order();
   std::vector<Data> tiles;
@@ -118,14 +126,14 @@ void fill(Engine& engine, const PinnedMatrix& matrix, std::uint64_t seed, bool p
   engine.remove(tiles);
 }
 
-double product_error(const PinnedMatrix& a, const PinnedMatrix& b, const PinnedMatrix& c) {
+double product_error(const HostMatrix& a, const HostMatrix& b, const HostMatrix& c) {
   const kernels::BlasThreads threads(blas_threads);
   const Vector x = random_vector(a.order());
   const double norm = norm_of_random(a.order());
   return largest_difference(times(c, x), times(a, times(b, x))) / (norm * norm * largest(x));
 }
 
-double factor_error(const PinnedMatrix& a, const PinnedMatrix& factor) {
+double factor_error(const HostMatrix& a, const HostMatrix& factor) {
   const Vector x = random_vector(a.order());
   const Wide wide(x.begin(), x.end());
   const Wide expected = sweep(a, wide, false);

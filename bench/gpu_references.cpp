@@ -65,8 +65,8 @@ double resident_gemm(int gpus, int tile, double seconds) {
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-double xt_gemm(int gpus, int block, const PinnedMatrix& a, const PinnedMatrix& b,
-               const PinnedMatrix& c, int repeat) {
+double xt_gemm(int gpus, int block, const HostMatrix& a, const HostMatrix& b, const HostMatrix& c,
+               int repeat) {
   cublasXtHandle_t handle = nullptr;
   check(cublasXtCreate(&handle), "making a handle of cuBLASXt");
   std::vector<int> devices(static_cast<std::size_t>(gpus));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 
+#include "base/random.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
 #include "gpu/host_body.h"
@@ -115,6 +116,58 @@ TEST_F(CudaBackendTest, CopiesAndKernelsOverlap) {
     first_end = std::min(first_end, done.end);
   }
   EXPECT_LT(last_begin, first_end);
+}
+
+// Rectangles between pageable arrays and device memory, on several streams; each copy waits for
+// those before it that touched the same array. The same copies, one after the other, on plain
+// arrays.
+TEST_F(CudaBackendTest, PageableMemoryIsCopiedInTheOrderOfStreams) {
+  constexpr std::size_t runs = 700;
+  constexpr std::size_t pitch = 20000;
+  constexpr int copies = 150;
+  Random random(5);
+  std::vector<std::vector<std::byte>> arrays(6, std::vector<std::byte>(runs * pitch));
+  for (std::vector<std::byte>& array : arrays)
+    for (std::size_t i = 0; i < array.size(); i += 8)
+      for (std::uint64_t bits = random(), k = 0; k < 8; ++k)
+        array[i + k] = static_cast<std::byte>(bits >> (8 * k));
+  std::vector<std::vector<std::byte>> expected = arrays;
+  std::vector<std::byte*> places;
+  std::vector<StreamId> streams;
+  for (int i = 0; i < 3; ++i) places.push_back(arrays[static_cast<std::size_t>(i)].data());
+  for (int i = 0; i < 3; ++i) places.push_back(backend_->allocate(0, runs * pitch));
+  for (int i = 0; i < 4; ++i) streams.push_back(backend_->create_stream(0, StreamKind::copy_in));
+  for (std::size_t k = 3; k < 6; ++k)
+    backend_->copy(streams[0], {host_space, 1, arrays[k].data(), places[k], runs * pitch});
+  std::vector<std::vector<Event>> touched(6, {Event{streams[0], 3}});
+  for (int i = 0; i < copies; ++i) {
+    const bool in = random.chance(0.5);
+    const std::size_t host = random.below(3);
+    const std::size_t device = 3 + random.below(3);
+    const std::size_t height = 1 + random.below(random.chance(0.3) ? 3 : runs);
+    const std::size_t width = 1 + random.below(pitch);
+    const std::size_t from =
+        random.below(runs - height + 1) * pitch + random.below(pitch - width + 1);
+    const std::size_t to =
+        random.below(runs - height + 1) * pitch + random.below(pitch - width + 1);
+    const StreamId stream = streams[random.below(4)];
+    const std::size_t source = in ? host : device;
+    const std::size_t target = in ? device : host;
+    for (const std::size_t touches : {source, target})
+      for (const Event event : touched[touches]) backend_->wait(stream, event);
+    const Event event = backend_->copy(
+        stream, {static_cast<SpaceId>(in ? 0 : 1), static_cast<SpaceId>(in ? 1 : 0),
+                 places[source] + from, places[target] + to, width, height, pitch, pitch});
+    for (const std::size_t touches : {source, target}) touched[touches].push_back(event);
+    for (std::size_t run = 0; run < height; ++run)
+      std::memcpy(expected[target].data() + to + run * pitch,
+                  expected[source].data() + from + run * pitch, width);
+  }
+  for (const Completion& done : collect(copies + 3)) EXPECT_FALSE(done.error);
+  for (std::size_t k = 3; k < 6; ++k)
+    backend_->copy(streams[0], {1, host_space, places[k], arrays[k].data(), runs * pitch});
+  collect(3);
+  for (std::size_t k = 0; k < 6; ++k) EXPECT_EQ(arrays[k] == expected[k], true) << k;
 }
 
 TEST_F(CudaBackendTest, HostMemoryIsPinnedOnce) {
