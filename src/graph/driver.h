@@ -100,6 +100,7 @@ class Driver final : public Executor, private MemoryListener {
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
+  void fetchable(TileId tile, SpaceId from);
 
   void loop();
   void post(const Message& message);

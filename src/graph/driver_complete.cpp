@@ -37,12 +37,24 @@ void Driver::evicted(TileId tile, SpaceId space) {
     recorder_.mark(device->streams.front().lane, Mark::evict, tile, 0, now());
 }
 
+/// Content came home: who uses it soon had planned its fetches without it.
+void Driver::fetchable(TileId tile, SpaceId from) {
+  for (DeviceState& device : devices_) {
+    if (device.space == host_space || device.space == from ||
+        plan_.next_use(tile, device.id) == no_next_use)
+      continue;
+    device.fetches.clear();
+    touch(device);
+  }
+}
+
 void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                         std::size_t bytes, const Completion& completion) {
   const int lane = lane_of_stream_[stream];
   for (const SpaceId space : {from, to})
     if (DeviceState* const device = device_at(space)) touch(*device);
   last_end_ = std::max(last_end_, completion.end);
+  if (to == host_space) fetchable(tile, from);
   if (!completion.error) {
     recorder_.copy(lane, reason, tile, from, to, bytes, completion.begin, completion.end);
     if (to == host_space) {

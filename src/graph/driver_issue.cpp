@@ -301,11 +301,11 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   });
 }
 
-/// Few copies at once: what a task needs at once queues behind them, and links are shared.
+/// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not
+/// stand in the way of what is needed next.
 bool Driver::may_prefetch(const DeviceState& device) const {
-  constexpr std::size_t least_in_flight = 2;
   constexpr double ahead_seconds = 1e-3;
-  return memory_->incoming(device.space) < least_in_flight ||
+  return memory_->incoming(device.space) == 0 ||
          memory_->incoming_seconds(device.space) <= ahead_seconds;
 }
 

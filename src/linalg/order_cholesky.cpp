@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace quadriga::linalg {
 namespace {
@@ -11,20 +12,26 @@ namespace {
 using Kind = Step::Kind;
 
 /// Upward ranks: the longest path from a task to the end, by their times.
+///
+/// With several blocks, all of a block goes before the next one, and what columns on its left do to
+/// it keeps the order of submission: those columns stream past once.
 class Ranks {
  public:
-  explicit Ranks(const CholeskyShape& shape) : shape_(shape), tiles_(shape.tiles) {
+  Ranks(const CholeskyShape& shape, std::int64_t blocks)
+      : shape_(shape), tiles_(shape.tiles), blocks_(blocks) {
     if (tiles_ == 0 || (shape.devices == 1 && shape.memory > 0))
       return;  // one stream: the order is enough
     potrf_.assign(size(tiles_), 0);
     trsm_.assign(size(tiles_ * tiles_), 0);
     for (std::int64_t k = tiles_ - 1; k >= 0; --k) rank_column(k);
-    scale_ = potrf_[0] > 0 ? 1e6 / potrf_[0] : 0;
+    band_ = std::min(most_rank, INT32_MAX / (blocks_ + 1));
+    scale_ = potrf_[0] > 0 ? static_cast<double>(band_ - 2) / potrf_[0] : 0;
   }
 
-  std::int32_t priority(const Step& step) const {
+  std::int32_t priority(const Step& step, std::int64_t block, bool from_left) const {
     if (potrf_.empty()) return 0;
-    return 1 + static_cast<std::int32_t>(std::lround(rank(step) * scale_));
+    const auto inside = from_left ? band_ - 1 : 1 + static_cast<std::int64_t>(rank(step) * scale_);
+    return static_cast<std::int32_t>((blocks_ - 1 - block) * band_ + inside);
   }
 
  private:
@@ -64,8 +71,12 @@ class Ranks {
     return 0;
   }
 
+  static constexpr std::int64_t most_rank = std::int64_t{1} << 20;
+
   const CholeskyShape& shape_;
   std::int64_t tiles_;
+  std::int64_t blocks_;
+  std::int64_t band_ = 1;  ///< Priorities of a block.
   std::vector<double> potrf_;
   std::vector<double> trsm_;
   double scale_ = 0;
@@ -78,23 +89,18 @@ std::int64_t block_tiles(std::int64_t rows, std::int64_t width) noexcept {
 
 class Emitter {
  public:
-  Emitter(const CholeskyShape& shape, const std::function<void(const Step&)>& emit)
-      : shape_(shape), ranks_(shape), emit_(emit) {}
-
-  void step(Kind kind, std::int64_t i, std::int64_t j, std::int64_t k) const {
-    Step step{kind, narrow(i), narrow(j), narrow(k), cholesky_owner(shape_, i, j), 0};
-    step.priority = ranks_.priority(step);
-    emit_(step);
-  }
-  void update(std::int64_t i, std::int64_t j, std::int64_t k) const {
-    step(i == j ? Kind::syrk : Kind::gemm, i, j, k);
-  }
+  Emitter(const CholeskyShape& shape, std::int64_t blocks,
+          const std::function<void(const Step&)>& emit)
+      : shape_(shape), ranks_(shape, blocks), emit_(emit) {}
 
   /// Columns begin to end, which the columns before are applied to first.
-  void block(Range columns) const {
+  void block(std::int64_t index, Range columns) {
+    index_ = index;
+    from_left_ = true;
     for (std::int64_t k = 0; k < columns.begin; ++k)
       for (std::int64_t i = columns.begin; i < shape_.tiles; ++i)
         for (std::int64_t j = columns.begin; j < columns.end && j <= i; ++j) update(i, j, k);
+    from_left_ = false;
     for (std::int64_t k = columns.begin; k < columns.end; ++k) {
       step(Kind::potrf, k, k, k);
       for (std::int64_t i = k + 1; i < shape_.tiles; ++i) step(Kind::trsm, i, k, k);
@@ -104,11 +110,21 @@ class Emitter {
   }
 
  private:
+  void step(Kind kind, std::int64_t i, std::int64_t j, std::int64_t k) const {
+    Step step{kind, narrow(i), narrow(j), narrow(k), cholesky_owner(shape_, i, j), 0};
+    step.priority = ranks_.priority(step, index_, from_left_);
+    emit_(step);
+  }
+  void update(std::int64_t i, std::int64_t j, std::int64_t k) const {
+    step(i == j ? Kind::syrk : Kind::gemm, i, j, k);
+  }
   static std::int32_t narrow(std::int64_t index) { return static_cast<std::int32_t>(index); }
 
   const CholeskyShape& shape_;
   Ranks ranks_;
   const std::function<void(const Step&)>& emit_;
+  std::int64_t index_ = 0;
+  bool from_left_ = false;
 };
 
 /// As many rows of devices as columns, or half as many.
@@ -116,6 +132,32 @@ Grid grid_of(std::int64_t devices) noexcept {
   auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(devices)));
   while (devices % rows != 0) --rows;
   return {rows, devices / rows};
+}
+
+/// Rows modulo a number of classes: a device for each pair of classes, and for the pairs of equal
+/// ones either devices of their own, two classes each, or those of the other pairs in turn. Then
+/// the row and the column of a tile meet fewer devices than on a grid. 0: no such number for so
+/// many. Source: Beaumont et al., Symmetric block-cyclic distribution, SC 2022.
+std::int64_t symmetric_classes(std::int64_t devices) noexcept {
+  for (std::int64_t classes = 3; classes * (classes - 1) / 2 <= devices; ++classes) {
+    if (classes * (classes - 1) / 2 == devices) return classes;
+    if (classes % 2 == 0 && classes * classes / 2 == devices) return classes;
+  }
+  return 0;
+}
+
+std::int32_t symmetric_owner(std::int64_t devices, std::int64_t classes, std::int64_t i,
+                             std::int64_t j) noexcept {
+  const std::int64_t pairs = classes * (classes - 1) / 2;
+  std::int64_t large = std::max(i % classes, j % classes);
+  std::int64_t small = std::min(i % classes, j % classes);
+  if (large == small) {
+    if (pairs < devices) return static_cast<std::int32_t>(pairs + large % (classes / 2));
+    const std::int64_t other = (large + 1 + (i / classes + j / classes) % (classes - 1)) % classes;
+    large = std::max(large, other);
+    small = std::min(small, other);
+  }
+  return static_cast<std::int32_t>(large * (large - 1) / 2 + small);
 }
 
 }  // namespace
@@ -142,16 +184,19 @@ std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape) {
 }
 
 std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept {
+  const std::int64_t classes = symmetric_classes(shape.devices);
+  if (classes > 0) return symmetric_owner(shape.devices, classes, i, j);
   const Grid grid = grid_of(shape.devices);
   return static_cast<std::int32_t>((i % grid.rows) * grid.cols + j % grid.cols);
 }
 
 void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit) {
-  const Emitter emitter(shape, emit);
+  const std::vector<std::int64_t> widths = cholesky_blocks(shape);
+  Emitter emitter(shape, static_cast<std::int64_t>(widths.size()), emit);
   std::int64_t first = 0;
-  for (const std::int64_t width : cholesky_blocks(shape)) {
-    emitter.block({first, first + width});
-    first += width;
+  for (std::size_t index = 0; index < widths.size(); ++index) {
+    emitter.block(static_cast<std::int64_t>(index), {first, first + widths[index]});
+    first += widths[index];
   }
 }
 
