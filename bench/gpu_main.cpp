@@ -13,7 +13,9 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 
+#include "device/factory.h"
 #include "gpu.h"
 #include "linalg/kernels/codelets.h"
 #include "line.h"
@@ -41,6 +43,7 @@ Machine machine_of(const Settings& settings) {
 EngineOptions options_of(const Settings& settings) {
   EngineOptions options;
   options.machine = machine_of(settings);
+  options.trace = !settings.text("trace").empty();
   return options;
 }
 
@@ -98,6 +101,11 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
       .add("peer_gb", peers * 1e-9 / runs);
 }
 
+void write_trace(const Engine& engine, const Settings& settings) {
+  const std::string path = settings.text("trace");
+  if (!path.empty()) std::ofstream(path) << engine.trace_json();
+}
+
 void gemm(const Settings& settings) {
   Engine engine(options_of(settings));
   const long long n = settings.integer("n", 8192);
@@ -118,6 +126,7 @@ void gemm(const Settings& settings) {
   Line line("gemm");
   report(line, engine, settings, timing, 2 * cube(n));
   line.add("error", product_error(a, b, c)).print();
+  write_trace(engine, settings);
   const int block = static_cast<int>(settings.integer("xt", 0, 0));
   if (block == 0) return;
   const double seconds = xt_gemm(static_cast<int>(settings.integer("gpus", 1)), block, a, b, c, 2);
@@ -147,6 +156,7 @@ void potrf(const Settings& settings) {
   Line line("potrf");
   report(line, engine, settings, timing, cube(n) / 3);
   line.add("error", factor_error(a, factor)).print();
+  write_trace(engine, settings);
 }
 
 void references(const Settings& settings) {
@@ -173,7 +183,31 @@ void references(const Settings& settings) {
       .print();
 }
 
-/// A chain of tiny kernels through the engine, and as bare launches.
+/// Nanoseconds of a tiny kernel by the backend alone, some tens queued at a time.
+double backend_launch(const Machine& machine, long long count) {
+  const auto backend = make_backend(machine);
+  const StreamId stream = backend->create_stream(0, StreamKind::compute);
+  std::byte* const memory = backend->allocate(0, sizeof(double));
+  const View view{memory, 1, 1, 1, DType::float64};
+  const kernels::ScaleParams params{{1.0000001, 0}, {}};
+  Launch launch;
+  launch.kernel = &kernels::scale_codelet(DType::float64).cuda;
+  launch.arguments.operands = {&view, 1};
+  launch.arguments.params = std::as_bytes(std::span(&params, 1));
+  constexpr long long most_queued = 32;
+  std::array<Completion, most_queued> ended;
+  long long queued = 0;
+  const double begin = now();
+  for (long long i = 0; i < count || queued > 0;) {
+    for (; i < count && queued < most_queued; ++i, ++queued) backend->launch(stream, launch);
+    queued -= static_cast<long long>(backend->next_completion(ended, never));
+  }
+  const double seconds = now() - begin;
+  backend->deallocate(0, memory);
+  return seconds / static_cast<double>(count) * 1e9;
+}
+
+/// A chain of tiny kernels through the engine, by the backend alone, and as bare launches.
 void chain(const Settings& settings) {
   Engine engine(options_of(settings));
   const long long count = settings.integer("n", 10000);
@@ -194,6 +228,7 @@ void chain(const Settings& settings) {
   Line("chain")
       .add("tasks", static_cast<double>(count))
       .add("nanoseconds_a_task", median(seconds) / static_cast<double>(count) * 1e9)
+      .add("backend_nanoseconds", backend_launch(options_of(settings).machine.value(), count))
       .add("bare_launch_nanoseconds", bare_launch(static_cast<int>(count)))
       .add("busy_cores", cores)
       .print();
