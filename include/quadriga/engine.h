@@ -159,6 +159,7 @@ class Engine {
 
  private:
   struct Impl;
+  Impl& checked() const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -284,20 +284,20 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
   return met;
 }
 
-bool Driver::is_home(const Datum& datum) const {
-  return !memory_->stale_home(datum.tile) &&
-         !memory_->directory().in_flight(datum.tile, host_space);
+/// Starts the way home if it can; true if there is nothing left to wait for.
+bool Driver::go_home(Datum& datum) {
+  if (datum.poisoned.load(std::memory_order_acquire)) return true;
+  const SpaceId owner = memory_->directory().owner(datum.tile);
+  if (owner == no_space) return !memory_->directory().in_flight(datum.tile, host_space);
+  if (memory_->confirmed(datum.tile, owner)) memory_->write_back(datum.tile, Reason::write_back);
+  return false;
 }
 
-void Driver::bring_home(Datum* datum) {
+bool Driver::bring_home(Datum* datum, Nanoseconds deadline) {
   std::vector<Datum*> wanted;
-  bool refused = false;
   execute([&] {
     const auto want = [&](Datum& each) {
-      if (!each.home || each.poisoned.load() || is_home(each)) return;
-      wanted.push_back(&each);
-      if (memory_->stale_home(each.tile))
-        refused |= !memory_->write_back(each.tile, Reason::write_back);
+      if (each.home && !go_home(each)) wanted.push_back(&each);
     };
     if (datum) {
       want(*datum);
@@ -307,17 +307,14 @@ void Driver::bring_home(Datum* datum) {
       });
     }
   });
-  if (wanted.empty()) return;
-  wait(
-      [&] {
-        execute([&] {
-          std::erase_if(wanted,
-                        [&](Datum* each) { return each->poisoned.load() || is_home(*each); });
-        });
-        return wanted.empty();
-      },
-      never);
-  if (refused) fail(Errc::too_large, "no host buffer for a tile that must go home");
+  const auto all_home = [&] {
+    while (!wanted.empty() && go_home(*wanted.back())) wanted.pop_back();
+  };
+  const auto condition = [&] {
+    if (!wanted.empty()) execute(all_home);
+    return wanted.empty();
+  };
+  return wanted.empty() || wait(condition, deadline);
 }
 
 void Driver::remove(std::span<Datum* const> data) {

@@ -52,7 +52,7 @@ class Driver final : public Executor, private MemoryListener {
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  void bring_home(Datum* datum) override;
+  bool bring_home(Datum* datum, Nanoseconds deadline) override;
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
@@ -111,7 +111,7 @@ class Driver final : public Executor, private MemoryListener {
   static void answer(Command& command, std::exception_ptr error);
   void break_down(std::exception_ptr error);
   void rethrow_if_broken();
-  bool is_home(const Datum& datum) const;
+  bool go_home(Datum& datum);
   /// Takes messages, issues what it can, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.
   bool step(Nanoseconds deadline);
@@ -120,6 +120,7 @@ class Driver final : public Executor, private MemoryListener {
   void plan(Task& task);
   void activate(PlannedTask& planned);
   void choose_device(PlannedTask& planned);
+  std::size_t bytes_needed(const Task& task) const;
   bool can_run(const DeviceState& device, const Task& task) const;
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);

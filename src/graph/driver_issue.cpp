@@ -26,14 +26,20 @@ bool offers(const Device& device, const Codelet& codelet) noexcept {
 
 }  // namespace
 
-void Driver::check(const Task& task) {
-  const Codelet& codelet = *task.codelet;
+/// What an empty device must have to hold all operands; one that is named twice counts once.
+std::size_t Driver::bytes_needed(const Task& task) const {
   std::size_t needed = 0;
   for (int i = 0; i < task.operand_count; ++i) {
     const auto same = [&](const OperandSlot& slot) { return slot.datum == task.operands[i].datum; };
     if (std::none_of(task.operands, task.operands + i, same))
       needed += memory_->rounded(std::max<std::size_t>(task.operands[i].datum->bytes(), 1));
   }
+  return needed;
+}
+
+void Driver::check(const Task& task) {
+  const Codelet& codelet = *task.codelet;
+  const std::size_t needed = bytes_needed(task);
   std::size_t largest = 0;
   bool offered = false;
   for (const Device& device : machine_.devices) {
@@ -75,11 +81,7 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost || !offers(machine_.devices[device.id], *task.codelet)) return false;
   if (device.space == host_space) return true;
-  std::size_t needed = 0;
-  for (int i = 0; i < task.operand_count; ++i)
-    needed += memory_->rounded(task.operands[i].datum->bytes());
-  return needed <= memory_->capacity(device.space) ||
-         machine_.devices.size() == 1;  // an operand named twice counts once: check() has looked
+  return bytes_needed(task) <= memory_->capacity(device.space);
 }
 
 void Driver::plan(Task& task) {

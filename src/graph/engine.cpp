@@ -185,71 +185,94 @@ Datum& Engine::Impl::add(std::byte* home, std::int64_t rows, std::int64_t cols, 
   return *datum;
 }
 
-void Engine::Impl::wait_until(const std::function<bool()>& condition, double seconds,
+Nanoseconds Engine::Impl::deadline_after(double seconds) const {
+  return seconds < 0 ? never : executor->now() + static_cast<Nanoseconds>(seconds * 1e9);
+}
+
+void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                               const std::string& what) {
-  const Nanoseconds deadline =
-      seconds < 0 ? never : executor->now() + static_cast<Nanoseconds>(seconds * 1e9);
-  if (!executor->wait(condition, deadline))
-    fail(Errc::deadline, fmt::format("{} did not end within {} s; it goes on\n{}", what, seconds,
-                                     executor->status()));
+  if (!executor->wait(condition, deadline)) fail_late(what);
+}
+
+void Engine::Impl::bring_home(Datum* datum, Nanoseconds deadline) {
+  if (!executor->bring_home(datum, deadline)) fail_late("the way home of what was written");
+}
+
+void Engine::Impl::fail_late(const std::string& what) const {
+  fail(Errc::deadline,
+       fmt::format("{} did not end in time; it goes on\n{}", what, executor->status()));
 }
 
 void Engine::Impl::wait_all(double seconds) {
-  wait_until([&] { return executor->ended() >= graph.submitted(); }, seconds, "the work");
-  executor->bring_home(nullptr);
+  const Nanoseconds deadline = deadline_after(seconds);
+  wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
+  bring_home(nullptr, deadline);
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
 }
 
+void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline) {
+  const auto has_ended = [&](const TaskRef& ref) { return graph.ended(ref); };
+  wait_until([&] { return std::ranges::all_of(tasks, has_ended); }, deadline,
+             "the tasks that touch the data");
+}
+
 void Engine::Impl::wait_data(Datum& datum, double seconds) {
+  const Nanoseconds deadline = deadline_after(seconds);
   std::vector<TaskRef> tasks;
   graph.collect(datum, tasks);
-  wait_until(
-      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return graph.ended(ref); }); },
-      seconds, "the tasks that touch the data");
-  if (datum.poisoned.load(std::memory_order_acquire)) {
-    if (const auto error = failures.take_first()) std::rethrow_exception(error);
-    fail(Errc::task_failed,
-         "the data's content is lost: a task that should have written it failed");
-  }
-  executor->bring_home(&datum);
+  wait_ended(tasks, deadline);
+  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(&datum, deadline);
+  if (!datum.poisoned.load(std::memory_order_acquire)) return;
+  if (const auto error = failures.take_first()) std::rethrow_exception(error);
+  fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
-  wait_until([&] { return graph.ended(ref); }, seconds, fmt::format("task {}", ref.id));
+  wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
+             fmt::format("task {}", ref.id));
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 
 Engine::Engine(EngineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-Engine::~Engine() = default;
+
+Engine::~Engine() {
+  // Its threads didn't come along to a child after fork(): nothing can be ended properly there.
+  if (impl_->owner != process_id()) static_cast<void>(impl_.release());
+}
+
+/// The parts, for a caller in the process that made them.
+Engine::Impl& Engine::checked() const {
+  check_not_forked(impl_->owner);
+  return *impl_;
+}
 
 Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
                  DataOptions options) {
-  check_not_forked(impl_->owner);
+  Impl& impl = checked();
   require(home != nullptr || rows == 0 || cols == 0,
           "data needs a home; for tiles without one leave it out");
-  return Data(&impl_->add(static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+  return Data(&impl.add(static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
 }
 
 Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
-  check_not_forked(impl_->owner);
-  return Data(&impl_->add(nullptr, rows, cols, rows, dtype, options));
+  return Data(&checked().add(nullptr, rows, cols, rows, dtype, options));
 }
 
 void Engine::remove(std::span<const Data> data, bool discard) {
-  Impl& impl = *impl_;
+  Impl& impl = checked();
   std::vector<Datum*> leaving;
   std::vector<TaskRef> tasks;
   for (const Data& each : data) {
     if (!each) continue;
+    require(each.datum()->engine == &impl, "remove(): not data of this engine, or removed before");
     leaving.push_back(each.datum());
     impl.graph.collect(*each.datum(), tasks);
   }
-  impl.wait_until(
-      [&] { return std::ranges::all_of(tasks, [&](auto& ref) { return impl.graph.ended(ref); }); },
-      -1, "the tasks that touch the data");
+  std::ranges::sort(leaving);
+  leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
+  impl.wait_ended(tasks, never);
   if (!discard)
-    for (Datum* const datum : leaving)
-      if (datum->home && !datum->poisoned.load()) impl.executor->bring_home(datum);
+    for (Datum* const datum : leaving) impl.bring_home(datum, never);
   impl.executor->remove(leaving);
   std::lock_guard lock(impl.data_mutex);
   for (Datum* const datum : leaving) {
@@ -261,8 +284,7 @@ void Engine::remove(std::span<const Data> data, bool discard) {
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
-  Impl& impl = *impl_;
-  check_not_forked(impl.owner);
+  Impl& impl = checked();
   impl.check_operands(codelet, operands);
   if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
     fail(Errc::invalid_argument,
@@ -294,30 +316,27 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
 }
 
 void Engine::wait(double seconds) {
-  check_not_forked(impl_->owner);
-  if (Task* const task = current_task(impl_->graph)) {
-    impl_->wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; }, seconds,
-                      "the task's children");
+  Impl& impl = checked();
+  if (Task* const task = current_task(impl.graph)) {
+    impl.wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; },
+                    impl.deadline_after(seconds), "the task's children");
     return;
   }
-  impl_->wait_all(seconds);
+  impl.wait_all(seconds);
 }
 
-void Engine::wait(Data data, double seconds) {
-  check_not_forked(impl_->owner);
-  impl_->wait_data(*data.datum(), seconds);
-}
+void Engine::wait(Data data, double seconds) { checked().wait_data(*data.datum(), seconds); }
 
 void Engine::wait(const Future& task, double seconds) {
-  check_not_forked(impl_->owner);
-  impl_->wait_task({task.task_, task.id_}, seconds);
+  checked().wait_task({task.task_, task.id_}, seconds);
 }
 
 bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }
 
 void Engine::final(Data data) {
+  Impl& impl = checked();
   data.datum()->final.store(true, std::memory_order_release);
-  impl_->executor->finalize(*data.datum());
+  impl.executor->finalize(*data.datum());
 }
 
 std::exception_ptr Engine::take_failure() {
@@ -327,42 +346,44 @@ std::exception_ptr Engine::take_failure() {
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
   std::vector<Datum*> all(data.size());
   std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
-  return impl_->executor->valid(all, space);
+  return checked().executor->valid(all, space);
 }
 
-void Engine::evict(Data data) { impl_->executor->evict(*data.datum()); }
+void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }
 
 void Engine::cancel() {
-  impl_->executor->cancel(true);
-  impl_->executor->wait([&] { return impl_->executor->ended() >= impl_->graph.submitted(); },
-                        never);
-  impl_->executor->cancel(false);
-  impl_->failures.take_first();
+  Impl& impl = checked();
+  impl.executor->cancel(true);
+  impl.executor->wait([&] { return impl.executor->ended() >= impl.graph.submitted(); }, never);
+  impl.executor->cancel(false);
+  impl.failures.take_first();
 }
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
-std::string Engine::status() const { return impl_->executor->status(); }
+std::string Engine::status() const { return checked().executor->status(); }
 
 Counters Engine::counters() const {
+  const Impl& impl = checked();
   Counters counters;
-  impl_->executor->count(counters);
-  counters.ended -= impl_->ended_before.load();
-  counters.submitted = impl_->graph.submitted() - impl_->submitted_before.load();
-  counters.failed = impl_->failures.count() - impl_->failed_before.load();
-  const Nanoseconds first = impl_->first_submission.load();
-  if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl_->executor->now() - first;
+  impl.executor->count(counters);
+  counters.ended -= impl.ended_before.load();
+  counters.submitted = impl.graph.submitted() - impl.submitted_before.load();
+  counters.failed = impl.failures.count() - impl.failed_before.load();
+  const Nanoseconds first = impl.first_submission.load();
+  if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl.executor->now() - first;
   return counters;
 }
 
 void Engine::reset_counters() {
-  impl_->executor->reset_counters();
-  impl_->submitted_before = impl_->graph.submitted();
-  impl_->ended_before = impl_->executor->ended();
-  impl_->failed_before = impl_->failures.count();
-  impl_->first_submission = -1;
+  Impl& impl = checked();
+  impl.executor->reset_counters();
+  impl.submitted_before = impl.graph.submitted();
+  impl.ended_before = impl.executor->ended();
+  impl.failed_before = impl.failures.count();
+  impl.first_submission = -1;
 }
 
 }  // namespace quadriga

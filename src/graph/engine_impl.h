@@ -28,8 +28,15 @@ struct Engine::Impl {
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);
-  /// Waits in slices so that a deadline is met; throws deadline with the state of things.
-  void wait_until(const std::function<bool()>& condition, double seconds, const std::string& what);
+  void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
+  /// Waits for a condition that follows from ends of tasks; throws deadline with the state of
+  /// things.
+  void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
+                  const std::string& what);
+  /// Waits until the datum is home, or (null) all that isn't kept.
+  void bring_home(Datum* datum, Nanoseconds deadline);
+  Nanoseconds deadline_after(double seconds) const;
+  [[noreturn]] void fail_late(const std::string& what) const;
 
   int owner;  ///< process_id() of the maker.
   EngineOptions options;

@@ -36,7 +36,8 @@ class Executor {
   virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
   /// Brings the newest content of the datum home, or of all data that isn't kept; its writers have
   /// ended.
-  virtual void bring_home(Datum* datum) = 0;
+  /// False at the deadline; it goes on then.
+  virtual bool bring_home(Datum* datum, Nanoseconds deadline) = 0;
   virtual void finalize(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.

@@ -51,7 +51,7 @@ class HostPool final : public Executor {
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  void bring_home(Datum*) override {}
+  bool bring_home(Datum*, Nanoseconds) override { return true; }
   void finalize(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {

@@ -71,7 +71,9 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
 }
 
 TileId Memory::add(const TileInfo& info) {
-  const TileId tile = directory_.add(info.home != nullptr);
+  // There is nothing to write in an empty tile.
+  const bool is_empty = info.width_bytes * info.columns == 0;
+  const TileId tile = directory_.add(info.home != nullptr || is_empty);
   if (tile >= infos_.size()) {
     infos_.resize(tile + 1);
     spilled_.resize(tile + 1);

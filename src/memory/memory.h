@@ -97,6 +97,7 @@ class Memory {
   void unpin(TileId tile, SpaceId space);
   /// The last queued writer of the tile has ended well.
   void confirm(TileId tile);
+  bool confirmed(TileId tile, SpaceId space) const { return !place(tile, space).unconfirmed; }
 
   /// Queues a copy home if home is stale; its producer has ended. False if there is no buffer.
   bool write_back(TileId tile, Reason reason);
