@@ -20,7 +20,12 @@ DType = np.dtype[Any]
 
 # How SciPy ranks types: the highest decides, and complex64 with a double is complex128.
 _RANKS = dict.fromkeys("?bBhHf", 1) | dict.fromkeys("iIlLqQd", 2) | {"F": 3, "D": 4}
-_RANKED = {1: np.dtype("f"), 2: np.dtype("d"), 3: np.dtype("F"), 4: np.dtype("D")}
+_RANKED: dict[int, np.dtype[Any]] = {
+    1: np.dtype("f"),
+    2: np.dtype("d"),
+    3: np.dtype("F"),
+    4: np.dtype("D"),
+}
 _CORE = {
     "f": _core.DType.float32,
     "d": _core.DType.float64,
@@ -99,6 +104,15 @@ def matrix_of(value: Input) -> _core.Matrix:
     )
 
 
+def writable(array: Array, name: str) -> Array:
+    """Refuses an output that can't be written in place."""
+    if not array.flags.writeable:
+        raise InvalidArgument(f"{name} is read-only")
+    if not (array.dtype.isnative and _has_whole_strides(array)):
+        raise InvalidArgument(f"{name} must be aligned and in the machine's byte order")
+    return array
+
+
 def to_overwrite(value: Input, given: Any, dtype: DType, overwrite: bool) -> Array:
     """An array of `dtype` that may be written: a copy, unless `given` may be overwritten."""
     if isinstance(value, Source):
@@ -135,6 +149,10 @@ def check_finite(value: Input, wanted: bool) -> None:
             raise InvalidArgument("array must not contain infs or NaNs")
 
 
+def _subtractable(array: Array) -> Array:
+    return array.astype(float) if array.dtype.kind in "bui" else array
+
+
 def check_symmetric(value: Input, wanted: bool | float) -> None:
     """Refuses a matrix that isn't hermitian, within `wanted` times its largest element.
 
@@ -148,8 +166,8 @@ def check_symmetric(value: Input, wanted: bool | float) -> None:
     step = 1024
     for row in range(0, value.shape[0], step):
         for col in range(0, row + 1, step):
-            here = value[row : row + step, col : col + step]
-            there = value[col : col + step, row : row + step].conj().T
+            here = _subtractable(value[row : row + step, col : col + step])
+            there = _subtractable(value[col : col + step, row : row + step]).conj().T
             far = np.abs(here - there) > relative * largest
             if far.any():
                 i, j = (int(k) for k in np.argwhere(far)[0])

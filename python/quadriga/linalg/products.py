@@ -11,7 +11,17 @@ import numpy as np
 from .. import _core
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
-from .arrays import Array, DType, Input, as_input, common_type, in_type, lapack_type, matrix_of
+from .arrays import (
+    Array,
+    DType,
+    Input,
+    as_input,
+    common_type,
+    in_type,
+    lapack_type,
+    matrix_of,
+    writable,
+)
 from .run import Devices, Progress, Trans, op_of, start
 from .sources import Source
 
@@ -75,7 +85,7 @@ def matmul(
     if out is not None and target.ndim == 1:
         view = target[None, :] if row else target
     if inner == 0 or target.size == 0:
-        target *= beta if beta != 0 else 0
+        target[...] = beta * target if beta != 0 else 0
         return target if out is not None or target.ndim else target[()]
     with start("matmul", engine, devices, tile, progress, left, right) as call:
         _core.matmul(
@@ -135,15 +145,7 @@ def _target(out: Array | None, shape: tuple[int, ...], dtype: DType, beta: compl
     if not isinstance(out, np.ndarray) or out.shape != shape:
         found = out.shape if isinstance(out, np.ndarray) else type(out).__name__
         raise InvalidArgument(f"out: expected an array of shape {shape}, got {found}")
-    return _writable(out, "out")
-
-
-def _writable(array: Array, name: str) -> Array:
-    if not array.flags.writeable:
-        raise InvalidArgument(f"{name} is read-only")
-    if not (array.dtype.isnative and array.flags.aligned):
-        raise InvalidArgument(f"{name} must be aligned and in the machine's byte order")
-    return array
+    return writable(out, "out")
 
 
 def syrk(
@@ -266,5 +268,5 @@ def _triangle_target(name: str, c: Array | None, n: int, dtype: DType, overwrite
     if isinstance(found, Source) or found.shape != (n, n):
         raise InvalidArgument(f"{name}: c has shape {found.shape}; expected {(n, n)}")
     if overwrite and found is c and found.dtype == dtype:
-        return _writable(found, "c")
+        return writable(found, "c")
     return np.array(found, dtype, order="F")

@@ -13,6 +13,7 @@ from ..engine import Engine
 from ..errors import InvalidArgument, SingularMatrix, Unavailable
 from .arrays import (
     Array,
+    DType,
     Input,
     as_input,
     common_type,
@@ -20,6 +21,7 @@ from .arrays import (
     lapack_type,
     matrix_of,
     to_overwrite,
+    writable,
 )
 from .arrays import check_finite as refuse_infinite
 from .arrays import check_symmetric as refuse_asymmetric
@@ -101,7 +103,9 @@ def cholesky(
             f"out is {out.dtype} of shape {out.shape}; expected {dtype} of {matrix.shape}"
         )
     source = in_type(matrix, dtype)
-    target = out if out is not None else _factor_target(matrix, source, overwrite_a)
+    target = (
+        writable(out, "out") if out is not None else _factor_target(matrix, source, overwrite_a)
+    )
     if target.size:
         with start("cholesky", engine, devices, tile, progress, source) as call:
             _core.cholesky(
@@ -121,6 +125,13 @@ def _factor_target(given: Input, matrix: Input, overwrite: bool) -> Array:
         if overwrite or copied:
             return matrix
     return np.empty(matrix.shape, matrix.dtype, order="F")
+
+
+def _check_output(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+        found = f"{out.dtype} of {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise InvalidArgument(f"out is {found}; expected an array, {dtype} of {shape}")
+    writable(out, "out")
 
 
 def solve(

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_settings.py: arguments over quadriga.config over QUADRIGA_* over a file.
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+import quadriga
+
+
+def test_attributes_and_keys():
+    with quadriga.config(tile=128):
+        assert quadriga.config.tile == quadriga.config["tile"] == "128"
+        quadriga.config.tile = 256
+        assert quadriga.config["tile"] == "256"
+        quadriga.config["trace"] = True
+        assert quadriga.config.trace == "true"
+        del quadriga.config.trace
+        assert quadriga.config.trace == "false"
+    assert quadriga.config.tile == "0"
+    assert "tile" in quadriga.config
+    assert "nothing" not in quadriga.config
+    assert len(quadriga.config) == len(list(quadriga.config)) == len(dict(quadriga.config))
+    assert "policy='affinity'" in repr(quadriga.config)
+    assert "affinity" in quadriga.config._repr_html_()
+
+
+def test_blocks_nest_and_restore_after_errors():
+    with pytest.raises(RuntimeError), quadriga.config(policy="steal"):
+        with quadriga.config(policy="affinity", window=100):
+            assert quadriga.config.policy == "affinity"
+        assert quadriga.config.policy == "steal"
+        raise RuntimeError
+    assert quadriga.config.policy == "affinity"
+    assert quadriga.config.window == "16384"
+
+
+def test_what_is_unknown_or_wrong_says_what_is_known():
+    with pytest.raises(AttributeError, match="policy"):
+        quadriga.config.nothing  # noqa: B018
+    with pytest.raises(quadriga.InvalidArgument, match="nothing.*policy"):
+        quadriga.config["nothing"] = 1
+    with pytest.raises(quadriga.InvalidArgument, match="affinity or steal"):
+        quadriga.config.policy = "luck"
+    with pytest.raises(quadriga.InvalidArgument), quadriga.config(tile=5, policy="luck"):
+        pass
+    assert quadriga.config.tile == "0"
+
+
+def test_show_config():
+    out = io.StringIO()
+    with quadriga.config(tile=99):
+        quadriga.show_config(file=out)
+    lines = out.getvalue().splitlines()
+    assert any(line.split()[:3] == ["tile", "99", "program"] for line in lines)
+    assert len(lines) == len(quadriga.config)
+
+
+def run(program, folder, **variables):
+    import os
+
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("QUADRIGA_")}
+    environment = clean | {"XDG_CONFIG_HOME": str(folder)} | variables
+    ended = subprocess.run(
+        [sys.executable, "-c", "import quadriga\n" + program],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return ended.stdout.split(), ended.stderr
+
+
+def test_the_order_of_sources(tmp_path):
+    program = "print(quadriga.config.devices, quadriga.default_engine().machine.devices[0].name)"
+    (tmp_path / "quadriga.json").write_text(json.dumps({"devices": "emulated:1,memory=1MiB"}))
+    assert run(program, tmp_path)[0] == ["emulated:1,memory=1MiB", "emulated0"]
+    variable = {"QUADRIGA_DEVICES": "cpu:1"}
+    assert run(program, tmp_path, **variable)[0] == ["cpu:1", "cpu"]
+    above = "quadriga.config.devices = 'emulated:2,memory=2MiB'\n" + program
+    assert run(above, tmp_path, **variable)[0] == ["emulated:2,memory=2MiB", "emulated0"]
+    argument = "print(quadriga.Engine('cpu:1').machine.devices[0].name)"
+    assert run(argument, tmp_path)[0] == ["cpu"]
+
+
+def test_wrong_sources_are_named(tmp_path):
+    program = "print(quadriga.config.policy)"
+    assert "QUADRIGA_POLICY" in run(program, tmp_path, QUADRIGA_POLICY="luck")[1]
+    (tmp_path / "quadriga.json").write_text("{")
+    assert "quadriga.json" in run(program, tmp_path)[1]
