@@ -79,6 +79,11 @@ Engine::Impl::~Impl() {
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
   }
+  // Data that nobody removed: the host's pool keeps buffers for those without a home.
+  if (on_host)
+    for (Datum& datum : data)
+      if (Datum* const leaving = &datum; datum.engine == this)
+        executor->remove(std::span(&leaving, 1));
   executor.reset();
 }
 
