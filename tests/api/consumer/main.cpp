@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/api/consumer/main.cpp: a user's program on the installed headers and archive.
-#include <quadriga/error.h>
-#include <quadriga/machine.h>
+#include <quadriga/engine.h>
+#include <quadriga/linalg.h>
 
 #include <cstdio>
+#include <vector>
 
-int main() {
-  const quadriga::Machine machine = quadriga::Machine::host();
-  std::printf("%zu devices\n", machine.devices.size());
+namespace linalg = quadriga::linalg;
+
+// C = A*A on emulated devices that hold a few tiles each; A is twice the identity.
+bool product_is_right() {
+  constexpr std::int64_t order = 300;
+  std::vector<double> a(order * order);
+  std::vector<double> c(order * order);
+  for (std::int64_t i = 0; i < order; ++i) a[static_cast<std::size_t>(i * order + i)] = 2;
+  const auto view = [&](std::vector<double>& data) {
+    return linalg::MatrixView::columns(data.data(), order, order, quadriga::DType::float64);
+  };
+  quadriga::EngineOptions options;
+  options.devices = "emulated:2,memory=1MiB";
+  quadriga::Engine engine(options);
+  linalg::matmul(engine, 1, view(a), linalg::Op::none, view(a), linalg::Op::none, 0, view(c));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (c[i] != 2 * a[i]) return false;
+  return engine.counters().bytes() > 0;
+}
+
+bool bad_devices_are_refused() {
   try {
     quadriga::Machine::parse("no such device");
   } catch (const quadriga::Error& error) {
     std::printf("%s\n", error.what());
-    return machine.devices.empty() ? 1 : 0;
+    return error.code() == quadriga::Errc::invalid_argument;
   }
-  return 1;
+  return false;
 }
+
+int main() { return product_is_right() && bad_devices_are_refused() ? 0 : 1; }
