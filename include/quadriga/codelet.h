@@ -65,14 +65,14 @@ struct Cost {
 struct Codelet {
   std::string name;
   std::vector<Access> signature;  ///< One access mode for each operand.
-  Kernel cpu;                     ///< Runs on CPU cores and on emulated devices.
-  Kernel cuda;                    ///< Queues the operation on a CUDA stream.
+  Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
+  Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
   /// Predicted cost; empty: taken from measurements, and an error under the virtual clock.
-  std::function<Cost(const Arguments& arguments)> cost;
+  std::function<Cost(const Arguments& arguments)> cost = {};
   /// For operands of mode reduce: sets a partial result to the neutral element.
-  Kernel init;
+  Kernel init = {};
   /// For operands of mode reduce: operands[0] += operands[1].
-  Kernel combine;
+  Kernel combine = {};
   /// Needs the host: its variant runs on a host thread and never on an emulated device.
   bool host_only = false;
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its

@@ -53,9 +53,9 @@ class Future {
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the
 /// default.
 struct EngineOptions {
-  std::string devices;     ///< As Machine::parse() understands. Default: the CPU's cores.
-  std::string policy;      ///< "affinity" (default), "steal".
-  std::size_t window = 0;  ///< Most tasks submitted and not ended; default 16384.
+  std::string devices = {};  ///< As Machine::parse() understands. Default: the CPU's cores.
+  std::string policy = {};   ///< "affinity" (default), "steal".
+  std::size_t window = 0;    ///< Most tasks submitted and not ended; default 16384.
   bool virtual_clock = false;
   bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.
   bool protect = false;  ///< Under the virtual clock: catch variants that touch others' memory.
@@ -63,10 +63,10 @@ struct EngineOptions {
   bool trace = false;
   std::size_t host_memory =
       0;  ///< Most bytes of host buffers for tiles without a home; 0: 80 % of what is usable.
-  std::string spill;  ///< A file that holds tiles without a home instead of host buffers.
-  std::optional<Machine> machine;  ///< Instead of `devices`.
+  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
+  std::optional<Machine> machine = {};  ///< Instead of `devices`.
   /// For tests: puts something around the backend, as injected faults.
-  std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend;
+  std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend = {};
 };
 
 /// One operand of a task.
