@@ -100,6 +100,7 @@ class Driver final : public Executor, private MemoryListener {
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
+  void probed(SpaceId space, const Completion& completion) override;
   void fetchable(TileId tile, SpaceId from);
 
   void loop();
@@ -147,6 +148,9 @@ class Driver final : public Executor, private MemoryListener {
   void poison_written(PlannedTask& planned);
   static void poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch);
   void send_final_home(TileId tile);
+  void retry_write_back(TileId tile, Reason reason);
+  void doom_readers(TileId tile, const Completion& copy);
+  void content_lost(TileId tile, std::exception_ptr error);
   void lose_device(DeviceState& device);
   /// Fails a task that can't be issued any more.
   void fail_task(PlannedTask& planned, std::exception_ptr error);

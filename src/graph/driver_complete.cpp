@@ -63,35 +63,70 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
     }
     return;
   }
-  // Replicas forwarded from this one are wrong too: whoever reads the tile elsewhere than at its
-  // source.
-  for (DeviceState& device : devices_) {
-    if (device.space == from) continue;
-    for (ComputeStream& compute : device.streams)
-      for (auto& [ticket, planned] : compute.issued)
-        for (const OperandSlot& slot : planned->task->slots())
-          if (slot.datum->tile == tile && slot.access != Access::write && !planned->doomed)
-            planned->doomed = completion.error;
-  }
+  doom_readers(tile, completion);
   if (is_device_lost(completion.error)) {
-    // Between two devices it isn't known which is gone: that one's own operations will tell.
-    const SpaceId space = to == host_space ? from : from == host_space ? to : no_space;
-    DeviceState* const device = space == no_space ? nullptr : device_at(space);
-    if (device && !device->lost) lose_device(*device);
+    // Between two devices it isn't known which is gone: copies of their own will tell.
+    const bool is_known = from == host_space || to == host_space;
+    for (const SpaceId space : {from, to}) {
+      DeviceState* const device = space == host_space ? nullptr : device_at(space);
+      if (!device || device->lost) continue;
+      if (is_known)
+        lose_device(*device);
+      else
+        memory_->probe(space);
+    }
+  } else if (to == host_space) {
+    retry_write_back(tile, reason);
+  }
+  if (!memory_->directory().written(tile)) content_lost(tile, completion.error);
+}
+
+void Driver::retry_write_back(TileId tile, Reason reason) {
+  constexpr int most_tries = 4;
+  const SpaceId owner = memory_->directory().owner(tile);
+  if (owner == no_space || !memory_->confirmed(tile, owner))
+    return;  // a new content goes home later
+  if (++retries_[tile] < most_tries) {
+    memory_->write_back(tile, reason);
     return;
   }
-  constexpr int most_retries = 3;
-  if (to != host_space) return;
-  Datum* const datum = plan_.uses(tile).datum;
-  if (++retries_[tile] <= most_retries && memory_->write_back(tile, reason)) return;
-  if (datum) datum->poisoned.store(true, std::memory_order_release);
+  retries_.erase(tile);
   memory_->lost(tile);
+}
+
+void Driver::probed(SpaceId space, const Completion& completion) {
+  DeviceState* const device = device_at(space);
+  if (device && !device->lost && completion.error && is_device_lost(completion.error))
+    lose_device(*device);
+}
+
+/// Tasks in flight that waited for this copy work on nothing.
+void Driver::doom_readers(TileId tile, const Completion& copy) {
+  for (DeviceState& device : devices_)
+    for (ComputeStream& compute : device.streams)
+      for (auto& [ticket, planned] : compute.issued)
+        for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
+          const OperandSlot& slot = planned->task->operands[i];
+          if (slot.datum->tile == tile && slot.access != Access::write && !planned->doomed &&
+              planned->accesses[i].source == copy.event)
+            planned->doomed = copy.error;
+        }
+}
+
+/// The only replica is gone. Says so once, and refuses who would read it.
+void Driver::content_lost(TileId tile, std::exception_ptr error) {
+  Datum* const datum = plan_.uses(tile).datum;
+  if (!datum || datum->poisoned.exchange(true)) return;
+  const std::string what = fmt::format("the only copy of a {} x {} {} tile was lost", datum->rows,
+                                       datum->cols, name(datum->dtype));
   try {
-    std::rethrow_exception(completion.error);
+    std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    failures_.note(
+        std::make_exception_ptr(Error(cause.code(), fmt::format("{}: {}", what, cause.what()))));
   } catch (const std::exception& cause) {
-    failures_.note(std::make_exception_ptr(
-        Error(Errc::io, fmt::format("a tile could not be written back after {} tries: {}",
-                                    most_retries + 1, cause.what()))));
+    failures_.note(
+        std::make_exception_ptr(Error(Errc::io, fmt::format("{}: {}", what, cause.what()))));
   }
 }
 
@@ -232,19 +267,13 @@ void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
 void Driver::lose_device(DeviceState& device) {
   device.lost = true;
   device.head = nullptr;
+  device.fetches.clear();
   if (device.space != host_space) {
     std::vector<TileId> lost;
     memory_->space_lost(device.space, lost);
-    for (const TileId tile : lost) {
-      Datum* const datum = plan_.uses(tile).datum;
-      if (!datum) continue;
-      datum->poisoned.store(true, std::memory_order_release);
-      failures_.note(std::make_exception_ptr(
-          Error(Errc::device_lost,
-                fmt::format("device '{}' was lost with the only copy of a {} x {} {} tile",
-                            machine_.devices[device.id].name, datum->rows, datum->cols,
-                            name(datum->dtype)))));
-    }
+    const std::exception_ptr error = std::make_exception_ptr(Error(
+        Errc::device_lost, fmt::format("device '{}' is gone", machine_.devices[device.id].name)));
+    for (const TileId tile : lost) content_lost(tile, error);
   }
   const PlanSet& planned = plan_.on(device.id).planned;
   const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());

@@ -257,6 +257,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
     const OperandSlot& slot = task.operands[i];
     const Datum& datum = *slot.datum;
     memory_->wait_for(stream.id, datum.tile, device.space, slot.access);
+    planned.accesses[i].source = memory_->ready(datum.tile, device.space);
     const auto pitch = memory_->pitch(datum.tile, device.space) / size_of(datum.dtype);
     planned.views[i] = {memory_->address(datum.tile, device.space), datum.rows, datum.cols,
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),

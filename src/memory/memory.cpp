@@ -235,6 +235,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
     copy.width_bytes *= copy.height;
     copy.height = 1;
   }
+  const Event arrival = directory_.arrived(tile, from) ? Event{} : source.ready;
   const Event event = backend_.copy(stream.id, copy);
   directory_.copy_issued(tile, from, to);
   source.reads.push_back(event);
@@ -242,7 +243,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   target.reads.clear();
   target.unconfirmed = to != host_space && source.unconfirmed;
   target.last_use = ++clock_;
-  stream.records.push_back({event.ticket, tile, from, to, reason});
+  stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
   if (to != host_space) {
     ++spaces_[to].incoming;
@@ -340,11 +341,28 @@ Memory::CopyStream* Memory::find_stream(StreamId stream) {
   return stream < streams_.size() ? streams_[stream] : nullptr;
 }
 
-bool Memory::completed(const Completion& completion) {
-  CopyStream* const stream = find_stream(completion.event.stream);
+/// What was forwarded from a replica that never arrived is as wrong.
+void Memory::fail_forwarded(TileId tile, Event event, const std::exception_ptr& error) {
+  for (CopyStream* const stream : streams_) {
+    if (!stream) continue;
+    for (CopyRecord& record : stream->records)
+      if (record.tile == tile && record.after == event) record.error = error;
+  }
+}
+
+bool Memory::completed(const Completion& delivered) {
+  CopyStream* const stream = find_stream(delivered.event.stream);
   if (!stream) return false;
   const CopyRecord record = stream->records.front();
   stream->records.pop_front();
+  if (record.tile == no_tile) {
+    --in_flight_;
+    listener_.probed(record.from, delivered);
+    return true;
+  }
+  Completion completion = delivered;
+  if (!completion.error) completion.error = record.error;
+  if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
   if (record.to != host_space) {
     --spaces_[record.to].incoming;

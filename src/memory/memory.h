@@ -46,6 +46,8 @@ class MemoryListener {
   virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                           std::size_t bytes, const Completion& completion) = 0;
   virtual void evicted(TileId tile, SpaceId space) = 0;
+  /// How an empty copy from the space ended, that probe() had asked for.
+  virtual void probed(SpaceId space, const Completion& completion) = 0;
 };
 
 struct TileInfo {
@@ -97,6 +99,8 @@ class Memory {
   void unpin(TileId tile, SpaceId space);
   /// The last queued writer of the tile has ended well.
   void confirm(TileId tile);
+  /// The event of the replica's last queued writer: a kernel or a copy.
+  Event ready(TileId tile, SpaceId space) const { return place(tile, space).ready; }
   bool confirmed(TileId tile, SpaceId space) const { return !place(tile, space).unconfirmed; }
 
   /// Queues a copy home if home is stale; its producer has ended. False if there is no buffer.
@@ -112,6 +116,8 @@ class Memory {
   void evict(TileId tile);
   /// The content is lost: its producer failed.
   void lost(TileId tile) { directory_.lost(tile); }
+  /// Queues an empty copy from a device, to see whether it is still there.
+  void probe(SpaceId space);
   /// A device is gone. Tiles whose only replica it held are written to `lost`.
   void space_lost(SpaceId space, std::vector<TileId>& lost);
 
@@ -173,6 +179,8 @@ class Memory {
     SpaceId from = 0;
     SpaceId to = 0;
     Reason reason = Reason::stage;
+    Event after;               ///< The copy that brings its source, if that had not arrived.
+    std::exception_ptr error;  ///< That copy failed.
   };
   struct CopyStream {
     StreamId id = 0;
@@ -214,6 +222,7 @@ class Memory {
   bool has_home(TileId tile);
   void drop_if_unused(TileId tile, SpaceId space);
   CopyStream* find_stream(StreamId stream);
+  void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 
   Backend& backend_;
   const Machine& machine_;

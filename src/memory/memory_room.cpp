@@ -127,6 +127,17 @@ void Memory::evict(TileId tile) {
     }
 }
 
+void Memory::probe(SpaceId space) {
+  Space& there = spaces_[space];
+  Copy copy;
+  copy.from = space;
+  copy.to = host_space;
+  const Event event = backend_.copy(there.out.id, copy);
+  there.out.records.push_back(
+      {event.ticket, no_tile, space, host_space, Reason::stage, {}, nullptr});
+  ++in_flight_;
+}
+
 void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   Space& there = spaces_[space];
   lost.resize(infos_.size());

@@ -90,6 +90,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     ++copies_;
   }
   void evicted(TileId, SpaceId) override { ++evictions_; }
+  void probed(SpaceId, const Completion&) override {}
 
   void add_tiles(bool equal) {
     for (Tile& tile : tiles_) {
