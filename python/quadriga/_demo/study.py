@@ -137,11 +137,12 @@ class Study:
 
     def _caption(self, run: solver.Run) -> str:
         devices = self._machine.devices
-        memory = formats.size(devices[0].memory_bytes)
-        full = formats.size(8 * run.points**2)
+        sizes = {formats.size(each.memory_bytes) for each in devices if each.memory_bytes}
+        each = f" of {sizes.pop()} each" if len(sizes) == 1 else ""
         return (
-            f"Kriging, Matérn 3/2. {run.points:,} × {run.points:,} covariances ({full}), computed"
-            f" tile by tile on {len(devices)} devices of {memory} each."
+            f"Kriging, Matérn 3/2. {run.points:,} × {run.points:,} covariances"
+            f" ({formats.size(8 * run.points**2)}), computed tile by tile on"
+            f" {formats.plural(len(devices), 'device')}{each}."
             " Jacksboro fault, Tennessee: SRTM, public domain."
         )
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/documents_test.py: what the documents show: code runs, links lead somewhere.
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from quadriga.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+# Pages whose blocks need what only their readers have.
+NOT_RUN = {"report.md": "shows a user's own trace"}
+
+
+def named(pages):
+    return pytest.mark.parametrize("page", pages, ids=lambda page: page.name)
+
+
+def anchors(page):
+    """The anchors of a page's headings, as they are made from their text."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {"#" + heading.strip().replace(" ", "-") for heading in plain}
+
+
+@named([p for p in PAGES if CODE.search(p.read_text()) and p.name not in NOT_RUN])
+def test_python_on_the_page_runs(page, tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(CODE.findall(page.read_text())))
+    result = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@named(PAGES)
+def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(page.read_text()):
+        if target.startswith(("http:", "https:")):
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(there), f"{page.name} links to {target}{anchor}"
+
+
+@named([p for p in PAGES if SHELL.search(p.read_text())])
+def test_commands_on_the_page_have_these_options(page):
+    for line in "\n".join(SHELL.findall(page.read_text())).splitlines():
+        words = line.split("#")[0].split()
+        if not words or words[0].rsplit("/")[-1] != "quadriga":
+            continue
+        command, path = cli, words[1:]
+        while isinstance(command, click.Group) and path and not path[0].startswith("-"):
+            found = command.get_command(click.Context(command), path.pop(0))
+            assert found is not None, line
+            command = found
+        known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+        used = {word.split("=")[0] for word in path if re.match(r"--?[a-z]", word)}
+        assert used <= known, f"{line}: {used - known}"
