@@ -151,7 +151,9 @@ TriangleFiller::TriangleFiller(Run& run, const Matrix& a, Uplo uplo, Tiles& to, 
   }
   origin_ = std::make_shared<Origin>();
   origin_->source = a.source();
-  origin_->transposed = transposed;
+  // A symmetric matrix is its own transpose.
+  origin_->transposed =
+      transposed && !(a.source() && a.source()->hermitian && !is_complex(a.dtype()));
   origin_->check_finite = run.options().check_finite;
   if (!a.source()) origin_->view = transposed ? a.view().transposed() : a.view();
   run.keep(origin_);
@@ -179,9 +181,7 @@ void TriangleFiller::operator()(std::int64_t i, std::int64_t j, SubmitOptions wh
 
 void TriangleFiller::gather(std::int64_t row, std::int64_t col, Data target, SubmitOptions where) {
   const MoveParams params{origin_.get(), to_.rows().first(row), to_.cols().first(col)};
-  if (origin_->source)
-    return run_.submit(compute_codelet(origin_->source->host_only), {{target, Access::write}},
-                       params, where);
+  if (origin_->source) return submit_compute(run_, params, target, where);
   where.owner = where.device = no_device;  // it runs on the host
   run_.submit(gather_codelet(), {{target, Access::write}, {order_}}, params, where);
 }

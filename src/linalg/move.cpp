@@ -3,10 +3,12 @@
 #include "linalg/move.h"
 
 #include "linalg/kernels/codelet_parts.h"
+#include "linalg/source.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace quadriga::linalg {
@@ -75,12 +77,27 @@ Codelet make(const char* name, std::vector<Access> signature, void (*body)(const
   return codelet;
 }
 
-}  // namespace
-
 const Codelet& compute_codelet(bool host_only) {
   static const Codelet anywhere = make("compute", {Access::write}, compute, false);
   static const Codelet on_host = make("compute_on_host", {Access::write}, compute, true);
   return host_only ? on_host : anywhere;
+}
+
+}  // namespace
+
+void submit_compute(Run& run, const MoveParams& params, Data tile, SubmitOptions where) {
+  const Origin& origin = *params.origin;
+  const auto* const known = dynamic_cast<const CovarianceSource*>(origin.source);
+  if (known && !origin.transposed) {
+    const kernels::CovarianceTile place{&known->values(), params.row, params.col};
+    run.submit(kernels::covariance_codelet(known->dtype), {{tile, Access::write}}, place, where);
+    return;
+  }
+  const auto is_cuda = [](const Device& device) { return device.kind == DeviceKind::cuda; };
+  const bool on_host =
+      origin.source->host_only || std::ranges::any_of(run.engine().machine().devices, is_cuda);
+  if (on_host) where.owner = where.device = no_device;
+  run.submit(compute_codelet(on_host), {{tile, Access::write}}, params, where);
 }
 
 const Codelet& gather_codelet() {

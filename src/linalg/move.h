@@ -2,7 +2,7 @@
 // src/linalg/move.h: codelets that fill tiles from strided memory or sources, and empty them again.
 #pragma once
 
-#include <quadriga/linalg.h>
+#include "linalg/run.h"
 
 #include <mutex>
 
@@ -25,8 +25,9 @@ struct MoveParams {
   std::int64_t col = 0;
 };
 
-/// {tile write}: computes it by a source. On the host only if the source asks for it.
-const Codelet& compute_codelet(bool host_only);
+/// Submits the task that computes a tile by a source, on a device where one can: covariances have
+/// kernels; other sources run where their code does, on cores and emulated devices.
+void submit_compute(Run& run, const MoveParams& params, Data tile, SubmitOptions where);
 /// {tile write, order read}: copies it from strided memory; runs on the host. `order` is data that
 /// scatter tasks of the same elements write.
 const Codelet& gather_codelet();

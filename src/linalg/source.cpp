@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/source.cpp: sources from functions and from covariances.
-#include "linalg/kernels/covariance.h"
+#include "linalg/source.h"
 
 #include <quadriga/linalg.h>
 
@@ -8,6 +8,14 @@
 
 namespace quadriga::linalg {
 namespace {
+
+template <class T>
+kernels::Tile<T> tile_of(const View& view) {
+  require(view.rows <= INT_MAX && view.cols <= INT_MAX && view.ld <= INT_MAX,
+          "a tile's rows, columns and leading dimension must fit 32 bits");
+  return {view.as<T>(), static_cast<int>(view.rows), static_cast<int>(view.cols),
+          static_cast<int>(view.ld)};
+}
 
 class FunctionSource final : public Source {
  public:
@@ -19,28 +27,6 @@ class FunctionSource final : public Source {
 
  private:
   Function function_;
-};
-
-template <class T>
-kernels::Tile<T> tile_of(const View& view) {
-  require(view.rows <= INT_MAX && view.cols <= INT_MAX && view.ld <= INT_MAX,
-          "a tile's rows, columns and leading dimension must fit 32 bits");
-  return {view.as<T>(), static_cast<int>(view.rows), static_cast<int>(view.cols),
-          static_cast<int>(view.ld)};
-}
-
-class CovarianceSource final : public Source {
- public:
-  explicit CovarianceSource(kernels::Covariance values) : values_(std::move(values)) {}
-  void read(std::int64_t row, std::int64_t col, const View& out) const override {
-    if (dtype == DType::float32)
-      values_.fill(row, col, tile_of<float>(out));
-    else
-      values_.fill(row, col, tile_of<double>(out));
-  }
-
- private:
-  kernels::Covariance values_;
 };
 
 kernels::CovarianceParams params_of(const CovarianceOptions& options) {
@@ -79,6 +65,13 @@ std::shared_ptr<Source> make(kernels::Covariance values, DType dtype, bool hermi
 }
 
 }  // namespace
+
+void CovarianceSource::read(std::int64_t row, std::int64_t col, const View& out) const {
+  if (dtype == DType::float32)
+    values_.fill(row, col, tile_of<float>(out));
+  else
+    values_.fill(row, col, tile_of<double>(out));
+}
 
 std::shared_ptr<Source> from_function(
     std::int64_t rows, std::int64_t cols, DType dtype,

@@ -24,7 +24,7 @@ Bounds bounds_for(const Engine& engine, const Team& team) {
 
 std::int64_t rounded(double tile) {
   constexpr std::int64_t step = 64;
-  return std::max<std::int64_t>(step, static_cast<std::int64_t>(tile) / step * step);
+  return std::max<std::int64_t>(step, std::llround(tile / step) * step);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem) {
   const bool is_product = problem.kind == Problem::Kind::matmul;
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
   // On cores few large tiles do for a product; a factorization needs more to share.
-  const double pieces = team.devices.empty() ? (is_product ? 8 : 12) : 16;
+  const double pieces = team.devices.empty() ? (is_product ? 8 : 11) : 16;
   double tile = static_cast<double>(longest) / pieces;
   tile = std::clamp(tile, static_cast<double>(least), static_cast<double>(most));
   if (!team.devices.empty()) {

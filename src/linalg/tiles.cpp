@@ -45,8 +45,7 @@ void SlotTiles::fill(Slot& slot, SubmitOptions where) {
   const auto [i, j] = slot.place;
   const MoveParams params{origin_.get(), rows().first(i), cols().first(j)};
   if (origin_->source) {
-    run_.submit(compute_codelet(origin_->source->host_only), {{slot.data, Access::write}}, params,
-                where);
+    submit_compute(run_, params, slot.data, where);
     return;
   }
   where.owner = where.device = no_device;  // it runs on the host
