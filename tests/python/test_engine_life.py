@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_engine_life.py: engines begin, end and fork; what they tell of themselves.
+import gc
+import logging
+import multiprocessing
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import quadriga
+
+ENGINES = ["cpu:2", "emulated:2,memory=1MiB"]
+
+
+@quadriga.codelet(access=["read", "update"])
+def add(x, y):
+    y += x
+
+
+@quadriga.codelet(access=["update"])
+def increment(x):
+    x += 1
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    with quadriga.Engine(request.param) as made:
+        yield made
+
+
+def on_devices(access, body):
+    """A codelet that emulated devices run, too."""
+    return quadriga.codelet(access=access, host_only=False)(body)
+
+
+class Planned(Exception):
+    """Raised on purpose."""
+
+
+class TestLife:
+    def test_inside_a_with_block_it_is_the_default(self):
+        with quadriga.Engine("cpu:1") as outer:
+            assert quadriga.default_engine() is outer
+            with quadriga.Engine("cpu:1") as inner:
+                assert quadriga.default_engine() is inner
+            assert quadriga.default_engine() is outer
+        assert quadriga.default_engine() is not outer
+
+    def test_the_default_engine_follows_the_configuration(self):
+        with quadriga.config(devices="cpu:1"):
+            first = quadriga.default_engine()
+            assert quadriga.default_engine() is first
+        with quadriga.config(devices="emulated:1,memory=1MiB"):
+            assert quadriga.default_engine().machine.devices[0].name == "emulated0"
+        quadriga.configure(devices="cpu:2", policy="steal")
+        assert quadriga.default_engine().policy == "steal"
+        quadriga.configure()
+        assert quadriga.default_engine().policy == "affinity"
+
+    def test_a_closed_engine_refuses_and_says_so(self):
+        engine = quadriga.Engine("cpu:1")
+        data = engine.data(np.zeros(1))
+        engine.close()
+        engine.close()
+        with pytest.raises(quadriga.InvalidArgument, match="closed"):
+            engine.submit(increment, data.update())
+        with pytest.raises(quadriga.InvalidArgument, match="closed"):
+            engine.wait()
+        assert "closed" in repr(engine)
+        assert "closed" in engine._repr_html_()
+
+    def test_an_error_in_the_block_cancels_what_has_not_started(self):
+        x = np.zeros(1)
+        nap = quadriga.codelet(access=["update"])(lambda v: (time.sleep(0.05), v.__iadd__(1)))
+        with pytest.raises(Planned), quadriga.Engine("cpu:1") as engine:
+            data = engine.data(x)
+            for _ in range(100):
+                engine.submit(nap, data.update())
+            raise Planned
+        assert x[0] < 50
+
+    def test_engines_that_are_dropped_end(self):
+        before = threading.active_count()
+        tasks = set(os.listdir("/proc/self/task"))
+        for _ in range(5):
+            engine = quadriga.Engine("emulated:2,memory=1MiB")
+            engine.submit(increment, engine.data(np.zeros(4)).update())
+            del engine
+        gc.collect()
+        deadline = time.time() + 5
+        while len(set(os.listdir("/proc/self/task")) - tasks) > 2 and time.time() < deadline:
+            time.sleep(0.05)
+        assert len(set(os.listdir("/proc/self/task")) - tasks) <= 2
+        assert threading.active_count() <= before + 1
+
+    def test_use_after_fork_raises(self):
+        engine = quadriga.Engine("cpu:1")
+        data = engine.data(np.zeros(1))
+        reader, writer = multiprocessing.Pipe(duplex=False)
+        child = os.fork()
+        if child == 0:
+            outcomes = []
+            for use in (
+                lambda: engine.submit(increment, data.update()),
+                engine.wait,
+                engine.cancel,
+                lambda: engine.data(np.zeros(1)),
+            ):
+                try:
+                    use()
+                    outcomes.append("nothing")
+                except quadriga.Unavailable as error:
+                    outcomes.append("fork" if "fork" in str(error) else str(error))
+                except BaseException as error:  # noqa: BLE001
+                    outcomes.append(repr(error))
+            try:
+                engine.close()
+                del data
+            except BaseException as error:  # noqa: BLE001
+                outcomes.append(repr(error))
+            writer.send(outcomes)
+            os._exit(0)
+        assert reader.poll(20), "the child hangs"
+        assert reader.recv() == ["fork"] * 4
+        assert os.waitpid(child, 0)[1] == 0
+        engine.submit(increment, data.update())
+        engine.wait()
+        engine.close()
+
+    def test_a_child_process_ends(self):
+        engine = quadriga.Engine("emulated:1,memory=1MiB")
+        child = os.fork()
+        if child == 0:
+            import atexit
+
+            atexit._run_exitfuncs()
+            os._exit(7)
+        deadline = time.time() + 20
+        while time.time() < deadline:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(0.05)
+        else:
+            os.kill(child, 9)
+            pytest.fail("the child hangs at its end")
+        assert os.waitstatus_to_exitcode(status) == 7
+        engine.close()
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"devices": "toaster:2"}, "toaster"),
+            ({"policy": "luck"}, "affinity or steal"),
+            ({"window": 0}, "window"),
+            ({"host_memory": "much"}, "much"),
+        ],
+    )
+    def test_wrong_options_say_what_is_accepted(self, options, match):
+        with pytest.raises(quadriga.InvalidArgument, match=match):
+            quadriga.Engine(**options)
+
+
+class TestSeeing:
+    def test_counters_are_dataclasses(self):
+        with quadriga.Engine("emulated:2,memory=1MiB") as engine:
+            x = engine.data(np.zeros((64, 64)))
+            kind = on_devices(["update"], increment.body)
+            for _ in range(4):
+                engine.submit(kind, x.update())
+            engine.wait()
+            counters = engine.counters()
+            assert counters.ended == counters.submitted == 4
+            assert counters.bytes == counters.host_bytes == 2 * 64 * 64 * 8
+            assert sum(link.copies for link in counters.links) == 2
+            assert sum(device.tasks for device in counters.devices) == 4
+            assert 0 <= counters.overlap <= 1
+            assert "emulated0" in str(counters)
+            assert "emulated0" in engine._repr_html_()
+            assert counters.as_dict()["bytes"] == counters.bytes
+            engine.reset_counters()
+            assert engine.counters().bytes == 0
+            assert "issued" in engine.status()
+
+    def test_machine(self):
+        machine = quadriga.Machine.parse("emulated:2,memory=64MiB;cpu:1")
+        assert [d.name for d in machine.devices] == ["emulated0", "emulated1", "cpu"]
+        assert machine.devices[0].memory_bytes == 64 << 20
+        again = quadriga.Machine.from_json(machine.to_json())
+        assert again.devices == machine.devices
+        assert again.links == machine.links
+        assert "64 MiB" in machine._repr_html_()
+        with quadriga.Engine(machine) as engine:
+            assert engine.machine.devices[:3] == machine.devices
+        with pytest.raises(OSError, match="nowhere"):
+            quadriga.Machine.from_file("nowhere.json")
+
+    def test_the_virtual_clock_repeats_itself(self):
+        def run():
+            with quadriga.Engine(
+                quadriga.Machine.from_json(TIMED), virtual_clock=True, seed=3
+            ) as engine:
+                cost = quadriga.Cost("dgemm", 64, 64**3)
+                kind = quadriga.codelet(access=["update"], host_only=False, cost=cost)(
+                    increment.body
+                )
+                arrays = [np.zeros((64, 64)) for _ in range(6)]
+                data = [engine.data(array) for array in arrays]
+                for step in range(30):
+                    engine.submit(kind, data[step * 7 % 6].update())
+                engine.wait()
+                assert all(array[0, 0] == 5 for array in arrays)
+                return engine.now(), engine.counters()
+
+        assert run() == run()
+
+    def test_without_a_cost_the_virtual_clock_refuses(self):
+        with quadriga.Engine(quadriga.Machine.from_json(TIMED), virtual_clock=True) as engine:
+            engine.submit(increment, engine.data(np.zeros(1)).update())
+            with pytest.raises(quadriga.Error, match="cost"):
+                engine.wait()
+
+    def test_messages_go_to_logging(self, caplog):
+        from quadriga import _core
+
+        with caplog.at_level(logging.DEBUG, "quadriga"):
+            _core.log(logging.WARNING, "a test's message")
+            _core.log(logging.DEBUG, "not wanted")
+        assert [(r.name, r.levelname, r.message) for r in caplog.records] == [
+            ("quadriga", "WARNING", "a test's message")
+        ]
+
+
+TIMED = """{
+  "name": "timed",
+  "devices": [
+    {"name": "g0", "kind": "gpu", "memory": 200000},
+    {"name": "g1", "kind": "gpu", "memory": 200000}
+  ],
+  "links": {"up": {"bandwidth": 1e9}, "down": {"bandwidth": 1e9}},
+  "routes": [
+    {"from": "host", "to": "g0", "links": ["up"]}, {"from": "g0", "to": "host", "links": ["down"]},
+    {"from": "host", "to": "g1", "links": ["up"]}, {"from": "g1", "to": "host", "links": ["down"]}
+  ],
+  "kernels": {"dgemm": {"gpu": {"64": 1e-5, "128": 5e-5}}}
+}"""
