@@ -48,6 +48,7 @@ std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> si
   made->codelet.name = std::move(name);
   made->codelet.signature = std::move(signature);
   made->codelet.host_only = host_only;
+  made->codelet.submits = true;  // a body in Python may always do so
   made->codelet.cpu = call_record;
   if (cost) {
     made->kernel = std::get<0>(*cost);
