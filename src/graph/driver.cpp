@@ -201,7 +201,12 @@ bool Driver::step(Nanoseconds deadline) {
   for (DeviceState& device : devices_)
     if (!device.lost) happened |= pump(device);
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
-  if (std::exchange(failed_, false)) deadline = std::min(deadline, backend_->now());
+  if (std::exchange(failed_, false)) {
+    deadline = std::min(deadline, backend_->now());
+    happened = true;
+    graph_.flush(free_);
+    if (waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
+  }
   {
     // A message that came meanwhile must not wait for a completion.
     std::lock_guard lock(inbox_mutex_);

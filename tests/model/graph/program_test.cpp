@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "model/graph/random_program.h"
 
 namespace quadriga {
@@ -21,15 +19,11 @@ constexpr int virtual_programs = 300;
 constexpr int virtual_programs = 3000;
 #endif
 
-/// Runs the programs of `count` seeds, or the one that the environment names, or more of them.
 template <class Run>
-void run_many(std::uint64_t first, int count, Run&& run) {
-  if (one_seed()) first = test_seed(0), count = 1;
-  if (const char* const times = std::getenv("QUADRIGA_TEST_TIMES")) count *= std::atoi(times);
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
-    const std::string wrong = run(seed);
-    ASSERT_EQ(wrong, "") << "replay with QUADRIGA_TEST_SEED=" << seed;
+void run_many(Seeds seeds, Run&& run) {
+  for (std::uint64_t i = 0; i < seeds.count; ++i) {
+    const std::string wrong = run(seeds.first + i);
+    ASSERT_EQ(wrong, "") << "replay with QUADRIGA_TEST_SEED=" << seeds.first + i;
   }
 }
 
@@ -38,11 +32,12 @@ TEST(RandomPrograms, VirtualClock) {
 }
 
 TEST(RandomPrograms, RealClock) {
-  run_many(100'001, 200, [](std::uint64_t seed) { return run_on_devices(seed, false); });
+  run_many(test_seeds(100'001, 200),
+           [](std::uint64_t seed) { return run_on_devices(seed, false); });
 }
 
 TEST(RandomPrograms, HostPool) {
-  run_many(200'001, 300, [](std::uint64_t seed) { return run_on_host(seed); });
+  run_many(test_seeds(200'001, 300), [](std::uint64_t seed) { return run_on_host(seed); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace quadriga {
 namespace {
@@ -114,6 +115,13 @@ const Codelet& reader() {
     return made;
   }();
   return codelet;
+}
+
+/// Whether an error is what an injected fault may end in.
+bool fault_of(const Error& error) {
+  constexpr Errc expected[] = {Errc::io,        Errc::task_failed, Errc::device_lost,
+                               Errc::cancelled, Errc::unavailable, Errc::too_large};
+  return std::ranges::find(expected, error.code()) != std::end(expected);
 }
 
 View packed(const Shape& shape, std::vector<std::byte>& bytes) {
@@ -316,9 +324,70 @@ std::string RandomProgram::run(const EngineOptions& options) {
   } catch (const std::exception& error) {
     std::string wrong = fmt::format("step {}: {}", step, error.what());
     // Should the engine's end hang as well, this is all that is seen.
-    if (one_seed()) fmt::print(stderr, "{}\n", wrong);
+    if (std::getenv("QUADRIGA_TEST_SEED")) fmt::print(stderr, "{}\n", wrong);
     return wrong;
   }
+}
+
+/// Its content is right, or an error says that it is lost.
+std::string RandomProgram::compare_if_there(Engine& engine, int tile, int& lost) {
+  const auto index = static_cast<std::size_t>(tile);
+  try {
+    if (tiles_[index].homed) {
+      engine.wait(places_[index].data, deadline_seconds);
+      return compare_home(tile);
+    }
+    std::vector<std::byte> content(tiles_[index].shape.bytes());
+    const Future read =
+        engine.submit(reader(), {{places_[index].data, Access::read}}, content.data());
+    engine.wait(read, deadline_seconds);
+    return content == places_[index].expected ? std::string()
+                                              : fmt::format("tile {} is wrong in the end", tile);
+  } catch (const Error& error) {
+    ++lost;
+    return fault_of(error) ? std::string() : fmt::format("tile {}: {}", tile, error.what());
+  }
+}
+
+std::string RandomProgram::carry_out_despite_faults(Engine& engine, const Step& step, int& lost) {
+  try {
+    switch (step.kind) {
+      case Step::Kind::wait_all:
+        engine.wait(deadline_seconds);
+        return {};
+      case Step::Kind::wait_data:
+        return compare_if_there(engine, step.tile, lost);
+      case Step::Kind::remove: {
+        std::string wrong = compare_if_there(engine, step.tile, lost);
+        engine.remove(places_[static_cast<std::size_t>(step.tile)].data, true);
+        return wrong;
+      }
+      default:
+        return carry_out(engine, step);
+    }
+  } catch (const Error& error) {
+    return fault_of(error) ? std::string() : error.what();
+  }
+}
+
+std::string RandomProgram::run_despite_faults(const EngineOptions& options, int& lost) {
+  std::optional<Engine> made;
+  try {
+    made.emplace(options);
+  } catch (const Error& error) {
+    return error.code() == Errc::unavailable ? std::string() : error.what();
+  }
+  Engine& engine = *made;
+  start(engine);
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (std::string wrong = carry_out_despite_faults(engine, steps_[i], lost); !wrong.empty())
+      return fmt::format("step {}: {}", i, wrong);
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    if (tiles_[i].removed || !tiles_[i].written) continue;
+    std::string wrong = compare_if_there(engine, static_cast<int>(i), lost);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
 }
 
 Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes) {
@@ -347,7 +416,7 @@ Machine small_machine(Random& random, int devices, int cores, std::size_t tile_b
   return machine;
 }
 
-std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
+ProgramRun make_run(std::uint64_t seed, bool virtual_clock) {
   Random random(mix(seed));
   ProgramOptions program_options;
   program_options.tasks = 50 + static_cast<int>(random.below(40));
@@ -362,8 +431,12 @@ std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
   options.protect = virtual_clock && random.chance(0.25);
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
   options.host_memory = std::size_t{1} << 30;
-  RandomProgram program(random(), program_options, devices + (cores > 0));
-  return program.run(options);
+  return {options, devices, RandomProgram(random(), program_options, devices + (cores > 0))};
+}
+
+std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
+  ProgramRun run = make_run(seed, virtual_clock);
+  return run.program.run(run.options);
 }
 
 std::string run_on_host(std::uint64_t seed) {
@@ -376,11 +449,11 @@ std::string run_on_host(std::uint64_t seed) {
   return program.run(options);
 }
 
-std::uint64_t test_seed(std::uint64_t otherwise) {
-  const char* const given = std::getenv("QUADRIGA_TEST_SEED");
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
+Seeds test_seeds(std::uint64_t first, std::uint64_t count) {
+  if (const char* const seed = std::getenv("QUADRIGA_TEST_SEED"))
+    return {std::strtoull(seed, nullptr, 10), 1};
+  const char* const times = std::getenv("QUADRIGA_TEST_TIMES");
+  return {first, times ? count * std::strtoull(times, nullptr, 10) : count};
 }
-
-bool one_seed() { return std::getenv("QUADRIGA_TEST_SEED") != nullptr; }
 
 }  // namespace quadriga

@@ -54,7 +54,9 @@ class RandomProgram {
 
   /// Runs on an engine; empty, or what was wrong at which step.
   std::string run(const EngineOptions& options);
-  std::size_t largest_bytes() const noexcept { return options_.most_bytes; }
+  /// Runs on an engine that meets faults: what isn't reported lost must be right, and every error
+  /// must be of a fault's kind. `lost` counts the tiles that were.
+  std::string run_despite_faults(const EngineOptions& options, int& lost);
 
  private:
   struct Tile {
@@ -79,6 +81,8 @@ class RandomProgram {
   std::string carry_out(Engine& engine, const Step& step);
   std::string compare_home(int tile) const;
   std::string compare_all(Engine& engine);
+  std::string compare_if_there(Engine& engine, int tile, int& lost);
+  std::string carry_out_despite_faults(Engine& engine, const Step& step, int& lost);
 
   Random random_;
   ProgramOptions options_;
@@ -91,15 +95,26 @@ class RandomProgram {
 /// A machine of emulated accelerators that hold three of the largest tiles each, beside a CPU.
 Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes);
 
+/// A program and what it runs on.
+struct ProgramRun {
+  EngineOptions options;
+  int devices = 0;  ///< Accelerators.
+  RandomProgram program;
+};
+ProgramRun make_run(std::uint64_t seed, bool virtual_clock);
+
 /// Runs the program of a seed, from which everything about the run follows, on emulated
 /// accelerators; empty, or what was wrong.
 std::string run_on_devices(std::uint64_t seed, bool virtual_clock);
 /// The same on the host's cores alone.
 std::string run_on_host(std::uint64_t seed);
 
-/// The seed of a run: QUADRIGA_TEST_SEED if it is set, else the number given.
-std::uint64_t test_seed(std::uint64_t otherwise);
-/// Whether QUADRIGA_TEST_SEED is set: then one program is run, that of the seed.
-bool one_seed();
+/// The seeds of a test: `count` from `first`, or QUADRIGA_TEST_SEED alone if it is set;
+/// QUADRIGA_TEST_TIMES multiplies their number.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t count = 1;
+};
+Seeds test_seeds(std::uint64_t first, std::uint64_t count);
 
 }  // namespace quadriga
