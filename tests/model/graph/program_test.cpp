@@ -28,7 +28,8 @@ void run_many(Seeds seeds, Run&& run) {
 }
 
 TEST(RandomPrograms, VirtualClock) {
-  run_many(1, virtual_programs, [](std::uint64_t seed) { return run_on_devices(seed, true); });
+  run_many(test_seeds(1, virtual_programs),
+           [](std::uint64_t seed) { return run_on_devices(seed, true); });
 }
 
 TEST(RandomPrograms, RealClock) {
