@@ -61,6 +61,7 @@ class Codelet:
         *,
         name: str | None = None,
         host_only: bool = True,
+        submits: bool = False,
         cost: Cost | None = None,
     ) -> None:
         unknown = [mode for mode in access if mode not in ACCESSES]
@@ -73,7 +74,7 @@ class Codelet:
         self.name = name or str(getattr(body, "__name__", "codelet"))
         charged = (cost.kernel, cost.order, cost.volume) if cost else None
         self.core = _core.Codelet(
-            self.name, [ACCESSES[mode] for mode in access], host_only, charged
+            self.name, [ACCESSES[mode] for mode in access], host_only, submits, charged
         )
 
     def __repr__(self) -> str:
@@ -85,6 +86,7 @@ def codelet(
     *,
     name: str | None = None,
     host_only: bool = True,
+    submits: bool = False,
     cost: Cost | None = None,
 ) -> Callable[[Callable[..., Any]], Codelet]:
     """Make a codelet of a function on NumPy arrays.
@@ -98,6 +100,8 @@ def codelet(
         As it stands in traces; the function's name by default.
     host_only : bool
         Whether it runs on the host's cores only. False: on emulated devices, too.
+    submits : bool
+        Whether the body submits tasks itself.
     cost : Cost, optional
         Its time by the machine's table, for the virtual clock.
 
@@ -124,7 +128,9 @@ def codelet(
     >>> y
     array([1., 2., 3.])
     """
-    return lambda body: Codelet(body, access, name=name, host_only=host_only, cost=cost)
+    return lambda body: Codelet(
+        body, access, name=name, host_only=host_only, submits=submits, cost=cost
+    )
 
 
 class Record:

@@ -43,11 +43,13 @@ void call_record(const Arguments& arguments) {
 using CostTuple = std::tuple<std::string, double, double>;
 
 std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> signature,
-                                        bool host_only, const std::optional<CostTuple>& cost) {
+                                        bool host_only, bool submits,
+                                        const std::optional<CostTuple>& cost) {
   auto made = std::make_unique<PyCodelet>();
   made->codelet.name = std::move(name);
   made->codelet.signature = std::move(signature);
   made->codelet.host_only = host_only;
+  made->codelet.submits = submits;
   made->codelet.submits = true;  // a body in Python may always do so
   made->codelet.cpu = call_record;
   if (cost) {
@@ -84,7 +86,7 @@ std::string describe(const nb::python_error& error) {
 void bind_codelet(nb::module_& module) {
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
-           nb::arg("cost").none());
+           nb::arg("submits"), nb::arg("cost").none());
   module.def("memory", memory_view,
              nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
              nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));

@@ -39,9 +39,11 @@ def slow(x):
 x = np.zeros(4)
 with quadriga.Engine({devices!r}) as engine:
     data = engine.data(x)
-    for _ in range(50):
-        engine.submit(slow, data.update())
-    interrupted(engine.wait)
+    def work():
+        for _ in range(50):
+            engine.submit(slow, data.update())
+        engine.wait()
+    interrupted(work)
     fresh = np.zeros(3)
     @quadriga.codelet(access=["update"])
     def increment(x):
