@@ -50,7 +50,6 @@ std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> si
   made->codelet.signature = std::move(signature);
   made->codelet.host_only = host_only;
   made->codelet.submits = submits;
-  made->codelet.submits = true;  // a body in Python may always do so
   made->codelet.cpu = call_record;
   if (cost) {
     made->kernel = std::get<0>(*cost);
