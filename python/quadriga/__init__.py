@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/__init__.py: the package's public names.
-"""Task graphs and linear algebra bigger than any GPU's memory, on all devices of a machine."""
+"""Task graphs and linear algebra bigger than any GPU's memory, on all devices of a machine.
 
-from . import _core
+Examples
+--------
+>>> import numpy as np
+>>> import quadriga
+>>> a = np.array([[4.0, 2.0], [2.0, 3.0]])
+>>> with quadriga.Engine("emulated:2,memory=1MiB"):
+...     quadriga.linalg.cholesky(a, lower=True)
+array([[2.        , 0.        ],
+       [1.        , 1.41421356]])
+"""
+
+from . import _core, linalg
 from .codelets import Codelet, Cost, Operand, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
 from .data import Data, Future
@@ -59,5 +70,6 @@ __all__ = [
     "config",
     "configure",
     "default_engine",
+    "linalg",
     "show_config",
 ]

@@ -23,12 +23,13 @@ from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
 from .errors import Deadline, Error, InvalidArgument, TaskFailed, Unavailable
-from .layout import layout_of, layout_of_new
+from .layout import Array, layout_of, layout_of_new
 from .machine import Machine
 from .settings import config
 
 _NO_DEVICE = 0xFFFF
 _MOST_FAILURES = 256
+_MANY_RETIRED = 64
 
 current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
 
@@ -192,7 +193,7 @@ class Engine:
         -------
         Future
         """
-        self._forget_retired()
+        self._forget_retired(_MANY_RETIRED)
         self._make_room()
         place = self._device_index(device)
         record = Record(next(self._numbers), codelet, operands, parameters)
@@ -266,9 +267,11 @@ class Engine:
         """End the engine: what has not started is cancelled. Done once; later uses raise."""
         if not self._finalizer.alive:
             return
-        if self._trace_path is not None:
-            self.save_trace(self._trace_path)
-        self._finalizer()
+        try:
+            if self._trace_path is not None:
+                self.save_trace(self._trace_path)
+        finally:
+            self._finalizer()
 
     # What happened
 
@@ -345,15 +348,17 @@ class Engine:
 
     # Housekeeping
 
-    def _forget_retired(self) -> None:
-        # No task that isn't done holds these any more, so that this doesn't wait for one.
+    def _forget_retired(self, least: int = 1) -> None:
+        """Removes data that nobody holds, once there are so many; no task is waited for."""
+        if len(self._retired) < least:
+            return
+        leaving: list[tuple[_core.Data, Array | None]] = []
         while self._retired:
             try:
-                core, array = self._retired.popleft()
-            except IndexError:
-                return
-            self.core.remove(core, False)
-            del array
+                leaving.append(self._retired.popleft())
+            except IndexError:  # another thread took the last one
+                break
+        self.core.remove([core for core, _ in leaving], leaving)
 
     def _make_room(self) -> None:
         """Keeps the window from filling up, so that submitting blocks where signals are seen."""

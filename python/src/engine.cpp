@@ -63,10 +63,16 @@ Future submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list
                        {priority, device, owner});
 }
 
-void remove(PyEngine& self, const Data& data, bool discard) {
-  Engine& engine = self.engine();
-  const nb::gil_scoped_release released;
-  engine.remove(data, discard);
+/// Brings content home, which takes time, so that it is open to signals; `keep` holds the arrays.
+void remove(PyEngine& self, const nb::typed<nb::list, Data>& data, const nb::object& keep) {
+  std::vector<Data> leaving;
+  leaving.reserve(data.size());
+  for (const nb::handle each : data) leaving.push_back(nb::cast<Data>(each));
+  const auto state = self.state();
+  auto held = std::make_shared<Keep>();
+  held->add(keep);
+  block(state, {[state, leaving] { state->engine().remove(leaving); }, std::move(held), nullptr,
+                nb::none()});
 }
 
 /// The blocking calls: the work holds the engine's state, whatever becomes of the caller.
@@ -136,7 +142,7 @@ void bind_engine(nb::module_& module) {
            nb::arg("dtype"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
-      .def("remove", remove, nb::arg("data"), nb::arg("discard"))
+      .def("remove", remove, nb::arg("data"), nb::arg("keep"))
       .def("submit", submit, nb::arg("codelet"), nb::arg("data"), nb::arg("accesses"),
            nb::arg("record"), nb::arg("number"), nb::arg("priority"), nb::arg("device"),
            nb::arg("owner"))

@@ -6,11 +6,13 @@ import multiprocessing
 import os
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 import quadriga
+from quadriga.codelets import Record
 
 ENGINES = ["cpu:2", "emulated:2,memory=1MiB"]
 
@@ -247,3 +249,44 @@ TIMED = """{
   ],
   "kernels": {"dgemm": {"gpu": {"64": 1e-5, "128": 5e-5}}}
 }"""
+
+
+def test_nothing_is_left_behind(engine):
+    class Array(np.ndarray):
+        pass
+
+    @quadriga.codelet(access=["update"])
+    def unlucky(x):
+        raise ValueError
+
+    alive = []
+    for _ in range(3):
+        for step in range(40):
+            array = np.zeros(8).view(Array)
+            alive.append(weakref.ref(array))
+            data = engine.data(array)
+            engine.submit(unlucky if step % 10 == 0 else increment, data.update())
+            engine.submit(increment, data.update())
+        with pytest.raises(ValueError):
+            engine.wait()
+    del array, data
+    engine.wait()
+    gc.collect()
+    engine.wait()
+    assert not any(each() is not None for each in alive)
+    assert not any(isinstance(each, Record) for each in gc.get_objects())
+
+
+def test_a_body_waits_for_what_it_submitted():
+    with quadriga.Engine("cpu:2") as engine:
+        x = np.zeros(1)
+        data = engine.data(x)
+
+        @quadriga.codelet(access=["update"], submits=True)
+        def parent(v):
+            for _ in range(3):
+                engine.submit(increment, data.update())
+            engine.wait()
+            return float(v[0])
+
+        assert engine.submit(parent, data.update()).result(timeout=20) == 3
