@@ -329,11 +329,18 @@ class Engine:
         if self._token is not None:
             current.reset(self._token)
             self._token = None
+        interrupted = kind is not None and not issubclass(kind, Exception)
         try:
             if kind is None and self._finalizer.alive:
                 self.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
         finally:
-            self.close()
+            if interrupted:
+                self._leave()
+            else:
+                self.close()
 
     def __repr__(self) -> str:
         if not self._finalizer.alive:
@@ -347,6 +354,13 @@ class Engine:
         return self.machine._repr_html_() + self.counters()._repr_html_()
 
     # Housekeeping
+
+    def _leave(self) -> None:
+        """Ends the engine without waiting for what runs; that ends in the background."""
+        left = self._finalizer.detach()
+        if left is not None:
+            _, _, (core, *kept), _ = left
+            core.close_later(kept)
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""

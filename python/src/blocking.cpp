@@ -22,6 +22,15 @@ EngineState::~EngineState() {
   if (process_id() != owner_) static_cast<void>(engine_.release());
 }
 
+void EngineState::cancel() noexcept {
+  if (process_id() != owner_) return;
+  try {
+    engine_->cancel();
+  } catch (...) {
+    // What was wrong is of no use any more.
+  }
+}
+
 Keep::~Keep() {
   if (objects_.empty()) return;
   const GilHere gil;

@@ -21,11 +21,25 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace quadriga::python {
 
 namespace nb = nanobind;
+
+/// Python objects that are needed until some work has ended, in whatever thread.
+class Keep {
+ public:
+  Keep() = default;
+  ~Keep();
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+  void add(nb::object object) { objects_.push_back(object.release().ptr()); }
+
+ private:
+  std::vector<PyObject*> objects_;
+};
 
 /// An engine that threads left behind may still use.
 class EngineState {
@@ -38,28 +52,20 @@ class EngineState {
 
   Engine& engine() noexcept { return *engine_; }
   const Engine& engine() const noexcept { return *engine_; }
+  /// Cancels what has not started and waits for what runs; in a child after fork() it does nothing.
+  void cancel() noexcept;
+  /// Keeps an object until the engine has ended. The GIL must be held.
+  void keep(nb::object object) { keep_.add(std::move(object)); }
 
  private:
   friend class BlockingCall;
   friend void wait_alone(EngineState& state);
   int owner_;
+  Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;
   std::condition_variable changed_;
   int left_behind_ = 0;  // Guarded by mutex_.
-};
-
-/// Python objects that a call needs until its work has ended, in whatever thread.
-class Keep {
- public:
-  Keep() = default;
-  ~Keep();
-  Keep(const Keep&) = delete;
-  Keep& operator=(const Keep&) = delete;
-  void add(nb::object object) { objects_.push_back(object.release().ptr()); }
-
- private:
-  std::vector<PyObject*> objects_;
 };
 
 /// How far the work is, as its thread says; read by the caller.

@@ -103,7 +103,8 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           },
           nb::arg("task"), nb::arg("seconds"))
       .def("cancel", [](PyEngine& self) { block_on(self, [](Engine& e) { e.cancel(); }); })
-      .def("close", &PyEngine::close);
+      .def("close", &PyEngine::close)
+      .def("close_later", &PyEngine::close_later, nb::arg("kept"));
 }
 
 void bind_views(nb::class_<PyEngine>& engine) {

@@ -47,6 +47,16 @@ class PyEngine {
     state_.reset();
   }
 
+  /// The same without waiting; `kept` is held until what runs has ended.
+  void close_later(nb::object kept) {
+    if (!state_) return;
+    state_->keep(std::move(kept));
+    std::thread([last = std::move(state_)]() mutable {
+      last->cancel();
+      last.reset();
+    }).detach();
+  }
+
  private:
   std::shared_ptr<EngineState> state_;
 };

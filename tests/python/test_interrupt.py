@@ -55,6 +55,25 @@ with quadriga.Engine({devices!r}) as engine:
 print("works", flush=True)
 """
 
+LEAVING = """
+@quadriga.codelet(access=["update"])
+def slow(x):
+    ready()
+    time.sleep(2.5)
+    x += 1
+
+def work():
+    with quadriga.Engine({devices!r}) as engine:
+        data = engine.data(np.zeros(4))
+        engine.submit(slow, data.update())
+        engine.submit(slow, data.update())
+
+interrupted(work)
+with quadriga.Engine({devices!r}) as engine:
+    assert engine.counters().ended == 0
+print("works", flush=True)
+"""
+
 LONG_SOLVE = """
 a = linalg.from_function(60000, lambda i, j: 1.0 / (1 + abs(i - j)), hermitian=True)
 timer = threading.Timer(0.3, ready)
@@ -125,7 +144,9 @@ def run(program, interrupt=True):
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize(
-    "program", [SLEEPING_TASKS, LONG_SOLVE, PRODUCT], ids=["tasks", "solve", "product"]
+    "program",
+    [SLEEPING_TASKS, LEAVING, LONG_SOLVE, PRODUCT],
+    ids=["tasks", "leaving", "solve", "product"],
 )
 def test_interrupt_returns_within_a_second(program, devices):
     assert 0 < run(program.format(devices=devices)) < 1
