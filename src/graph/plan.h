@@ -35,7 +35,7 @@ struct PlannedAccess {
   PlannedAccess* before = nullptr;
   PlannedAccess* after = nullptr;
   std::uint32_t epoch = 0;  ///< Of the tile, once its task is issued.
-  Event source;             ///< What the task waited for: the last writer of its replica, or a copy.
+  Event source;  ///< What the task waited for: the last writer of its replica, or a copy.
 };
 
 /// The driver's part of a task.
