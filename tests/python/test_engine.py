@@ -210,7 +210,7 @@ class TestTasks:
         x = np.zeros(4)
         data = engine.data(x)
 
-        @quadriga.codelet(access=["update"])
+        @quadriga.codelet(access=["update"], submits=True)
         def parent(v):
             v += 1
             for _ in range(5):
