@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "device/cuda/copies.h"
 #include "gpu.h"
 #include "gpu_buffer.h"
 #include "linalg/kernels/handles_cuda.h"
@@ -20,6 +21,7 @@ class DealtMatrix {
   DealtMatrix(int gpus, int block, std::int64_t order)
       : gpus_(gpus), block_(block), order_(order), devices_(static_cast<std::size_t>(gpus)) {
     std::iota(devices_.begin(), devices_.end(), 0);
+    cuda::enable_peer_access(devices_);
     check(cusolverMgCreate(&handle_), "making a handle of cuSOLVERMg");
     check(cusolverMgDeviceSelect(handle_, gpus, devices_.data()), "choosing cuSOLVERMg's devices");
     check(cusolverMgCreateDeviceGrid(&grid_, 1, gpus, devices_.data(),
