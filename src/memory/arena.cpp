@@ -12,9 +12,18 @@
 namespace quadriga {
 
 Arena::Arena(std::size_t capacity, std::size_t alignment)
-    : capacity_(capacity), alignment_(alignment), table_(64, none) {
+    : capacity_(capacity), alignment_(alignment) {
   require(std::has_single_bit(alignment), "Arena: expected an alignment that is a power of two");
-  const std::size_t whole = capacity / alignment * alignment;
+  clear();
+}
+
+void Arena::clear() {
+  used_ = blocks_in_use_ = 0;
+  blocks_.clear();
+  unused_ = none;
+  sizes_.clear();
+  table_.assign(64, none);
+  const std::size_t whole = capacity_ / alignment_ * alignment_;
   if (whole > 0) enlist(make_block(0, whole));
 }
 

@@ -27,6 +27,8 @@ class Arena {
   std::optional<std::size_t> allocate(std::size_t bytes);
   /// Errors: invalid_argument if no block in use starts there; nothing is changed then.
   void deallocate(std::size_t offset);
+  /// Deallocates all blocks. Capacity and alignment never change: any thread may read them.
+  void clear();
 
   std::size_t capacity() const noexcept { return capacity_; }
   std::size_t used() const noexcept { return used_; }
@@ -80,8 +82,8 @@ class Arena {
   Index find(std::size_t offset) const;
   void grow_table();
 
-  std::size_t capacity_;
-  std::size_t alignment_;
+  const std::size_t capacity_;
+  const std::size_t alignment_;
   std::size_t used_ = 0;
   std::size_t blocks_in_use_ = 0;
   std::vector<Block> blocks_;

@@ -144,7 +144,7 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   lost.resize(directory_.space_lost(space, lost));
   for (const TileId tile : there.residents) place(tile, space) = Place{};
   there.residents.clear();
-  there.arena.emplace(there.arena->capacity());
+  there.arena->clear();
 }
 
 void Memory::validate() const {

@@ -85,10 +85,10 @@ def krige(
         tile = factor.tile
         clock.lap("factor")
         weights = factor.solve(rests)
+        del factor  # What it held is room for products.
         clock.lap("solve")
         backward_error = work.backward_error(points, weights, rests)
         clock.lap("check")
-        del factor  # What it held is room for predicting.
         predicted = work.product("predicting", wanted, points, weights[:, None])[:, 0] + mean
         clock.lap("predict")
         counters = engine.counters()
@@ -101,6 +101,7 @@ class _Work:
     def __init__(self, engine: Engine, tile: int | None, model: Model, progress: Progress) -> None:
         self._engine = engine
         self._tile = tile
+        self._order = tile or 256  # Of the tiles of products: the factor's, once there is one.
         self._model = model
         self._progress = progress
 
@@ -113,23 +114,28 @@ class _Work:
             variance=model.variance,
             nugget=model.nugget,
         )
-        return linalg.cho_factor(
+        factor = linalg.cho_factor(
             matrix,
             lower=True,
             engine=self._engine,
             tile=self._tile,
             progress=lambda done: self._progress("factoring", done),
         )
+        self._order = factor.tile
+        return factor
 
     def product(self, what: str, rows: Floats, cols: Floats, right: Floats) -> Floats:
         """Covariances between two sets of points, without the nugget, times a few columns.
 
-        In bands of rows that take a quarter of the devices' memory: what a band computes is
-        forgotten with it, before memory is so full that its tiles would have to leave.
+        In bands of rows: what a band computes is forgotten with it, before memory is so full that
+        its tiles would have to leave. A band takes at most half of the devices' memory, and as
+        many rows of tiles from each device.
         """
         model = self._model
-        memory = sum(device.memory_bytes for device in self._engine.machine.devices)
-        height = max(256, memory // 4 // (8 * len(cols))) if memory else 4096
+        devices = self._engine.machine.devices
+        memory = sum(device.memory_bytes for device in devices)
+        step = self._order * len(devices)
+        height = max(1, memory // 2 // (8 * len(cols)) // step) * step if memory else 4096
         out = np.empty((len(rows), right.shape[1]))
         for first in range(0, len(rows), height):
             band = slice(first, first + height)
@@ -140,7 +146,7 @@ class _Work:
                 right,
                 out=out[band],
                 engine=self._engine,
-                tile=self._tile,
+                tile=self._order,
             )
             self._progress(what, min(1.0, (first + height) / len(rows)))
         return out

@@ -83,6 +83,16 @@ TEST_F(ArenaTest, RefusesToFreeWhatIsNotInUse) {
   EXPECT_THROW(arena_.deallocate(block), Error);
 }
 
+TEST_F(ArenaTest, IsWholeAgainWhenCleared) {
+  for (int i = 0; i < 100; ++i) (void)arena_.allocate(256);
+  const std::size_t capacity = arena_.capacity();
+  arena_.clear();
+  arena_.validate();
+  EXPECT_TRUE(arena_.empty());
+  EXPECT_EQ(arena_.capacity(), capacity);
+  EXPECT_EQ(arena_.allocate(capacity), 0u);
+}
+
 TEST_F(ArenaTest, LeavesARestThatIsNoUnit) {
   Arena odd(1000, 256);
   EXPECT_EQ(odd.largest_free(), 768u);
