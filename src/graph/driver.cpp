@@ -335,7 +335,8 @@ void Driver::remove(std::span<Datum* const> data) {
 
 void Driver::finalize(Datum& datum) {
   execute([&] {
-    take_messages();
+    take_messages();  // from here on all writers are known
+    datum.final = true;
     send_final_home(datum.tile);
   });
 }

@@ -253,7 +253,7 @@ void Driver::release_waiting(Task& task) {
 
 void Driver::send_final_home(TileId tile) {
   const TileUses& uses = plan_.uses(tile);
-  if (!uses.datum || !uses.datum->final.load(std::memory_order_acquire) || uses.writers > 0) return;
+  if (!uses.datum || !uses.datum->final || uses.writers > 0) return;
   if (uses.datum->poisoned.load() || !uses.datum->home || !memory_->stale_home(tile)) return;
   memory_->write_back(tile, Reason::final);
 }

@@ -339,9 +339,7 @@ void Engine::wait(const Future& task, double seconds) {
 bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }
 
 void Engine::final(Data data) {
-  Impl& impl = checked();
-  data.datum()->final.store(true, std::memory_order_release);
-  impl.executor->finalize(*data.datum());
+  checked().executor->finalize(*data.datum());
 }
 
 std::exception_ptr Engine::take_failure() {

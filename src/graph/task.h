@@ -61,7 +61,7 @@ struct Datum {
   DType dtype = DType::bytes;
   bool keep = false;
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
-  std::atomic<bool> final{false};
+  bool final = false;  ///< No later task writes it: the driver's to read and write.
   TileId tile = no_tile;
   const void* engine = nullptr;
   std::byte* buffer =
