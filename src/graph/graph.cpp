@@ -11,9 +11,8 @@ namespace {
 
 /// Free slots that a submitting thread keeps at hand.
 struct SlotCache {
-  const Graph* graph = nullptr;
   std::uint64_t graph_id = 0;
-  Task* first = nullptr;
+  FreeSlots free;
 };
 thread_local SlotCache slot_cache;
 std::atomic<std::uint64_t> graphs_made{0};
@@ -23,55 +22,53 @@ std::atomic<std::uint64_t> graphs_made{0};
 Graph::Graph(std::size_t window)
     : window_(window),
       id_(graphs_made.fetch_add(1) + 1),
-      cached_(std::min<std::size_t>(32, window / 16)) {}
+      cached_(std::clamp<std::size_t>(window / 16, 1, FreeSlots::most)) {}
 
 Task* Graph::allocate(bool beyond) {
   SlotCache& cache = slot_cache;
-  if (cache.graph_id != id_) cache = {this, id_, nullptr};
-  if (!cache.first) cache.first = take_slots(beyond);
-  Task* const task = cache.first;
-  if (task) cache.first = task->next;
-  return task;
+  FreeSlots& free = cache.free;
+  if (cache.graph_id != id_) {
+    cache.graph_id = id_;
+    free.count = 0;
+  }
+  constexpr std::size_t ahead = 4;
+  if (free.count == 0) {
+    take_slots(free, beyond);
+    if (free.count == 0) return nullptr;
+    for (std::size_t i = 1; i <= std::min(ahead, free.count); ++i)
+      fetch_ahead(free.slots[free.count - i]);
+  }
+  if (free.count > ahead) fetch_ahead(free.slots[free.count - 1 - ahead]);
+  return free.slots[--free.count];
 }
 
-/// A chain of up to cached_ slots (at least one), or null when the window is full.
-Task* Graph::take_slots(bool beyond) {
+/// At least one slot, or none when the window is full.
+void Graph::take_slots(FreeSlots& out, bool beyond) {
   std::lock_guard lock(allocation_);
-  if (!ready_slots_) ready_slots_ = free_.exchange(nullptr, std::memory_order_acquire);
-  if (!ready_slots_) {
-    if (allocated_ >= window_ && !beyond) return nullptr;
-    const std::size_t count = beyond ? 16 : std::min(chunk, window_ - allocated_);
+  if (free_.empty()) {
+    if (allocated_ >= window_ && !beyond) return;
+    const std::size_t count = allocated_ >= window_ ? 16 : std::min(chunk, window_ - allocated_);
     auto& slots = chunks_.emplace_back(new Task[count]);
     allocated_ += count;
-    for (std::size_t i = count; i-- > 0;) {
-      slots[i].next = ready_slots_;
-      ready_slots_ = &slots[i];
-    }
+    free_.reserve(allocated_);
+    for (std::size_t i = count; i-- > 0;) free_.push_back(&slots[i]);
   }
-  Task* const first = ready_slots_;
-  Task* last = first;
-  for (std::size_t i = 1; i < cached_ && last->next; ++i) last = last->next;
-  ready_slots_ = last->next;
-  last->next = nullptr;
-  return first;
+  out.count = std::min(cached_, free_.size());
+  std::copy_n(free_.end() - static_cast<std::ptrdiff_t>(out.count), out.count, out.slots);
+  free_.resize(free_.size() - out.count);
 }
 
 void Graph::release(Task* task, FreeSlots& slots) {
   if (task->has_extra) task->extra = {};
-  task->next = slots.first;
-  slots.first = task;
-  if (!slots.last) slots.last = task;
-  if (++slots.count >= 32) flush(slots);
+  slots.slots[slots.count++] = task;
+  if (slots.count == FreeSlots::most) flush(slots);
 }
 
 void Graph::flush(FreeSlots& slots) {
-  if (!slots.first) return;
-  Task* head = free_.load(std::memory_order_relaxed);
-  do {
-    slots.last->next = head;
-  } while (!free_.compare_exchange_weak(head, slots.first, std::memory_order_release,
-                                        std::memory_order_relaxed));
-  slots = {};
+  if (slots.count == 0) return;
+  std::lock_guard lock(allocation_);
+  free_.insert(free_.end(), slots.slots, slots.slots + slots.count);
+  slots.count = 0;
 }
 
 bool Graph::ended(const TaskRef& ref) const noexcept {

@@ -5,8 +5,8 @@
 // Invariants
 //   1. The submission lock guards every History and the order of ids; no user code runs under it.
 //   2. A slot taken by allocate() belongs to the submitter until link() made it a task.
-//   3. The free slots are a stack that is pushed by any thread and emptied as a whole by one at a
-//   time.
+//   3. allocation_ guards the free slots. Threads give and take them many at a time, by address:
+//   what a slot holds is in another core's cache and is fetched ahead of its use.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,11 @@ struct Domain {
   std::unordered_map<Datum*, History> histories;
 };
 
-/// Ended tasks on their way to the free slots; one a thread.
+/// Slots on their way from ended tasks to submitters; one a thread.
 struct FreeSlots {
-  Task* first = nullptr;
-  Task* last = nullptr;
-  int count = 0;
+  static constexpr std::size_t most = 32;
+  Task* slots[most];
+  std::size_t count = 0;
 };
 
 class Graph {
@@ -81,7 +81,7 @@ class Graph {
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();
-  Task* take_slots(bool beyond);
+  void take_slots(FreeSlots& out, bool beyond);
   void return_edge(Edge* edge) noexcept;
   /// An edge that doesn't lie in its successor comes from the pool (invariant 4 of task.h).
   static bool is_spare(const Edge* edge, const Task& successor) noexcept {
@@ -96,11 +96,10 @@ class Graph {
   SpinLock submission_;
   std::atomic<std::uint64_t> next_id_{1};
   std::size_t window_;
-  std::uint64_t id_;                  ///< Tells graphs apart in caches that threads keep.
-  std::size_t cached_;                ///< Slots that a submitting thread keeps at hand, at most.
-  std::atomic<Task*> free_{nullptr};  ///< Invariant 3.
-  SpinLock allocation_;               ///< Guards the members below.
-  Task* ready_slots_ = nullptr;
+  std::uint64_t id_;                 ///< Tells graphs apart in caches that threads keep.
+  std::size_t cached_;               ///< Slots that a submitting thread keeps at hand, at most.
+  alignas(64) SpinLock allocation_;  ///< Guards the members below.
+  std::vector<Task*> free_;
   std::size_t allocated_ = 0;
   std::vector<std::unique_ptr<Task[]>> chunks_;
 

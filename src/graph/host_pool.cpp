@@ -149,9 +149,15 @@ void HostPool::loop(Worker& self) {
 Task* HostPool::find(Worker& self) {
   Task* task = nullptr;
   if (self.queue.top() > 0 && self.queue.pop(&task, 1)) return task;
-  if (self.batch_next < self.batch_count) return self.batch[self.batch_next++];
+  if (self.batch_next < self.batch_count) return next_of_batch(self);
   if (self.queue.pop(&task, 1)) return task;
   return steal(self);
+}
+
+Task* HostPool::next_of_batch(Worker& self) {
+  if (self.batch_next + fetched_ahead < self.batch_count)
+    fetch_ahead(self.batch[self.batch_next + fetched_ahead]);
+  return self.batch[self.batch_next++];
 }
 
 Task* HostPool::steal(Worker& self) {
@@ -176,7 +182,9 @@ Task* HostPool::steal(Worker& self) {
   if (there > self.batch_count && sleepers_.load(std::memory_order_relaxed) > 0 &&
       searching_.load(std::memory_order_relaxed) == 0)
     wake_sleeper();
-  return self.batch[self.batch_next++];
+  for (std::size_t i = 1; i < std::min(fetched_ahead, self.batch_count); ++i)
+    fetch_ahead(self.batch[i]);
+  return next_of_batch(self);
 }
 
 void HostPool::settle(Worker& self) {

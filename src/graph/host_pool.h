@@ -66,6 +66,7 @@ class HostPool final : public Executor {
 
  private:
   static constexpr std::size_t batch_size = 32;
+  static constexpr std::size_t fetched_ahead = 4;  ///< Tasks of a batch.
 
   struct alignas(64) Worker {
     ReadyQueue queue;
@@ -85,6 +86,7 @@ class HostPool final : public Executor {
 
   void loop(Worker& self);
   Task* find(Worker& self);
+  Task* next_of_batch(Worker& self);
   Task* steal(Worker& self);
   void idle(Worker& self);
   void settle(Worker& self);

@@ -18,6 +18,7 @@
 #include <quadriga/types.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -61,7 +62,7 @@ struct Datum {
   DType dtype = DType::bytes;
   bool keep = false;
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
-  bool final = false;  ///< No later task writes it: the driver's to read and write.
+  bool final = false;                 ///< No later task writes it: the driver's to read and write.
   TileId tile = no_tile;
   const void* engine = nullptr;
   std::byte* buffer =
@@ -106,7 +107,6 @@ struct alignas(64) Task {
   std::atomic<std::uint64_t> pending{0};
   const Codelet* codelet = nullptr;
   std::atomic<std::uint64_t> id{0};  ///< Order of submission, from 1.
-  Task* next = nullptr;              ///< In whatever list the task is.
   OperandSlot* operands = nullptr;   ///< inline_slots or extra.operands.
   std::int32_t priority = 0;
   std::atomic<std::int32_t> children{0};  ///< Plus one while the body runs.
@@ -135,5 +135,13 @@ struct alignas(64) Task {
   }
   std::span<OperandSlot> slots() noexcept { return {operands, operand_count}; }
 };
+
+/// Fetches a task's lines from another core's cache ahead of their use, several at a time.
+inline void fetch_ahead(const Task* task) noexcept {
+  constexpr std::size_t line = 64;
+  const char* const begin = reinterpret_cast<const char*>(task);
+  for (std::size_t at = 0; at < offsetof(Task, extra); at += line)
+    __builtin_prefetch(begin + at, 1);
+}
 
 }  // namespace quadriga
