@@ -22,7 +22,7 @@ from . import _core
 from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
-from .errors import Deadline, Error, InvalidArgument, TaskFailed, Unavailable
+from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .layout import Array, layout_of, layout_of_new
 from .machine import Machine
 from .settings import config
@@ -93,6 +93,8 @@ class Engine:
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
     ) -> None:
+        if devices is not None and not isinstance(devices, (str, Machine)):
+            raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
         machine = devices if isinstance(devices, Machine) else None
         if trace is None:
             trace = config["trace"] in ("1", "true", "on", "yes")

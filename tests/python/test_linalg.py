@@ -251,7 +251,11 @@ def test_lists_scalars_and_matrices_of_one_element():
     close(linalg.cholesky([[4, 2], [2, 5]]), scipy.linalg.cholesky([[4, 2], [2, 5]]))
     for value in (4.0, [4.0], [[4.0]]):
         close(linalg.cholesky(value), scipy.linalg.cholesky(value))
-    close(linalg.solve([[4]], [8]), scipy.linalg.solve([[4]], [8], assume_a="pos"))
+    for a in (4, [[4]], [[-4.0]], [[2 + 1j]]):
+        for b in (8, [8], [1, 2, 3], np.ones((5, 2)), np.ones((1, 3), "F"), np.empty((0, 2))):
+            close(linalg.solve(a, b), scipy.linalg.solve(a, b, assume_a="pos"))
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        linalg.solve([[0.0]], [1.0], assume_a="pos")
     close(linalg.solve(np.diag([1, 2, 4]), [1, 1, 1]), np.array([1, 0.5, 0.25]))
 
 

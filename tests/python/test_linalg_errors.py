@@ -184,6 +184,25 @@ def test_overlapping_operands():
     np.testing.assert_array_equal(linalg.solve(b, b, overwrite_b=True), np.eye(3))
 
 
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=256KiB"])
+def test_right_hand_sides_in_the_memory_of_what_is_overwritten(devices):
+    a = np.eye(60) * 60 + np.add.outer(np.arange(60.0), np.arange(60.0)) / 60
+    with quadriga.Engine(devices):
+        matrix = a.copy()
+        x = linalg.solve(matrix, matrix[:, 3], False, True, True, assume_a="pos", tile=16)
+        np.testing.assert_allclose(x, np.eye(60)[3], atol=1e-12)
+        expected = np.linalg.solve(a, np.ones(60))
+        factor = linalg.cho_factor(a.copy(), overwrite_a=True, tile=16)
+        for memory, solve in (
+            (factor.unpack(), factor.solve),
+            ((c := factor.unpack(clean=True)), lambda *rest: linalg.cho_solve((c, False), *rest)),
+        ):
+            right = memory[:, 2]
+            wanted = np.linalg.solve(a, right)
+            np.testing.assert_allclose(solve(right, True), wanted, atol=1e-12)
+            np.testing.assert_allclose(solve(np.ones(60)), expected)
+
+
 def test_outputs_that_can_not_be_written():
     frozen = np.zeros((2, 2))
     frozen.flags.writeable = False
@@ -198,8 +217,8 @@ def test_outputs_that_can_not_be_written():
             linalg.matmul(np.eye(2), np.eye(2), out=out)
     with pytest.raises(quadriga.InvalidArgument, match="beta"):
         linalg.matmul(np.eye(2), np.eye(2), beta=1)
-    for out in (frozen, np.zeros((2, 2), "f"), np.zeros((3, 3))):
-        with pytest.raises(quadriga.InvalidArgument):
+    for out in (frozen, np.zeros((2, 2), "f"), np.zeros((3, 3)), [[0.0, 0.0], [0.0, 0.0]], 5):
+        with pytest.raises(quadriga.InvalidArgument, match="out is"):
             linalg.cholesky(np.eye(2), out=out)
 
 
@@ -228,6 +247,12 @@ def test_wrong_options():
     for work, match in (
         (lambda: linalg.cholesky(a, tile=0), "tile"),
         (lambda: linalg.cholesky(a, tile=-3), "tile"),
+        (lambda: linalg.cholesky(a, tile=2.5), "tile is 2.5"),
+        (lambda: linalg.cholesky(a, tile="64"), "tile is '64'"),
+        (lambda: linalg.cholesky(a, tile=2**70), "tile"),
+        (lambda: linalg.cholesky(a, devices=5), "devices is 5"),
+        (lambda: linalg.cholesky(a, engine="cpu:1"), "engine is 'cpu:1'"),
+        (lambda: linalg.cholesky(a, check_symmetric=-1), "check_symmetric"),
         (lambda: linalg.cholesky(a, devices="toaster"), "toaster"),
         (lambda: linalg.solve_triangular(a, a, trans="Q"), "trans"),
         (lambda: linalg.solve_triangular(a, a, trans=3), "trans"),

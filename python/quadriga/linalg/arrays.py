@@ -113,6 +113,12 @@ def writable(array: Array, name: str) -> Array:
     return array
 
 
+def share_memory(one: Input | None, other: Input | None) -> bool:
+    """Whether two inputs may have bytes in common; sources have none."""
+    both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return both and np.may_share_memory(one, other)
+
+
 def to_overwrite(value: Input, given: Any, dtype: DType, overwrite: bool) -> Array:
     """An array of `dtype` that may be written: a copy, unless `given` may be overwritten."""
     if isinstance(value, Source):
@@ -160,6 +166,8 @@ def check_symmetric(value: Input, wanted: bool | float) -> None:
     """
     if wanted is False or isinstance(value, Source):
         return
+    if not wanted >= 0:
+        raise InvalidArgument(f"check_symmetric is {wanted}; expected True, False or at least 0")
     eps = 2.0**-23 if value.dtype.char in "fF" else 2.0**-52
     relative = 100 * eps if wanted is True else float(wanted)
     largest = max((float(np.abs(block).max()) for block in _blocks(value) if block.size), default=0)

@@ -26,6 +26,7 @@ from .arrays import (
     in_type,
     lapack_type,
     matrix_of,
+    share_memory,
     to_overwrite,
 )
 from .run import Call, Devices, Progress, start
@@ -335,6 +336,7 @@ def cho_solve(
     with start("cho_solve", engine, devices, tile, progress) as call:
         core = _core.factor_from(call.core, matrix_of(factor), bool(lower), call.options(factor))
         held = Factor(call.engine, core)
+        overwrite_b = overwrite_b and not share_memory(right, factor)
         return _solve(held, right, b, overwrite_b, check_finite, progress)
 
 
@@ -354,7 +356,7 @@ def _solve(
     dtype = factor.dtype
     if np.result_type(wanted, dtype) != dtype:
         return _solve_wider(factor, right, np.result_type(wanted, dtype), progress)
-    x = to_overwrite(right, given, dtype, overwrite)
+    x = to_overwrite(right, given, dtype, overwrite and not share_memory(right, factor._memory))
     if x.size:
         with start("solve", factor.engine, None, None, progress) as call:
             solve_in_place(call, factor, x)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from typing import Any, Literal
 from .. import _core
 from ..defaults import default_engine
 from ..engine import Engine
-from ..errors import InvalidArgument, TaskFailed
+from ..errors import InvalidArgument, InvalidType, TaskFailed
 from ..machine import Machine
 from ..settings import config
 from .sources import Source
@@ -63,10 +64,10 @@ def start(
     """
     if engine is not None and devices is not None:
         raise InvalidArgument("give an engine or devices, not both")
-    if tile is not None and tile < 1:
-        raise InvalidArgument(f"tile {tile}: expected an order of at least 1, or None")
+    if engine is not None and not isinstance(engine, Engine):
+        raise InvalidType(f"engine is {engine!r}; expected an Engine, or None")
+    order = int(config["tile"]) if tile is None else _order(tile)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
-    order = tile if tile is not None else int(config["tile"])
     with _shown(name, progress) as report:
         try:
             yield Call(chosen, order, report)
@@ -76,6 +77,16 @@ def start(
                 if isinstance(each, Source) and each.number == number and each.failure is not None:
                     raise each.failure from None
             raise
+
+
+def _order(tile: Any) -> int:
+    try:
+        order = operator.index(tile)
+    except TypeError:
+        raise InvalidType(f"tile is {tile!r}; expected an order of at least 1, or None") from None
+    if not 1 <= order < 1 << 63:
+        raise InvalidArgument(f"tile {order}: expected an order of at least 1, or None")
+    return order
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from .arrays import (
     in_type,
     lapack_type,
     matrix_of,
+    share_memory,
     to_overwrite,
     writable,
 )
@@ -98,14 +99,10 @@ def cholesky(
     refuse_infinite(matrix, check_finite)
     refuse_asymmetric(matrix, check_symmetric)
     dtype = lapack_type(matrix)
-    if out is not None and (out.shape != matrix.shape or out.dtype != dtype):
-        raise InvalidArgument(
-            f"out is {out.dtype} of shape {out.shape}; expected {dtype} of {matrix.shape}"
-        )
+    if out is not None:
+        _check_output(out, matrix.shape, dtype)
     source = in_type(matrix, dtype)
-    target = (
-        writable(out, "out") if out is not None else _factor_target(matrix, source, overwrite_a)
-    )
+    target = out if out is not None else _factor_target(matrix, source, overwrite_a)
     if target.size:
         with start("cholesky", engine, devices, tile, progress, source) as call:
             _core.cholesky(
@@ -197,21 +194,32 @@ def solve(
         raise NotImplementedError("can't solve a^T x = b or a^H x = b for complex matrices")
     if isinstance(right, np.ndarray):
         right = np.atleast_1d(right)
-    if right.ndim > 2 or right.shape[0] != matrix.shape[0]:
+    # To SciPy, a matrix of one element is a number, whatever is known of it, that divides all.
+    scalar = matrix.shape == (1, 1) and not isinstance(matrix, Source)
+    if right.ndim > 2 or (right.shape[0] != matrix.shape[0] and not scalar):
         raise InvalidArgument(
             f"incompatible shapes: a1.shape={matrix.shape} and b1.shape={right.shape}"
         )
     undecided = assume_a is None and not (isinstance(matrix, Source) and matrix.hermitian)
-    refuse_asymmetric(matrix, check_symmetric or undecided)
+    refuse_asymmetric(matrix, check_symmetric or (undecided and not scalar))
     if 0 in right.shape:
         return np.empty(right.shape, dtype)
-    x = to_overwrite(right, b, dtype, overwrite_b)
+    x = to_overwrite(right, b, dtype, overwrite_b and not share_memory(right, matrix))
+    if scalar:
+        return _divided(x, np.asarray(matrix[:, :], dtype)[0, 0])
     # The share of the whole work that the factorization is.
     rights = 1 if x.ndim == 1 else x.shape[1]
     share = matrix.shape[0] / (matrix.shape[0] + 6 * rights)
     with start("solve", engine, devices, tile, progress, matrix) as call:
         factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
         solve_in_place(call, factor, x, (share, 1.0))
+    return x
+
+
+def _divided(x: Array, divisor: Any) -> Array:
+    if divisor == 0:
+        raise SingularMatrix("A singular matrix detected.")
+    x /= divisor
     return x
 
 
