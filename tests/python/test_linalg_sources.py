@@ -115,9 +115,31 @@ def test_wrong_shapes_of_values_are_told():
     a = linalg.from_function(50, lambda i, j: np.zeros((3, 3)), hermitian=True)
     with pytest.raises(ValueError, match="broadcast"):
         linalg.cholesky(a, tile=16)
-    for shape, hermitian in (((2, 3), True), ((-1, 2), False), ((2, 3, 4), False)):
+    for shape, hermitian in (
+        ((2, 3), True), ((-1, 2), False), ((2, 3, 4), False), ((2.0, 2.5), False), (None, False)
+    ):  # fmt: skip
         with pytest.raises(quadriga.InvalidArgument, match="shape|sizes"):
             linalg.from_function(shape, hilbert_like, hermitian=hermitian)
+
+
+@pytest.mark.parametrize("value", [None, 1j, "x"])
+def test_values_that_the_matrix_can_not_hold_are_told(value):
+    a = linalg.from_function(50, lambda i, j: np.full((i.size, j.size), value))
+    with pytest.raises(quadriga.InvalidType, match="the matrix is float64"):
+        linalg.matmul(a, np.ones(50), tile=16)
+
+
+def test_what_is_no_source():
+    with pytest.raises(quadriga.InvalidType, match="callable"):
+        linalg.from_function(3, 7)
+    a = linalg.rbf(np.zeros((3, 1)))
+    for key in (0, (0, 1), (slice(None),)):
+        with pytest.raises(quadriga.InvalidArgument, match="two slices"):
+            a[key]
+    wrong = Stored(np.zeros((2, 2)))
+    wrong.shape = 5
+    with pytest.raises(quadriga.InvalidArgument, match="shape 5"):
+        linalg.matmul(wrong, np.ones(2))
 
 
 FORMULAS = {

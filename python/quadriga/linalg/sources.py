@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -45,11 +46,9 @@ class Source:
     """
 
     def __init__(self, shape: tuple[int, int], dtype: npt.DTypeLike, hermitian: bool) -> None:
-        if len(shape) != 2 or min(shape) < 0:
-            raise InvalidArgument(f"shape {shape}: expected two sizes of at least 0")
-        if hermitian and shape[0] != shape[1]:
+        self.shape = _sizes(shape)
+        if hermitian and self.shape[0] != self.shape[1]:
             raise InvalidArgument(f"a hermitian matrix is square, and the shape is {shape}")
-        self.shape = (int(shape[0]), int(shape[1]))
         self.dtype = np.dtype(dtype)
         self.hermitian = hermitian
         self.failure: BaseException | None = None
@@ -95,6 +94,8 @@ class Source:
 
     def __getitem__(self, key: tuple[slice, slice]) -> Array:
         """The elements of some rows and columns, as an array."""
+        if not (isinstance(key, tuple) and len(key) == 2 and all(type(k) is slice for k in key)):
+            raise InvalidArgument("a source is read by two slices, as in a[:10, 5:]")
         ranges = [range(*part.indices(size)) for part, size in zip(key, self.shape, strict=True)]
         if any(each.step != 1 for each in ranges):
             raise InvalidArgument("a source is read in steps of 1")
@@ -107,6 +108,16 @@ class Source:
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"<{type(self).__name__} {rows} x {cols}, {self.dtype}>"
+
+
+def _sizes(shape: Any) -> tuple[int, int]:
+    try:
+        rows, cols = (operator.index(size) for size in shape)
+    except (TypeError, ValueError):
+        rows = cols = -1
+    if min(rows, cols) < 0:
+        raise InvalidArgument(f"shape {shape}: expected two sizes of at least 0")
+    return rows, cols
 
 
 class _Wrapped(Source):
@@ -147,7 +158,25 @@ class FunctionSource(Source):
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         i = np.arange(rows.start, rows.stop)[:, None]
         j = np.arange(cols.start, cols.stop)[None, :]
-        out[...] = self.function(i, j)
+        values = np.asarray(self.function(i, j))
+        # NumPy would drop imaginary parts with a warning, and take a forgotten `return` for NaNs.
+        if not np.can_cast(values.dtype, self.dtype, "same_kind"):
+            raise InvalidType(
+                f"the function's values are {values.dtype}, and the matrix is {self.dtype}: "
+                "expected a type that it can hold"
+            )
+        if not _broadcasts(values.shape, out.shape):
+            raise InvalidArgument(
+                f"the function's values have shape {values.shape} for rows {rows.start} to "
+                f"{rows.stop} and columns {cols.start} to {cols.stop}: expected {out.shape}, or "
+                "what NumPy broadcasts to it"
+            )
+        out[...] = values
+
+
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    ends = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(size in (1, most) for size, most in ends)
 
 
 def from_function(
@@ -183,6 +212,8 @@ def from_function(
     >>> bool(np.allclose(a[:, :] @ x, 1))
     True
     """
+    if not callable(function):
+        raise InvalidType(f"function is {function!r}; expected a callable of two index blocks")
     if isinstance(shape, (int, np.integer)):
         shape = (int(shape), int(shape))
     return FunctionSource(shape, function, hermitian, dtype)
