@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
@@ -98,6 +99,8 @@ class Engine:
         machine = devices if isinstance(devices, Machine) else None
         if trace is None:
             trace = config["trace"] in ("1", "true", "on", "yes")
+        if trace and not isinstance(trace, bool):
+            target_of(trace)  # who can't write a trace says so before the work, not after it
         if window is not None and window < 1:
             raise InvalidArgument(f"window {window}: expected at least 1 task")
         self.core = _core.Engine(
@@ -313,9 +316,6 @@ class Engine:
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the trace so far, for ``quadriga report``."""
-        # Imported where it is needed: templates take longer to load than all the rest.
-        from .report import write_beside
-
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -170,12 +171,23 @@ class TestBadFiles:
             (b"(120, 120)", b"(120, 12) ", "longer than its header says"),
             (b"(120, 120)", b"(-10, 120)", "shape"),
             (b"(120, 120)", b"(1e9, 120)", "shape"),
+            (b"(120, 120)", b"(True, 1) ", "shape"),
             (b"'<f8'", b"'<q8'", "not a .npy file"),
             (b"NUMPY\x01", b"NUMPY\x09", "not a .npy file"),
             (b"{'descr'", b"{'desc!'", "not a .npy file"),
         ):
             (folder / "A.npy").write_bytes(content.replace(old, new))
             self.check(run, match, "cholesky", "A.npy")
+
+    def test_headers_that_are_too_long(self, folder, run):
+        size = (1 << 31).to_bytes(4, "little")
+        (folder / "A.npy").write_bytes(b"\x93NUMPY\x02\x00" + size + b"{}")
+        self.check(run, "not a .npy file: its header has 2147483648 bytes", "cholesky", "A.npy")
+
+    def test_what_is_no_file(self, folder, run):
+        os.mkfifo("pipe")
+        self.check(run, "pipe: is no regular file", "cholesky", "pipe")
+        self.check(run, "/dev/zero: is no regular file", "cholesky", "/dev/zero")
 
     def test_pickles_are_not_opened(self, folder, run):
         class Trap:
@@ -204,8 +216,11 @@ class TestBadFiles:
         np.save("A.npy", -np.eye(120))
         self.check(run, "1-th leading minor", "cholesky", "A.npy")
         self.check(run, "1-th leading minor", "solve", "A.npy", "b.npy")
+        np.save("A.npy", np.eye(120))
+        np.save("c.npy", np.full(120, np.inf))
+        self.check(run, "c.npy: array must not contain infs or NaNs", "solve", "A.npy", "c.npy")
         np.save("A.npy", np.full((3, 3), np.nan))
-        self.check(run, "infs or NaNs", "cholesky", "A.npy")
+        self.check(run, "A.npy: array must not contain infs or NaNs", "cholesky", "A.npy")
         np.save("A.npy", np.tri(120) + 200 * np.eye(120))
         self.check(run, "isn't symmetric", "cholesky", "A.npy", "--check-symmetric")
 
@@ -213,6 +228,28 @@ class TestBadFiles:
         status, _, err = run("cholesky", "A.npy", "-o", "nowhere/L.npy")
         assert status == FAILED
         assert "nowhere" in err
+
+    def test_outputs_that_are_no_files(self, folder, run):
+        os.mkfifo("pipe")
+        for output in ("pipe", "/dev/full", "", "/proc/L.npy"):
+            status, _, err = run("cholesky", "A.npy", "-o", output)
+            assert status == FAILED
+            assert output in err
+        assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+        status, _, err = run("cholesky", "A.npy", "-o", "L.npy", "--trace", "nowhere/t.json")
+        assert (status, os.path.exists("L.npy")) == (FAILED, False)
+        assert "nowhere/t.json" in err
+
+    def test_an_output_through_a_link_goes_where_the_link_points(self, folder, run):
+        os.symlink("far.npy", "L.npy")
+        assert run("cholesky", "A.npy", "-o", "L.npy")[0] == DONE
+        assert os.path.islink("L.npy")
+        np.testing.assert_allclose(np.load("far.npy"), np.linalg.cholesky(np.load("A.npy")))
+
+    def test_long_names(self, folder, run):
+        name = "x" * 251 + ".npy"
+        assert run("cholesky", "A.npy", "-o", name)[0] == DONE
+        assert run("cholesky", "A.npy", "-o", "x" + name)[0] == FAILED
 
     def test_a_full_disk_is_known_before_the_work(self, folder):
         # A limit on the size of files stands for a disk that has no room.
@@ -266,6 +303,12 @@ class TestMisuse:
             ["cholesky", "A.npy", "-o", "L.npy", "--tile", "0"],
             ["cholesky", "A.npy", "-o", "L.npy", "--policy", "luck"],
             ["cholesky", "A.npy", "-o", "L.npy", "--devices", "toaster:3"],
+            ["cholesky", "A.npy", "-o", "L.npy", "--trace", "L.npy"],
+            ["cholesky", "A.npy", "-o", "L.npy", "--trace", "A.npy"],
+            ["solve", "A.npy", "b.npy", "-o", "L.npy", "--spill", "./b.npy"],
+            ["solve", "A.npy", "b.npy", "-o", "L.npy", "--spill", "t", "--trace", "t"],
+            ["report", "A.npy", "-o", "A.npy"],
+            ["report", "A.npy", "--dot", "A.html"],
             ["info", "--devices", "toaster:3"],
             ["completion", "tcsh"],
             ["bench", "speed"],

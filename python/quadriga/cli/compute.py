@@ -17,10 +17,11 @@ import click
 import numpy as np
 
 from .. import _core, linalg
+from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument
-from ..linalg.arrays import check_type, common_type, lapack_type
-from .files import read, writing
+from ..linalg.arrays import check_finite, check_type, common_type, lapack_type
+from .files import need_apart, read, writing
 
 
 @dataclass
@@ -35,6 +36,16 @@ class Where:
     host_memory: str | None
     as_json: bool
     estimate: bool
+
+    def read(self, output: Path, **inputs: Path) -> list[Any]:
+        """The arrays in the inputs; the output alone may take an input's place, once it is done."""
+        files = {name.upper(): path for name, path in inputs.items()}
+        need_apart(files, {"--trace": self.trace, "--spill": self.spill})
+        need_apart({"--output": output}, {"--trace": self.trace, "--spill": self.spill})
+        arrays = [read(path) for path in inputs.values()]
+        if not self.estimate:
+            target_of(output)  # known before the work
+        return arrays
 
     @property
     def progress(self) -> bool:
@@ -119,7 +130,7 @@ _output = click.option(
 @click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
 def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -> None:
     """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
-    matrix, right = read(a), read(b)
+    matrix, right = where.read(output, a=a, b=b)
     _need_square(a, matrix)
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
         raise InvalidArgument(
@@ -132,14 +143,17 @@ def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -
             count = right.shape[1] if right.ndim == 2 else 1
             _show_estimate(where, engine, "cho_solve", (len(matrix), count), dtype)
             return
+        _need_finite(a, matrix)
+        _need_finite(b, right)
         with (
             _told(where, engine, "solve", output),
             writing(output, right.shape, dtype, bool(right.flags.f_contiguous)) as x,
         ):
             x[...] = right
             linalg.solve(
-                matrix, x, assume_a="pos", overwrite_b=True, check_symmetric=check_symmetric,
-                engine=engine, tile=where.tile, progress=where.progress,
+                matrix, x, assume_a="pos", overwrite_b=True, check_finite=False,
+                check_symmetric=check_symmetric, engine=engine, tile=where.tile,
+                progress=where.progress,
             )  # fmt: skip
 
 
@@ -151,20 +165,22 @@ def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -
 @click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
 def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: bool) -> None:
     """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""
-    matrix = read(a)
+    (matrix,) = where.read(output, a=a)
     _need_square(a, matrix)
     dtype = lapack_type(matrix)
     with where.engine() as engine:
         if where.estimate:
             _show_estimate(where, engine, "cholesky", (len(matrix),), dtype)
             return
+        _need_finite(a, matrix)
         with (
             _told(where, engine, "cholesky", output),
             writing(output, matrix.shape, dtype, bool(matrix.flags.f_contiguous)) as factor,
         ):
             linalg.cholesky(
-                matrix, lower=not upper, out=factor, check_symmetric=check_symmetric,
-                engine=engine, tile=where.tile, progress=where.progress,
+                matrix, lower=not upper, out=factor, check_finite=False,
+                check_symmetric=check_symmetric, engine=engine, tile=where.tile,
+                progress=where.progress,
             )  # fmt: skip
 
 
@@ -177,7 +193,7 @@ def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: 
 @click.option("--trans-b", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
 def matmul(where: Where, a: Path, b: Path, output: Path, trans_a: Any, trans_b: Any) -> None:
     """Multiply C = A B; A, B and C are .npy files."""
-    left, right = read(a), read(b)
+    left, right = where.read(output, a=a, b=b)
     for path, each in ((a, left), (b, right)):
         _need_numbers(path, each)
         if each.ndim != 2:
@@ -200,6 +216,13 @@ def matmul(where: Where, a: Path, b: Path, output: Path, trans_a: Any, trans_b: 
 
 def _need_numbers(path: Path, array: np.ndarray[Any, Any]) -> None:
     check_type(array.dtype, str(path))
+
+
+def _need_finite(path: Path, array: np.ndarray[Any, Any]) -> None:
+    try:
+        check_finite(array, True)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {error}") from error
 
 
 def _need_square(path: Path, matrix: np.ndarray[Any, Any]) -> None:

@@ -7,19 +7,23 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
+import stat
+import struct
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import click
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..beside import beside, target_of
 from ..errors import IoError
 
 Array = npt.NDArray[Any]
+_MOST_HEADER = 10_000  # bytes, as NumPy's own limit
 
 
 def read(path: Path) -> Array:
@@ -31,6 +35,8 @@ def read(path: Path) -> Array:
         If the file is missing, no .npy file, or not as long as its header says.
     """
     try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):  # a pipe would make us wait
+            raise IoError(f"{path}: is no regular file; expected a .npy file")
         with path.open("rb") as file:
             shape, fortran, dtype = _header(path, file)
             begin = file.tell()
@@ -67,13 +73,40 @@ def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         version = np.lib.format.read_magic(file)
         if version not in read_of:
             raise ValueError(f"format version {version} isn't known")
+        _check_header_size(file, version)
         shape, fortran, dtype = read_of[version](file)
     except (ValueError, SyntaxError, TypeError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else "unreadable"
         raise IoError(f"{path}: not a .npy file: {reason}") from error
-    if any(not isinstance(size, int) or size < 0 for size in shape):
+    if any(type(size) is not int or size < 0 for size in shape):
         raise IoError(f"{path}: not a .npy file: it says that its shape is {shape}")
     return tuple(shape), bool(fortran), dtype
+
+
+def _check_header_size(file: Any, version: tuple[int, int]) -> None:
+    """NumPy reads a header whole before it looks at how long it is."""
+    form = "<H" if version == (1, 0) else "<I"
+    field = file.read(struct.calcsize(form))
+    file.seek(-len(field), os.SEEK_CUR)
+    if len(field) == struct.calcsize(form) and struct.unpack(form, field)[0] > _MOST_HEADER:
+        raise ValueError(f"its header has {struct.unpack(form, field)[0]} bytes")
+
+
+def need_apart(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | None]) -> None:
+    """Refuses outputs that would take the place of an input or of each other.
+
+    Parameters
+    ----------
+    inputs, outputs : dict
+        What each file is to whoever called the command, and its path.
+    """
+    taken = {os.path.realpath(path): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        other = taken.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise click.UsageError(f"{name} and {other} are the same file: {path}")
 
 
 @contextmanager
@@ -84,24 +117,14 @@ def writing(
 
     Its space is reserved first; if anything fails, `path` is as it was and nothing is left behind.
     """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise IoError(f"{path}: can't write there: {error.strerror}") from error
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb+") as file:
+    with beside(path) as (handle, name):
+        with os.fdopen(handle, "wb+", closefd=False) as file:
             begin, size = _write_header(file, shape, dtype, fortran)
-            _reserve(path, file.fileno(), begin + size)
-            array = _mapped(beside, shape, dtype, fortran, begin, "r+")
-            yield array
-            if isinstance(array, np.memmap):
-                array.flush()
-            os.fsync(file.fileno())
-        _publish(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        _reserve(path, handle, begin + size)
+        array = _mapped(name, shape, dtype, fortran, begin, "r+")
+        yield array
+        if isinstance(array, np.memmap):
+            array.flush()
 
 
 def _write_header(
@@ -121,7 +144,7 @@ def _reserve(path: Path, handle: int, size: int) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise IoError(f"{path}: can't reserve space: {error.strerror}") from error
-        free = shutil.disk_usage(path.parent).free
+        free = shutil.disk_usage(target_of(path).parent).free
         raise IoError(
             f"{path}: needs {_core.format_bytes(size)}, and {_core.format_bytes(free)} are free "
             f"there ({error.strerror})"
@@ -141,10 +164,3 @@ def _mapped(
         return np.empty(shape, dtype, order=order)
     mapped: Array = np.memmap(path, dtype, mode, begin, shape, order)
     return mapped
-
-
-def _publish(beside: Path, path: Path) -> None:
-    mask = os.umask(0)
-    os.umask(mask)
-    beside.chmod(0o666 & ~mask)
-    beside.replace(path)

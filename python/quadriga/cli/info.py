@@ -11,9 +11,11 @@ import click
 from click.shell_completion import get_completion_class
 
 from .. import __version__, _core
+from ..beside import write_beside
 from ..errors import InvalidArgument
 from ..machine import Machine
 from ..settings import config, settings, show_config
+from .files import need_apart
 
 
 @click.command()
@@ -38,18 +40,22 @@ def info(devices: str | None, as_json: bool) -> None:
         click.echo(json.dumps(found))
         return
     click.echo(
-        f"quadriga {__version__}, {_core.usable_cores()} cores and "
+        f"quadriga {__version__}, {_cores(_core.usable_cores())} and "
         f"{_core.format_bytes(_core.usable_memory_bytes())} usable"
     )
     for device in machine.devices:
         memory = (
             _core.format_bytes(device.memory_bytes) if device.memory_bytes else "host memory"
         )  # fmt: skip
-        cores = f", {device.cores} cores" if device.cores else ""
+        cores = f", {_cores(device.cores)}" if device.cores else ""
         click.echo(f"  {device.name}: {device.kind}, {memory}{cores}")
     for link in machine.links:
         click.echo(f"  {link.name}: {_core.format_bytes_per_second(link.bytes_per_second)}")
     show_config()
+
+
+def _cores(count: int) -> str:
+    return "1 core" if count == 1 else f"{count} cores"
 
 
 @click.command()
@@ -67,11 +73,12 @@ def report(
     from .. import report as reports
 
     target = output or trace.with_suffix(".html")
+    need_apart({"TRACE": trace}, {"--output": target, "--dot": dot, "--perfetto": perfetto})
     found = reports.write_report(trace, target)
     if dot is not None:
-        reports.write_beside(dot, reports.to_dot(found))
+        write_beside(dot, reports.to_dot(found))
     if perfetto is not None:
-        reports.write_beside(perfetto, json.dumps(reports.to_perfetto(found)))
+        write_beside(perfetto, json.dumps(reports.to_perfetto(found)))
     if as_json:
         click.echo(json.dumps({"output": str(target)} | reports.summary(found), default=str))
     else:

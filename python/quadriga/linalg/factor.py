@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument
 from .arrays import (
@@ -139,7 +140,7 @@ class Factor:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the factor to a file, which `load` reads; complete or not at all."""
         with self._lock:
-            self._core.save(os.fspath(path), self._options())
+            self._core.save(str(target_of(path)), self._options())
 
     @classmethod
     def load(

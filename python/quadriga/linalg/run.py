@@ -103,9 +103,11 @@ def _shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] 
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+    console = Console(stderr=True)
+    # Drawn when it is told something: a thread that draws would outlive a Ctrl-C in its start.
+    with Bar(*columns, TimeRemainingColumn(), console=console, auto_refresh=False) as bar:
         shown = bar.add_task(name, total=1.0)
-        yield lambda done: bar.update(shown, completed=done)
+        yield lambda done: bar.update(shown, completed=done, refresh=True)
 
 
 Trans = Literal[0, 1, 2, "N", "T", "C"] | bool

@@ -13,7 +13,7 @@ Examples
 from .counters import Disagreement, check, recount
 from .export import to_dot, to_perfetto
 from .header import TraceError
-from .page import to_html, write_beside, write_report
+from .page import to_html, write_report
 from .reading import load
 from .summary import summary, summary_text
 from .trace import Trace
@@ -30,6 +30,5 @@ __all__ = [
     "to_dot",
     "to_html",
     "to_perfetto",
-    "write_beside",
     "write_report",
 ]

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import jinja2
 
+from ..beside import write_beside
 from . import formats, glance, panels
 from .analysis import Analysis
 from .reading import load
@@ -83,23 +83,6 @@ def write_report(trace_path: str | os.PathLike[str], out_path: str | os.PathLike
     trace = load(trace_path)
     write_beside(out_path, to_html(trace))
     return trace
-
-
-def write_beside(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file so that it is there whole or, if anything fails, as it was before."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    written = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        written.chmod(0o666 & ~mask)
-        written.replace(target)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise
 
 
 def _environment() -> jinja2.Environment:

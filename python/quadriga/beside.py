@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/beside.py: files that are written beside their place and then take it.
+"""Outputs that are there whole or, if anything fails, as they were before."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import IoError
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """Where an output really goes, links followed.
+
+    Raises
+    ------
+    IoError
+        If nothing can take that place: it is a folder, a device or a pipe, or its folder is
+        missing or can't be written.
+    """
+    if not os.fspath(path):
+        raise IoError("an output's name is empty; expected a file")
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise IoError(f"{path}: is a folder; expected a file")
+        if target.exists() and not target.is_file():
+            raise IoError(f"{path}: is no regular file, which could be replaced")
+        if not target.parent.is_dir():
+            raise IoError(f"{path}: can't write there: the folder {target.parent} is missing")
+    except IoError:
+        raise
+    except OSError as error:
+        raise IoError(f"{path}: can't write there: {error.strerror}") from error
+    if not os.access(target.parent, os.W_OK):
+        raise IoError(f"{path}: can't write there: the folder {target.parent} is read-only")
+    return target
+
+
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
+    """A new file beside `path`, as its descriptor and name; takes its place if the block ends well.
+
+    Raises
+    ------
+    IoError
+        Naming `path`, if the file can't be made, written or put in its place.
+    """
+    target = target_of(path)
+    try:
+        # Part of the name only: a long one with more behind it wouldn't be a name any more.
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part"
+        )
+    except OSError as error:
+        raise IoError(f"{path}: can't write there: {error.strerror}") from error
+    written = Path(name)
+    try:
+        yield handle, written
+        os.fsync(handle)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)
+        written.replace(target)
+    except BaseException as error:
+        written.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, IoError):
+            raise IoError(f"{path}: can't be written: {error.strerror or error}") from error
+        raise
+    finally:
+        os.close(handle)
+
+
+def write_beside(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file that is there whole or, if anything fails, as it was before."""
+    with beside(path) as (handle, _), open(handle, "w", encoding="utf-8", closefd=False) as file:
+        file.write(text)
