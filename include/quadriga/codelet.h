@@ -69,10 +69,14 @@ struct Codelet {
   Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
   /// Predicted cost; empty: taken from measurements, and an error under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
-  /// For operands of mode reduce: sets a partial result to the neutral element.
-  Kernel init = {};
-  /// For operands of mode reduce: operands[0] += operands[1].
-  Kernel combine = {};
+  /// For operands of mode reduce, both or neither: devices add to partial results of their own at
+  /// once, and tasks that combine them into the data run before its next access of another kind.
+  /// `init` (signature: write) sets a partial result to the neutral element and runs as part of the
+  /// first task there; `combine` (update, read) adds the second operand to the first. Neither gets
+  /// parameters; both must outlive the combination. Which partial results there are follows from
+  /// where tasks ran: sums of floating-point numbers may differ in rounding from run to run.
+  const Codelet* init = nullptr;
+  const Codelet* combine = nullptr;
   /// Needs the host: its variant runs on a host thread and never on an emulated device.
   bool host_only = false;
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its

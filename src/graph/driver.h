@@ -48,6 +48,7 @@ class Driver final : public Executor, private MemoryListener {
   void add(Datum& datum) override;
   void remove(std::span<Datum* const> data) override;
   void check(const Task& task) override;
+  std::vector<bool> partial_places(const Codelet& codelet, const Datum& target) const override;
   void submitted(Task& task) override;
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
@@ -133,6 +134,8 @@ class Driver final : public Executor, private MemoryListener {
   /// Issues the best ready task; false if none could be.
   bool issue_next(DeviceState& device);
   Outcome issue(DeviceState& device, PlannedTask& planned);
+  void note_needs(PlannedTask& planned);
+  void spare_task(PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
   ComputeStream& least_loaded(DeviceState& device);
   bool may_prefetch(const DeviceState& device) const;
@@ -145,6 +148,7 @@ class Driver final : public Executor, private MemoryListener {
   void release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path);
   void release_waiting(Task& task);
   void written_ok(PlannedTask& planned);
+  void empty_partials(PlannedTask& planned);
   void poison_written(PlannedTask& planned);
   static void poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch);
   void send_final_home(TileId tile);
@@ -177,7 +181,7 @@ class Driver final : public Executor, private MemoryListener {
   std::map<const Codelet*, double> measured_;  ///< Seconds of a task, a moving average.
   FreeSlots free_;
   std::vector<Completion> completions_;
-  std::vector<Need> needs_;
+  std::vector<Need> needs_;  ///< Of the task that is being issued.
   std::vector<Resident> residents_;
   Nanoseconds longest_path_ = 0;
   Nanoseconds work_ = 0;

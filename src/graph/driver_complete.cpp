@@ -106,9 +106,9 @@ void Driver::doom_readers(TileId tile, const Completion& copy) {
     for (ComputeStream& compute : device.streams)
       for (auto& [ticket, planned] : compute.issued)
         for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
-          const OperandSlot& slot = planned->task->operands[i];
-          if (slot.datum->tile == tile && slot.access != Access::write && !planned->doomed &&
-              planned->accesses[i].source == copy.event)
+          const PlannedAccess& access = planned->accesses[i];
+          if (access.datum->tile == tile && !planned->overwrites(i) && !planned->doomed &&
+              access.source == copy.event)
             planned->doomed = copy.error;
         }
 }
@@ -116,7 +116,8 @@ void Driver::doom_readers(TileId tile, const Completion& copy) {
 /// The only replica is gone. Says so once, and refuses who would read it.
 void Driver::content_lost(TileId tile, std::exception_ptr error) {
   Datum* const datum = plan_.uses(tile).datum;
-  if (!datum || datum->poisoned.exchange(true)) return;
+  // What was combined is not needed any more.
+  if (!datum || (datum->partial && !datum->filled) || datum->poisoned.exchange(true)) return;
   const std::string what = fmt::format("the only copy of a {} x {} {} tile was lost", datum->rows,
                                        datum->cols, name(datum->dtype));
   try {
@@ -156,10 +157,24 @@ void Driver::complete(const Completion& completion) {
 }
 
 void Driver::written_ok(PlannedTask& planned) {
-  for (const OperandSlot& slot : planned.task->slots())
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const TileId tile = planned.accesses[i].datum->tile;
     // Who wrote last decides whether the content is certain.
-    if (writes(slot.access) && plan_.uses(slot.datum->tile).last_writer == planned.number)
-      memory_->confirm(slot.datum->tile);
+    if (writes(planned.task->operands[i].access) && plan_.uses(tile).last_writer == planned.number)
+      memory_->confirm(tile);
+  }
+}
+
+/// A partial result was combined, or will never be: its memory is free for others.
+void Driver::empty_partials(PlannedTask& planned) {
+  for (const OperandSlot& slot : planned.task->slots()) {
+    Datum& datum = *slot.datum;
+    if (!datum.partial) continue;
+    if (!planned.issued) datum.filled = false;
+    if (datum.filled) continue;  // by the next group
+    datum.poisoned.store(false, std::memory_order_release);
+    memory_->discard(datum.tile);
+  }
 }
 
 /// What a failed task should have written is lost, unless a task that overwrites it was issued
@@ -193,7 +208,9 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
   Task& task = *planned.task;
   const DeviceId device = planned.device;
   const bool was_issued = planned.issued;
-  if (error || planned.poisoned || !was_issued) {
+  if (planned.spared) {
+    // nothing was written
+  } else if (error || planned.poisoned || !was_issued) {
     failures_.record(task, error,
                      device == no_device ? "no device" : machine_.devices[device].name);
     poison_written(planned);
@@ -203,10 +220,11 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
   Edge* const released = planned.released;
   const Nanoseconds path = planned.path;
   if (device != no_device && devices_[device].head == &planned) devices_[device].head = nullptr;
-  plan_.end(planned);
   if (was_issued)
-    for (const OperandSlot& slot : task.slots())
-      memory_->unpin(slot.datum->tile, devices_[device].space);
+    for (const PlannedAccess& access : planned.accesses)
+      memory_->unpin(access.datum->tile, devices_[device].space);
+  empty_partials(planned);
+  plan_.end(planned);
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) send_final_home(slot.datum->tile);
   const bool childless = task.children.fetch_sub(1, std::memory_order_acq_rel) == 1;

@@ -24,6 +24,26 @@ bool offers(const Device& device, const Codelet& codelet) noexcept {
   return codelet.host_only ? is_cpu : !is_cpu || device.cores > 0;
 }
 
+bool has_nothing_to_combine(const Task& task) noexcept {
+  return task.operand_count == 2 && task.operands[1].datum->partial &&
+         !task.operands[1].datum->filled;
+}
+
+/// A partial result that was lost before it was combined.
+bool poisoned_partial(const PlannedTask& planned) noexcept {
+  return std::ranges::any_of(planned.accesses, [](const PlannedAccess& access) {
+    return access.datum->partial && access.datum->filled && access.datum->poisoned;
+  });
+}
+
+/// Sets the partial results that this task is the first to fill to the neutral element.
+void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.operands.size(); ++i)
+    if (planned.to_init >> i & 1)
+      variant_for(*planned.task->codelet->init,
+                  kind)({arguments.operands.subspan(i, 1), {}, arguments.stream});
+}
+
 }  // namespace
 
 /// What an empty device must have to hold all operands; one that is named twice counts once.
@@ -56,6 +76,26 @@ void Driver::check(const Task& task) {
                      "device has {} ({} bytes); use smaller tiles",
                      codelet.name, format_bytes(static_cast<double>(needed)), needed,
                      format_bytes(static_cast<double>(largest)), largest));
+}
+
+/// Devices with memory of their own each have a partial result; cores add in place, where the
+/// target is at home. Nobody needs one if a single device can do it all.
+std::vector<bool> Driver::partial_places(const Codelet& codelet, const Datum& target) const {
+  const std::size_t both = 2 * memory_->rounded(std::max<std::size_t>(target.bytes(), 1));
+  std::vector<bool> places(machine_.devices.size());
+  std::size_t able = 0;
+  bool can_init = true, can_combine = false;
+  for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
+    const Device& device = machine_.devices[d];
+    const bool is_host = device.space == host_space;
+    places[d] = !is_host;
+    can_combine |= offers(device, *codelet.combine) && both <= memory_->capacity(device.space);
+    if (!offers(device, codelet)) continue;
+    ++able;
+    can_init &= is_host || variant_for(*codelet.init, device.kind);
+  }
+  if (able < 2 || !can_init || !can_combine) places.clear();
+  return places;
 }
 
 void Driver::predict(PlannedTask& planned) {
@@ -128,6 +168,7 @@ void Driver::choose_device(PlannedTask& planned) {
     candidate.queued_seconds =
         plan_.on(device.id).queued_seconds / (device.space == host_space ? streams : 1);
     for (int i = 0; i < task.operand_count; ++i) {
+      if (task.reduction(i)) continue;
       const TileId tile = task.operands[i].datum->tile;
       if (memory_->directory().valid(tile, device.space))
         candidate.bytes_here += static_cast<double>(memory_->bytes(tile));
@@ -197,12 +238,15 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
     fail_task(planned, std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")));
     return Outcome::done;
   }
-  if (failures_.any() && poisoned_operand(task)) {
+  if (has_nothing_to_combine(task)) {
+    spare_task(planned);
+    return Outcome::done;
+  }
+  if (failures_.any() && (poisoned_operand(task) || poisoned_partial(planned))) {
     fail_task(planned, nullptr);
     return Outcome::done;
   }
-  needs_.clear();
-  for (const OperandSlot& slot : task.slots()) needs_.push_back({slot.datum->tile, slot.access});
+  note_needs(planned);
   std::array<bool, 64> here{};
   for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
     here[i] = memory_->directory().valid(needs_[i].tile, device.space);
@@ -242,6 +286,29 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   return Outcome::done;
 }
 
+/// Tiles and accesses of a placed task; who is the first to fill a partial result overwrites it.
+void Driver::note_needs(PlannedTask& planned) {
+  needs_.clear();
+  planned.to_init = 0;
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const Datum& datum = *planned.accesses[i].datum;
+    Access access = planned.task->operands[i].access;
+    if (access == Access::reduce && datum.partial && !datum.filled) {
+      access = Access::write;
+      planned.to_init |= std::uint64_t{1} << i;
+    }
+    needs_.push_back({datum.tile, access});
+  }
+}
+
+/// There is nothing to combine on a device where no task of the group ran: its task is done.
+void Driver::spare_task(PlannedTask& planned) {
+  const int lane = devices_[planned.device].streams.front().lane;
+  recorder_.kernel(lane, *planned.task, now(), now());
+  planned.spared = true;
+  fail_task(planned, nullptr);
+}
+
 Driver::ComputeStream& Driver::least_loaded(DeviceState& device) {
   return *std::min_element(device.streams.begin(), device.streams.end(),
                            [](const ComputeStream& a, const ComputeStream& b) {
@@ -254,19 +321,19 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   ComputeStream& stream = least_loaded(device);
   planned.views.resize(task.operand_count);
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
-    const OperandSlot& slot = task.operands[i];
-    const Datum& datum = *slot.datum;
-    memory_->wait_for(stream.id, datum.tile, device.space, slot.access);
+    const Datum& datum = *planned.accesses[i].datum;
+    memory_->wait_for(stream.id, datum.tile, device.space, needs_[i].access);
     planned.accesses[i].source = memory_->ready(datum.tile, device.space);
     const auto pitch = memory_->pitch(datum.tile, device.space) / size_of(datum.dtype);
     planned.views[i] = {memory_->address(datum.tile, device.space), datum.rows, datum.cols,
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
                         datum.dtype};
   }
-  const Kernel& variant = variant_for(*task.codelet, machine_.devices[device.id].kind);
-  planned.run = [this, &task, &variant](const Arguments& arguments) {
+  const DeviceKind kind = machine_.devices[device.id].kind;
+  planned.run = [this, &task, &planned, kind](const Arguments& arguments) {
     const RunningTask running(graph_, &task);
-    variant(arguments);
+    if (planned.to_init) init_partials(planned, kind, arguments);
+    run_body(graph_, task, variant_for(*task.codelet, kind), arguments);
   };
   Launch launch;
   launch.kernel = &planned.run;
@@ -288,9 +355,11 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   ++device.issued;
   device.issued_seconds += planned.seconds;
   plan_.issue(planned);
-  for (const OperandSlot& slot : task.slots()) {
-    memory_->used(slot.datum->tile, device.space, slot.access, event);
-    if (slot.access == Access::write) slot.datum->poisoned.store(false, std::memory_order_release);
+  for (std::size_t i = 0; i < needs_.size(); ++i) {
+    Datum& datum = *planned.accesses[i].datum;
+    memory_->used(datum.tile, device.space, needs_[i].access, event);
+    if (needs_[i].access == Access::write) datum.poisoned.store(false, std::memory_order_release);
+    if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }
   // Its successors wait until it is done, and its children are.
   if (device.space == host_space || task.codelet->submits) return;
@@ -379,7 +448,9 @@ bool Driver::steal(DeviceState& thief) {
       continue;
     StealCandidate candidate;
     double fetch = 0;
-    for (const OperandSlot& slot : planned->task->slots()) {
+    for (int i = 0; i < planned->task->operand_count; ++i) {
+      if (planned->task->reduction(i)) continue;
+      const OperandSlot& slot = planned->task->operands[i];
       const auto size = static_cast<double>(slot.datum->bytes());
       if (memory_->directory().valid(slot.datum->tile, thief.space))
         candidate.bytes_here += size;

@@ -70,6 +70,8 @@ Engine::Impl::Impl(EngineOptions given)
                         options.host_memory});
   else
     executor = make_driver(graph, failures, recorder, machine, options);
+  reductions.emplace(graph, *executor);
+  graph.set_reductions(&*reductions);
 }
 
 Engine::Impl::~Impl() {
@@ -210,6 +212,7 @@ void Engine::Impl::fail_late(const std::string& what) const {
 
 void Engine::Impl::wait_all(double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
+  reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
   bring_home(nullptr, deadline);
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
@@ -224,6 +227,7 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 void Engine::Impl::wait_data(Datum& datum, double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
   std::vector<TaskRef> tasks;
+  reductions->end(datum, current_task(graph));
   graph.collect(datum, tasks);
   wait_ended(tasks, deadline);
   if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(&datum, deadline);
@@ -271,6 +275,7 @@ void Engine::remove(std::span<const Data> data, bool discard) {
     if (!each) continue;
     require(each.datum()->engine == &impl, "remove(): not data of this engine, or removed before");
     leaving.push_back(each.datum());
+    impl.reductions->end(*each.datum(), current_task(impl.graph));
     impl.graph.collect(*each.datum(), tasks);
   }
   std::ranges::sort(leaving);
@@ -278,7 +283,11 @@ void Engine::remove(std::span<const Data> data, bool discard) {
   impl.wait_ended(tasks, never);
   if (!discard)
     for (Datum* const datum : leaving) impl.bring_home(datum, never);
+  std::vector<Datum*> partials;
+  std::vector<std::shared_ptr<Reduction>> reductions;
+  for (Datum* const datum : leaving) impl.reductions->collect(*datum, partials, reductions);
   impl.executor->remove(leaving);
+  if (!partials.empty()) impl.executor->remove(partials);
   std::lock_guard lock(impl.data_mutex);
   for (Datum* const datum : leaving) {
     datum->engine = nullptr;
@@ -291,6 +300,8 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
   Impl& impl = checked();
   impl.check_operands(codelet, operands);
+  if (codelet.init || codelet.combine) [[unlikely]]
+    Reductions::check(codelet);
   if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
     fail(Errc::invalid_argument,
          fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
@@ -311,6 +322,7 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   std::uint64_t predecessors = 0;
   {
     std::lock_guard lock(impl.graph.submission());
+    impl.reductions->before(task);
     predecessors = impl.graph.link(task);
     impl.executor->submitted(task);
   }
@@ -323,6 +335,7 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
 void Engine::wait(double seconds) {
   Impl& impl = checked();
   if (Task* const task = current_task(impl.graph)) {
+    impl.reductions->end_all(task);
     impl.wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; },
                     impl.deadline_after(seconds), "the task's children");
     return;
@@ -339,7 +352,9 @@ void Engine::wait(const Future& task, double seconds) {
 bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }
 
 void Engine::final(Data data) {
-  checked().executor->finalize(*data.datum());
+  Impl& impl = checked();
+  impl.reductions->end(*data.datum(), current_task(impl.graph));
+  impl.executor->finalize(*data.datum());
 }
 
 std::exception_ptr Engine::take_failure() {
@@ -357,6 +372,7 @@ void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }
 void Engine::cancel() {
   Impl& impl = checked();
   impl.executor->cancel(true);
+  impl.reductions->end_all(nullptr);
   impl.executor->wait([&] { return impl.executor->ended() >= impl.graph.submitted(); }, never);
   impl.executor->cancel(false);
   impl.failures.take_first();

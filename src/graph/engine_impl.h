@@ -12,6 +12,7 @@
 #include "graph/failures.h"
 #include "graph/graph.h"
 #include "graph/recorder.h"
+#include "graph/reduction.h"
 
 namespace quadriga {
 
@@ -45,6 +46,7 @@ struct Engine::Impl {
   Failures failures;
   Recorder recorder;
   std::unique_ptr<Executor> executor;
+  std::optional<Reductions> reductions;
   bool on_host = false;
 
   std::mutex data_mutex;  ///< Guards the two members below.

@@ -23,6 +23,9 @@ class Executor {
   virtual void remove(std::span<Datum* const> data) = 0;
   /// Throws too_large or unavailable if the task can never run.
   virtual void check(const Task& task) = 0;
+  /// By place, whether a reduction has a partial result there, or tasks add in place; empty: they
+  /// do everywhere. Any thread.
+  virtual std::vector<bool> partial_places(const Codelet& codelet, const Datum& target) const = 0;
   /// Called under the submission lock, in submission order.
   virtual void submitted(Task& task) = 0;
   /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all

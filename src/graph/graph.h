@@ -22,7 +22,10 @@ namespace quadriga {
 /// The accesses of the children of one task; they are ordered among themselves only.
 struct Domain {
   std::unordered_map<Datum*, History> histories;
+  std::vector<Datum*> reduced;  ///< With a group of partial results to combine, in order.
 };
+
+class Reductions;
 
 /// Slots on their way from ended tasks to submitters; one a thread.
 struct FreeSlots {
@@ -65,6 +68,10 @@ class Graph {
   /// Keeps every dependency as (predecessor, successor) from here on, for traces.
   void keep_edges() { keep_edges_ = true; }
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges();
+  /// The body of a task that submits tasks has ended: what its children reduced is combined.
+  void body_ended(Task& task);
+  /// Who combines; set before the first task.
+  void set_reductions(Reductions* reductions) noexcept { reductions_ = reductions; }
   /// Tasks that conflict with a new access to the datum, for wait(data). Takes the lock.
   void collect(Datum& datum, std::vector<TaskRef>& out);
   /// True once the task ended. Takes the lock only if the slot was reused.
@@ -96,6 +103,7 @@ class Graph {
   SpinLock submission_;
   std::atomic<std::uint64_t> next_id_{1};
   std::size_t window_;
+  Reductions* reductions_ = nullptr;
   std::uint64_t id_;                 ///< Tells graphs apart in caches that threads keep.
   std::size_t cached_;               ///< Slots that a submitting thread keeps at hand, at most.
   alignas(64) SpinLock allocation_;  ///< Guards the members below.

@@ -38,6 +38,20 @@ RunningTask::~RunningTask() {
   running_task = task_;
 }
 
+void run_body(Graph& graph, Task& task, const Kernel& body, const Arguments& arguments) {
+  if (!task.codelet->submits) {
+    body(arguments);
+    return;
+  }
+  try {
+    body(arguments);
+  } catch (...) {
+    graph.body_ended(task);
+    throw;
+  }
+  graph.body_ended(task);
+}
+
 HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                    const HostPoolOptions& options)
     : graph_(graph),
@@ -267,7 +281,8 @@ void HostPool::execute(Worker& self, Task& task) {
         slot.datum->poisoned.store(false, std::memory_order_release);
   try {
     const RunningTask running(graph_, &task);
-    task.codelet->cpu({{views, task.operand_count}, task.params(), nullptr});
+    run_body(graph_, task, task.codelet->cpu,
+             {{views, task.operand_count}, task.params(), nullptr});
   } catch (...) {
     failures_.record(task, std::current_exception(), device_name_);
     poison(task);

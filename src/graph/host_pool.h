@@ -47,6 +47,7 @@ class HostPool final : public Executor {
   void add(Datum& datum) override;
   void remove(std::span<Datum* const> data) override;
   void check(const Task& task) override;
+  std::vector<bool> partial_places(const Codelet&, const Datum&) const override { return {}; }
   void submitted(Task&) override {}
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
@@ -130,6 +131,9 @@ class HostPool final : public Executor {
 
 /// The task of the graph whose body this thread runs; null outside.
 Task* current_task(const Graph& graph) noexcept;
+
+/// Runs the body of a task; children that it submits leave nothing to combine.
+void run_body(Graph& graph, Task& task, const Kernel& body, const Arguments& arguments);
 
 /// While it lives, this thread runs the body of a task. A body may use another engine.
 class RunningTask {

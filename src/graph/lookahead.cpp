@@ -58,9 +58,11 @@ TileId Lookahead::take_idle(const PlannedTask& planned) {
   while (!idle_.empty()) {
     const Entry entry = idle_.top();
     idle_.pop();
-    const auto is_operand = [&](const OperandSlot& slot) { return slot.datum->tile == entry.tile; };
+    const auto is_operand = [&](const PlannedAccess& access) {
+      return access.datum->tile == entry.tile;
+    };
     if (is_here_[entry.tile] && next_use_[entry.tile] == entry.next_use &&
-        std::ranges::none_of(planned.task->slots(), is_operand))
+        std::ranges::none_of(planned.accesses, is_operand))
       return entry.tile;
   }
   return no_tile;
@@ -84,8 +86,10 @@ std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planne
     const Entry entry = farthest_.top();
     farthest_.pop();
     if (!is_here_[entry.tile] || next_use_[entry.tile] != entry.next_use) continue;
-    const auto is_operand = [&](const OperandSlot& slot) { return slot.datum->tile == entry.tile; };
-    if (std::ranges::any_of(planned.task->slots(), is_operand)) {
+    const auto is_operand = [&](const PlannedAccess& access) {
+      return access.datum->tile == entry.tile;
+    };
+    if (std::ranges::any_of(planned.accesses, is_operand)) {
       operands.push_back(entry);
       continue;
     }

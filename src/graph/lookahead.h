@@ -49,11 +49,11 @@ class Lookahead {
     int looked = 0;
     for (const PlannedTask* planned : plan_.on(device_).planned) {
       if (++looked > most_tasks || out.size() >= most_fetches) return;
-      for (const OperandSlot& slot : planned->task->slots()) {
-        const TileId tile = slot.datum->tile;
+      for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
+        const TileId tile = planned->accesses[i].datum->tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(bytes_of(tile), *planned);
-          if (slot.access != Access::write && plan_.current(slot))
+          if (planned->task->operands[i].access != Access::write && plan_.current(*planned, i))
             out.push_back({tile, planned->position, std::move(victims)});
           bytes_[tile] = bytes_of(tile);
         }

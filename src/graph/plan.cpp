@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "graph/reduction.h"
+
 namespace quadriga {
 
 PlannedTask& Plan::add(Task& task) {
@@ -25,26 +27,37 @@ PlannedTask& Plan::add(Task& task) {
   planned->position = position_of(task);
   planned->accesses.assign(task.operand_count, {});
   for (int i = 0; i < task.operand_count; ++i) {
-    TileUses& tile = uses(task.operands[i].datum->tile);
+    Datum& datum = *task.operands[i].datum;
     PlannedAccess& access = planned->accesses[static_cast<std::size_t>(i)];
     access.task = planned;
-    access.before = tile.last;
-    (tile.last ? tile.last->after : tile.first) = &access;
-    tile.last = &access;
-    if (writes(task.operands[i].access)) ++tile.writers;
+    if (writes(task.operands[i].access)) ++uses(datum.tile).writers;
+    if (!task.reduction(i)) bind(access, datum);
   }
   task.planned = planned;
   ++waiting_;
   return *planned;
 }
 
+void Plan::bind(PlannedAccess& access, Datum& datum) {
+  TileUses& tile = uses(datum.tile);
+  access.datum = &datum;
+  access.before = tile.last;
+  access.after = nullptr;
+  (tile.last ? tile.last->after : tile.first) = &access;
+  tile.last = &access;
+}
+
+void Plan::unbind(PlannedAccess& access) {
+  TileUses& tile = uses_[access.datum->tile];
+  (access.before ? access.before->after : tile.first) = access.after;
+  (access.after ? access.after->before : tile.last) = access.before;
+}
+
 void Plan::forget_uses(PlannedTask& planned) {
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
-    PlannedAccess& access = planned.accesses[i];
-    TileUses& tile = uses_[planned.task->operands[i].datum->tile];
-    (access.before ? access.before->after : tile.first) = access.after;
-    (access.after ? access.after->before : tile.last) = access.before;
-    if (writes(planned.task->operands[i].access)) ++tile.versions_issued;
+    const OperandSlot& slot = planned.task->operands[i];
+    if (planned.accesses[i].datum) unbind(planned.accesses[i]);
+    if (writes(slot.access)) ++uses_[slot.datum->tile].versions_issued;
   }
 }
 
@@ -59,7 +72,8 @@ void Plan::issue(PlannedTask& planned) {
     const OperandSlot& slot = planned.task->operands[i];
     TileUses& tile = uses_[slot.datum->tile];
     if (slot.access == Access::write) ++tile.epoch;
-    if (writes(slot.access)) tile.last_writer = planned.number;
+    // A partial result's own: the target's content doesn't change before it is combined.
+    if (writes(slot.access)) uses_[planned.accesses[i].datum->tile].last_writer = planned.number;
     planned.accesses[i].epoch = tile.epoch;
   }
   --waiting_;
@@ -67,8 +81,8 @@ void Plan::issue(PlannedTask& planned) {
 
 void Plan::end(PlannedTask& planned) {
   if (!planned.issued) {
-    forget_uses(planned);
     unplace(planned);
+    forget_uses(planned);
     --waiting_;
   } else {
     devices_[planned.device].queued_seconds -= planned.seconds;
@@ -82,6 +96,12 @@ void Plan::end(PlannedTask& planned) {
 
 void Plan::place(PlannedTask& planned, DeviceId device) {
   planned.device = device;
+  for (int i = 0; i < planned.task->operand_count; ++i)
+    if (Reduction* const reduction = planned.task->reduction(i)) {
+      Datum* const partial = reduction->partials[device].get();
+      bind(planned.accesses[static_cast<std::size_t>(i)],
+           partial ? *partial : *planned.task->operands[i].datum);
+    }
   devices_[device].planned.insert(&planned);
   if (planned.ready) devices_[device].ready.insert(&planned);
   devices_[device].queued_seconds += planned.seconds;
@@ -93,6 +113,11 @@ void Plan::unplace(PlannedTask& planned) {
   device.planned.erase(&planned);
   device.ready.erase(&planned);
   device.queued_seconds -= planned.seconds;
+  for (int i = 0; i < planned.task->operand_count; ++i)
+    if (planned.task->reduction(i)) {
+      unbind(planned.accesses[static_cast<std::size_t>(i)]);
+      planned.accesses[static_cast<std::size_t>(i)].datum = nullptr;
+    }
   planned.device = no_device;
 }
 

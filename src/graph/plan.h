@@ -32,6 +32,9 @@ inline Position position_of(const Task& task) noexcept {
 
 struct PlannedAccess {
   PlannedTask* task = nullptr;
+  /// What it works on: the operand's data or a partial result of it, which is known once the task
+  /// has a device; null until then.
+  Datum* datum = nullptr;
   PlannedAccess* before = nullptr;
   PlannedAccess* after = nullptr;
   std::uint32_t epoch = 0;  ///< Of the tile, once its task is issued.
@@ -55,10 +58,16 @@ struct PlannedTask {
   std::uint64_t number = 0;   ///< Order of issue, from 1.
   std::exception_ptr doomed;  ///< A copy that it relies on failed.
   bool poisoned = false;      ///< A task that wrote an operand before it failed.
+  bool spared = false;        ///< There was nothing to do: ends well without having been issued.
   Nanoseconds path = 0;       ///< Longest chain of kernel times up to its begin.
   std::vector<PlannedAccess> accesses;
   std::vector<View> views;
-  Kernel run;  ///< What the backend calls.
+  /// Whether it is issued and needs no content of an operand.
+  bool overwrites(std::size_t operand) const noexcept {
+    return task->operands[operand].access == Access::write || (to_init >> operand & 1);
+  }
+  std::uint64_t to_init = 0;  ///< A bit an operand: a partial result that it is the first to fill.
+  Kernel run;                 ///< What the backend calls.
 };
 
 struct PlanOrder {
@@ -109,9 +118,12 @@ class Plan {
   std::uint64_t next_use(TileId tile, DeviceId device) const;
   /// The same behind a position of the plan.
   std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
-  /// Whether the tile's present content is what this operand is to read.
-  bool current(const OperandSlot& slot) const {
-    return uses_[slot.datum->tile].versions_issued == slot.version;
+  /// Whether the tile's present content is what this operand of a placed task is to read.
+  bool current(const PlannedTask& planned, std::size_t operand) const {
+    const Datum& datum = *planned.accesses[operand].datum;
+    const OperandSlot& slot = planned.task->operands[operand];
+    if (datum.partial) return datum.filled;
+    return uses_[datum.tile].versions_issued == slot.version;
   }
   template <class Visit>
   void for_each_datum(Visit&& visit) {
@@ -123,6 +135,8 @@ class Plan {
 
  private:
   void forget_uses(PlannedTask& planned);
+  void bind(PlannedAccess& access, Datum& datum);
+  void unbind(PlannedAccess& access);
 
   std::vector<DevicePlan> devices_;
   std::vector<TileUses> uses_;

@@ -26,6 +26,7 @@
 
 namespace quadriga {
 
+struct Reduction;
 struct Task;
 
 struct Edge {
@@ -50,6 +51,7 @@ struct History {
   std::unique_ptr<std::vector<TaskRef>> more;
   /// Members of the last group of another mode, which each member of this group must follow.
   std::unique_ptr<std::vector<TaskRef>> before;
+  std::shared_ptr<Reduction> reduction;  ///< Its partial results; null until there are any.
 };
 
 /// A registered tile.
@@ -63,6 +65,8 @@ struct Datum {
   bool keep = false;
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
   bool final = false;                 ///< No later task writes it: the driver's to read and write.
+  bool partial = false;               ///< A partial result of a reduction.
+  bool filled = false;                ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
   const void* engine = nullptr;
   std::byte* buffer =
@@ -75,6 +79,8 @@ struct Datum {
   std::uint32_t versions = 0;     ///< Writing accesses submitted. Guarded by the submission lock.
   std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
   Datum* next_free = nullptr;
+  /// Every set of partial results for this data. Guarded by the submission lock.
+  std::vector<std::shared_ptr<Reduction>> reductions;
 };
 
 struct OperandSlot {
@@ -92,6 +98,8 @@ struct TaskExtra {
   std::unique_ptr<OperandSlot[]> operands;
   std::unique_ptr<std::byte[]> params;
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
+  /// By operand: whose partial results it adds to; null for the others, and where in place.
+  std::unique_ptr<Reduction*[]> reductions;
 };
 
 struct alignas(64) Task {
@@ -128,6 +136,9 @@ struct alignas(64) Task {
   TaskExtra extra;
 
   Task* parent() const noexcept { return has_parent ? parent_task : nullptr; }
+  Reduction* reduction(int operand) const noexcept {
+    return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
+  }
   bool done() const noexcept { return successors.load(std::memory_order_acquire) == closed; }
   std::span<const std::byte> params() const noexcept {
     if (!has_params) return {};

@@ -209,6 +209,11 @@ void Memory::drop_if_unused(TileId tile, SpaceId space) {
   }
 }
 
+void Memory::discard(TileId tile) {
+  directory_.lost(tile);
+  for (SpaceId space = 0; space < spaces_.size(); ++space) drop_if_unused(tile, space);
+}
+
 Memory::CopyStream& Memory::stream_for(SpaceId from, SpaceId to) {
   if (to == host_space) return spaces_[from].out;
   return from == host_space ? spaces_[to].in : spaces_[to].peers[from];

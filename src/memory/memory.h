@@ -116,6 +116,8 @@ class Memory {
   void evict(TileId tile);
   /// The content is lost: its producer failed.
   void lost(TileId tile) { directory_.lost(tile); }
+  /// Nobody needs the content any more: its replicas go as soon as nothing queued uses them.
+  void discard(TileId tile);
   /// Queues an empty copy from a device, to see whether it is still there.
   void probe(SpaceId space);
   /// A device is gone. Tiles whose only replica it held are written to `lost`.

@@ -83,15 +83,47 @@ Cost cost_of(const Arguments& arguments) {
   return {"mix", 1, static_cast<double>(1 + salt % 64)};
 }
 
+const Codelet& zero() {
+  static const Codelet codelet = [] {
+    Codelet made;
+    made.name = "zero";
+    made.signature = {Access::write};
+    made.cpu = [](const Arguments& arguments) {
+      each_word(arguments.operands[0], [](std::uint32_t& word) { word = 0; });
+    };
+    return made;
+  }();
+  return codelet;
+}
+
+const Codelet& plus() {
+  static const Codelet codelet = [] {
+    Codelet made;
+    made.name = "plus";
+    made.signature = {Access::update, Access::read};
+    made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };
+    made.cpu = [](const Arguments& arguments) {
+      std::vector<std::uint32_t> words;
+      each_word_read(arguments.operands[1], [&](std::uint32_t word) { words.push_back(word); });
+      std::size_t next = 0;
+      each_word(arguments.operands[0], [&](std::uint32_t& word) { word += words[next++]; });
+    };
+    return made;
+  }();
+  return codelet;
+}
+
 /// One codelet for each signature; made as they are asked for, never destroyed before the end.
-const Codelet& codelet_for(const std::vector<Access>& modes) {
-  static std::map<std::vector<Access>, Codelet> made;
-  const auto [place, is_new] = made.try_emplace(modes);
+const Codelet& codelet_for(const std::vector<Access>& modes, bool apart) {
+  static std::map<std::pair<std::vector<Access>, bool>, Codelet> made;
+  const auto [place, is_new] = made.try_emplace({modes, apart});
   Codelet& codelet = place->second;
   if (!is_new) return codelet;
   codelet.name = "mix";
   codelet.signature = modes;
   codelet.cost = cost_of;
+  codelet.init = apart ? &zero() : nullptr;
+  codelet.combine = apart ? &plus() : nullptr;
   codelet.cpu = [&codelet](const Arguments& arguments) {
     compute(codelet.signature, arguments.operands, arguments.param<Salt>().value);
   };
@@ -161,9 +193,10 @@ void RandomProgram::add_tiles() {
 Access RandomProgram::mode_for(const Tile& tile) {
   if (tile.final) return Access::read;
   if (!tile.written) return Access::write;
-  constexpr Access modes[] = {Access::read,   Access::read,    Access::read,   Access::write,
-                              Access::update, Access::commute, Access::reduce, Access::commute};
-  return modes[random_.below(8)];
+  constexpr Access modes[] = {Access::read,   Access::read,   Access::read,
+                              Access::write,  Access::update, Access::commute,
+                              Access::reduce, Access::reduce, Access::reduce};
+  return modes[random_.below(9)];
 }
 
 void RandomProgram::add_task() {
@@ -203,6 +236,7 @@ void RandomProgram::add_task() {
   }
   if (step.tiles.empty()) return;
   step.salt = random_();
+  step.apart = random_.chance(0.8);
   step.options.priority = random_.chance(0.5) ? 0 : static_cast<int>(random_.below(20)) - 5;
   const auto device = static_cast<DeviceId>(random_.below(static_cast<std::uint64_t>(devices_)));
   if (random_.chance(0.4))
@@ -247,7 +281,7 @@ void RandomProgram::submit(Engine& engine, const Step& step) {
     views.push_back(packed(tiles_[static_cast<std::size_t>(step.tiles[i])].shape, place.expected));
   }
   const Salt salt{step.salt};
-  engine.submit(codelet_for(step.modes), operands, std::as_bytes(std::span(&salt, 1)),
+  engine.submit(codelet_for(step.modes, step.apart), operands, std::as_bytes(std::span(&salt, 1)),
                 step.options);
   compute(step.modes, views, step.salt);
 }

@@ -44,6 +44,7 @@ struct Step {
   std::vector<int> tiles;  ///< Of submit, with their modes.
   std::vector<Access> modes;
   std::uint64_t salt = 0;
+  bool apart = false;  ///< Operands of mode reduce have partial results.
   int children = 0;
   SubmitOptions options;
 };
