@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <climits>
+
 namespace quadriga::linalg {
 namespace {
 
@@ -20,14 +23,27 @@ struct TiledProduct {
   Input x;
   Input y;
   std::unique_ptr<Tiles> c;
-  std::int64_t inner = 0;  ///< Tiles along the sum.
+  std::int64_t inner = 0;          ///< Tiles along the sum.
+  std::int64_t sharing_cores = 0;  ///< That share the work; 0 with accelerators.
+  std::int64_t submitted = 0;
 };
 
 kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; }
 
+/// On cores the last tiles of C advance together, those with most left to do first, so that no core
+/// is left alone with a whole sum.
+int priority(const TiledProduct& product, const Product& at, bool last) {
+  if (product.sharing_cores == 0) return 0;
+  const std::int64_t left = last ? product.inner - at.k : product.inner + 1;
+  return static_cast<int>(std::min<std::int64_t>(left, INT_MAX));
+}
+
 void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) {
   SubmitOptions where;
   where.owner = owner;
+  const std::int64_t tiles = product.c->rows().count() * product.c->cols().count();
+  const std::int64_t tiles_left = tiles - product.submitted++ / product.inner;
+  where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
   const bool overwrites = first && product.beta == Scalar(0);
   const kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
@@ -63,6 +79,7 @@ double load_ratio(Run& run, const Team& team, std::int64_t tile, DType dtype) {
 /// Devices take turns, so that all of them find work in the window of submitted tasks.
 void submit_all(Run& run, TiledProduct& product) {
   const Team team = team_of(run.engine());
+  if (team.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
   const std::int64_t rows = product.c->rows().count();
   const std::int64_t cols = product.c->cols().count();
   const std::int64_t parts = std::max<std::int64_t>(1, team.size());

@@ -34,6 +34,8 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 }
 }  // namespace
 
+// Inlined, they look as if memory were freed that free() doesn't know.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
