@@ -272,9 +272,8 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
       fail_task(planned,
                 std::make_exception_ptr(Error(
                     Errc::too_large,
-                    fmt::format("tiles that fit no device need more than the {} of host buffers "
-                                "that may be used (host_memory, spill)",
-                                format_bytes(static_cast<double>(memory_->spill().limit()))))));
+                    fmt::format("tiles that fit no device have no room on the host either: {}",
+                                memory_->spill().refusal()))));
       return Outcome::done;
   }
   if (device.space != host_space)

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/units.h"
+
 namespace quadriga {
 namespace {
 
@@ -40,11 +42,19 @@ std::byte* Spill::map_more(std::size_t bytes) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   if (descriptor_ >= 0) {
     offset = static_cast<off_t>(file_bytes_);
-    if (posix_fallocate(descriptor_, offset, static_cast<off_t>(bytes)) != 0) return nullptr;
+    if (const int error = posix_fallocate(descriptor_, offset, static_cast<off_t>(bytes))) {
+      refusal_ = fmt::format("the spill file '{}' can't grow beyond {}: {}", file_,
+                             format_bytes(static_cast<double>(file_bytes_)), std::strerror(error));
+      return nullptr;
+    }
     flags = MAP_SHARED;
   }
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor_, offset);
-  if (mapped == MAP_FAILED) return nullptr;
+  if (mapped == MAP_FAILED) {
+    refusal_ = fmt::format("this computer gives no more host buffers than {}: {}",
+                           format_bytes(static_cast<double>(used_)), std::strerror(errno));
+    return nullptr;
+  }
   file_bytes_ += bytes;
   owned_.emplace_back(static_cast<std::byte*>(mapped), bytes);
   return static_cast<std::byte*>(mapped);
@@ -52,7 +62,13 @@ std::byte* Spill::map_more(std::size_t bytes) {
 
 std::byte* Spill::allocate(std::size_t bytes) {
   bytes = whole_pages(bytes);
-  if (bytes > limit_ - used_) return nullptr;
+  if (bytes > limit_ - used_) {
+    refusal_ = fmt::format(
+        "they need more than the {} of host buffers that may be used "
+        "(host_memory, spill)",
+        format_bytes(static_cast<double>(limit_)));
+    return nullptr;
+  }
   std::byte* buffer = nullptr;
   if (const auto found = free_.find(bytes); found != free_.end()) {
     buffer = found->second;

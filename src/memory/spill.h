@@ -27,6 +27,8 @@ class Spill {
   std::size_t used() const noexcept { return used_; }
   std::size_t most() const noexcept { return most_; }
   std::size_t limit() const noexcept { return limit_; }
+  /// Why the last allocation was refused: what is full, and its size.
+  const std::string& refusal() const noexcept { return refusal_; }
   const std::string& file() const noexcept { return file_; }
 
  private:
@@ -36,6 +38,7 @@ class Spill {
   std::size_t used_ = 0;
   std::size_t most_ = 0;
   std::string file_;
+  std::string refusal_;
   int descriptor_ = -1;
   std::size_t file_bytes_ = 0;
   std::multimap<std::size_t, std::byte*> free_;            ///< Buffers given back, by size.
