@@ -63,7 +63,7 @@ Driver::~Driver() {
     backend_->wake();
     thread_.join();
   }
-  if (broken_) {
+  if (broken_ || memory_->in_flight() > 0) {
     // What is queued may still use this memory.
     backend_.reset();
     static_cast<void>(memory_.release());
@@ -74,6 +74,10 @@ Driver::~Driver() {
 void Driver::loop() {
   try {
     while (!stopping_.load(std::memory_order_acquire)) step(never);
+    // Nobody waited for what was fetched ahead in vain, but it uses memory that is about to go.
+    constexpr Nanoseconds patience = 10'000'000'000;
+    const Nanoseconds until = now() + patience;
+    while (memory_->in_flight() > 0 && now() < until) step(until);
   } catch (...) {
     break_down(std::current_exception());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/failures_test.cpp: tasks that fail, what they poison, deadlines and cancelling.
 #include <quadriga/engine.h>
+#include <sys/mman.h>
 
 #include "unit/graph/engines.h"
 
@@ -210,6 +211,32 @@ TEST_P(FailuresTest, AnEngineThatIsDroppedEndsItsWork) {
   const int then = ran.load();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(ran.load(), then);
+}
+
+TEST_P(FailuresTest, NothingIsCopiedOnceTheEngineIsGone) {
+  if (GetParam() != Where::emulated) GTEST_SKIP() << "copies of its own are the emulated device's";
+  make([](EngineOptions& options) {
+    options.devices = "emulated:1,memory=64MiB,h2d=40MB/s,d2h=40MB/s";
+    options.machine.reset();
+  });
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  void* const home =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(home, MAP_FAILED);
+  const Data small = tile();
+  const Data large = engine().add(home, bytes / 8, 1, bytes / 8, DType::float64);
+  Codelet& fails = codelet(Access::update, [](const Arguments&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    throw std::runtime_error("no");
+  });
+  Codelet& reads = codelet("reads", {Access::read, Access::update}, [](const Arguments&) {});
+  engine().submit(fails, {{small, Access::update}});
+  // Fetched ahead, which takes 200 ms, for a task that is cancelled after 20.
+  engine().submit(reads, {{large, Access::read}, {small, Access::update}});
+  EXPECT_THROW(wait(), std::exception);
+  make([](EngineOptions&) {});
+  munmap(home, bytes);  // who still read it would end the program
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
 }
 
 TEST_P(FailuresTest, WaitForOneDatumBringsThatOneHome) {

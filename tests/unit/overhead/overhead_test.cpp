@@ -124,6 +124,7 @@ TEST(OverheadTest, AMillionTasksTakeLittleMemory) {
 }
 
 TEST(OverheadTest, AnIdleEngineTakesNoTime) {
+  if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
     EngineOptions options = on_host();
     options.devices = devices;
@@ -138,6 +139,7 @@ TEST(OverheadTest, AnIdleEngineTakesNoTime) {
 }
 
 TEST(OverheadTest, WaitingForALongTaskTakesLittleTime) {
+  if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
     EngineOptions options = on_host();
     options.devices = devices;
