@@ -63,7 +63,7 @@ Driver::~Driver() {
     backend_->wake();
     thread_.join();
   }
-  if (broken_ || memory_->in_flight() > 0) {
+  if (broken_ || (!virtual_ && memory_->in_flight() > 0)) {
     // What is queued may still use this memory.
     backend_.reset();
     static_cast<void>(memory_.release());
