@@ -202,9 +202,11 @@ class Engine:
         self._make_room()
         place = self._device_index(device)
         record = Record(next(self._numbers), codelet, operands, parameters)
-        self._pending[record.number] = record
+        if self._traced:
+            self._codelets.add(codelet)
         try:
-            record.core = self.core.submit(
+            self._pending[record.number] = record
+            self.core.submit(
                 codelet.core,
                 [operand.data.place.core for operand in operands],
                 [ACCESSES[operand.access] for operand in operands],
@@ -215,10 +217,9 @@ class Engine:
                 _NO_DEVICE,
             )
         except BaseException:
-            del self._pending[record.number]
+            if record.core is None:  # else an interrupt came after it: the task is there
+                self._pending.pop(record.number, None)
             raise
-        if self._traced:
-            self._codelets.add(codelet)
         return Future(self, record)
 
     def wait(self, timeout: float | None = None) -> None:
@@ -366,15 +367,8 @@ class Engine:
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""
-        if len(self._retired) < least:
-            return
-        leaving: list[tuple[_core.Data, Array | None]] = []
-        while self._retired:
-            try:
-                leaving.append(self._retired.popleft())
-            except IndexError:  # another thread took the last one
-                break
-        self.core.remove([core for core, _ in leaving], leaving)
+        if len(self._retired) >= least:
+            self.core.remove(self._retired)
 
     def _make_room(self) -> None:
         """Keeps the window from filling up, so that submitting blocks where signals are seen."""

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "codelet.h"
+#include "gate.h"
 #include "py_engine.h"
 
 namespace quadriga::python {
@@ -48,31 +49,47 @@ Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dt
   return self.engine().add(rows, cols, dtype, DataOptions{keep});
 }
 
-Future submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, Data>& data,
-              const nb::typed<nb::list, Access>& accesses, nb::handle record, long long number,
-              int priority, DeviceId device, DeviceId owner) {
+/// The task is in its record before Python runs again, so that no interrupt parts the two.
+void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, Data>& data,
+            const nb::typed<nb::list, Access>& accesses, nb::handle record, long long number,
+            int priority, DeviceId device, DeviceId owner) {
   std::vector<Operand> operands;
   operands.reserve(data.size());
   for (std::size_t i = 0; i < data.size(); ++i)
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
   const BodyParams params{record.ptr(), number};
+  const nb::object future = nb::cast(Future{});
   wait_alone(*self.state());
   Engine& engine = self.engine();
-  const nb::gil_scoped_release released;
-  return engine.submit(codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
-                       {priority, device, owner});
+  {
+    const nb::gil_scoped_release released;
+    *nb::inst_ptr<Future>(future) = engine.submit(
+        codelet.codelet, operands, std::as_bytes(std::span(&params, 1)), {priority, device, owner});
+  }
+  record.attr("core") = future;
 }
 
-/// Brings content home, which takes time, so that it is open to signals; `keep` holds the arrays.
-void remove(PyEngine& self, const nb::typed<nb::list, Data>& data, const nb::object& keep) {
-  std::vector<Data> leaving;
-  leaving.reserve(data.size());
-  for (const nb::handle each : data) leaving.push_back(nb::cast<Data>(each));
+/// Removes the data of a deque of pairs (data, array), which it empties; the arrays are held until
+/// then. Brings content home, which takes time, so that it is open to signals; the pairs leave the
+/// deque only once the work has begun, which no signal ends.
+void remove(PyEngine& self, const nb::object& retired) {
   const auto state = self.state();
   auto held = std::make_shared<Keep>();
-  held->add(keep);
-  block(state, {[state, leaving] { state->engine().remove(leaving); }, std::move(held), nullptr,
-                nb::none()});
+  held->add(retired);
+  const auto work = [state, retired = retired.ptr(), arrays = held.get()] {
+    std::vector<Data> leaving;
+    {
+      const GilHere gil;
+      if (!gil) return;
+      while (PyObject_IsTrue(retired) == 1) {
+        nb::object pair = nb::handle(retired).attr("popleft")();
+        leaving.push_back(nb::cast<Data>(pair[0]));
+        arrays->add(std::move(pair));
+      }
+    }
+    state->engine().remove(leaving);
+  };
+  block(state, {work, std::move(held), nullptr, nb::none()});
 }
 
 /// The blocking calls: the work holds the engine's state, whatever becomes of the caller.
@@ -143,7 +160,7 @@ void bind_engine(nb::module_& module) {
            nb::arg("dtype"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
-      .def("remove", remove, nb::arg("data"), nb::arg("keep"))
+      .def("remove", remove, nb::arg("retired"))
       .def("submit", submit, nb::arg("codelet"), nb::arg("data"), nb::arg("accesses"),
            nb::arg("record"), nb::arg("number"), nb::arg("priority"), nb::arg("device"),
            nb::arg("owner"))

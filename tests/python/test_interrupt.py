@@ -30,8 +30,11 @@ def interrupted(work):
 """
 
 SLEEPING_TASKS = """
+submitted = threading.Event()
+
 @quadriga.codelet(access=["update"])
 def slow(x):
+    submitted.wait()
     ready() if x[0] == 0 else None
     time.sleep(1.5)
     x += 1
@@ -42,6 +45,7 @@ with quadriga.Engine({devices!r}) as engine:
     def work():
         for _ in range(50):
             engine.submit(slow, data.update())
+        submitted.set()
         engine.wait()
     interrupted(work)
     fresh = np.zeros(3)
@@ -52,6 +56,35 @@ with quadriga.Engine({devices!r}) as engine:
     engine.wait()
     assert fresh.tolist() == [1, 1, 1]
     assert x.max() <= 2, x
+print("works", flush=True)
+"""
+
+SUBMITTING = """
+import os, signal
+
+@quadriga.codelet(access=["update"])
+def raising(x, at):
+    os.kill(os.getpid(), signal.SIGINT) if x[0] == at else None
+    x += 1
+
+@quadriga.codelet(access=["update"])
+def increment(x):
+    x += 1
+
+with quadriga.Engine({devices!r}) as engine:
+    for at in range(0, 100, 4):
+        x, fresh = np.zeros(4), np.zeros(3)
+        data, futures = engine.data(x), []
+        try:
+            while True:
+                futures.append(engine.submit(raising, data.update(), at=at))
+        except KeyboardInterrupt:
+            pass
+        engine.submit(increment, engine.data(fresh).update())
+        engine.wait()
+        assert fresh.tolist() == [1, 1, 1]
+        assert x.min() == x.max()
+        assert x[0] - len(futures) in (0, 1), (x, len(futures))
 print("works", flush=True)
 """
 
@@ -150,6 +183,11 @@ def run(program, interrupt=True):
 )
 def test_interrupt_returns_within_a_second(program, devices):
     assert 0 < run(program.format(devices=devices)) < 1
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_interrupted_submission_leaves_whole_tasks(devices):
+    run(SUBMITTING.format(devices=devices), interrupt=False)
 
 
 def test_interrupt_on_the_virtual_clock():
