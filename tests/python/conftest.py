@@ -4,5 +4,15 @@
 
 import signal
 
+import pytest
+
+import quadriga
+
 # Shells start background jobs with SIGINT ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(params=["cpu:2", "emulated:2,memory=1MiB"])
+def engine(request):
+    with quadriga.Engine(request.param) as made:
+        yield made

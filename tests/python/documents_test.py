@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/documents_test.py: what the documents show: code runs, links lead somewhere.
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import pytest
+from scripts import run_script
 
 from quadriga.cli.main import cli
 
@@ -35,15 +33,7 @@ def anchors(page):
 def test_python_on_the_page_runs(page, tmp_path):
     script = tmp_path / "page.py"
     script.write_text("\n".join(CODE.findall(page.read_text())))
-    result = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
+    run_script(script, tmp_path)
 
 
 @named(PAGES)

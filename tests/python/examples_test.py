@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/examples_test.py: every Python example runs; every example is short.
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MOST_LINES = 60
@@ -13,15 +11,7 @@ MOST_LINES = 60
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_example_runs(path, tmp_path):
-    result = subprocess.run(
-        [sys.executable, path],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
+    run_script(path, tmp_path)
 
 
 @pytest.mark.parametrize(

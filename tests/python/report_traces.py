@@ -8,37 +8,15 @@ one by one, so that they share nothing with the report's recount.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import random
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20
 COPY_IN, COPY_OUT, PEER_IN, COMPUTE = 1, 2, 3, 4
 STREAMS = {COPY_IN: "copy_in", COPY_OUT: "copy_out", PEER_IN: "peer_in", COMPUTE: "compute"}
 COST = {"dgemm": 6950, "dsyrk": 4295, "dtrsm": 5965, "dpotrf": 6000}  # microseconds
-
-
-def import_report() -> ModuleType:
-    """quadriga.report, from the source tree if the package's compiled part isn't there."""
-    try:
-        return importlib.import_module("quadriga.report")
-    except ImportError:
-        folder = ROOT / "python" / "quadriga" / "report"
-    if "quadriga_report" not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            "quadriga_report", folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["quadriga_report"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["quadriga_report"]
 
 
 Task = dict[str, Any]

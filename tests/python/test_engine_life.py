@@ -10,36 +10,10 @@ import weakref
 
 import numpy as np
 import pytest
+from codelets_of_tests import Planned, increment, on_devices
 
 import quadriga
 from quadriga.codelets import Record
-
-ENGINES = ["cpu:2", "emulated:2,memory=1MiB"]
-
-
-@quadriga.codelet(access=["read", "update"])
-def add(x, y):
-    y += x
-
-
-@quadriga.codelet(access=["update"])
-def increment(x):
-    x += 1
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    with quadriga.Engine(request.param) as made:
-        yield made
-
-
-def on_devices(access, body):
-    """A codelet that emulated devices run, too."""
-    return quadriga.codelet(access=access, host_only=False)(body)
-
-
-class Planned(Exception):
-    """Raised on purpose."""
 
 
 class TestLife:

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_report_analysis.py: where the time went, why devices waited, and the summary.
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import report_traces as traces
 
-report = traces.import_report()
-analysis = importlib.import_module(report.__name__ + ".analysis")
+from quadriga import report
+from quadriga.report import analysis
+
 MS = 1000.0  # microseconds
 
 

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_report_counters.py: counters equal the trace, and interval sums the definition.
 import copy
-import importlib
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+import report_traces as traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-import report_traces as traces
+from quadriga import report
+from quadriga.report import intervals
 
-report = traces.import_report()
-intervals = importlib.import_module(report.__name__ + ".intervals")
 DOCUMENT = traces.run(traces.cholesky_tasks(7), devices=3, room=9)
 
 

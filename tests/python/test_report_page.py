@@ -4,16 +4,14 @@ import copy
 import json
 import os
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import report_traces as traces
 
-report = traces.import_report()
+from quadriga import report
+
 DOCUMENT = traces.run(traces.cholesky_tasks(7), devices=2)
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 

@@ -2,17 +2,14 @@
 # tests/python/test_report_trace.py: what loads, and what is refused with which words.
 import copy
 import json
-import sys
-from pathlib import Path
 
 import pytest
+import report_traces as traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-import report_traces as traces
+from quadriga import report
 
-report = traces.import_report()
 DOCUMENT = traces.run(traces.cholesky_tasks(4))
 TEXT = json.dumps(DOCUMENT)
 

@@ -59,8 +59,7 @@ TEST_P(DependenciesTest, ReadersSeeTheVersionBeforeThem) {
   std::vector<Data> seen;
   for (int i = 0; i < 40; ++i) seen.push_back(tile(-1));
   Codelet& more = codelet(Access::update, [](const Arguments& a) { first(a) += 1; });
-  Codelet& copy = codelet("copy", {Access::read, Access::write},
-                          [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  Codelet& copy = copying();
   for (int i = 0; i < 40; ++i) {
     engine().submit(copy, {{source, Access::read}, {seen[i], Access::write}});
     if (i % 3 == 2) engine().submit(more, {{source, Access::update}});

@@ -65,6 +65,11 @@ class EngineTest : public testing::TestWithParam<Where> {
   Codelet& codelet(Access access, Body body) {
     return codelet(std::string(quadriga::name(access)), {access}, std::move(body));
   }
+  /// What its first operand begins with is what its second then begins with.
+  Codelet& copying() {
+    return codelet("copy", {Access::read, Access::write},
+                   [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  }
   Data tile(double value = 0) {
     std::array<double, 8>& home = homes_.emplace_back();
     home.fill(value);

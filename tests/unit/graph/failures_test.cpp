@@ -15,8 +15,7 @@ class FailuresTest : public EngineTest {
         fails_(codelet("fails", {Access::update},
                        [](const Arguments&) { throw std::runtime_error("the oven is cold"); })),
         set_(codelet(Access::write, [](const Arguments& a) { first(a) = 7; })),
-        copy_(codelet("copy", {Access::read, Access::write},
-                      [](const Arguments& a) { first(a, 1) = first(a, 0); })) {}
+        copy_(copying()) {}
 
   Errc code_of(const Future& task) {
     try {

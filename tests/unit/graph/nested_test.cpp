@@ -30,8 +30,7 @@ TEST_P(NestedTest, SuccessorsWaitForTheLastChild) {
   Codelet& divided = parent({Access::update}, [&](const Arguments&) {
     for (int i = 0; i < 10; ++i) engine().submit(child, {{data, Access::update}});
   });
-  Codelet& copy = codelet("copy", {Access::read, Access::write},
-                          [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  Codelet& copy = copying();
   engine().submit(divided, {{data, Access::update}});
   engine().submit(copy, {{data, Access::read}, {seen, Access::write}});
   wait();
@@ -63,8 +62,7 @@ TEST_P(NestedTest, GrandchildrenCountAsWell) {
   Codelet& top = parent({Access::update}, [&](const Arguments&) {
     for (int i = 0; i < 4; ++i) engine().submit(middle, {{data, Access::commute}});
   });
-  Codelet& copy = codelet("copy", {Access::read, Access::write},
-                          [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  Codelet& copy = copying();
   engine().submit(top, {{data, Access::update}});
   engine().submit(copy, {{data, Access::read}, {seen, Access::write}});
   wait();
@@ -95,8 +93,7 @@ TEST_P(NestedTest, AFailedChildPoisonsWhatTheParentWrote) {
     first(a) = 2;
     engine().submit(child, {{data, Access::update}});
   });
-  Codelet& copy = codelet("copy", {Access::read, Access::write},
-                          [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  Codelet& copy = copying();
   engine().submit(divided, {{data, Access::write}});
   const Future last = engine().submit(copy, {{data, Access::read}, {seen, Access::write}});
   EXPECT_THROW(wait(), Error);
@@ -115,8 +112,7 @@ TEST_P(NestedTest, ATaskMaySubmitMoreTasksThanTheWindowHolds) {
   Codelet& divided = parent({Access::update}, [&](const Arguments&) {
     for (int i = 0; i < 500; ++i) engine().submit(child, {{data, Access::commute}});
   });
-  Codelet& copy = codelet("copy", {Access::read, Access::write},
-                          [](const Arguments& a) { first(a, 1) = first(a, 0); });
+  Codelet& copy = copying();
   engine().submit(divided, {{data, Access::update}});
   engine().submit(copy, {{data, Access::read}, {seen, Access::write}});
   wait();

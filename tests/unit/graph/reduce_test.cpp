@@ -34,10 +34,6 @@ class ReduceTest : public EngineTest {
       each(a, 0, [&](double& value, std::size_t i) { value += a.operands[1].as<double>()[i]; });
     });
   }
-  Codelet& copy() {
-    return codelet("copy", {Access::read, Access::write},
-                   [](const Arguments& a) { first(a, 1) = first(a, 0); });
-  }
   template <class Visit>
   static void each(const Arguments& a, std::size_t operand, Visit&& visit) {
     for (std::size_t i = 0; i < 8; ++i) visit(a.operands[operand].as<double>()[i], i);
@@ -72,7 +68,7 @@ TEST_P(ReduceTest, SumsOfAllDevicesComeTogether) {
   Codelet& add = adder();
   for (int i = 0; i < 30; ++i)
     engine().submit(add, {{one, Access::read}, {sum, Access::reduce}}, on(i));
-  engine().submit(copy(), {{sum, Access::read}, {seen, Access::write}});
+  engine().submit(copying(), {{sum, Access::read}, {seen, Access::write}});
   wait();
   EXPECT_EQ(home(0), 1030);
   EXPECT_EQ(home(2), 1030);
@@ -176,7 +172,7 @@ TEST_P(ReduceTest, AFailedMemberPoisonsTheTargetUntilItIsWritten) {
   broken.combine = add.combine;
   for (int i = 0; i < 6; ++i)
     engine().submit(i == 3 ? broken : add, {{one, Access::read}, {sum, Access::reduce}}, on(i));
-  const Future read = engine().submit(copy(), {{sum, Access::read}, {seen, Access::write}});
+  const Future read = engine().submit(copying(), {{sum, Access::read}, {seen, Access::write}});
   EXPECT_EQ(wait_code([&] { wait(); }), Errc::task_failed);
   EXPECT_EQ(wait_code([&] { engine().wait(read, patience); }), Errc::cancelled);
   Codelet& five = codelet(Access::write, [](const Arguments& a) {
@@ -204,7 +200,7 @@ TEST_P(ReduceTest, ALostPartialResultIsReported) {
     engine().submit(add, {{one, Access::read}, {sum, Access::reduce}}, on(i % 2));
   // The device is lost after what it did has ended well.
   for (int i = 0; i < 20; ++i)
-    engine().submit(copy(), {{one, Access::read}, {other, Access::write}}, on(1));
+    engine().submit(copying(), {{one, Access::read}, {other, Access::write}}, on(1));
   EXPECT_EQ(wait_code([&] { wait(); }), Errc::device_lost);
   EXPECT_NE(wait_code([&] { engine().wait(sum, patience); }), Errc::internal);
 }
@@ -219,7 +215,7 @@ TEST_P(ReduceTest, ChildrenReduceForTheirParent) {
   divided.submits = true;
   for (int i = 0; i < 4; ++i)
     engine().submit(divided, {{one, Access::read}, {sum, Access::update}});
-  engine().submit(copy(), {{sum, Access::read}, {seen, Access::write}});
+  engine().submit(copying(), {{sum, Access::read}, {seen, Access::write}});
   wait();
   EXPECT_EQ(home(2), 39);
 }
@@ -259,7 +255,7 @@ TEST_P(ReduceTest, PartialResultsGoWithTheirData) {
     for (int i = 0; i < 4; ++i)
       engine().submit(add, {{one, Access::read}, {sum, Access::reduce}}, on(i));
     const Data seen = tile();
-    engine().submit(copy(), {{sum, Access::read}, {seen, Access::write}});
+    engine().submit(copying(), {{sum, Access::read}, {seen, Access::write}});
     engine().remove(sum);
     engine().wait(seen, patience);
     EXPECT_EQ(home(1 + static_cast<std::size_t>(round)), 4);

@@ -14,7 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -77,9 +79,9 @@ class Product {
   std::vector<Data> data_;
 };
 
-EngineOptions on_host() {
+EngineOptions on(std::string devices) {
   EngineOptions options;
-  options.devices = "cpu:2";
+  options.devices = std::move(devices);
   options.window = 1024;
   return options;
 }
@@ -102,7 +104,7 @@ double processor_seconds() {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(OverheadTest, TasksAllocateNothingInTheSteadyState) {
-  Product product(on_host());
+  Product product(on("cpu:2"));
   product.run(10);
   constexpr int times = 100;
   const std::size_t before = allocations.load();
@@ -116,7 +118,7 @@ TEST(OverheadTest, TasksAllocateNothingInTheSteadyState) {
 TEST(OverheadTest, AMillionTasksTakeLittleMemory) {
   if (is_sanitized) GTEST_SKIP() << "sanitizers keep what was freed";
   const std::size_t before = resident_bytes();
-  EngineOptions options = on_host();
+  EngineOptions options = on("cpu:2");
   options.window = 0;  // as configured
   Product product(options);
   product.run(1000);
@@ -126,9 +128,7 @@ TEST(OverheadTest, AMillionTasksTakeLittleMemory) {
 TEST(OverheadTest, AnIdleEngineTakesNoTime) {
   if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
-    EngineOptions options = on_host();
-    options.devices = devices;
-    Product product(options);
+    Product product(on(devices));
     product.run(1);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     constexpr double seconds = 0.5;
@@ -141,9 +141,7 @@ TEST(OverheadTest, AnIdleEngineTakesNoTime) {
 TEST(OverheadTest, WaitingForALongTaskTakesLittleTime) {
   if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
-    EngineOptions options = on_host();
-    options.devices = devices;
-    Engine engine(options);
+    Engine engine(on(devices));
     static constexpr double seconds = 0.5;
     Codelet sleeps;
     sleeps.name = "sleeps";
