@@ -9,6 +9,9 @@ namespace quadriga::bench {
 
 /// Nanoseconds a task without work: --case gemm3|independent|chains --cores --repeat.
 void empty_tasks(const Settings& settings);
+/// Nanoseconds that a device's driver takes for a task: --case chain|chains|gemm3|independent
+/// --count (devices) --streams --repeat.
+void driver(const Settings& settings);
 /// Calls of malloc a task once everything has its size: --cores.
 void allocations(const Settings& settings);
 /// Resident memory after a million tasks: --cores.

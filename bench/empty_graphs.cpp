@@ -11,7 +11,7 @@ namespace quadriga::bench {
 namespace {
 
 constexpr std::int64_t product_order = 58;
-constexpr std::int64_t simple_tasks = 200'000;
+constexpr std::size_t simple_tasks = 200'000;
 constexpr std::int64_t chains = 64;
 
 void nothing(const Arguments&) {}
@@ -34,12 +34,12 @@ EmptyGraph::EmptyGraph(Engine& engine, std::string_view name, std::int64_t order
     codelet_.signature = {Access::read, Access::read, Access::update};
     order_ = order ? order : product_order;
     tiles = 3 * order_ * order_;
-  } else if (name == "chains") {
+  } else if (name == "chains" || name == "chain") {
     codelet_.signature = {Access::update};
-    tiles = chains;
+    tiles = name == "chain" ? 1 : chains;
   } else {
     require(name == "independent",
-            fmt::format("'{}': the graphs are gemm3, independent and chains", name));
+            fmt::format("'{}': the graphs are gemm3, independent, chains and chain", name));
   }
   slow_codelet_ = codelet_;
   slow_codelet_.cpu = linger;
@@ -66,11 +66,11 @@ std::int64_t EmptyGraph::submit_product(const Codelet& codelet) {
 std::int64_t EmptyGraph::submit(bool slow) {
   const Codelet& codelet = slow ? slow_codelet_ : codelet_;
   if (order_) return submit_product(codelet);
-  for (std::int64_t i = 0; i < simple_tasks; ++i) {
+  for (std::size_t i = 0; i < simple_tasks; ++i) {
     if (tiles_.empty()) {
       engine_.submit(codelet, {});
     } else {
-      engine_.submit(codelet, {{tiles_[i % chains], Access::update}});
+      engine_.submit(codelet, {{tiles_[i % tiles_.size()], Access::update}});
     }
   }
   return simple_tasks;

@@ -16,6 +16,7 @@ namespace quadriga::bench {
 ///              tile of C one after the other
 /// independent  200,000 tasks without operands
 /// chains       200,000 tasks that update one of 64 tiles in turn
+/// chain        200,000 tasks that update one tile
 class EmptyGraph {
  public:
   /// `order` of the product's grid; 0: as above.

@@ -20,10 +20,11 @@ struct Command {
 };
 
 constexpr std::array commands{
-    Command{"tasks", empty_tasks},      Command{"malloc", allocations},
-    Command{"memory", resident_memory}, Command{"gemm", host_gemm},
-    Command{"potrf", host_potrf},       Command{"simulated", simulated},
-    Command{"copies", copies},          Command{"machine", describe},
+    Command{"tasks", empty_tasks},   Command{"malloc", allocations},
+    Command{"driver", driver},       Command{"memory", resident_memory},
+    Command{"gemm", host_gemm},      Command{"potrf", host_potrf},
+    Command{"simulated", simulated}, Command{"copies", copies},
+    Command{"machine", describe},
 };
 
 void run(int count, char** words) {

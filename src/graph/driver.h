@@ -140,6 +140,7 @@ class Driver final : public Executor, private MemoryListener {
   ComputeStream& least_loaded(DeviceState& device);
   bool may_prefetch(const DeviceState& device) const;
   void prefetch(DeviceState& device);
+  class Sight;
   void look_ahead(DeviceState& device);
   bool steal(DeviceState& thief);
 

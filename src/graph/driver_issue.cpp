@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, prefetch,
-// steal.
+// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, steal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -372,56 +371,9 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   });
 }
 
-/// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not
-/// stand in the way of what is needed next.
-bool Driver::may_prefetch(const DeviceState& device) const {
-  constexpr double ahead_seconds = 1e-3;
-  return memory_->incoming(device.space) == 0 ||
-         memory_->incoming_seconds(device.space) <= ahead_seconds;
-}
-
-void Driver::prefetch(DeviceState& device) {
-  // Who waits for room has the first claim to what becomes free.
-  if (device.head) return;
-  bool followed = false;
-  while (may_prefetch(device)) {
-    if (device.fetches.empty()) {
-      if (followed) return;
-      followed = true;
-      look_ahead(device);
-      if (device.fetches.empty()) return;
-    }
-    const Fetch& fetch = device.fetches.front();
-    const Directory& directory = memory_->directory();
-    if (!plan_.uses(fetch.tile).datum || directory.valid(fetch.tile, device.space) ||
-        !directory.written(fetch.tile)) {
-      device.fetches.pop_front();
-      continue;
-    }
-    const Outcome outcome =
-        memory_->prefetch(fetch.tile, device.space, fetch.position, fetch.victims);
-    if (outcome == Outcome::no_room) {
-      // Its victims are needed until then, or the plan has changed: that shows when others end.
-      if (!followed) device.fetches.clear();
-      if (followed) return;
-      continue;
-    }
-    if (outcome == Outcome::done)
-      recorder_.mark(device.streams.front().lane, Mark::prefetch, fetch.tile, 0, now());
-    device.fetches.pop_front();
-  }
-}
-
-void Driver::look_ahead(DeviceState& device) {
-  residents_.clear();
-  for (const TileId tile : memory_->residents(device.space))
-    residents_.push_back({tile, memory_->rounded(memory_->bytes(tile))});
-  device.lookahead->follow(
-      residents_, memory_->free_bytes(device.space),
-      [&](TileId tile) { return memory_->rounded(memory_->bytes(tile)); }, device.fetches);
-}
-
 bool Driver::steal(DeviceState& thief) {
+  // A CPU without cores is there for what no other device can run.
+  if (thief.space == host_space && machine_.devices[thief.id].cores == 0) return false;
   std::vector<double> queued(devices_.size(), 0);
   for (const DeviceState& device : devices_) {
     if (device.id == thief.id || device.lost || device.space == host_space) continue;

@@ -13,6 +13,14 @@ void Lookahead::reserve(TileId tile) {
   is_here_.resize(size, false);
   next_use_.resize(size, 0);
   bytes_.resize(size, 0);
+  visited_at_.resize(size, 0);
+}
+
+PlanSet::const_iterator Lookahead::after(const PlanSet& planned, const Clear& clear) {
+  if (clear.tasks == 0) return planned.begin();
+  PlannedTask last;
+  last.position = clear.until;
+  return planned.upper_bound(&last);
 }
 
 void Lookahead::begin(std::span<const Resident> residents, std::size_t free_bytes) {
@@ -21,13 +29,24 @@ void Lookahead::begin(std::span<const Resident> residents, std::size_t free_byte
   residents_ = residents;
   ranked_ = false;
   farthest_ = {};
+  visited_.clear();
   for (const Resident& resident : residents) {
     reserve(resident.tile);
     round_of_[resident.tile] = round_;
     is_here_[resident.tile] = true;
     bytes_[resident.tile] = resident.bytes;
     next_use_[resident.tile] = 0;  // not looked up yet
+    visited_at_[resident.tile] = 0;
   }
+}
+
+void Lookahead::visit(TileId tile, Position position) {
+  if (ranked_) return present(tile, plan_.next_use_after(tile, device_, position));
+  const bool is_new = round_of_[tile] != round_ || visited_at_[tile] == 0;
+  round_of_[tile] = round_;
+  is_here_[tile] = true;
+  visited_at_[tile] = position;
+  if (is_new) visited_.push_back(tile);
 }
 
 void Lookahead::present(TileId tile, std::uint64_t next_use) {
@@ -46,8 +65,10 @@ void Lookahead::rank() {
     if (++looked > most_tasks) break;
     horizon_ = planned->position;
   }
+  for (const TileId tile : visited_)
+    present(tile, plan_.next_use_after(tile, device_, visited_at_[tile]));
   for (const Resident& resident : residents_) {
-    if (next_use_[resident.tile] != 0) continue;
+    if (visited_at_[resident.tile] != 0) continue;
     const std::uint64_t next_use = plan_.next_use_after(resident.tile, device_, 0);
     present(resident.tile, next_use);
     if (next_use > horizon_) idle_.push({next_use, resident.tile});

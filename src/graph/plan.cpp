@@ -61,11 +61,15 @@ void Plan::forget_uses(PlannedTask& planned) {
   }
 }
 
+void Plan::leave(DevicePlan& device, PlannedTask& planned) {
+  device.planned.erase(&planned);
+  if (planned.ready) device.ready.erase(&planned);
+  if (planned.position <= device.clear.until) --device.clear.tasks;
+}
+
 void Plan::issue(PlannedTask& planned) {
   forget_uses(planned);
-  DevicePlan& device = devices_[planned.device];
-  device.planned.erase(&planned);
-  device.ready.erase(&planned);
+  leave(devices_[planned.device], planned);
   planned.issued = true;
   planned.number = ++issues_;
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
@@ -103,6 +107,7 @@ void Plan::place(PlannedTask& planned, DeviceId device) {
            partial ? *partial : *planned.task->operands[i].datum);
     }
   devices_[device].planned.insert(&planned);
+  if (planned.position <= devices_[device].clear.until) devices_[device].clear = {};
   if (planned.ready) devices_[device].ready.insert(&planned);
   devices_[device].queued_seconds += planned.seconds;
 }
@@ -110,8 +115,7 @@ void Plan::place(PlannedTask& planned, DeviceId device) {
 void Plan::unplace(PlannedTask& planned) {
   if (planned.device == no_device) return;
   DevicePlan& device = devices_[planned.device];
-  device.planned.erase(&planned);
-  device.ready.erase(&planned);
+  leave(device, planned);
   device.queued_seconds -= planned.seconds;
   for (int i = 0; i < planned.task->operand_count; ++i)
     if (planned.task->reduction(i)) {

@@ -88,9 +88,16 @@ struct TileUses {
   Datum* datum = nullptr;
 };
 
+/// The first tasks of a device's plan, whose tiles are all there: so many, up to a position.
+struct Clear {
+  Position until = 0;
+  int tasks = 0;
+};
+
 struct DevicePlan {
   PlanSet planned;
   PlanSet ready;
+  Clear clear;                ///< The lookahead's: it needn't look at these again.
   double queued_seconds = 0;  ///< Predicted, of what is placed here and has not ended.
 };
 
@@ -135,6 +142,7 @@ class Plan {
 
  private:
   void forget_uses(PlannedTask& planned);
+  static void leave(DevicePlan& device, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);
 

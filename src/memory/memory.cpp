@@ -180,6 +180,7 @@ bool Memory::allocate(TileId tile, SpaceId space) {
 
 void Memory::give_up(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
+  ++there.departures;
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
   Place& replica = place(tile, space);
   // Who still reads it finds NaN. Under the virtual clock protection catches that instead.

@@ -156,6 +156,9 @@ class Memory {
   std::span<const TileId> residents(SpaceId space) const noexcept {
     return spaces_[space].residents;
   }
+  bool resident(TileId tile, SpaceId space) const { return has_block(tile, space); }
+  /// Counts the tiles that ever left a device's arena.
+  std::uint64_t departures(SpaceId space) const noexcept { return spaces_[space].departures; }
   /// What one allocation of these bytes takes in an arena.
   std::size_t rounded(std::size_t bytes) const noexcept;
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
@@ -196,6 +199,7 @@ class Memory {
     CopyStream in;
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
+    std::uint64_t departures = 0;
     std::size_t incoming = 0;
     std::size_t most_bytes = 0;  ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;

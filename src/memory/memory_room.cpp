@@ -144,6 +144,7 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   lost.resize(directory_.space_lost(space, lost));
   for (const TileId tile : there.residents) place(tile, space) = Place{};
   there.residents.clear();
+  ++there.departures;
   there.arena->clear();
 }
 

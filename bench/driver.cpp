@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/driver.cpp: what the driver of devices costs a task, on a device that takes no time.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+
+#include "benchmarks.h"
+#include "device/backend.h"
+#include "device/operation.h"
+#include "device/ring.h"
+#include "empty_graphs.h"
+#include "line.h"
+
+namespace quadriga::bench {
+namespace {
+
+/// Everything has ended when it is queued.
+class Instant final : public Backend {
+ public:
+  explicit Instant(std::unique_ptr<Backend> inner) : machine_(inner->machine()) {}
+  std::byte* allocate(DeviceId, std::size_t bytes) override {
+    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}));
+  }
+  void deallocate(DeviceId, std::byte* memory) noexcept override {
+    ::operator delete (memory, std::align_val_t{256});
+  }
+  StreamId create_stream(DeviceId, StreamKind) override {
+    tickets_.push_back(0);
+    return static_cast<StreamId>(tickets_.size() - 1);
+  }
+  Event copy(StreamId stream, const Copy& copy) override {
+    move_bytes(copy);
+    return end(stream);
+  }
+  Event launch(StreamId stream, const Launch& launch) override {
+    (*launch.kernel)(launch.arguments);
+    return end(stream);
+  }
+  void wait(StreamId, Event) override {}
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
+    while (ended_.empty() && !woken_.exchange(false) && now() < deadline) {
+    }
+    std::size_t count = 0;
+    while (count < out.size() && !ended_.empty()) out[count++] = ended_.pop();
+    return count;
+  }
+  void wake() noexcept override { woken_.store(true); }
+  Nanoseconds now() const noexcept override {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count();
+  }
+  bool is_virtual() const noexcept override { return false; }
+  bool pin(std::byte*, std::size_t) override { return false; }
+  void unpin(std::byte*, std::size_t) noexcept override {}
+  const Machine& machine() const noexcept override { return machine_; }
+
+ private:
+  Event end(StreamId stream) {
+    const Event event{stream, ++tickets_[stream]};
+    const Nanoseconds time = now();
+    ended_.push({event, time, time, nullptr});
+    return event;
+  }
+
+  Machine machine_;
+  std::vector<std::uint64_t> tickets_;
+  Ring<Completion> ended_;
+  std::atomic<bool> woken_{false};
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void driver(const Settings& settings) {
+  const std::string name = settings.text("case", "chain");
+  EngineOptions options;
+  options.devices = fmt::format("emulated:{},memory=64MiB,streams={}", settings.integer("count", 1),
+                                settings.integer("streams", 1));
+  options.wrap_backend = [](std::unique_ptr<Backend> inner) -> std::unique_ptr<Backend> {
+    return std::make_unique<Instant>(std::move(inner));
+  };
+  Engine engine(options);
+  EmptyGraph graph(engine, name);
+  std::vector<double> seconds;
+  // The first pass brings the data and makes pools what they stay; it isn't counted.
+  for (long long pass = 0; pass <= settings.integer("repeat", 5); ++pass) {
+    const double begin = now();
+    const std::int64_t tasks = graph.submit();
+    engine.wait();
+    if (pass > 0) seconds.push_back((now() - begin) / static_cast<double>(tasks));
+  }
+  Line("driver-" + name)
+      .add("value", median(seconds) * 1e9)
+      .add("unit", "ns/task")
+      .add("bound", 0)
+      .print();
+}
+
+}  // namespace quadriga::bench
