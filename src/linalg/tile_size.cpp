@@ -16,10 +16,24 @@ struct Bounds {
   std::int64_t most;
 };
 
-Bounds bounds_for(const Engine& engine, const Team& team) {
-  if (team.devices.empty()) return {128, 768};
+Bounds bounds_for(const Engine& engine, const Team& team, bool is_product) {
+  if (team.devices.empty()) return {128, is_product ? 1024 : 768};
   const bool cuda = engine.machine().devices[team.devices.front()].kind == DeviceKind::cuda;
   return cuda ? Bounds{1024, 4096} : Bounds{128, 1024};
+}
+
+/// A BLAS packs both operands of each task anew, so tiles of a product on cores are as large as
+/// leaves each core this many tiles of C.
+constexpr double tiles_a_core = 8;
+
+/// Before bounds and memory.
+double wanted(const Engine& engine, const Team& team, const Problem& problem) {
+  const auto area = static_cast<double>(problem.m) * static_cast<double>(problem.n);
+  const bool is_product = problem.kind == Problem::Kind::matmul;
+  if (team.devices.empty() && is_product)
+    return std::sqrt(area / (tiles_a_core * engine.machine().devices.front().cores));
+  const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
+  return static_cast<double>(longest) / (team.devices.empty() ? 11 : 16);
 }
 
 std::int64_t rounded(double tile) {
@@ -31,13 +45,10 @@ std::int64_t rounded(double tile) {
 
 std::int64_t default_tile(const Engine& engine, const Problem& problem) {
   const Team team = team_of(engine);
-  const auto [least, most] = bounds_for(engine, team);
   const bool is_product = problem.kind == Problem::Kind::matmul;
-  const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
-  // On cores few large tiles do for a product; a factorization needs more to share.
-  const double pieces = team.devices.empty() ? (is_product ? 8 : 11) : 16;
-  double tile = static_cast<double>(longest) / pieces;
-  tile = std::clamp(tile, static_cast<double>(least), static_cast<double>(most));
+  const auto [least, most] = bounds_for(engine, team, is_product);
+  double tile = std::clamp(wanted(engine, team, problem), static_cast<double>(least),
+                           static_cast<double>(most));
   if (!team.devices.empty()) {
     constexpr double tiles_in_memory = 40;
     const double element = static_cast<double>(size_of(problem.dtype));
