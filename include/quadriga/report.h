@@ -28,9 +28,10 @@ struct DeviceCounters {
   std::uint64_t write_backs = 0;  ///< Copies home.
   std::uint64_t steals = 0;       ///< Tasks taken from another device's or worker's queue.
   std::array<Nanoseconds, 5>
-      busy{};                  ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
-  Nanoseconds copying = 0;     ///< Time with at least one copy to or from the device.
-  Nanoseconds computing = 0;   ///< Time with at least one kernel.
+      busy{};               ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
+  Nanoseconds copying = 0;  ///< Time with at least one copy to or from the device.
+  /// Time with at least one kernel; on the cores of a machine that has nothing else, their sum.
+  Nanoseconds computing = 0;
   std::size_t most_bytes = 0;  ///< Most of its memory in use at once since the engine started.
   Nanoseconds overlap = 0;     ///< Time with both.
 };
@@ -45,8 +46,9 @@ struct Counters {
   Nanoseconds elapsed = 0;  ///< From the first submission to the last end.
   std::size_t spill_bytes =
       0;  ///< Host buffers (or file) that hold tiles without a home, at most so far.
-  double work_seconds = 0;           ///< Sum of kernel times.
-  double critical_path_seconds = 0;  ///< Longest chain of dependent kernels, by their times.
+  double work_seconds = 0;  ///< Sum of kernel times.
+  /// Longest chain of dependent kernels, by their times; on cores alone only a trace knows it.
+  double critical_path_seconds = 0;
 
   /// Bytes between the host and devices, both ways.
   std::uint64_t host_bytes() const noexcept;

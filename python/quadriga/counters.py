@@ -82,7 +82,7 @@ class Counters:
 
     def _shown(self) -> list[DeviceCounters]:
         # Every engine has a place for what needs the host; it tells nothing unless it was used.
-        return [each for each in self.devices if each.name != "host" or each.tasks]
+        return [each for each in self.devices if each.name != "host cpu" or each.tasks]
 
     def __str__(self) -> str:
         lines = [
@@ -93,7 +93,7 @@ class Counters:
         lines += [
             f"  {d.name}: {d.tasks} tasks, {d.hits} hits, {d.misses} misses, "
             f"{d.evictions} evictions, {d.steals} steals, "
-            f"computing {_core.format_seconds(d.computing_seconds)}, overlap {d.overlap:.0%}"
+            f"computing {_core.format_seconds(d.computing_seconds)}, overlap {_overlap(d)}"
             for d in self._shown()
         ]
         return "\n".join(lines)
@@ -112,6 +112,11 @@ class Counters:
         )
 
 
+def _overlap(device: DeviceCounters) -> str:
+    """In per cent, if there was anything to overlap."""
+    return f"{device.overlap:.0%}" if device.copying_seconds and device.computing_seconds else "-"
+
+
 def _device_row(device: DeviceCounters) -> str:
     cells = [
         html.escape(device.name),
@@ -119,7 +124,7 @@ def _device_row(device: DeviceCounters) -> str:
         str(device.steals),
         _core.format_seconds(device.computing_seconds),
         _core.format_seconds(device.copying_seconds),
-        f"{device.overlap:.0%}",
+        _overlap(device),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 

@@ -23,6 +23,11 @@ class Device:
     cores: int = 0
     compute_streams: int = 1
 
+    @property
+    def is_bare_host(self) -> bool:
+        """Whether it is only there for tasks that need the host: a CPU without cores to compute."""
+        return self.kind == "cpu" and self.cores == 0
+
 
 @dataclass(frozen=True)
 class Link:
@@ -113,7 +118,7 @@ class Machine:
         rows = "".join(
             f"<tr><td>{html.escape(d.name)}</td><td>{html.escape(d.kind)}</td>"
             f"<td>{_core.format_bytes(d.memory_bytes) if d.memory_bytes else 'the host’s'}</td>"
-            f"<td>{d.cores or ''}</td></tr>"
+            f"<td>{'for what needs the host' if d.is_bare_host else d.cores or ''}</td></tr>"
             for d in self.devices
         )
         links = "".join(

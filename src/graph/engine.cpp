@@ -43,7 +43,7 @@ Machine with_host_device(Machine machine) {
   for (const Device& device : machine.devices)
     if (device.kind == DeviceKind::cpu) return machine;
   Device host;
-  host.name = "host";
+  host.name = "host cpu";  // "host" is the memory space
   machine.devices.push_back(host);
   return machine;
 }
@@ -392,7 +392,10 @@ Counters Engine::counters() const {
   counters.submitted = impl.graph.submitted() - impl.submitted_before.load();
   counters.failed = impl.failures.count() - impl.failed_before.load();
   const Nanoseconds first = impl.first_submission.load();
-  if (counters.elapsed == 0 && first >= 0) counters.elapsed = impl.executor->now() - first;
+  if (counters.elapsed == 0 && first >= 0) {
+    const Nanoseconds last = impl.recorder.last_end();
+    counters.elapsed = (last > first ? last : impl.executor->now()) - first;
+  }
   return counters;
 }
 

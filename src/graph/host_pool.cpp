@@ -204,7 +204,7 @@ Task* HostPool::steal(Worker& self) {
 void HostPool::settle(Worker& self) {
   graph_.flush(self.free);
   if (self.tasks == 0) return;
-  recorder_.kernels(self.lane, self.tasks, clock_now() - self.since);
+  recorder_.kernels(self.lane, self.tasks, clock_now() - self.since, now());
   self.tasks = 0;
 }
 
@@ -432,6 +432,10 @@ std::uint64_t HostPool::ended() const {
 
 void HostPool::count(Counters& counters) const {
   recorder_.count(counters);
+  for (DeviceCounters& device : counters.devices) {
+    device.computing = device.busy[static_cast<std::size_t>(StreamKind::compute)];
+    counters.work_seconds += static_cast<double>(device.computing) / 1e9;
+  }
   counters.ended = ended();
   counters.spill_bytes = most_buffer_bytes_.load();
 }

@@ -52,6 +52,7 @@ void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanosecond
   lane.tasks.store(lane.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
                   std::memory_order_relaxed);
+  lane.last.store(end, std::memory_order_relaxed);
   Record record;
   record.kind = Record::Kind::kernel;
   record.task = task.id;
@@ -66,10 +67,17 @@ void Recorder::computed(DeviceId device, Nanoseconds begin, Nanoseconds end) {
   times_[device].either.add(begin, end);
 }
 
-void Recorder::kernels(int index, std::uint64_t tasks, Nanoseconds busy) {
+void Recorder::kernels(int index, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end) {
   Lane& lane = *lanes_[static_cast<std::size_t>(index)];
   lane.tasks.fetch_add(tasks, std::memory_order_relaxed);
   lane.busy.fetch_add(busy, std::memory_order_relaxed);
+  lane.last.store(end, std::memory_order_relaxed);
+}
+
+Nanoseconds Recorder::last_end() const {
+  Nanoseconds last = 0;
+  for (const auto& lane : lanes_) last = std::max(last, lane->last.load(std::memory_order_relaxed));
+  return last;
 }
 
 void Recorder::copy(int index, Reason reason, TileId tile, SpaceId from, SpaceId to,
@@ -142,6 +150,7 @@ void Recorder::reset() {
   for (auto& lane : lanes_) {
     lane->tasks = 0;
     lane->busy = 0;
+    lane->last = 0;
     for (auto& mark : lane->marks) mark = 0;
     std::lock_guard lock(lane->lock);
     lane->links.clear();

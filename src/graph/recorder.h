@@ -49,7 +49,7 @@ class Recorder {
 
   void kernel(int lane, const Task& task, Nanoseconds begin, Nanoseconds end);
   /// Many kernels at once, when nobody traces: only counts.
-  void kernels(int lane, std::uint64_t tasks, Nanoseconds busy);
+  void kernels(int lane, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end);
   void copy(int lane, Reason reason, TileId tile, SpaceId from, SpaceId to, std::uint64_t bytes,
             Nanoseconds begin, Nanoseconds end);
   void mark(int lane, Mark mark, TileId tile, std::uint64_t task, Nanoseconds when);
@@ -60,6 +60,8 @@ class Recorder {
   void count(Counters& counters) const;
   void reset();
 
+  /// End of the last kernel counted; 0 if there is none.
+  Nanoseconds last_end() const;
   /// Begin of the first event and end of the last; `never` and 0 if there is none.
   std::pair<Nanoseconds, Nanoseconds> extent() const;
   /// Events in the form of docs/report.md, as the inside of a JSON array; times from `origin` on.
@@ -82,6 +84,7 @@ class Recorder {
     // Single writer; atomics so that others may read.
     std::atomic<std::uint64_t> tasks{0};
     std::atomic<Nanoseconds> busy{0};
+    std::atomic<Nanoseconds> last{0};  ///< End of the last kernel.
     std::array<std::atomic<std::uint64_t>, 6> marks{};
     mutable SpinLock lock;  ///< Guards the members below.
     std::vector<LinkCounters> links;

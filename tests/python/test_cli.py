@@ -139,7 +139,7 @@ class TestComputing:
         assert "r.html: written" in out
         assert "emulated0" in (folder / "r.html").read_text()
         assert "digraph" in (folder / "g.dot").read_text()
-        json.loads((folder / "p.json").read_text())
+        assert json.loads((folder / "p.json").read_text())["traceEvents"]
         status, out, _ = run("report", "t.json", "--json")
         assert status == DONE
         assert json.loads(out)["output"] == "t.html"

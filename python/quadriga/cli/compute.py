@@ -240,7 +240,7 @@ def _told(where: Where, engine: Engine, command: str, output: Path) -> Iterator[
     counters = engine.counters()
     if where.as_json:
         fields = {"command": command, "output": str(output), "seconds": seconds}
-        devices = [device.name for device in engine.machine.devices]
+        devices = [each.name for each in engine.machine.devices if not each.is_bare_host]
         fields |= {"devices": devices, "policy": engine.policy}
         click.echo(json.dumps(fields | {"counters": counters.as_dict()}))
     else:

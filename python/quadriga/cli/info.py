@@ -78,7 +78,7 @@ def report(
     if dot is not None:
         write_beside(dot, reports.to_dot(found))
     if perfetto is not None:
-        write_beside(perfetto, json.dumps(reports.to_perfetto(found)))
+        write_beside(perfetto, reports.to_perfetto(found))
     if as_json:
         click.echo(json.dumps({"output": str(target)} | reports.summary(found), default=str))
     else:

@@ -164,8 +164,8 @@ class Factor:
         """Where its tiles are now."""
         with self._lock:
             total, devices, buffers = self._core.held()
-        names = [device.name for device in self.engine.machine.devices]
-        return Held(total, dict(zip(names, devices, strict=False)), buffers)
+        pairs = zip(self.engine.machine.devices, devices, strict=False)
+        return Held(total, {d.name: size for d, size in pairs if not d.is_bare_host}, buffers)
 
     def _options(self, *kept: Any) -> _core.CallOptions:
         return _core.CallOptions(0, kept, None)

@@ -114,6 +114,12 @@ class _Columns:
             self._refuse(f"has {key} {value}; expected microseconds from 0")
         return value
 
+    def forget(self, pid: int | None) -> None:
+        """Drop the names of a device that isn't to be shown."""
+        self.processes = {key: name for key, name in self.processes.items() if key != pid}
+        self.streams = {key: name for key, name in self.streams.items() if key[0] != pid}
+        self.kinds = {key: kind for key, kind in self.kinds.items() if key[0] != pid}
+
     def refuse_constant(self, text: str) -> NoReturn:
         """The parser's hook for NaN and Infinity."""
         self._refuse(f"holds {text}, which isn't JSON; expected finite numbers")
@@ -154,6 +160,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
     columns = _Columns(shown)
     document = _parse(shown, columns)
     header = read_header(shown, document)
+    columns.forget(_idle_host(header))
     return Trace(
         path=shown,
         labels=list(columns.labels),
@@ -164,6 +171,23 @@ def load(path: str | os.PathLike[str]) -> Trace:
         instants=Instants(*_arrays(columns.instants, 1)),
         header=header,
     )
+
+
+def _idle_host(header: dict[str, Any]) -> int | None:
+    """Takes out the place for tasks that need the host, if none came; returns its pid.
+
+    Every machine without a CPU to compute has one, last of its devices: a CPU without cores.
+    """
+    counted, described = header["counters"]["devices"], (header.get("machine") or {}).get("devices")
+    if not isinstance(described, list) or len(described) != len(counted) or not counted:
+        return None
+    last = described[-1]
+    bare = isinstance(last, dict) and last.get("kind") == "cpu" and not last.get("cores")
+    busy = sum(counted[-1].get("busy_seconds", {}).values()) + counted[-1].get("tasks", 0)
+    if not bare or busy:
+        return None
+    counted.pop()
+    return len(counted) + 1
 
 
 def _arrays(columns: tuple[array[Any], ...], times: int) -> list[Integers]:

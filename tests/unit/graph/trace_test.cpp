@@ -4,9 +4,11 @@
 #include <quadriga/engine.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "unit/graph/engines.h"
 
@@ -163,6 +165,21 @@ TEST_P(TraceTest, LinkCountersAndBusyTimesAreTheSumsOfTheEvents) {
   for (std::size_t d = 0; d < counters.devices.size(); ++d)
     for (std::size_t kind = 0; kind < 5; ++kind)
       EXPECT_EQ((busy[{static_cast<int>(d) + 1, names[kind]}]), counters.devices[d].busy[kind]);
+}
+
+TEST_P(TraceTest, CountersKnowWorkAndItsEndWhereverItRan) {
+  const Json trace = traced();
+  Nanoseconds work = 0;
+  for (const Json& event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "kernel") work += nanoseconds(event["dur"]);
+  const Counters counters = engine().counters();
+  EXPECT_NEAR(counters.work_seconds, static_cast<double>(work) / 1e9, 1e-9);
+  Nanoseconds computing = 0;
+  for (const DeviceCounters& device : counters.devices) computing += device.computing;
+  EXPECT_GT(computing, 0);
+  EXPECT_GE(counters.elapsed, work / 16);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_EQ(engine().counters().elapsed, counters.elapsed);
 }
 
 TEST_P(TraceTest, TheHeadHoldsTheGraphAndTheBound) {
