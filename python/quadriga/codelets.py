@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
+from .blas import one_thread
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def codelet(
 
     Notes
     -----
-    Views are valid while the body runs; those of mode read can't be written. What the body raises
-    comes back from `Engine.wait` and `Future.result` with its type and traceback.
+    Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
+    BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from `Engine.wait` and `Future.result` with its type and traceback.
 
     Examples
     --------
@@ -161,7 +162,8 @@ class Record:
             for (place, access), (address, ld) in zip(self.operands, places, strict=True)
         ]
         try:
-            self.value = self.codelet.body(*views, **self.parameters)
+            with one_thread:
+                self.value = self.codelet.body(*views, **self.parameters)
         except BaseException as exception:
             self.exception = exception
             if any(

@@ -24,7 +24,7 @@ from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
 from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
-from .layout import Array, layout_of, layout_of_new
+from .layout import layout_of, layout_of_new
 from .machine import Machine
 from .settings import config
 

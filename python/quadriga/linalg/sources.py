@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..blas import one_thread
 from ..errors import InvalidArgument, InvalidType
 
 Array = npt.NDArray[Any]
@@ -87,7 +88,8 @@ class Source:
         memory = _core.memory(address, span, True)
         out: Array = np.ndarray((rows, cols), self.dtype, memory, 0, (item, ld * item))
         try:
-            self.read(slice(row, row + rows), slice(col, col + cols), out)
+            with one_thread:
+                self.read(slice(row, row + rows), slice(col, col + cols), out)
         except BaseException as failure:
             self.failure = failure
             raise
