@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace quadriga::linalg {
@@ -39,11 +42,38 @@ void FactorFile::failed(const char* what) const {
   refuse(fmt::format("{} failed: {}", what, std::strerror(reason)));
 }
 
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where links lead, the last of which may lead to nothing yet.
+fs::path behind_links(fs::path path) {
+  constexpr int most_links = 40;
+  std::error_code no_link;
+  for (int i = 0; i < most_links && !no_link; ++i) {
+    const fs::path next = fs::read_symlink(path, no_link);
+    if (!no_link) path = path.parent_path() / next;
+  }
+  return path;
+}
+
+/// Part of the name only: a long one with more behind it wouldn't be a name any more.
+std::string hidden_name_beside(const fs::path& path) {
+  constexpr std::size_t part = 40;
+  return (path.parent_path() / ("." + path.filename().string().substr(0, part) + ".XXXXXX"));
+}
+
+}  // namespace
+
 FactorFile FactorFile::create(const std::string& path, const FactorHeader& header) {
   FactorFile file;
-  file.path_ = path;
+  file.path_ = behind_links(path);
   file.header_ = header;
-  std::string beside = path + ".XXXXXX";
+  std::error_code missing;
+  const fs::file_status there = fs::status(file.path_, missing);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    file.refuse("is no regular file, which could be replaced");
+  std::string beside = hidden_name_beside(file.path_);
   file.descriptor_ = ::mkstemp(beside.data());
   if (file.descriptor_ < 0) file.failed("making a file beside it");
   file.temporary_ = beside;

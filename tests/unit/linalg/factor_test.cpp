@@ -251,6 +251,25 @@ TEST(Factor, FilesThatLieAreRefused) {
   std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(8).put('\x02');
   expect_io_error(load, "version 2");
   expect_io_error([&] { factor.save(scratch.file("missing/f")); }, "No such file");
+  expect_io_error([&] { factor.save(scratch.path.string()); }, "no regular file");
+}
+
+TEST(Factor, LinksStayLinks) {
+  const Scratch scratch;
+  const auto engine = make_engine("cpu:2");
+  const Array a = spd_matrix(40, DType::float64, Lay::columns, 20);
+  const Factor factor = cho_factor(*engine, a.view(), {}, {.tile = 16});
+  fs::create_directories(scratch.path / "far");
+  fs::create_symlink("far/f", scratch.path / "second");
+  fs::create_symlink("second", scratch.path / "first");
+  for (int i = 0; i < 2; ++i) {  // the file isn't there the first time
+    factor.save(scratch.file("first"));
+    EXPECT_TRUE(fs::is_symlink(scratch.path / "first"));
+    EXPECT_TRUE(fs::is_symlink(scratch.path / "second"));
+    EXPECT_EQ(Factor::load(*engine, scratch.file("far/f")).order(), 40);
+  }
+  const auto left = std::distance(fs::directory_iterator(scratch.path / "far"), {});
+  EXPECT_EQ(left, 1);
 }
 
 TEST(Factor, EmptyFactorsAndWrongShapesAreRefused) {
