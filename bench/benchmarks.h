@@ -19,7 +19,8 @@ void resident_memory(const Settings& settings);
 /// Products and Cholesky on this host beside OpenBLAS: --n --tile --repeat --devices.
 void host_gemm(const Settings& settings);
 void host_potrf(const Settings& settings);
-/// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine.
+/// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
+/// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);
 /// Rates of copies: --devices --repeat --pin on|off.
 void copies(const Settings& settings);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 
 #include "base/units.h"
 #include "benchmarks.h"
@@ -45,8 +46,9 @@ struct Run {
   std::string devices;
   bool product = true;
   std::int64_t n = 16384;
-  std::int64_t tile = 1024;
+  std::int64_t tile = 1024;  // 0: the default.
   DType dtype = DType::float64;
+  bool in_place = true;  // Of a product: C is read.
 };
 
 struct Outcome {
@@ -71,11 +73,17 @@ void compute(Engine& engine, const Run& run) {
   linalg::Options options;
   options.tile = run.tile;
   if (run.product) {
-    linalg::matmul(engine, 1, matrix(0), Op::none, matrix(1), Op::none, 1, matrix(2), options);
+    linalg::matmul(engine, 1, matrix(0), Op::none, matrix(1), Op::none, run.in_place ? 1 : 0,
+                   matrix(2), options);
   } else {
-    linalg::cholesky(engine, matrix(0), matrix(0), linalg::Uplo::lower, linalg::Other::leave,
-                     options);
+    linalg::cholesky(engine, matrix(0), matrix(run.in_place ? 0 : 1), linalg::Uplo::lower,
+                     linalg::Other::leave, options);
   }
+}
+
+double flops_of(const Run& run) {
+  const double n = static_cast<double>(run.n);
+  return run.product ? 2 * n * n * n : n * n * n / 3;
 }
 
 Outcome simulate(const Run& run) {
@@ -95,8 +103,7 @@ Outcome simulate(const Run& run) {
       static_cast<double>(run.product ? 4 * tiles * tiles : tiles * (tiles + 1));
   outcome.compulsory = moved_tiles * static_cast<double>(run.tile * run.tile) *
                        static_cast<double>(size_of(run.dtype)) / gib;
-  const double n = static_cast<double>(run.n);
-  outcome.flops = run.product ? 2 * n * n * n : n * n * n / 3;
+  outcome.flops = flops_of(run);
   return outcome;
 }
 
@@ -147,6 +154,34 @@ void small_memory(Run run, const std::string& machine) {
       .print();
 }
 
+// What a machine would reach from host memory to host memory, its result apart from what it reads.
+void rate(Run run, const std::string& machine, const Settings& settings, long long count) {
+  run.n = settings.integer("n", run.n);
+  run.tile = settings.integer("tile", 0, 0);
+  run.in_place = false;
+  EngineOptions options;
+  options.devices = fmt::format("machine={}:{}", machine, count);
+  if (const std::string memory = settings.text("memory"); !memory.empty())
+    options.devices += ",memory=" + memory;
+  if (const std::string h2d = settings.text("h2d"); !h2d.empty()) options.devices += ",h2d=" + h2d;
+  options.virtual_clock = true;
+  options.compute = false;
+  options.trace = !settings.text("trace").empty();
+  Engine engine(options);
+  compute(engine, run);
+  const Counters counters = engine.counters();
+  const double seconds = static_cast<double>(counters.elapsed) * 1e-9;
+  Line(fmt::format("rate-{}", count))
+      .add("value", flops_of(run) / seconds * 1e-12)
+      .add("unit", "TFLOP/s")
+      .add("n", static_cast<double>(run.n))
+      .add("seconds", seconds)
+      .add("work", counters.work_seconds)
+      .add("host_gb", static_cast<double>(counters.host_bytes()) * 1e-9)
+      .print();
+  if (options.trace) std::ofstream(settings.text("trace")) << engine.trace_json();
+}
+
 }  // namespace
 
 void simulated(const Settings& settings) {
@@ -161,6 +196,8 @@ void simulated(const Settings& settings) {
     out_of_core(run, machine);
   } else if (name == "idgraf-600MB" && !run.product) {
     small_memory(run, machine);
+  } else if (name.starts_with("rate-")) {
+    rate(run, machine, settings, parse_integer(name.substr(name.find('-') + 1), 1, 8));
   } else {
     require(name.starts_with("devices-"), fmt::format("'{}' is no run of {}", name, operation));
     by_devices(run, machine, parse_integer(name.substr(name.find('-') + 1), 1, 8));

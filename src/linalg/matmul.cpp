@@ -3,8 +3,8 @@
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
+#include "linalg/product_plan.h"
 #include "linalg/team.h"
-#include "linalg/tile_size.h"
 #include "linalg/tiles.h"
 #include "linalg/view.h"
 
@@ -23,7 +23,8 @@ struct TiledProduct {
   Input x;
   Input y;
   std::unique_ptr<Tiles> c;
-  std::int64_t inner = 0;          ///< Tiles along the sum.
+  ProductPlan plan;
+  std::int64_t inner = 0;          ///< Tiles of A along the sum.
   std::int64_t sharing_cores = 0;  ///< That share the work; 0 with accelerators.
   std::int64_t submitted = 0;
 };
@@ -46,10 +47,12 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
   const bool overwrites = first && product.beta == Scalar(0);
-  const kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
-                                   product.x.op, product.y.op};
+  const std::int64_t steps = product.plan.steps;
+  kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
+                             product.x.op, product.y.op};
+  if (steps > 1) params.inner = static_cast<std::int32_t>(at.k % steps * product.plan.inner);
   const Data x = product.x.read(at.i, at.k, where);
-  const Data y = product.y.read(at.k, at.j, where);
+  const Data y = product.y.read(at.k / steps, at.j, where);
   const Data c =
       overwrites ? product.c->write(at.i, at.j, where) : product.c->update(at.i, at.j, where);
   const DType dtype = product.c->dtype();
@@ -76,45 +79,57 @@ double load_ratio(Run& run, const Team& team, std::int64_t tile, DType dtype) {
   return order * order * static_cast<double>(size_of(dtype)) * team.seconds_a_byte / seconds;
 }
 
+/// What one device does.
+struct Part {
+  ProductOrder order;
+  DeviceId owner;
+  std::vector<Product> stage;
+  std::size_t next = 0;
+  bool over = false;
+};
+
+std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& product) {
+  const std::int64_t rows = product.c->rows().count();
+  const std::int64_t cols = product.c->cols().count();
+  const std::int64_t count = std::max<std::int64_t>(1, team.size());
+  const Grid grid = product_grid(count, rows, cols);
+  const double ratio = load_ratio(run, team, product.c->rows().tile, product.c->dtype());
+  std::vector<Part> parts;
+  for (std::int64_t p = 0; p < count; ++p) {
+    const Range down = share(rows, grid.rows, p / grid.cols);
+    const Range right = share(cols, grid.cols, p % grid.cols);
+    if (!product.plan.listed) {
+      parts.push_back(
+          {ProductOrder(shape_for(run, team, product, down, right, ratio)), team.device(p), {}});
+      continue;
+    }
+    ListShape shape = product.plan.times;
+    shape.rows = down;
+    shape.cols = right;
+    parts.push_back({ProductOrder(ProductShape{}), team.device(p), {}});
+    list_products(shape, parts.back().stage);
+  }
+  return parts;
+}
+
 /// Devices take turns, so that all of them find work in the window of submitted tasks.
 void submit_all(Run& run, TiledProduct& product) {
   const Team team = team_of(run.engine());
   if (team.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
-  const std::int64_t rows = product.c->rows().count();
-  const std::int64_t cols = product.c->cols().count();
-  const std::int64_t parts = std::max<std::int64_t>(1, team.size());
-  const Grid grid = product_grid(parts, rows, cols);
-  const double ratio = load_ratio(run, team, product.c->rows().tile, product.c->dtype());
-  struct Part {
-    ProductOrder order;
-    DeviceId owner;
-    std::vector<Product> stage;
-    std::size_t next = 0;
-    bool over = false;
-  };
-  std::vector<Part> lanes;
-  for (std::int64_t p = 0; p < parts; ++p) {
-    const Range down = share(rows, grid.rows, p / grid.cols);
-    const Range right = share(cols, grid.cols, p % grid.cols);
-    lanes.push_back({ProductOrder(shape_for(run, team, product, down, right, ratio)),
-                     team.device(p),
-                     {},
-                     0,
-                     false});
-  }
+  std::vector<Part> parts = parts_of(run, team, product);
   constexpr std::size_t turn = 16;
   for (bool more = true; more;) {
     more = false;
-    for (Part& lane : lanes) {
-      for (std::size_t count = 0; count < turn && !lane.over; ++count) {
-        if (lane.next == lane.stage.size()) {
-          lane.over = !lane.order.next(lane.stage);
-          lane.next = 0;
-          if (lane.over) break;
+    for (Part& part : parts) {
+      for (std::size_t count = 0; count < turn && !part.over; ++count) {
+        if (part.next == part.stage.size()) {
+          part.over = !part.order.next(part.stage);
+          part.next = 0;
+          if (part.over) break;
         }
-        submit(run, product, lane.stage[lane.next++], lane.owner);
+        submit(run, product, part.stage[part.next++], part.owner);
       }
-      more |= !lane.over;
+      more |= !part.over;
     }
   }
 }
@@ -151,27 +166,31 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
   if (inner == 0 || alpha == Scalar(0)) return scale(beta, c);
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype}, options);
-  const Cut rows{c.rows, tile};
-  const Cut cols{c.cols, tile};
-  const Cut sum{inner, tile};
+  Form form_a = form_of(op_a, a.dtype());
+  Form form_b = form_of(op_b, b.dtype());
+  // C^T = op(B)^T * op(A)^T has contiguous columns.
+  const bool by_rows = layout_of(c) == Layout::rows;
+  Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
+  problem.accumulate = beta != Scalar(0);
+  if (by_rows) std::swap(problem.m, problem.n);
+  const ProductPlan plan = plan_product(engine, team_of(engine), problem, options);
+  const Cut rows{problem.m, plan.rows};
+  const Cut cols{problem.n, plan.cols};
+  const Cut sum{inner, plan.inner};
+  const Cut sum_of_y{inner, plan.inner * plan.steps};
   Run run(engine, options,
           static_cast<double>(rows.count()) * static_cast<double>(cols.count()) *
               static_cast<double>(sum.count()));
-  TiledProduct product{alpha, beta, {}, {}, nullptr, sum.count()};
-  Form form_a = form_of(op_a, a.dtype());
-  Form form_b = form_of(op_b, b.dtype());
-  if (layout_of(c) == Layout::rows) {
-    // C^T = op(B)^T * op(A)^T has contiguous columns.
+  TiledProduct product{alpha, beta, {}, {}, nullptr, plan, sum.count()};
+  if (by_rows) {
     form_a.transpose = !form_a.transpose;
     form_b.transpose = !form_b.transpose;
-    product.x = input_tiles(run, b, form_b, cols, sum);
-    product.y = input_tiles(run, a, form_a, sum, rows);
-    product.c = output_tiles(run, c.transposed(), cols, rows);
+    product.x = input_tiles(run, b, form_b, rows, sum);
+    product.y = input_tiles(run, a, form_a, sum_of_y, cols);
+    product.c = output_tiles(run, c.transposed(), rows, cols);
   } else {
     product.x = input_tiles(run, a, form_a, rows, sum);
-    product.y = input_tiles(run, b, form_b, sum, cols);
+    product.y = input_tiles(run, b, form_b, sum_of_y, cols);
     product.c = output_tiles(run, c, rows, cols);
   }
   submit_all(run, product);

@@ -84,6 +84,25 @@ class ProductOrder {
   bool turned_ = false;  ///< Rows and columns are exchanged: stages are those of C^T.
 };
 
+/// Products of one device that holds all tiles of A, B and C at once, and their times.
+struct ListShape {
+  Range rows;              ///< Of C and A.
+  Range cols;              ///< Of C and B.
+  std::int64_t inner = 0;  ///< Columns of A.
+  std::int64_t steps = 1;  ///< Columns of A that one tile of B serves.
+  double product = 1;      ///< Seconds, or any other unit, of a product,
+  double load_a = 0;       ///< of bringing a tile,
+  double load_b = 0;
+  double load_c = 0;  ///< (0: C is overwritten)
+  double store_c = 0;
+};
+
+/// All products in the order of a list schedule, replacing `out`; returns when the last tile of C
+/// would be home. Tiles come in an order in which a box grows by the slab that gives most products
+/// for its time; whenever the device is free, the first column of C goes on that can, so that
+/// columns are done one after the other and go home meanwhile.
+double list_products(const ListShape& shape, std::vector<Product>& out);
+
 /// One operation of a Cholesky factorization: on tile (i,j), by column k.
 struct Step {
   enum class Kind : std::uint8_t { potrf, trsm, syrk, gemm } kind = Kind::potrf;

@@ -253,7 +253,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   ++in_flight_;
   if (to != host_space) {
     ++spaces_[to].incoming;
-    spaces_[to].incoming_bytes += bytes(tile);
+    if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
   }
   if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
 }
@@ -372,7 +372,7 @@ bool Memory::completed(const Completion& delivered) {
   --in_flight_;
   if (record.to != host_space) {
     --spaces_[record.to].incoming;
-    spaces_[record.to].incoming_bytes -= bytes(record.tile);
+    if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
   }
   if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
   Place& source = place(record.tile, record.from);

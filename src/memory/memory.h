@@ -142,9 +142,11 @@ class Memory {
   /// Copies in flight into a space, and all of them.
   std::size_t incoming(SpaceId space) const noexcept { return spaces_[space].incoming; }
   std::size_t in_flight() const noexcept { return in_flight_; }
-  /// Seconds that the copies in flight into a space take from the host, had they the link to
-  /// themselves.
-  double incoming_seconds(SpaceId space) const noexcept {
+  /// Those from the host, and the seconds that they take if they have the link to themselves.
+  std::size_t incoming_from_host(SpaceId space) const noexcept {
+    return spaces_[space].in.records.size();
+  }
+  double host_seconds(SpaceId space) const noexcept {
     return machine_.copy_seconds(host_space, space,
                                  static_cast<double>(spaces_[space].incoming_bytes));
   }
@@ -201,9 +203,9 @@ class Memory {
     std::vector<CopyStream> peers;  ///< By source space.
     std::uint64_t departures = 0;
     std::size_t incoming = 0;
-    std::size_t most_bytes = 0;  ///< Most that the arena has handed out at once.
-    std::size_t incoming_bytes = 0;
-    std::size_t leaving_bytes = 0;  ///< Of tiles that are being written back to make room.
+    std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
+    std::size_t incoming_bytes = 0;  ///< From the host.
+    std::size_t leaving_bytes = 0;   ///< Of tiles that are being written back to make room.
   };
 
   Place& place(TileId tile, SpaceId space) { return places_[tile * spaces_.size() + space]; }

@@ -66,6 +66,20 @@ Tile<T> tile(const Arguments& arguments, std::size_t operand) {
           static_cast<int>(view.ld)};
 }
 
+/// The rows of op(B) that belong to A's columns.
+template <class T>
+Tile<const T> right_factor(const Arguments& arguments, const GemmParams& params) {
+  const Tile<const T> a = tile<const T>(arguments, 0);
+  const Tile<const T> b = tile<const T>(arguments, 1);
+  if (params.inner < 0) return b;
+  const int depth = params.op_a == Op::none ? a.cols : a.rows;
+  const bool plain = params.op_b == Op::none;
+  require(params.inner + depth <= (plain ? b.rows : b.cols),
+          "gemm: A has more columns than op(B) has rows from there on");
+  if (plain) return {b.data + params.inner, depth, b.cols, b.ld};
+  return {b.column(params.inner), b.rows, depth, b.ld};
+}
+
 template <class T>
 T value(const Scalar& scalar) noexcept {
   if constexpr (std::is_floating_point_v<T>)

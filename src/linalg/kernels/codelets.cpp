@@ -45,7 +45,7 @@ template <class T>
 void run_gemm(const Arguments& arguments, Scalar beta) {
   const auto params = arguments.param<GemmParams>();
   gemm(params.op_a, params.op_b, value<T>(params.alpha), tile<const T>(arguments, 0),
-       tile<const T>(arguments, 1), value<T>(beta), tile<T>(arguments, 2));
+       right_factor<T>(arguments, params), value<T>(beta), tile<T>(arguments, 2));
 }
 
 template <class T>

@@ -27,6 +27,9 @@ struct GemmParams {
   Scalar beta{};  ///< Ignored where C is written only.
   Op op_a = Op::none;
   Op op_b = Op::none;
+  /// Where A's columns begin among the rows of op(B), of which it has as many or fewer; -1: it has
+  /// as many.
+  std::int32_t inner = -1;
 };
 
 struct SyrkParams {
@@ -103,7 +106,8 @@ struct CovarianceTile {
   std::int64_t first_col = 0;
 };
 
-/// {A read, B read, C update}: C = alpha*op(A)*op(B) + beta*C. Parameters: GemmParams.
+/// {A read, B read, C update}: C = alpha*op(A)*op(B) + beta*C; of op(B) the rows that
+/// GemmParams::inner says. Parameters: GemmParams.
 const Codelet& gemm_codelet(DType type);
 /// {A read, B read, C write}: C = alpha*op(A)*op(B), whatever C held.
 const Codelet& gemm_write_codelet(DType type);

@@ -20,7 +20,7 @@ template <class T>
 void gemm_with(const Arguments& arguments, Scalar beta) {
   const auto params = arguments.param<GemmParams>();
   cuda::gemm<T>(*cuda::handles_of(arguments), params.op_a, params.op_b, value<T>(params.alpha),
-                tile<const T>(arguments, 0), tile<const T>(arguments, 1), value<T>(beta),
+                tile<const T>(arguments, 0), right_factor<T>(arguments, params), value<T>(beta),
                 tile<T>(arguments, 2));
 }
 

@@ -68,6 +68,26 @@ TYPED_TEST(Codelets, GemmUpdatesOrOverwrites) {
   expect_same(d, expected);
 }
 
+TYPED_TEST(Codelets, GemmTakesAPartOfTheRightFactor) {
+  using T = TypeParam;
+  auto a = Matrix<T>::random(12, 4, 1);
+  for (const Op op : {Op::none, Op::transpose}) {
+    auto b = op == Op::none ? Matrix<T>::random(10, 6, 2) : Matrix<T>::random(6, 10, 2);
+    auto c = Matrix<T>::random(12, 6, 3);
+    auto expected = c;
+    const Tile<const T> all = b.input();
+    const Tile<const T> rows = op == Op::none ? Tile<const T>{all.data + 5, 4, 6, all.ld}
+                                              : Tile<const T>{all.column(5), 6, 4, all.ld};
+    gemm(Op::none, op, T(1), a.input(), rows, T(1), expected.tile());
+    run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)},
+        GemmParams{{1, 0}, {1, 0}, Op::none, op, 5});
+    expect_same(c, expected);
+    EXPECT_THROW(run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)},
+                     GemmParams{{1, 0}, {1, 0}, Op::none, op, 7}),
+                 Error);
+  }
+}
+
 TYPED_TEST(Codelets, ComplexScalarsArrive) {
   using T = TypeParam;
   auto a = Matrix<T>::random(4, 4, 1);

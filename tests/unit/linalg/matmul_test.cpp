@@ -86,6 +86,41 @@ TEST(Matmul, DevicesOfThreeTiles) {
   }
 }
 
+/// Devices that the machine's table calls fast, so that tiles come from a list schedule.
+std::unique_ptr<Engine> fast_engine(const std::string& devices) {
+  EngineOptions options;
+  options.machine = Machine::parse(devices);
+  for (const char* const kernel : {"sgemm", "dgemm", "cgemm", "zgemm"})
+    options.machine->kernels[kernel]["emulated"] = {{512, 1e-5}, {8192, 2e-2}};
+  return std::make_unique<Engine>(options);
+}
+
+TEST(Matmul, TallTilesOnFastDevices) {
+  const auto host = make_engine("cpu:2");
+  for (const char* const devices :
+       {"emulated:1,memory=64MiB", "emulated:2,memory=64MiB", "emulated:3,memory=64MiB,peer=off"}) {
+    const auto engine = fast_engine(devices);
+    for (const Op op : {Op::none, Op::transpose}) {
+      for (const Lay lay : {Lay::columns, Lay::rows, Lay::every_other}) {
+        for (const Scalar beta : {Scalar(0), Scalar(-0.5)}) {
+          const Array a = operand(1100, 1300, op, DType::float32, lay, 1);
+          const Array b = operand(1300, 600, op, DType::float32, lay, 2);
+          Array c = random_matrix(1100, 600, DType::float32, lay, 3);
+          Array expected = c;
+          matmul(*engine, 1.5, a.view(), op, b.view(), op, beta, c.view());
+          matmul(*host, 1.5, a.view(), op, b.view(), op, beta, expected.view());
+          double worst = 0;
+          for (std::int64_t j = 0; j < c.cols(); ++j)
+            for (std::int64_t i = 0; i < c.rows(); ++i)
+              worst = std::max(worst, std::abs(c.get(i, j) - expected.get(i, j)));
+          EXPECT_LE(worst, 1300 * epsilon(DType::float32)) << devices;
+        }
+      }
+    }
+    EXPECT_GT(engine->counters().devices[0].tasks, 0U);
+  }
+}
+
 TEST(Matmul, SizesAroundTheTile) {
   const auto engine = make_engine("cpu:2");
   for (const std::int64_t m : {1, 15, 16, 17})

@@ -126,6 +126,43 @@ TEST(ProductOrder, ABoxGrowsWhereTheLinkIsTheLimit) {
   EXPECT_LE(idle, 60) << "a growing cube waits for about 45 products";
 }
 
+TEST(ListProducts, AreCompleteAndKeepUpdatesInLine) {
+  std::mt19937_64 random(2);
+  for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
+    const auto below = [&](int most) { return static_cast<std::int64_t>(random() % most); };
+    ListShape list;
+    list.rows = {below(3), 3 + below(6)};
+    list.cols = {below(3), 3 + below(9)};
+    list.inner = 1 + below(12);
+    list.steps = 1 + below(6);
+    list.load_a = static_cast<double>(1 + below(50)) / 10;
+    list.load_b = static_cast<double>(1 + below(50)) / 10;
+    list.load_c = trial % 2 == 0 ? 0 : 1;
+    list.store_c = static_cast<double>(below(30)) / 10;
+    std::vector<Product> order;
+    const double end = list_products(list, order);
+    expect_complete({list.rows, list.cols, list.inner}, order);
+    const auto products = static_cast<double>(order.size());
+    EXPECT_GE(end, (products + list.load_a + list.load_b + list.store_c) * (1 - 1e-12));
+    EXPECT_LE(end, products * (1 + list.load_a + list.load_b + list.load_c + list.store_c) + 100);
+  }
+  std::vector<Product> none;
+  EXPECT_EQ(list_products({{0, 0}, {0, 3}, 2}, none), 0);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(ListProducts, OverlapCopiesAndGoHomeAsTheyAreDone) {
+  // A product of order 8192 on a device of 50 TFLOP/s and 55 GB/s, in ms; the link takes 19.5 in.
+  ListShape list{{0, 1}, {0, 16}, 8, 8, 0.172, 1.22, 0.61, 0, 0.61};
+  std::vector<Product> order;
+  EXPECT_LE(list_products(list, order), 29.5);
+  // With copies at no cost columns follow each other.
+  list.load_a = list.load_b = 1e-9;
+  list_products(list, order);
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i].j, static_cast<int>(i / 8));
+}
+
 TEST(ProductGrid, DividesSoThatDevicesLoadLeast) {
   const auto grid = [](std::int64_t devices, std::int64_t rows, std::int64_t cols) {
     const Grid best = product_grid(devices, rows, cols);

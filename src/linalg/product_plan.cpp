@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/product_plan.cpp: tries shapes of tiles by list schedules.
+#include "linalg/product_plan.h"
+
+#include "linalg/tile_size.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace quadriga::linalg {
+namespace {
+
+constexpr std::string_view names[] = {"sgemm", "dgemm", "cgemm", "zgemm"};
+
+double real(std::int64_t count) noexcept { return static_cast<double>(count); }
+
+std::int64_t parts(std::int64_t size, std::int64_t tile) noexcept {
+  return (size + tile - 1) / tile;
+}
+
+/// Nearly equal tiles, as many as tiles of at most `tile` would be.
+std::int64_t even(std::int64_t size, std::int64_t tile) noexcept {
+  constexpr std::int64_t step = 64;
+  const std::int64_t length = parts(size, parts(size, tile));
+  return std::min(size, parts(length, step) * step);
+}
+
+/// Products at 5 TFLOP/s and more: square tiles that keep such a device busy come too late.
+bool is_fast(const Engine& engine, const Team& team, DType dtype) {
+  constexpr double order = 1024;
+  constexpr double least_rate = 2.5e12;  // multiplications a second
+  if (team.size() == 0) return false;
+  const Machine& machine = engine.machine();
+  const Device& device = machine.devices[team.devices.front()];
+  const std::string_view name = names[static_cast<std::size_t>(dtype)];
+  if (!machine.has_kernel(device, name)) return false;
+  const double volume = order * order * order;
+  return volume / machine.kernel_seconds(device, name, order, volume) >= least_rate;
+}
+
+class Planner {
+ public:
+  Planner(const Engine& engine, const Team& team, const Problem& problem)
+      : engine_(engine),
+        team_(team),
+        problem_(problem),
+        element_(real(static_cast<std::int64_t>(size_of(problem.dtype)))) {
+    if (team.size() < 2) return;
+    const auto space = [&](std::int64_t place) {
+      return engine.machine().devices[team.device(place)].space;
+    };
+    has_peers_ = engine.machine().route(space(0), space(1)) != nullptr;
+  }
+
+  /// The best plan; with rows 0 if none fits.
+  ProductPlan best() {
+    ProductPlan best;
+    double least = 0;
+    for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
+      for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
+        for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192}) {
+          ProductPlan plan;
+          const double seconds = try_tiles(rows, cols, inner, plan);
+          if (seconds <= 0 || (best.rows > 0 && seconds >= least)) continue;
+          best = plan;
+          least = seconds;
+        }
+    return best;
+  }
+
+ private:
+  /// Seconds of the device with most to do; 0: too many products, or they don't fit.
+  double try_tiles(std::int64_t rows, std::int64_t cols, std::int64_t inner, ProductPlan& plan) {
+    constexpr std::int64_t tall = 8192;
+    constexpr std::int64_t most_products = 512;
+    plan.rows = even(problem_.m, rows);
+    plan.cols = even(problem_.n, cols);
+    plan.inner = even(problem_.k, inner);
+    plan.steps = std::max<std::int64_t>(1, tall / plan.inner);
+    plan.listed = true;
+    const std::int64_t down = parts(problem_.m, plan.rows);
+    const std::int64_t right = parts(problem_.n, plan.cols);
+    const std::int64_t deep = parts(problem_.k, plan.inner);
+    const Grid grid = product_grid(team_.size(), down, right);
+    ListShape& times = plan.times;
+    times.rows = {0, parts(down, grid.rows)};
+    times.cols = {0, parts(right, grid.cols)};
+    times.inner = deep;
+    times.steps = plan.steps;
+    const std::int64_t products = times.rows.size() * times.cols.size() * deep;
+    if (products > most_products || !fits(plan)) return 0;
+    set_times(plan, grid);
+    return list_products(times, order_) + start_seconds(plan, grid);
+  }
+
+  /// The first tiles are forwarded only when they have arrived: what that costs beyond the times.
+  double start_seconds(const ProductPlan& plan, const Grid& grid) const {
+    if (!has_peers_) return 0;
+    return plan.times.load_a * real(grid.cols - 1) + plan.times.load_b * real(grid.rows - 1) +
+           plan.times.load_a + plan.times.load_b;
+  }
+
+  bool fits(const ProductPlan& plan) const {
+    constexpr double share_of_memory = 0.95;
+    const double height = real(plan.times.rows.size() * plan.rows);
+    const double width = real(plan.times.cols.size() * plan.cols);
+    const double depth = real(plan.times.inner * plan.inner);
+    const double elements = height * depth + depth * width + height * width;
+    return elements * element_ <= share_of_memory * static_cast<double>(team_.memory_bytes);
+  }
+
+  void set_times(ProductPlan& plan, const Grid& grid) const {
+    ListShape& times = plan.times;
+    const double depth = std::min(real(problem_.k), real(plan.inner * plan.steps));
+    times.product = product_seconds(plan);
+    // A tile that several devices need crosses the host's link once, where devices forward it.
+    times.load_a =
+        copy_seconds(plan.rows, real(plan.inner), problem_.m) / real(has_peers_ ? grid.cols : 1);
+    times.load_b = copy_seconds(static_cast<std::int64_t>(depth), real(plan.cols), problem_.k) /
+                   real(has_peers_ ? grid.rows : 1);
+    times.store_c = copy_seconds(plan.rows, real(plan.cols), problem_.m);
+    times.load_c = problem_.accumulate ? times.store_c : 0;
+  }
+
+  /// Short sums cost more than the table says of cubes as large: C is read and written for little.
+  double product_seconds(const ProductPlan& plan) const {
+    constexpr double launch_seconds = 3e-6;
+    const double loss = 0.176 * std::pow(512 / real(plan.inner), 2.4);
+    const double volume = real(plan.rows) * real(plan.cols) * real(plan.inner);
+    const std::string_view name = names[static_cast<std::size_t>(problem_.dtype)];
+    return launch_seconds +
+           (1 + loss) * kernel_seconds(engine_, team_, name, std::cbrt(volume), volume);
+  }
+
+  /// While products run, copies lose what 4 KiB a run would take; whole columns are one run.
+  double copy_seconds(std::int64_t rows, double cols, std::int64_t all_rows) const {
+    constexpr double lost_bytes = 4096;
+    const double run = real(rows) * element_;
+    return (run + (rows == all_rows ? 0 : lost_bytes)) * cols * team_.seconds_a_byte;
+  }
+
+  const Engine& engine_;
+  const Team& team_;
+  const Problem& problem_;
+  double element_;
+  bool has_peers_ = false;
+  std::vector<Product> order_;
+};
+
+}  // namespace
+
+ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
+                         const Options& options) {
+  if (options.tile == 0 && is_fast(engine, team, problem.dtype)) {
+    const ProductPlan plan = Planner(engine, team, problem).best();
+    if (plan.rows > 0) return plan;
+  }
+  ProductPlan plan;
+  plan.rows = plan.cols = plan.inner = tile_for(engine, problem, options);
+  return plan;
+}
+
+}  // namespace quadriga::linalg
