@@ -143,6 +143,9 @@ class Driver final : public Executor, private MemoryListener {
   class Sight;
   void look_ahead(DeviceState& device);
   bool steal(DeviceState& thief);
+  std::vector<double> stealable(const DeviceState& thief);
+  StealCandidate candidate(const PlannedTask& planned, const DeviceState& thief,
+                           const DeviceState& victim, double& fetch);
 
   void complete(const Completion& completion);
   void finish(PlannedTask& planned, std::exception_ptr error);

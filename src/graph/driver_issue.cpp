@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch, steal.
+// src/graph/driver_issue.cpp: from submitted to issued: predict, place, stage, launch.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/units.h"
 #include "graph/driver.h"
@@ -369,68 +368,6 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
     successor.planned->activator = device.id;
     activate(*successor.planned);
   });
-}
-
-bool Driver::steal(DeviceState& thief) {
-  // A CPU without cores is there for what no other device can run.
-  if (thief.space == host_space && machine_.devices[thief.id].cores == 0) return false;
-  std::vector<double> queued(devices_.size(), 0);
-  for (const DeviceState& device : devices_) {
-    if (device.id == thief.id || device.lost || device.space == host_space) continue;
-    const DevicePlan& plan = plan_.on(device.id);
-    if (plan.ready.empty()) continue;
-    queued[device.id] =
-        plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
-  }
-  const std::size_t victim = policy_->victim({thief.id, queued});
-  if (victim >= devices_.size()) return false;
-  const DevicePlan& plan = plan_.on(static_cast<DeviceId>(victim));
-  constexpr std::size_t most = 64;
-  // A stolen task's copies delay those of others on the links they share.
-  constexpr double crowding = 4;
-  std::vector<StealCandidate> candidates;
-  std::vector<PlannedTask*> tasks;
-  double ahead = devices_[victim].issued_seconds;
-  for (PlannedTask* planned : plan.ready) {
-    if (tasks.size() == most) break;
-    ahead += planned->seconds;
-    if (planned == devices_[victim].head || planned->task->device != no_device ||
-        !can_run(thief, *planned->task) || !may_issue(thief, *planned))
-      continue;
-    StealCandidate candidate;
-    double fetch = 0;
-    for (int i = 0; i < planned->task->operand_count; ++i) {
-      if (planned->task->reduction(i)) continue;
-      const OperandSlot& slot = planned->task->operands[i];
-      const auto size = static_cast<double>(slot.datum->bytes());
-      if (memory_->directory().valid(slot.datum->tile, thief.space))
-        candidate.bytes_here += size;
-      else if (slot.access != Access::write) {
-        candidate.bytes_missing += size;
-        // What is written has to come back for the owner's next task.
-        constexpr double there_and_back = 3;
-        fetch +=
-            memory_->fetch_seconds(slot.datum->tile, thief.space) *
-            (writes(slot.access) && plan_.uses(slot.datum->tile).writers > 1 ? there_and_back : 1);
-      }
-      if (memory_->directory().valid(slot.datum->tile, devices_[victim].space))
-        candidate.staged_there += size;
-    }
-    candidate.gain_seconds = planned->seconds > 0
-                                 ? ahead - crowding * fetch - seconds_on(*planned, thief.id)
-                                 : static_cast<double>(tasks.size()) + 0.5;
-    candidates.push_back(candidate);
-    tasks.push_back(planned);
-  }
-  const std::size_t choice = policy_->choose(candidates);
-  if (choice >= tasks.size()) return false;
-  PlannedTask& stolen = *tasks[choice];
-  plan_.unplace(stolen);
-  stolen.seconds = seconds_on(stolen, thief.id);
-  stolen.stolen = true;
-  plan_.place(stolen, thief.id);
-  recorder_.mark(thief.streams.front().lane, Mark::steal, no_tile, stolen.task->id, now());
-  return true;
 }
 
 }  // namespace quadriga
