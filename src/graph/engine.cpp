@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "base/cgroup.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -16,6 +19,14 @@
 namespace quadriga {
 namespace {
 
+/// On the disk of a file that is to be made. Without its folder there is room for none, which is
+/// said when the file is made.
+std::size_t free_bytes_beside(const std::string& file) {
+  std::error_code none;
+  const auto space = std::filesystem::space(std::filesystem::absolute(file).parent_path(), none);
+  return none ? 0 : space.available;
+}
+
 EngineOptions resolve(EngineOptions options) {
   const Config& config = Config::global();
   options.policy = config.get("policy", options.policy).value;
@@ -24,7 +35,9 @@ EngineOptions resolve(EngineOptions options) {
         parse_integer(config.get("window").value, 1, std::int64_t{1} << 30));
   if (!options.machine) options.devices = config.get("devices", options.devices).value;
   options.spill = config.get("spill", options.spill).value;
-  if (options.host_memory == 0) {
+  if (!options.spill.empty()) {
+    options.host_memory = free_bytes_beside(options.spill);
+  } else if (options.host_memory == 0) {
     options.host_memory = parse_bytes(config.get("host_memory").value);
     if (options.host_memory == 0) options.host_memory = usable_memory_bytes() / 5 * 4;
   }
@@ -67,7 +80,7 @@ Engine::Impl::Impl(EngineOptions given)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory});
+                        options.host_memory, options.spill});
   else
     executor = make_driver(graph, failures, recorder, machine, options);
   reductions.emplace(graph, *executor);

@@ -60,6 +60,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       start_(clock_now()),
       device_name_(machine.devices.front().name),
       buffer_limit_(options.buffer_bytes) {
+  if (!options.spill.empty()) spill_.emplace(options.buffer_bytes, options.spill);
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.index = i;
@@ -88,22 +89,31 @@ HostPool::Worker* HostPool::own() const noexcept {
 
 Nanoseconds HostPool::now() const { return clock_now() - start_; }
 
+/// Room for a tile without a home, from memory or the spill file; throws if there is none.
+std::byte* HostPool::new_buffer(std::size_t bytes, std::size_t used) {
+  std::byte* buffer = nullptr;
+  std::string refusal;
+  if (spill_) {
+    std::lock_guard lock(spill_lock_);
+    buffer = spill_->allocate(bytes);
+    if (!buffer) refusal = spill_->refusal();
+  } else if (used <= buffer_limit_) {
+    buffer = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}, std::nothrow));
+  }
+  if (buffer) return buffer;
+  buffer_bytes_.fetch_sub(bytes);
+  if (refusal.empty())
+    refusal = fmt::format("{} of host buffers may be used (host_memory, spill)",
+                          format_bytes(static_cast<double>(buffer_limit_)));
+  fail(Errc::too_large, fmt::format("tiles without a home need {}: {}",
+                                    format_bytes(static_cast<double>(used)), refusal));
+}
+
 void HostPool::add(Datum& datum) {
   const std::size_t bytes = datum.bytes();
   if (datum.home || bytes == 0) return;
   const std::size_t now_used = buffer_bytes_.fetch_add(bytes) + bytes;
-  datum.buffer =
-      now_used <= buffer_limit_
-          ? static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}, std::nothrow))
-          : nullptr;
-  if (!datum.buffer) {
-    buffer_bytes_.fetch_sub(bytes);
-    fail(Errc::too_large,
-         fmt::format(
-             "tiles without a home need {} of host buffers, and {} may be used (host_memory)",
-             format_bytes(static_cast<double>(now_used)),
-             format_bytes(static_cast<double>(buffer_limit_))));
-  }
+  datum.buffer = new_buffer(bytes, now_used);
   datum.home = datum.buffer;
   std::size_t most = most_buffer_bytes_.load();
   while (most < now_used && !most_buffer_bytes_.compare_exchange_weak(most, now_used)) {
@@ -113,7 +123,12 @@ void HostPool::add(Datum& datum) {
 void HostPool::remove(std::span<Datum* const> data) {
   for (Datum* const datum : data) {
     if (!datum->buffer) continue;
-    ::operator delete (datum->buffer, std::align_val_t{64});
+    if (spill_) {
+      std::lock_guard lock(spill_lock_);
+      spill_->deallocate(datum->buffer, datum->bytes());
+    } else {
+      ::operator delete (datum->buffer, std::align_val_t{64});
+    }
     datum->buffer = nullptr;
     buffer_bytes_.fetch_sub(datum->bytes());
   }

@@ -19,6 +19,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,7 @@
 #include "graph/policy.h"
 #include "graph/ready_queue.h"
 #include "graph/recorder.h"
+#include "memory/spill.h"
 
 namespace quadriga {
 
@@ -35,7 +38,8 @@ struct HostPoolOptions {
   int workers = 1;
   std::string policy;
   std::uint64_t seed = 1;
-  std::size_t buffer_bytes = SIZE_MAX;  ///< Most memory for tiles without a home.
+  std::size_t buffer_bytes = SIZE_MAX;  ///< Most memory, or disk, for tiles without a home.
+  std::string spill = {};               ///< A file that holds them instead of memory.
 };
 
 class HostPool final : public Executor {
@@ -124,9 +128,12 @@ class HostPool final : public Executor {
   std::mutex blocked_mutex_;  ///< Guards blocked_.
   std::vector<Task*> blocked_;
   std::atomic<int> blocked_count_{0};
+  std::byte* new_buffer(std::size_t bytes, std::size_t used);
   std::atomic<std::size_t> buffer_bytes_{0};  ///< Buffers of tiles without a home, now and at most.
   std::atomic<std::size_t> most_buffer_bytes_{0};
   std::size_t buffer_limit_;
+  std::mutex spill_lock_;       ///< Guards what follows.
+  std::optional<Spill> spill_;  ///< Buffers in a file, if one was given.
 };
 
 /// The task of the graph whose body this thread runs; null outside.

@@ -63,10 +63,15 @@ std::byte* Spill::map_more(std::size_t bytes) {
 std::byte* Spill::allocate(std::size_t bytes) {
   bytes = whole_pages(bytes);
   if (bytes > limit_ - used_) {
-    refusal_ = fmt::format(
-        "they need more than the {} of host buffers that may be used "
-        "(host_memory, spill)",
-        format_bytes(static_cast<double>(limit_)));
+    const std::string limit = format_bytes(static_cast<double>(limit_));
+    refusal_ =
+        file_.empty()
+            ? fmt::format(
+                  "they need more than the {} of host buffers that may be used "
+                  "(host_memory, spill)",
+                  limit)
+            : fmt::format("they need more than the {} that were free for the spill file '{}'",
+                          limit, file_);
     return nullptr;
   }
   std::byte* buffer = nullptr;
