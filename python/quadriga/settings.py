@@ -7,10 +7,11 @@ from __future__ import annotations
 import html
 import logging
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from . import _core
+from .errors import InvalidArgument
 
 logger = logging.getLogger("quadriga")
 
@@ -164,4 +165,6 @@ def install_logging() -> None:
     """Send the library's messages to the logger "quadriga"; done once, when imported."""
     logger.addHandler(logging.NullHandler())
     _core.log_to(_log)
-    _follow_log_level()
+    # A setting from outside that isn't accepted is for whoever reads it, not for who imports.
+    with suppress(InvalidArgument):
+        _follow_log_level()

@@ -224,6 +224,16 @@ class TestBadFiles:
         np.save("A.npy", np.tri(120) + 200 * np.eye(120))
         self.check(run, "isn't symmetric", "cholesky", "A.npy", "--check-symmetric")
 
+    def test_wrong_matrices_are_named(self, folder, run):
+        np.save("A.npy", np.load("A.npy") - 300 * np.eye(120))
+        for command in (["cholesky", "A.npy"], ["solve", "A.npy", "b.npy"]):
+            status, _, err = run(*command, "-o", "x.npy")
+            assert status == FAILED
+            assert err.startswith("quadriga: A.npy: ") and "leading minor" in err
+        assert run("report", "missing.json")[2] == (
+            "quadriga: missing.json: No such file or directory\n"
+        )
+
     def test_a_folder_that_is_not_there(self, folder, run):
         status, _, err = run("cholesky", "A.npy", "-o", "nowhere/L.npy")
         assert status == FAILED
@@ -320,6 +330,29 @@ class TestMisuse:
         assert out == ""
         assert "Usage" in err or "Error" in err
         assert not os.path.exists("L.npy")
+
+    def test_an_estimate_needs_no_output(self, folder, run):
+        assert run("cholesky", "A.npy", "--estimate")[0] == DONE
+        status, _, err = run("cholesky", "A.npy")
+        assert status == MISUSED
+        assert "--output" in err
+
+    def test_options_that_are_no_sizes_are_named(self, folder, run):
+        status, _, err = run("cholesky", "A.npy", "-o", "L.npy", "--host-memory", "lots")
+        assert status == MISUSED
+        assert "--host-memory" in err and "lots" in err
+
+    @pytest.mark.parametrize("variable", ["TILE=abc", "LOG_LEVEL=loud", "TRACE=t.json", "FOO=1"])
+    def test_settings_from_outside_that_are_wrong(self, folder, variable):
+        name, value = f"QUADRIGA_{variable}".split("=")
+        done = subprocess.run(
+            [sys.executable, "-c", "from quadriga.cli import main; main(['info'])"],
+            env={**os.environ, name: value},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == MISUSED
+        assert name in done.stderr and "Traceback" not in done.stderr
 
     def test_what_is_not_here_ends_with_3(self, folder, run):
         status, _, err = run("cholesky", "A.npy", "-o", "L.npy", "--devices", "cuda:1")

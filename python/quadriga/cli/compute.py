@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from .files import need_apart, read, writing
 class Where:
     """The options that all computing commands share."""
 
+    output: Path
     devices: str | None
     policy: str | None
     tile: int | None
@@ -37,14 +39,14 @@ class Where:
     as_json: bool
     estimate: bool
 
-    def read(self, output: Path, **inputs: Path) -> list[Any]:
+    def read(self, **inputs: Path) -> list[Any]:
         """The arrays in the inputs; the output alone may take an input's place, once it is done."""
         files = {name.upper(): path for name, path in inputs.items()}
         need_apart(files, {"--trace": self.trace, "--spill": self.spill})
-        need_apart({"--output": output}, {"--trace": self.trace, "--spill": self.spill})
+        need_apart({"--output": self.output}, {"--trace": self.trace, "--spill": self.spill})
         arrays = [read(path) for path in inputs.values()]
         if not self.estimate:
-            target_of(output)  # known before the work
+            target_of(self.output)  # known before the work
         return arrays
 
     @property
@@ -68,10 +70,29 @@ class Where:
             yield engine
 
 
+def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Says which option isn't a size."""
+    try:
+        _core.parse_bytes(value or "0")
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from error
+    return value
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A failure of the matrix itself names its file."""
+    try:
+        yield
+    except (np.linalg.LinAlgError, InvalidArgument) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
 def shared(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the shared options, which the command gets as `where`."""
 
     def command(
+        output: Path | None,
         devices: str | None,
         policy: str | None,
         tile: int | None,
@@ -82,10 +103,19 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         estimate: bool,
         **own: Any,
     ) -> None:
-        where = Where(devices, policy, tile, trace, spill, host_memory, as_json, estimate)
+        if output is None and not estimate:
+            raise click.UsageError("Missing option '-o' / '--output' (only --estimate needs none).")
+        output = output or Path(os.devnull)
+        where = Where(output, devices, policy, tile, trace, spill, host_memory, as_json, estimate)
         function(where=where, **own)
 
     options = [
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="The .npy file to write; it appears once it is complete. --estimate needs none.",
+        ),
         click.option("--devices", help="As 'cpu:2' or 'emulated:4,memory=64MiB'."),
         click.option("--policy", type=click.Choice(["affinity", "steal"])),
         click.option("--tile", type=click.IntRange(1), help="Order of the tiles."),
@@ -99,7 +129,9 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(dir_okay=False, path_type=Path),
             help="A file for tiles that fit nowhere else.",
         ),
-        click.option("--host-memory", help="Most host memory for such tiles, as '2GiB'."),
+        click.option(
+            "--host-memory", callback=_size, help="Most host memory for such tiles, as '2GiB'."
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option("--estimate", is_flag=True, help="Time, traffic and memory; runs nothing."),
     ]
@@ -113,24 +145,16 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
 
 
 _INPUT = click.Path(dir_okay=False, path_type=Path)
-_output = click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The .npy file to write; it appears once it is complete.",
-)
 
 
 @click.command()
 @shared
 @click.argument("a", type=_INPUT)
 @click.argument("b", type=_INPUT)
-@_output
 @click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
-def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -> None:
+def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
     """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
-    matrix, right = where.read(output, a=a, b=b)
+    matrix, right = where.read(a=a, b=b)
     _need_square(a, matrix)
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
         raise InvalidArgument(
@@ -146,8 +170,9 @@ def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -
         _need_finite(a, matrix)
         _need_finite(b, right)
         with (
-            _told(where, engine, "solve", output),
-            writing(output, right.shape, dtype, bool(right.flags.f_contiguous)) as x,
+            _naming(a),
+            _told(where, engine, "solve"),
+            writing(where.output, right.shape, dtype, bool(right.flags.f_contiguous)) as x,
         ):
             x[...] = right
             linalg.solve(
@@ -160,12 +185,11 @@ def solve(where: Where, a: Path, b: Path, output: Path, check_symmetric: bool) -
 @click.command()
 @shared
 @click.argument("a", type=_INPUT)
-@_output
 @click.option("--upper", is_flag=True, help="The upper factor, A = U^H U; else the lower one.")
 @click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
-def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: bool) -> None:
+def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
     """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""
-    (matrix,) = where.read(output, a=a)
+    (matrix,) = where.read(a=a)
     _need_square(a, matrix)
     dtype = lapack_type(matrix)
     with where.engine() as engine:
@@ -174,8 +198,9 @@ def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: 
             return
         _need_finite(a, matrix)
         with (
-            _told(where, engine, "cholesky", output),
-            writing(output, matrix.shape, dtype, bool(matrix.flags.f_contiguous)) as factor,
+            _naming(a),
+            _told(where, engine, "cholesky"),
+            writing(where.output, matrix.shape, dtype, bool(matrix.flags.f_contiguous)) as factor,
         ):
             linalg.cholesky(
                 matrix, lower=not upper, out=factor, check_finite=False,
@@ -188,12 +213,11 @@ def cholesky(where: Where, a: Path, output: Path, upper: bool, check_symmetric: 
 @shared
 @click.argument("a", type=_INPUT)
 @click.argument("b", type=_INPUT)
-@_output
 @click.option("--trans-a", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
 @click.option("--trans-b", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
-def matmul(where: Where, a: Path, b: Path, output: Path, trans_a: Any, trans_b: Any) -> None:
+def matmul(where: Where, a: Path, b: Path, trans_a: Any, trans_b: Any) -> None:
     """Multiply C = A B; A, B and C are .npy files."""
-    left, right = where.read(output, a=a, b=b)
+    left, right = where.read(a=a, b=b)
     for path, each in ((a, left), (b, right)):
         _need_numbers(path, each)
         if each.ndim != 2:
@@ -207,7 +231,7 @@ def matmul(where: Where, a: Path, b: Path, output: Path, trans_a: Any, trans_b: 
         if where.estimate:
             _show_estimate(where, engine, "matmul", (m, n, k), dtype)
             return
-        with _told(where, engine, "matmul", output), writing(output, (m, n), dtype, False) as c:
+        with _told(where, engine, "matmul"), writing(where.output, (m, n), dtype, False) as c:
             linalg.matmul(
                 left, right, c, trans_a=trans_a, trans_b=trans_b,
                 engine=engine, tile=where.tile, progress=where.progress,
@@ -232,19 +256,19 @@ def _need_square(path: Path, matrix: np.ndarray[Any, Any]) -> None:
 
 
 @contextmanager
-def _told(where: Where, engine: Engine, command: str, output: Path) -> Iterator[None]:
+def _told(where: Where, engine: Engine, command: str) -> Iterator[None]:
     """Says what was done, once it is."""
     begin = time.perf_counter()
     yield
     seconds = time.perf_counter() - begin
     counters = engine.counters()
     if where.as_json:
-        fields = {"command": command, "output": str(output), "seconds": seconds}
+        fields = {"command": command, "output": str(where.output), "seconds": seconds}
         devices = [each.name for each in engine.machine.devices if not each.is_bare_host]
         fields |= {"devices": devices, "policy": engine.policy}
         click.echo(json.dumps(fields | {"counters": counters.as_dict()}))
     else:
-        click.echo(f"{output}: written in {_core.format_seconds(seconds)}")
+        click.echo(f"{where.output}: written in {_core.format_seconds(seconds)}")
         click.echo(str(counters))
 
 

@@ -87,9 +87,9 @@ def report(
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete quadriga's commands.
+    """Print what makes a SHELL (bash, zsh or fish) complete quadriga's commands.
 
     As in: quadriga completion bash > ~/.local/share/bash-completion/completions/quadriga
     """

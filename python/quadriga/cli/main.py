@@ -12,7 +12,8 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import Error, Unavailable
+from ..errors import Error, InvalidArgument, Unavailable
+from ..settings import settings
 
 DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
 
@@ -49,6 +50,10 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Linear algebra bigger than any GPU's memory, on all devices of a machine."""
+    try:
+        settings()
+    except InvalidArgument as error:
+        raise click.UsageError(str(error)) from error
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,7 +80,14 @@ def status_of(arguments: Sequence[str] | None = None) -> int:
     except Unavailable as error:
         return _say(str(error), UNAVAILABLE)
     except (Error, OSError, np.linalg.LinAlgError, ValueError, MemoryError) as error:
-        return _say(str(error) or type(error).__name__, FAILED)
+        return _say(_words(error), FAILED)
+
+
+def _words(error: BaseException) -> str:
+    """Of the system's own errors the file and the reason, without a number."""
+    if isinstance(error, OSError) and not isinstance(error, Error) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
 
 
 def _say(message: str, status: int) -> int:
