@@ -114,7 +114,8 @@ def codelet(
     Notes
     -----
     Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
-    BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from `Engine.wait` and `Future.result` with its type and traceback.
+    BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from
+    `Engine.wait` and `Future.result` with its type and traceback.
 
     Examples
     --------
