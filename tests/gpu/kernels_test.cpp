@@ -71,6 +71,18 @@ TYPED_TEST(CudaKernels, Products) {
                 GemmParams{{1, 0}, {2, 0}, Op::none, Op::none});
 }
 
+TYPED_TEST(CudaKernels, ProductsWithAPartOfTheRightFactor) {
+  using T = TypeParam;
+  const auto a = Matrix<T>::random(70, 20, 1);
+  const auto c = Matrix<T>::random(70, 33, 3);
+  const GemmParams plain{{-1, 0.5}, {0.5, 1}, Op::none, Op::none, 15};
+  const GemmParams turned{{-1, 0.5}, {0.5, 1}, Op::none, Op::adjoint, 15};
+  this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(41, 33, 2), c}, plain,
+                tolerance<T>(20));
+  this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(33, 41, 2), c}, turned,
+                tolerance<T>(20));
+}
+
 TYPED_TEST(CudaKernels, RankUpdates) {
   using T = TypeParam;
   const DType type = dtype_of<T>;
@@ -103,6 +115,54 @@ TYPED_TEST(CudaKernels, TriangularSolves) {
           this->compare(trsm_codelet(dtype_of<T>), {a, b}, TrsmParams{{2, 0}, side, uplo, op, diag},
                         tolerance<T>(60));
         }
+}
+
+TYPED_TEST(CudaKernels, TriangularSolvesByHalves) {
+  using T = TypeParam;
+  for (const int order : {64, 129, 500})
+    for (const Side side : {Side::left, Side::right})
+      for (const Uplo uplo : triangles)
+        for (const Op op : ops) {
+          auto a = Matrix<T>::random(order, order, 1);
+          scale(T(1.0f / static_cast<float>(order)), a.tile());
+          add_diagonal(T(4), a.tile());
+          const auto b = side == Side::left ? Matrix<T>::random(order, 75, 2)
+                                            : Matrix<T>::random(75, order, 2);
+          this->compare(trsm_codelet(dtype_of<T>), {a, b},
+                        TrsmParams{{1, 0}, side, uplo, op, Diag::non_unit}, tolerance<T>(order));
+        }
+}
+
+/// The largest element of X*L^T - B over those of X and L, for a condition of 1e6 and more.
+double backward_error(const Matrix<double>& l, const Matrix<double>& x, const Matrix<double>& b) {
+  long double worst = 0;
+  double largest_x = 0;
+  double norm = 0;
+  for (int j = 0; j < l.rows(); ++j) {
+    double sum = 0;
+    for (int k = 0; k <= j; ++k) sum += std::abs(l(j, k));
+    norm = std::max(norm, sum);
+    for (int i = 0; i < x.rows(); ++i) {
+      long double rest = b(i, j);
+      for (int k = 0; k <= j; ++k) rest -= static_cast<long double>(x(i, k)) * l(j, k);
+      worst = std::max(worst, std::abs(rest));
+      largest_x = std::max(largest_x, std::abs(x(i, j)));
+    }
+  }
+  return static_cast<double>(worst) / (norm * largest_x);
+}
+
+TEST_F(OnDevice, TriangularSolvesAreBackwardStable) {
+  constexpr int order = 700;
+  auto l = Matrix<double>::random(order, order, 1);
+  scale(0.08, l.tile());
+  add_diagonal(0.6, l.tile());
+  const auto b = Matrix<double>::random(40, order, 2);
+  auto x = b;
+  run(trsm_codelet(DType::float64), {view_of(l), view_of(x)},
+      TrsmParams{{1, 0}, Side::right, Uplo::lower, Op::adjoint, Diag::non_unit});
+  ASSERT_EQ(error_, nullptr);
+  EXPECT_LE(backward_error(l, x, b), 1e-14);
 }
 
 TYPED_TEST(CudaKernels, CholeskyWritesItsTriangleOnly) {
