@@ -179,6 +179,20 @@ TEST_F(CudaBackendTest, HostMemoryIsPinnedOnce) {
   backend_->unpin(memory.data(), memory.size());
 }
 
+TEST_F(CudaBackendTest, DiscoveryGivesTimesOfKernels) {
+  const Machine& machine = backend_->machine();
+  for (const Device& device : machine.devices) {
+    if (device.kind != DeviceKind::cuda) continue;
+    for (const char* const kernel :
+         {"sgemm", "dgemm", "cgemm", "zgemm", "dsyrk", "dtrsm", "dpotrf"})
+      ASSERT_TRUE(machine.has_kernel(device, kernel)) << kernel;
+    // Nothing computes a product of order 1024 in less than 10 us, nor takes a second.
+    const double seconds = machine.kernel_seconds(device, "dgemm", 1024, 1024.0 * 1024 * 1024);
+    EXPECT_GT(seconds, 1e-5);
+    EXPECT_LT(seconds, 1);
+  }
+}
+
 TEST_F(CudaBackendTest, DiscoveryGivesRoutesBothWays) {
   const Machine& machine = backend_->machine();
   for (const Device& device : machine.devices) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/cuda/discover.cpp: the CUDA devices of this machine, and the links that join them.
 //
-// The runtime tells neither the rate of PCIe nor that of NVLink: the rates here are those that such
-// hardware was measured at, for policies to begin with.
+// The runtime tells neither the rate of PCIe nor that of NVLink, nor how long kernels take: what is
+// here was measured on such hardware, for policies and plans to begin with.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/rates.h"
 
 namespace quadriga {
 namespace {
@@ -51,6 +52,27 @@ Device describe(int ordinal) {
   device.copy_engines = attribute(cudaDevAttrAsyncEngineCount, ordinal);
   device.rates = "gpu";
   return device;
+}
+
+cuda::Speed speed_of(int ordinal) {
+  constexpr double hertz_a_unit = 1000;
+  return {attribute(cudaDevAttrComputeCapabilityMajor, ordinal),
+          attribute(cudaDevAttrComputeCapabilityMinor, ordinal),
+          attribute(cudaDevAttrMultiProcessorCount, ordinal),
+          hertz_a_unit * attribute(cudaDevAttrClockRate, ordinal)};
+}
+
+// One column of the table for all devices if they are equal.
+void add_rates(Machine& machine) {
+  const cuda::Speed first = speed_of(0);
+  bool equal = true;
+  for (int i = 1; i < static_cast<int>(machine.devices.size()); ++i)
+    equal = equal && speed_of(i) == first;
+  for (std::size_t i = 0; i < machine.devices.size(); ++i) {
+    if (!equal) machine.devices[i].rates = machine.devices[i].name;
+    if (!equal || i == 0)
+      cuda::add_rates(machine, machine.devices[i].rates, speed_of(static_cast<int>(i)));
+  }
 }
 
 int add_link(Machine& machine, std::string name, double rate, double latency) {
@@ -103,6 +125,7 @@ Machine describe_all(int count) {
     machine.routes.push_back({host_space, space, {memory, ends.back().down}});
     machine.routes.push_back({space, host_space, {ends.back().up, memory}});
   }
+  add_rates(machine);
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) {
       if (from == to) continue;
