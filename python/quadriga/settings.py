@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from . import _core
-from .errors import InvalidArgument
+from .errors import Error
 
 logger = logging.getLogger("quadriga")
 
@@ -143,9 +143,11 @@ def show_config(file: Any = None) -> None:
     rows = settings()
     keys = max(len(setting.key) for setting in rows)
     values = max(len(setting.value) for setting in rows)
+    origins = max(len(setting.source or setting.origin) for setting in rows)
     for setting in rows:
         origin = setting.source or setting.origin
-        line = f"{setting.key:<{keys}}  {setting.value:<{values}}  {origin:<12}  {setting.meaning}"
+        line = f"{setting.key:<{keys}}  {setting.value:<{values}}  {origin:<{origins}}  "
+        line += setting.meaning
         print(line.rstrip(), file=file)
 
 
@@ -166,5 +168,5 @@ def install_logging() -> None:
     logger.addHandler(logging.NullHandler())
     _core.log_to(_log)
     # A setting from outside that isn't accepted is for whoever reads it, not for who imports.
-    with suppress(InvalidArgument):
+    with suppress(Error):
         _follow_log_level()

@@ -93,7 +93,7 @@ template <class T>
 std::array<Times, kernel_count> measure() {
   kernels::use_one_blas_thread();
   std::array<Times, kernel_count> times;
-  for (const int order : {64, 128, 256, 512}) {
+  for (const int order : {16, 32, 64, 128, 256, 512}) {
     Measurement<T> measurement(order);
     for (int kernel = 0; kernel < kernel_count; ++kernel)
       times[static_cast<std::size_t>(kernel)][order] = measurement.seconds(kernel);

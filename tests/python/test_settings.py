@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import quadriga
+from quadriga.settings import settings
 
 
 def test_attributes_and_keys():
@@ -58,7 +59,7 @@ def test_show_config():
     assert len(lines) == len(quadriga.config)
 
 
-def run(program, folder, **variables):
+def run(program, folder, keep_lines=False, **variables):
     import os
 
     clean = {k: v for k, v in os.environ.items() if not k.startswith("QUADRIGA_")}
@@ -67,7 +68,8 @@ def run(program, folder, **variables):
         [sys.executable, "-c", "import quadriga\n" + program],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    return ended.stdout.split(), ended.stderr
+    words = ended.stdout.splitlines() if keep_lines else ended.stdout.split()
+    return words, ended.stderr
 
 
 def test_the_order_of_sources(tmp_path):
@@ -87,3 +89,14 @@ def test_wrong_sources_are_named(tmp_path):
     assert "QUADRIGA_POLICY" in run(program, tmp_path, QUADRIGA_POLICY="luck")[1]
     (tmp_path / "quadriga.json").write_text("{")
     assert "quadriga.json" in run(program, tmp_path)[1]
+    (tmp_path / "quadriga.json").unlink()
+    (tmp_path / "quadriga.json").mkdir()
+    assert "IoError: can't read the settings in ./quadriga.json" in run(program, tmp_path)[1]
+
+
+def test_columns_stay_in_line(tmp_path):
+    program = "quadriga.show_config()"
+    ended = run(program, tmp_path, QUADRIGA_HOST_MEMORY="2GiB", keep_lines=True)
+    meanings = [setting.meaning for setting in settings()]
+    places = {line.index(each) for line, each in zip(ended[0], meanings, strict=True)}
+    assert len(places) == 1

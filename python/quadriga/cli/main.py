@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import Error, InvalidArgument, Unavailable
+from ..errors import Error, Unavailable
 from ..settings import settings
 
 DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
@@ -52,7 +52,7 @@ def cli() -> None:
     """Linear algebra bigger than any GPU's memory, on all devices of a machine."""
     try:
         settings()
-    except InvalidArgument as error:
+    except Error as error:
         raise click.UsageError(str(error)) from error
 
 
