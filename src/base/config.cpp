@@ -122,7 +122,8 @@ nlohmann::json read_object(const std::string& path, std::ifstream& file) {
 void read_file(const std::string& path, Values& values) {
   std::ifstream file(path);
   file.peek();  // a folder opens, but can't be read
-  if (file.bad() || !file.is_open()) fail(Errc::io, fmt::format("can't read the settings in {}", path));
+  if (file.bad() || !file.is_open())
+    fail(Errc::io, fmt::format("can't read the settings in {}", path));
   const nlohmann::json object = read_object(path, file);
   for (const auto& [name, value] : object.items()) {
     const Key& key = find_key(name, place(Origin::file, path));
