@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/linalg/c_interface_test.cpp: quadriga.h computes what it says and names what is wrong.
+#include <gtest/gtest.h>
+#include <quadriga/quadriga.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace quadriga::linalg {
+namespace {
+
+/// The routines of a type.
+template <class T>
+struct Routines;
+#define QUADRIGA_ROUTINES_OF(x, T)                     \
+  template <>                                          \
+  struct Routines<T> {                                 \
+    static constexpr auto gemm = quadriga_##x##gemm;   \
+    static constexpr auto syrk = quadriga_##x##syrk;   \
+    static constexpr auto potrf = quadriga_##x##potrf; \
+    static constexpr auto potrs = quadriga_##x##potrs; \
+    static constexpr auto posv = quadriga_##x##posv;   \
+    static constexpr auto trtrs = quadriga_##x##trtrs; \
+  }
+QUADRIGA_ROUTINES_OF(s, float);
+QUADRIGA_ROUTINES_OF(d, double);
+QUADRIGA_ROUTINES_OF(c, std::complex<float>);
+QUADRIGA_ROUTINES_OF(z, std::complex<double>);
+
+float conjugate(float value) { return value; }
+double conjugate(double value) { return value; }
+template <class T>
+std::complex<T> conjugate(std::complex<T> value) {
+  return std::conj(value);
+}
+
+/// A matrix by columns with gaps between them, of small integers, so that sums are exact.
+template <class T>
+struct Square {
+  std::int64_t n, ld;
+  std::vector<T> elements;
+  explicit Square(std::int64_t order, std::int64_t seed = 0)
+      : n(order), ld(order + 3), elements(static_cast<std::size_t>(ld * n), T(7)) {
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < n; ++i) (*this)(i, j) = value((i * 5 + j * 3 + seed) % 7 - 3);
+  }
+  static T value(std::int64_t small) {
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(small);
+    else
+      return T(static_cast<typename T::value_type>(small),
+               static_cast<typename T::value_type>(small % 2));
+  }
+  T& operator()(std::int64_t i, std::int64_t j) {
+    return elements[static_cast<std::size_t>(i + j * ld)];
+  }
+  T operator()(std::int64_t i, std::int64_t j) const {
+    return elements[static_cast<std::size_t>(i + j * ld)];
+  }
+  T at(char trans, std::int64_t i, std::int64_t j) const {
+    if (trans == 'N') return (*this)(i, j);
+    return trans == 'T' ? (*this)(j, i) : conjugate((*this)(j, i));
+  }
+  T* data() { return elements.data(); }
+};
+
+template <class T>
+T product(const Square<T>& a, char op_a, const Square<T>& b, char op_b, std::int64_t i,
+          std::int64_t j) {
+  T sum = 0;
+  for (std::int64_t k = 0; k < a.n; ++k) sum += a.at(op_a, i, k) * b.at(op_b, k, j);
+  return sum;
+}
+
+template <class T>
+class CInterface : public testing::Test {
+ protected:
+  CInterface() { EXPECT_EQ(quadriga_open("emulated:2,memory=1MiB", &engine), 0); }
+  ~CInterface() override { quadriga_close(engine); }
+
+  /// Positive definite, with elements of both triangles.
+  static Square<T> definite(std::int64_t n) {
+    const Square<T> root(n, 2);
+    Square<T> a(n);
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < n; ++i)
+        a(i, j) = product(root, 'N', root, 'C', i, j) + (i == j ? T(40) : T(0));
+    return a;
+  }
+
+  quadriga_engine* engine = nullptr;
+  static constexpr std::int64_t order = 37;
+};
+
+using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(CInterface, Types);
+
+TYPED_TEST(CInterface, Products) {
+  using T = TypeParam;
+  const T two = 2, minus_one = -1;
+  for (const char trans_a : {'N', 'T', 'C'})
+    for (const char trans_b : {'n', 't', 'c'}) {
+      Square<T> a(this->order, 1), b(this->order, 2), c(this->order, 3);
+      const Square<T> before = c;
+      const std::int64_t n = this->order;
+      ASSERT_EQ(Routines<T>::gemm(this->engine, trans_a, trans_b, n, n, n, &two, a.data(), a.ld,
+                                  b.data(), b.ld, &minus_one, c.data(), c.ld),
+                0)
+          << quadriga_message();
+      const char op_b = static_cast<char>(trans_b - 'a' + 'A');
+      for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t i = 0; i < n; ++i)
+          ASSERT_EQ(c(i, j), two * product(a, trans_a, b, op_b, i, j) - before(i, j));
+      for (std::int64_t gap = n; gap < c.ld; ++gap) EXPECT_EQ(c(gap, 0), T(7));
+    }
+}
+
+TYPED_TEST(CInterface, RankUpdatesTouchOneTriangle) {
+  using T = TypeParam;
+  const T two = 2, three = 3;
+  for (const char uplo : {'L', 'U'})
+    for (const char trans : {'N', 'T'}) {
+      Square<T> a(this->order, 1), c(this->order, 3);
+      const Square<T> before = c;
+      ASSERT_EQ(Routines<T>::syrk(this->engine, uplo, trans, c.n, c.n, &two, a.data(), a.ld, &three,
+                                  c.data(), c.ld),
+                0)
+          << quadriga_message();
+      const char second = trans == 'N' ? 'T' : 'N';
+      for (std::int64_t j = 0; j < c.n; ++j)
+        for (std::int64_t i = 0; i < c.n; ++i) {
+          const bool inside = uplo == 'L' ? i >= j : i <= j;
+          ASSERT_EQ(c(i, j), inside
+                                 ? two * product(a, trans, a, second, i, j) + three * before(i, j)
+                                 : before(i, j));
+        }
+    }
+}
+
+TYPED_TEST(CInterface, FactorsAndSolutions) {
+  using T = TypeParam;
+  for (const char uplo : {'L', 'U'}) {
+    const Square<T> a = this->definite(this->order);
+    Square<T> factor = a, factor_of_posv = a, x(this->order, 4);
+    const std::int64_t n = a.n, nrhs = 5;
+    const Square<T> b = x;
+    Square<T> y = x, z = x;
+    ASSERT_EQ(Routines<T>::potrf(this->engine, uplo, n, factor.data(), factor.ld), 0);
+    ASSERT_EQ(
+        Routines<T>::potrs(this->engine, uplo, n, nrhs, factor.data(), factor.ld, x.data(), x.ld),
+        0);
+    ASSERT_EQ(Routines<T>::posv(this->engine, uplo, n, nrhs, factor_of_posv.data(),
+                                factor_of_posv.ld, y.data(), y.ld),
+              0);
+    // The same in two steps: L z = b, then L^H z = z; U^H z = b, then U z = z.
+    const char first = uplo == 'L' ? 'N' : 'C', second = uplo == 'L' ? 'C' : 'N';
+    for (const char trans : {first, second})
+      ASSERT_EQ(Routines<T>::trtrs(this->engine, uplo, trans, 'N', n, nrhs, factor.data(),
+                                   factor.ld, z.data(), z.ld),
+                0);
+    const double tolerance = sizeof(std::abs(T())) == 4 ? 1e-3 : 1e-11;
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < n; ++i) {
+        const bool inside = uplo == 'L' ? i >= j : i <= j;
+        ASSERT_EQ(factor_of_posv(i, j), factor(i, j));
+        if (!inside) {
+          ASSERT_EQ(factor(i, j), a(i, j)) << "the other triangle was touched";
+        }
+        if (j >= nrhs) {
+          ASSERT_EQ(x(i, j), b(i, j));
+        } else {
+          ASSERT_EQ(x(i, j), y(i, j));
+          ASSERT_LE(std::abs(x(i, j) - z(i, j)), tolerance);
+          ASSERT_LE(std::abs(product(a, 'N', x, 'N', i, j) - b(i, j)), 1e3 * tolerance);
+        }
+      }
+  }
+}
+
+TYPED_TEST(CInterface, MatricesThatArentDefiniteNameTheMinor) {
+  using T = TypeParam;
+  Square<T> a = this->definite(this->order), b(this->order);
+  a(20, 20) = T(-1);
+  const Square<T> before = b;
+  EXPECT_EQ(Routines<T>::posv(this->engine, 'L', a.n, b.n, a.data(), a.ld, b.data(), b.ld), 21);
+  EXPECT_NE(std::string(quadriga_message()).find("21"), std::string::npos) << quadriga_message();
+  EXPECT_EQ(b.elements, before.elements);
+  EXPECT_EQ(Routines<T>::potrf(this->engine, 'L', 0, nullptr, 1), 0);
+  a(4, 4) = 0;
+  EXPECT_EQ(
+      Routines<T>::trtrs(this->engine, 'U', 'N', 'N', a.n, b.n, a.data(), a.ld, b.data(), b.ld), 5);
+  EXPECT_EQ(b.elements, before.elements);
+}
+
+TEST(CInterfaceOf, HermitianUpdates) {
+  using T = std::complex<double>;
+  quadriga_engine* engine = nullptr;
+  ASSERT_EQ(quadriga_open("cpu:2", &engine), 0);
+  for (const char trans : {'N', 'C'}) {
+    Square<T> a(30, 1), c(30, 2);
+    for (std::int64_t i = 0; i < c.n; ++i) c(i, i) = 1;
+    const Square<T> before = c;
+    ASSERT_EQ(quadriga_zherk(engine, 'L', trans, 30, 30, 2, a.data(), a.ld, 3, c.data(), c.ld), 0);
+    for (std::int64_t j = 0; j < 30; ++j)
+      for (std::int64_t i = j; i < 30; ++i)
+        ASSERT_EQ(c(i, j),
+                  2.0 * product(a, trans, a, trans == 'N' ? 'C' : 'N', i, j) + 3.0 * before(i, j));
+  }
+  double real = 1;
+  EXPECT_EQ(quadriga_zherk(engine, 'L', 'T', 1, 1, 1, &real, 1, 1, &real, 1), -3);
+  quadriga_close(engine);
+}
+
+TEST(CInterfaceOf, EachArgumentIsNamed) {
+  quadriga_engine* engine = nullptr;
+  EXPECT_EQ(quadriga_open("cpu:2", nullptr), -2);
+  EXPECT_EQ(quadriga_open("abacus", &engine), -1);
+  EXPECT_EQ(engine, nullptr);
+  EXPECT_NE(std::string(quadriga_message()).find("abacus"), std::string::npos);
+  ASSERT_EQ(quadriga_open("cpu:1", &engine), 0);
+  double one = 1, a[4] = {1, 0, 0, 1}, c[4] = {};
+  const auto gemm = [&](char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k,
+                        const double* alpha, const double* x, std::int64_t lda, std::int64_t ldb,
+                        double* out, std::int64_t ldc) {
+    return quadriga_dgemm(engine, ta, tb, m, n, k, alpha, x, lda, a, ldb, &one, out, ldc);
+  };
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, c, 2), 0);
+  EXPECT_EQ(gemm('X', 'N', 2, 2, 2, &one, a, 2, 2, c, 2), -2);
+  EXPECT_NE(std::string(quadriga_message()).find("'X'"), std::string::npos);
+  EXPECT_EQ(gemm('N', 0, 2, 2, 2, &one, a, 2, 2, c, 2), -3);
+  EXPECT_EQ(gemm('N', 'N', -1, 2, 2, &one, a, 2, 2, c, 2), -4);
+  EXPECT_EQ(gemm('N', 'N', 2, -1, 2, &one, a, 2, 2, c, 2), -5);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, -1, &one, a, 2, 2, c, 2), -6);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, nullptr, a, 2, 2, c, 2), -7);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, nullptr, 2, 2, c, 2), -8);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 1, 2, c, 2), -9);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 1, c, 2), -11);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, nullptr, 2), -13);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, c, 1), -14);
+  EXPECT_EQ(quadriga_dpotrf(nullptr, 'L', 2, a, 2), -1);
+  EXPECT_EQ(quadriga_dtrtrs(engine, 'L', 'N', 'X', 2, 2, a, 2, c, 2), -4);
+  // The output may not be an input.
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, a, 2), QUADRIGA_OTHER);
+  quadriga_close(engine);
+  quadriga_close(nullptr);
+}
+
+}  // namespace
+}  // namespace quadriga::linalg
