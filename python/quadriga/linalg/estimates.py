@@ -109,7 +109,6 @@ def estimate(
             _KINDS[operation], m, n, k, core_type(kind), from_source, accumulate
         )
         found = _core.estimate(call.core, problem, call.options())
-        devices = call.engine.machine.devices
-    used = zip(devices, found.pop("device_bytes"), strict=False)
+        used = zip(call.engine.machine.devices, found.pop("device_bytes"), strict=False)
     in_use = {device.name: size for device, size in used if not device.is_bare_host}
     return Estimate(device_bytes=in_use, **found)
