@@ -101,6 +101,25 @@ class Emitter {
       for (std::int64_t i = columns.begin; i < shape_.tiles; ++i)
         for (std::int64_t j = columns.begin; j < columns.end && j <= i; ++j) update(i, j, k);
     from_left_ = false;
+    right_looking(columns);
+  }
+
+  /// All columns, one after the other, where everything fits a single device: only the tiles of the
+  /// next columns must be there, and a column goes home as soon as it is done. Between the tile on
+  /// the diagonal and the solves that wait for it comes what the next column can do without them.
+  void left_looking() {
+    for (std::int64_t j = 0; j < shape_.tiles; ++j) {
+      if (j > 0) update(j, j, j - 1);
+      step(Kind::potrf, j, j, j);
+      for (std::int64_t i = j + 1; j > 0 && i < shape_.tiles; ++i) update(i, j, j - 1);
+      for (std::int64_t k = 0; k < j; ++k)
+        for (std::int64_t i = j + 1; i < shape_.tiles; ++i) update(i, j + 1, k);
+      for (std::int64_t i = j + 1; i < shape_.tiles; ++i) step(Kind::trsm, i, j, j);
+    }
+  }
+
+ private:
+  void right_looking(Range columns) {
     for (std::int64_t k = columns.begin; k < columns.end; ++k) {
       step(Kind::potrf, k, k, k);
       for (std::int64_t i = k + 1; i < shape_.tiles; ++i) step(Kind::trsm, i, k, k);
@@ -108,8 +127,6 @@ class Emitter {
         for (std::int64_t i = j; i < shape_.tiles; ++i) update(i, j, k);
     }
   }
-
- private:
   void step(Kind kind, std::int64_t i, std::int64_t j, std::int64_t k) const {
     Step step{kind, narrow(i), narrow(j), narrow(k), cholesky_owner(shape_, i, j), 0};
     step.priority = ranks_.priority(step, index_, from_left_);
@@ -193,6 +210,7 @@ std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int
 void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit) {
   const std::vector<std::int64_t> widths = cholesky_blocks(shape);
   Emitter emitter(shape, static_cast<std::int64_t>(widths.size()), emit);
+  if (shape.devices == 1 && shape.memory > 0 && widths.size() == 1) return emitter.left_looking();
   std::int64_t first = 0;
   for (std::size_t index = 0; index < widths.size(); ++index) {
     emitter.block(static_cast<std::int64_t>(index), {first, first + widths[index]});

@@ -16,10 +16,13 @@ struct Bounds {
   std::int64_t most;
 };
 
+bool is_cuda(const Engine& engine, const Team& team) {
+  return engine.machine().devices[team.devices.front()].kind == DeviceKind::cuda;
+}
+
 Bounds bounds_for(const Engine& engine, const Team& team, bool is_product) {
   if (team.devices.empty()) return {128, is_product ? 1024 : 768};
-  const bool cuda = engine.machine().devices[team.devices.front()].kind == DeviceKind::cuda;
-  return cuda ? Bounds{1024, 4096} : Bounds{128, 1024};
+  return is_cuda(engine, team) ? Bounds{1024, 4096} : Bounds{128, 1024};
 }
 
 /// A BLAS packs both operands of each task anew, so tiles of a product on cores are as large as
@@ -33,7 +36,10 @@ double wanted(const Engine& engine, const Team& team, const Problem& problem) {
   if (team.devices.empty() && is_product)
     return std::sqrt(area / (tiles_a_core * engine.machine().devices.front().cores));
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
-  return static_cast<double>(longest) / (team.devices.empty() ? 11 : 16);
+  if (team.devices.empty()) return static_cast<double>(longest) / 11;
+  // A single GPU's time goes into its products, which like large tiles; several share the columns.
+  const bool one_gpu = team.size() == 1 && is_cuda(engine, team);
+  return static_cast<double>(longest) / (one_gpu && !is_product ? 8 : 16);
 }
 
 std::int64_t rounded(double tile) {

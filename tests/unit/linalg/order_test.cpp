@@ -224,6 +224,19 @@ TEST(CholeskyOrder, BlocksAsWideAsMemoryAllows) {
   EXPECT_EQ(sum, 32);
 }
 
+TEST(CholeskyOrder, ColumnByColumnWhereAllFitsOneDevice) {
+  // A column's tiles are first used when no more than one column before it isn't done.
+  std::set<int> done;
+  std::map<int, int> left;
+  const CholeskyShape shape = cholesky_shape(12, 1, 100);
+  cholesky_order(shape, [&](const Step& step) {
+    for (int column = 0; column + 1 < step.j; ++column) EXPECT_TRUE(done.contains(column));
+    const bool finishes = step.kind == Step::Kind::potrf || step.kind == Step::Kind::trsm;
+    if (finishes && ++left[step.j] == 12 - step.j) done.insert(step.j);
+  });
+  EXPECT_EQ(done.size(), 12U);
+}
+
 TEST(CholeskyOrder, PrioritiesFallAlongEveryPath) {
   const CholeskyShape shape = cholesky_shape(9, 4, 100);
   std::map<std::pair<int, int>, int> last;
