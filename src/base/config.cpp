@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/cgroup.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -238,6 +239,12 @@ std::size_t Config::bytes(std::string_view key, std::size_t argument) const {
 
 bool Config::flag(std::string_view key, std::optional<bool> argument) const {
   return argument ? *argument : parse_flag(get(key).value);
+}
+
+int computing_cores() {
+  const int usable = usable_cores();
+  const std::int64_t wanted = parse_integer(Config::global().get("threads").value, 0, 1 << 30);
+  return wanted > 0 ? static_cast<int>(std::min<std::int64_t>(wanted, usable)) : usable;
 }
 
 }  // namespace quadriga

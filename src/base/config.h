@@ -72,4 +72,8 @@ class Config {
   std::map<std::string, std::string, std::less<>> program_;
 };
 
+/// Cores that compute: as the setting `threads` says, at most those that affinity and cgroups
+/// allow.
+int computing_cores();
+
 }  // namespace quadriga

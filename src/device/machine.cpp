@@ -8,7 +8,7 @@
 #include <iterator>
 #include <limits>
 
-#include "base/cgroup.h"
+#include "base/config.h"
 #include "device/backend.h"
 
 namespace quadriga {
@@ -61,7 +61,7 @@ Machine Machine::host() {
   machine.name = "host";
   Device cpu;
   cpu.name = "cpu";
-  cpu.cores = usable_cores();
+  cpu.cores = computing_cores();
   cpu.compute_streams = cpu.cores;
   cpu.copy_engines = 0;
   cpu.rates = "cpu";

@@ -66,6 +66,23 @@ bool runs_on_host(const Machine& machine, const EngineOptions& options) {
          machine.devices.front().kind == DeviceKind::cpu;
 }
 
+/// What an engine is made of, for the log; said by the thread that makes it.
+void tell_begin(const Machine& machine, const EngineOptions& options) {
+  for (const Device& device : machine.devices)
+    if (const int usable = usable_cores();
+        device.kind == DeviceKind::cpu && device.cores > usable && !options.virtual_clock)
+      log(LogLevel::warning, fmt::format("device '{}' has {} cores and this process may use {}",
+                                         device.name, device.cores, usable));
+  if (!log_enabled(LogLevel::info)) return;
+  std::string names;
+  for (const Device& device : machine.devices) names += (names.empty() ? "" : ", ") + device.name;
+  log(LogLevel::info,
+      fmt::format("engine on {}: policy {}, window {}, {} clock, tiles without a home up to {}{}{}",
+                  names, options.policy, options.window, options.virtual_clock ? "virtual" : "real",
+                  format_bytes(static_cast<double>(options.host_memory)),
+                  options.spill.empty() ? "" : " in ", options.spill));
+}
+
 }  // namespace
 
 Engine::Impl::Impl(EngineOptions given)
@@ -85,6 +102,7 @@ Engine::Impl::Impl(EngineOptions given)
     executor = make_driver(graph, failures, recorder, machine, options);
   reductions.emplace(graph, *executor);
   graph.set_reductions(&*reductions);
+  tell_begin(machine, options);
 }
 
 Engine::Impl::~Impl() {
@@ -100,6 +118,8 @@ Engine::Impl::~Impl() {
       if (Datum* const leaving = &datum; datum.engine == this)
         executor->remove(std::span(&leaving, 1));
   executor.reset();
+  log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
+                                   graph.submitted(), failures.count()));
 }
 
 Task& Engine::Impl::acquire_slot() {

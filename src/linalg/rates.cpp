@@ -3,6 +3,7 @@
 // orders.
 #include "linalg/rates.h"
 
+#include "base/log.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/tile.h"
 #include "linalg/kernels/tile_elements.h"
@@ -106,6 +107,7 @@ const std::array<Times, kernel_count>& measured(DType dtype) {
   static std::array<Times, kernel_count> times[4];
   const auto index = static_cast<std::size_t>(dtype);
   std::call_once(once[index], [&] {
+    log(LogLevel::info, "the machine has no table of kernel times: measuring them here");
     switch (dtype) {
       case DType::float32:
         times[index] = measure<float>();

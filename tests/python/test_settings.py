@@ -100,3 +100,25 @@ def test_columns_stay_in_line(tmp_path):
     meanings = [setting.meaning for setting in settings()]
     places = {line.index(each) for line, each in zip(ended[0], meanings, strict=True)}
     assert len(places) == 1
+
+
+def test_threads_limit_what_computes(tmp_path):
+    program = "print(quadriga.Engine().machine.devices[0].cores, quadriga._core.usable_cores())"
+    (cores, usable), _ = run(program, tmp_path, QUADRIGA_THREADS="1")
+    assert cores == "1"
+    (cores, usable), _ = run(program, tmp_path, QUADRIGA_THREADS="1000")
+    assert cores == usable
+
+
+def test_messages_go_to_logging(caplog):
+    caplog.set_level("DEBUG", logger="quadriga")
+    with quadriga.config(log_level="debug"), quadriga.Engine("emulated:1,memory=1MiB"):
+        pass
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert any(level == "INFO" and "emulated0" in text for level, text in said)
+    assert any(level == "DEBUG" and "engine ended" in text for level, text in said)
+    caplog.clear()
+    with quadriga.Engine("cpu:999"):
+        pass
+    (record,) = caplog.records  # the level is back at warning
+    assert record.levelname == "WARNING" and "999" in record.getMessage()

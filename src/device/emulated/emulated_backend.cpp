@@ -2,7 +2,7 @@
 // src/device/emulated/emulated_backend.cpp: accelerators on the host, by the real clock.
 #include <quadriga/error.h>
 
-#include "base/cgroup.h"
+#include "base/config.h"
 #include "device/emulated/device_memory.h"
 #include "device/emulated/paced_links.h"
 #include "device/factory.h"
@@ -16,7 +16,7 @@ class EmulatedBackend final : public Backend {
   EmulatedBackend(Machine machine, const EmulatedOptions& options)
       : machine_(std::move(machine)),
         links_(machine_),
-        threads_(machine_, options.cores > 0 ? options.cores : usable_cores(),
+        threads_(machine_, options.cores > 0 ? options.cores : computing_cores(),
                  [this](const Copy& copy, const std::atomic<bool>& stopping) {
                    links_.copy(copy, stopping);
                  }) {
