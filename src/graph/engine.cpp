@@ -75,7 +75,9 @@ void tell_begin(const Machine& machine, const EngineOptions& options) {
                                          device.name, device.cores, usable));
   if (!log_enabled(LogLevel::info)) return;
   std::string names;
-  for (const Device& device : machine.devices) names += (names.empty() ? "" : ", ") + device.name;
+  for (const Device& device : machine.devices)
+    if (device.kind != DeviceKind::cpu || device.cores > 0)
+      names += (names.empty() ? "" : ", ") + device.name;
   log(LogLevel::info,
       fmt::format("engine on {}: policy {}, window {}, {} clock, tiles without a home up to {}{}{}",
                   names, options.policy, options.window, options.virtual_clock ? "virtual" : "real",
