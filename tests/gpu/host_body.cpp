@@ -2,8 +2,11 @@
 // tests/gpu/host_body.cpp: a host function between two copies.
 #include "gpu/host_body.h"
 
+#include <array>
+#include <bit>
 #include <deque>
 #include <memory>
+#include <mutex>
 
 #include "device/cuda/check.h"
 
@@ -12,12 +15,40 @@ namespace {
 
 using cuda::check;
 
+// Pinned memory by powers of two; what was given back serves again, for pinning takes long.
+class PinnedPool {
+ public:
+  void* take(std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    std::vector<void*>& unused = unused_[std::bit_width(bytes)];
+    if (unused.empty()) {
+      void* data = nullptr;
+      check(cudaHostAlloc(&data, std::size_t{1} << std::bit_width(bytes), cudaHostAllocPortable),
+            "allocating pinned memory");
+      return data;
+    }
+    void* const data = unused.back();
+    unused.pop_back();
+    return data;
+  }
+  void give_back(void* data, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    unused_[std::bit_width(bytes)].push_back(data);
+  }
+  static PinnedPool& instance() {
+    static auto* const pool = new PinnedPool;  // the runtime may be gone at the end
+    return *pool;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::vector<void*>, 64> unused_;
+};
+
 // What pageable memory holds is copied when the call is made, not in the order of the stream.
 struct Pinned {
-  explicit Pinned(std::size_t size) : bytes(size) {
-    check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "allocating pinned memory");
-  }
-  ~Pinned() { cudaFreeHost(data); }
+  explicit Pinned(std::size_t size) : data(PinnedPool::instance().take(size)), bytes(size) {}
+  ~Pinned() { PinnedPool::instance().give_back(data, bytes); }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
   void* data = nullptr;
@@ -40,6 +71,8 @@ void run(void* data) {
     call.error = std::current_exception();
   }
 }
+
+void forget(void* data) { delete static_cast<std::shared_ptr<Call>*>(data); }
 
 std::size_t bytes_of(const View& view) {
   return static_cast<std::size_t>(view.ld * view.cols) * size_of(view.dtype);
@@ -65,6 +98,10 @@ Kernel on_stream(Kernel body) {
       check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data, call->values[i].bytes,
                             cudaMemcpyHostToDevice, stream),
             "a copy of an operand");
+    if (!arguments.on_end) {
+      check(cudaLaunchHostFunc(stream, forget, new std::shared_ptr<Call>(call)), "a host function");
+      return;
+    }
     *arguments.on_end = [call] {
       if (call->error) std::rethrow_exception(call->error);
     };

@@ -107,6 +107,10 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock);
 /// Runs the program of a seed, from which everything about the run follows, on emulated
 /// accelerators; empty, or what was wrong.
 std::string run_on_devices(std::uint64_t seed, bool virtual_clock);
+/// Before the first program: codelets have CUDA variants, which an adapter makes of the others.
+void give_cuda_variants(Kernel (*adapter)(Kernel));
+/// The same on GPUs, of which one may stand for several.
+std::string run_on_gpus(std::uint64_t seed);
 /// The same on the host's cores alone.
 std::string run_on_host(std::uint64_t seed);
 

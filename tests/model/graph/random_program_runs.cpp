@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/graph/random_program_runs.cpp: machines for random programs, and running them by
+// their seeds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "model/graph/random_program.h"
+
+namespace quadriga {
+
+Machine small_machine(Random& random, int devices, int cores, std::size_t tile_bytes) {
+  Machine machine =
+      Machine::parse(fmt::format("emulated:{},memory=1MiB,h2d=2GB/s,d2h=2GB/s,peer={}", devices,
+                                 random.chance(0.5) ? "4GB/s" : "off"));
+  // Some pairs of peers are joined, others not.
+  if (random.chance(0.5))
+    std::erase_if(machine.routes, [&](const Route& route) {
+      return route.from != host_space && route.to != host_space && random.chance(0.4);
+    });
+  for (Device& device : machine.devices) {
+    device.memory_bytes = 3 * tile_bytes;
+    device.compute_streams = 1 + static_cast<int>(random.below(3));
+  }
+  if (cores > 0) {
+    Device cpu;
+    cpu.name = "cpu";
+    cpu.cores = cores;
+    cpu.rates = "cpu";
+    machine.devices.push_back(cpu);
+  }
+  machine.kernels["mix"]["emulated"] = {{1, 1e-7}};
+  machine.kernels["mix"]["cpu"] = {{1, 3e-7}};
+  machine.kernels["mix"][""] = {{1, 3e-7}};
+  return machine;
+}
+
+ProgramRun make_run(std::uint64_t seed, bool virtual_clock) {
+  Random random(mix(seed));
+  ProgramOptions program_options;
+  program_options.tasks = 50 + static_cast<int>(random.below(40));
+  program_options.most_bytes = std::size_t{2048} << random.below(3);
+  const int devices = 1 + static_cast<int>(random.below(4));
+  const int cores = static_cast<int>(random.below(3));
+  EngineOptions options;
+  options.machine = small_machine(random, devices, cores, program_options.most_bytes);
+  options.policy = random.chance(0.5) ? "affinity" : "steal";
+  options.seed = seed;
+  options.virtual_clock = virtual_clock;
+  options.protect = virtual_clock && random.chance(0.25);
+  options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
+  options.host_memory = std::size_t{1} << 30;
+  return {options, devices, RandomProgram(random(), program_options, devices + (cores > 0))};
+}
+
+std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
+  ProgramRun run = make_run(seed, virtual_clock);
+  return run.program.run(run.options);
+}
+
+std::string run_on_gpus(std::uint64_t seed) {
+  ProgramRun run = make_run(seed, false);
+  for (Device& device : run.options.machine->devices)
+    if (device.kind == DeviceKind::emulated) device.kind = DeviceKind::cuda;
+  return run.program.run(run.options);
+}
+
+std::string run_on_host(std::uint64_t seed) {
+  Random random(mix(seed));
+  EngineOptions options;
+  options.devices = fmt::format("cpu:{}", 1 + random.below(3));
+  options.policy = random.chance(0.5) ? "affinity" : "steal";
+  options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
+  RandomProgram program(random(), {}, 1);
+  return program.run(options);
+}
+
+Seeds test_seeds(std::uint64_t first, std::uint64_t count) {
+  if (const char* const seed = std::getenv("QUADRIGA_TEST_SEED"))
+    return {std::strtoull(seed, nullptr, 10), 1};
+  const char* const times = std::getenv("QUADRIGA_TEST_TIMES");
+  return {first, times ? count * std::strtoull(times, nullptr, 10) : count};
+}
+
+}  // namespace quadriga
