@@ -17,7 +17,7 @@ def finish(benchmark, **raw):
 
 def run_json(*words):
     """The rows of `quadriga bench WORDS --json`, and what went to standard error."""
-    result = click.testing.CliRunner().invoke(commands.bench, [*words, "--json"])
+    result = click.testing.CliRunner().invoke(commands.bench, [*words, "--json", "--details"])
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -144,6 +144,12 @@ def test_products_by_the_virtual_clock():
     assert bytes_moved["bound"] == 8 and bytes_moved["value"] >= 8
     assert makespan["work"] == pytest.approx(4096 * 0.00695)
     assert makespan["value"] > makespan["bound"] == pytest.approx(4096 * 0.00695)
+
+
+def test_rows_have_the_ten_keys_and_no_others():
+    done = click.testing.CliRunner().invoke(commands.bench, ["gemm", "--case", "bytes-1", "--json"])
+    (line,) = done.stdout.splitlines()
+    assert tuple(json.loads(line)) == rows.KEYS
 
 
 def test_cholesky_critical_path_is_that_of_the_diagonal():

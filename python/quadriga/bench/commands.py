@@ -14,10 +14,11 @@ from rich.console import Console
 
 from ..errors import Error, Unavailable
 from . import measure
+from .rows import KEYS
 from .table import show
 
 
-def run(benchmark: str, as_json: bool, check: bool, **settings: Any) -> None:
+def run(benchmark: str, as_json: bool, details: bool, check: bool, **settings: Any) -> None:
     """Measures; prints each row as it comes, or all of them as a table."""
     progress = Console(stderr=True)
     function: Callable[..., Iterator[measure.Row]] = getattr(measure, benchmark)
@@ -27,7 +28,8 @@ def run(benchmark: str, as_json: bool, check: bool, **settings: Any) -> None:
             for row in function(note=status.update, **settings):
                 rows.append(row)
                 if as_json:
-                    print(json.dumps(row), flush=True)
+                    shown = row if details else {key: row[key] for key in KEYS}
+                    print(json.dumps(shown), flush=True)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except Unavailable as error:
@@ -50,6 +52,7 @@ def _common(benchmark: str) -> Callable[[Callable[..., None]], Callable[..., Non
     """The options of every benchmark, and one --case for each of its cases."""
     options = [
         click.option("--json", "as_json", is_flag=True, help="One JSON object a line."),
+        click.option("--details", is_flag=True, help="With --json: all keys, also the target's."),
         click.option("--check", is_flag=True, help="Status 1 if a target is missed."),
         click.option(
             "--case",

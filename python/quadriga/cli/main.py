@@ -74,7 +74,7 @@ def status_of(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted; no output was written", FAILED)
+        return _say("interrupted; nothing is left half-written", FAILED)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
     except Unavailable as error:
