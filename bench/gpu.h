@@ -45,6 +45,11 @@ double mg_potrf(int gpus, int block, std::int64_t order, int repeat);
 double resident_potrf(std::int64_t order, int repeat);
 /// Seconds of a copy of so many bytes from pinned memory by the runtime alone.
 double plain_copy(bool in, std::size_t bytes, int repeat);
+/// The same from the first device to the second.
+double plain_peer_copy(std::size_t bytes, int repeat);
+/// Copying in, one call of cuBLAS or cuSOLVER, copying out: seconds of the best run.
+double one_call_gemm(const HostMatrix& a, const HostMatrix& b, const HostMatrix& c, int repeat);
+double one_call_potrf(const HostMatrix& a, const HostMatrix& c, int repeat);
 /// Nanoseconds of a launch of a tiny kernel, one after the other on one stream.
 double bare_launch(int count);
 

@@ -17,6 +17,7 @@
 
 #include "device/factory.h"
 #include "gpu.h"
+#include "gpu_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "line.h"
 #include "settings.h"
@@ -34,7 +35,7 @@ Machine machine_of(const Settings& settings) {
   if (const std::string streams = settings.text("streams"); !streams.empty())
     list += ",streams=" + streams;
   Machine machine = Machine::parse(list);
-  // Times of kernels, which discovery doesn't measure.
+  // Times of kernels instead of those that discovery supposes.
   if (const std::string rates = settings.text("rates"); !rates.empty())
     machine.kernels = Machine::from_file(rates).kernels;
   return machine;
@@ -240,8 +241,17 @@ struct Command {
   void (*run)(const Settings& settings);
 };
 
-constexpr std::array commands{Command{"gemm", gemm}, Command{"potrf", potrf},
-                              Command{"references", references}, Command{"chain", chain}};
+constexpr std::array commands{
+    Command{"gemm", gemm},
+    Command{"potrf", potrf},
+    Command{"references", references},
+    Command{"chain", chain},
+    Command{"kernels",
+            [](const Settings& settings) { kernel_rates(machine_of(settings), settings); }},
+    Command{"copies",
+            [](const Settings& settings) { engine_copies(machine_of(settings), settings); }},
+    Command{"small",
+            [](const Settings& settings) { small_problems(machine_of(settings), settings); }}};
 
 void run(int count, char** words) {
   std::string names;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/gpu_parts.h: benchmarks on GPUs of what a run consists of: kernels, copies, small problems.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include "settings.h"
+
+namespace quadriga::bench {
+
+/// Rates of the matrix kernels on tiles of --tile: each alone, on one stream.
+void kernel_rates(const Machine& machine, const Settings& settings);
+/// Rates of copies of tiles of 8 MiB through an engine, beside the runtime's own.
+void engine_copies(const Machine& machine, const Settings& settings);
+/// Product and Cholesky of order --n beside copying in, one call of CUDA's libraries, copying out.
+void small_problems(const Machine& machine, const Settings& settings);
+
+}  // namespace quadriga::bench
