@@ -78,6 +78,7 @@ with quadriga.Engine({devices!r}) as engine:
         try:
             while True:
                 futures.append(engine.submit(raising, data.update(), at=at))
+                time.sleep(0.001 if len(futures) > 1000 else 0)  # a full window would wait
         except KeyboardInterrupt:
             pass
         engine.submit(increment, engine.data(fresh).update())
