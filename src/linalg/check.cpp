@@ -2,6 +2,7 @@
 // src/linalg/check.cpp: the checks and their messages.
 #include "linalg/check.h"
 
+#include "base/units.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -75,6 +76,22 @@ void check_finite(const Engine& engine, const Options& options, std::string_view
   if (!options.check_finite || matrix.source() || pretends) return;
   if (!finite(matrix.view()))
     fail(Errc::invalid_argument, fmt::format("{} must not contain infinities or NaNs", name));
+}
+
+void check_room(const Engine& engine, std::string_view name, std::int64_t order, DType dtype) {
+  const double needed = static_cast<double>(order) * static_cast<double>(order + 1) / 2 *
+                        static_cast<double>(size_of(dtype));
+  const EngineOptions& options = engine.options();
+  const auto buffers = static_cast<double>(options.host_memory);
+  double devices = 0;
+  for (const Device& device : engine.machine().devices)
+    devices += static_cast<double>(device.memory_bytes);
+  if (needed <= devices + buffers) return;
+  fail(
+      Errc::too_large,
+      fmt::format("{} takes {}, and there is room for {} on devices and {} {} (host_memory, spill)",
+                  name, format_bytes(needed), format_bytes(devices), format_bytes(buffers),
+                  options.spill.empty() ? "in host buffers" : "in the spill file"));
 }
 
 }  // namespace quadriga::linalg

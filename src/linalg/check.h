@@ -23,5 +23,8 @@ void check_options(const Options& options);
 /// With Options::check_finite; sources are checked when they are read.
 void check_finite(const Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);
+/// The tiles of a triangle that has no memory of its own fit all devices and host buffers together.
+/// Errors:  too_large with the figures.
+void check_room(const Engine& engine, std::string_view name, std::int64_t order, DType dtype);
 
 }  // namespace quadriga::linalg

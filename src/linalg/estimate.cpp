@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/estimate.cpp: what a call would cost, by running its program without data.
+#include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/rates.h"
 #include "linalg/tile_size.h"
@@ -75,6 +76,8 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   virtual_options.policy = engine.options().policy;
   virtual_options.window = engine.options().window;
   virtual_options.host_memory = engine.options().host_memory;
+  if (problem.kind == Problem::Kind::cho_solve || problem.from_source)
+    check_room(engine, "the factor", problem.m, problem.dtype);
   Engine model(virtual_options);
   Estimate estimate;
   estimate.tile = tile_for(engine, problem, options);

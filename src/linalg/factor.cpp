@@ -83,6 +83,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
   const std::int64_t tile =
       tile_for(engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
+  if (!in_place) check_room(engine, "the factor", a.rows(), a.dtype());
   const auto impl = make(engine, a, factor.uplo, in_place, tile);
   const std::int64_t count = impl->cut().count();
   if (count == 0) return Factor(impl);
@@ -114,6 +115,7 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   const std::int64_t tile =
       tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, c.rows, c.dtype}, options);
   const bool in_place = layout_of(c) != Layout::strided;
+  if (!in_place) check_room(engine, "the factor", c.rows, c.dtype);
   const auto impl = make(engine, c, uplo, in_place, tile);
   impl->tiles->discard();  // nothing of it changes
   if (in_place) return Factor(impl);

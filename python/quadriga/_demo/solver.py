@@ -54,7 +54,7 @@ class Run:
 def check_fit(setting: Setting, points: int) -> None:
     """Raises `TooLarge`, with the figure, if nothing here can hold a factor of so many points.
 
-    The tasks run on the virtual clock without their numbers, so it takes seconds at most.
+    The tasks run on the virtual clock without their numbers, in a small part of the run's time.
     """
     with setting.engine() as engine:
         linalg.estimate("cho_solve", points, 1, from_source=True, engine=engine, tile=setting.tile)

@@ -120,11 +120,7 @@ class Teller:
             self._console.print(f"[bold green]Accepted[/] after {findings['seconds']:.1f} s")
 
     def refused(self, points: int, reason: str) -> None:
-        triangle = formats.size(4 * points * (points + 1))
-        self._console.print(
-            f"[bold red]{points:,} points are refused[/]: a factor of {triangle} doesn't fit;",
-            escape(reason),
-        )
+        self._console.print(f"[bold red]{points:,} points are refused[/]:", escape(reason))
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, float], None]]:

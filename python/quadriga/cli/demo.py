@@ -24,7 +24,7 @@ from ..errors import InvalidArgument
 @click.option("--length-scale", type=float, help="In metres; default: by likelihood.")
 @click.option("--deviation", type=float, help="Standard deviation of the heights, in metres.")
 @click.option("--nugget", type=float, help="Variance of the noise, in square metres.")
-@click.option("--seed", default=1, show_default=True, type=int)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--tile", type=click.IntRange(1), help="Order of the tiles.")
 @click.option("--policy", type=click.Choice(["affinity", "steal"]))
 @click.option("--quick", is_flag=True, help="2,000 points and small devices, in seconds.")
