@@ -22,7 +22,7 @@ bool is_cuda(const Engine& engine, const Team& team) {
 
 Bounds bounds_for(const Engine& engine, const Team& team, bool is_product) {
   if (team.devices.empty()) return {128, is_product ? 1024 : 768};
-  return is_cuda(engine, team) ? Bounds{1024, 4096} : Bounds{128, 1024};
+  return is_cuda(engine, team) ? Bounds{512, 4096} : Bounds{128, 1024};
 }
 
 /// A BLAS packs both operands of each task anew, so tiles of a product on cores are as large as

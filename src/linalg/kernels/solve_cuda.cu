@@ -73,8 +73,7 @@ struct System {
   bool conjugated = false;
   bool unit = false;
 
-  int order() const { return a.rows; }
-  int sides() const { return left ? b.cols : b.rows; }
+  __host__ __device__ int sides() const { return left ? b.cols : b.rows; }
   /// Of the unknown that is found at a position.
   __device__ int index(int position) const { return backward ? a.rows - 1 - position : position; }
   __device__ N coefficient(int p, int q) const {
@@ -114,27 +113,15 @@ __device__ void load(const System<N>& system, N* rows) {
   __syncthreads();
 }
 
+/// Unknowns of a warp's right-hand sides: a lane has every 32nd.
+template <class N, int parts>
+using Unknowns = N[sides_a_warp][parts];
+
 template <class N, int most>
-__global__ void substitute(System<N> system) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  N* const rows = reinterpret_cast<N*>(memory);
+__device__ void find(int order, const N* rows, int lane, Unknowns<N, most / lanes>& values) {
   const N* const diagonal = rows + most * most;
-  load<N, most>(system, rows);
-  constexpr int parts = most / lanes;
-  const int order = system.a.rows;
-  const int sides = system.left ? system.b.cols : system.b.rows;
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int warp = (static_cast<int>(blockIdx.x) * static_cast<int>(blockDim.x) +
-                    static_cast<int>(threadIdx.x)) /
-                   lanes;
-  const int first = warp * sides_a_warp;
-  N values[sides_a_warp][parts] = {};
-  for (int s = 0; s < sides_a_warp; ++s)
-    for (int part = 0; part < parts; ++part)
-      if (first + s < sides && part * lanes + lane < order)
-        values[s][part] = system.unknown(part * lanes + lane, first + s);
 #pragma unroll
-  for (int found = 0; found < parts; ++found) {
+  for (int found = 0; found < most / lanes; ++found) {
     const int end = min(lanes, order - found * lanes);
     for (int l = 0; l < end; ++l) {
       const int p = found * lanes + l;
@@ -145,7 +132,7 @@ __global__ void substitute(System<N> system) {
         if (lane == l) values[s][found] = x[s];
       }
 #pragma unroll
-      for (int part = found; part < parts; ++part) {
+      for (int part = found; part < most / lanes; ++part) {
         if (part == found && lane <= l) continue;
         const N share = rows[p * most + part * lanes + lane];
 #pragma unroll
@@ -154,9 +141,33 @@ __global__ void substitute(System<N> system) {
       }
     }
   }
+}
+
+template <class N, int most>
+__global__ void substitute(System<N> system) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  N* const rows = reinterpret_cast<N*>(memory);
+  load<N, most>(system, rows);
+  constexpr int parts = most / lanes;
+  const int order = system.a.rows;
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int warps = static_cast<int>(blockDim.x) / lanes;
+  const int warp = static_cast<int>(blockIdx.x) * warps + static_cast<int>(threadIdx.x) / lanes;
+  const int first = warp * sides_a_warp;
+  const int count = min(sides_a_warp, system.sides() - first);
+  Unknowns<N, parts> values = {};
+#pragma unroll
   for (int s = 0; s < sides_a_warp; ++s)
+#pragma unroll
     for (int part = 0; part < parts; ++part)
-      if (first + s < sides && part * lanes + lane < order)
+      if (s < count && part * lanes + lane < order)
+        values[s][part] = system.unknown(part * lanes + lane, first + s);
+  find<N, most>(order, rows, lane, values);
+#pragma unroll
+  for (int s = 0; s < sides_a_warp; ++s)
+#pragma unroll
+    for (int part = 0; part < parts; ++part)
+      if (s < count && part * lanes + lane < order)
         system.unknown(part * lanes + lane, first + s) = values[s][part];
 }
 
