@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from . import _core
+from .machine import Device
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class LinkCounters:
     target: int
     bytes: int
     copies: int
+    source_name: str = ""
+    target_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,11 +132,16 @@ def _device_row(device: DeviceCounters) -> str:
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def from_core(counted: dict[str, Any], names: list[str]) -> Counters:
-    """The dataclasses from what the extension module counted."""
-    links = tuple(LinkCounters(**link) for link in counted.pop("links"))
+def from_core(counted: dict[str, Any], found: tuple[Device, ...]) -> Counters:
+    """The dataclasses from what the extension module counted on a machine's devices."""
+    # Memory spaces are the host's and, in their order, those of the devices that have one.
+    spaces = ["host", *(device.name for device in found if device.kind != "cpu")]
+    links = tuple(
+        LinkCounters(**link, source_name=spaces[link["source"]], target_name=spaces[link["target"]])
+        for link in counted.pop("links")
+    )
     devices = tuple(
-        DeviceCounters(name=name, **device)
-        for name, device in zip(names, counted.pop("devices"), strict=True)
+        DeviceCounters(name=device.name, **counts)
+        for device, counts in zip(found, counted.pop("devices"), strict=True)
     )
     return Counters(links=links, devices=devices, **counted)

@@ -25,7 +25,7 @@ from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
 from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .layout import layout_of, layout_of_new
-from .machine import Machine
+from .machine import Device, Machine
 from .settings import config
 
 _NO_DEVICE = 0xFFFF
@@ -119,7 +119,7 @@ class Engine:
         self._traced = bool(trace)
         self._trace_path = None if isinstance(trace, bool) else os.fspath(trace)
         self._machine: Machine | None = None
-        self._names: list[str] | None = None
+        self._devices: tuple[Device, ...] | None = None
         self._most_pending = max(1, self.core.window() * 3 // 4)
         self._reap_at = 1024
         self._numbers = itertools.count(1)
@@ -295,9 +295,9 @@ class Engine:
 
     def counters(self) -> Counters:
         """Totals since the engine was made or `reset_counters`."""
-        if self._names is None:
-            self._names = [device.name for device in self.machine.devices]
-        return from_core(self.core.counters(), self._names)
+        if self._devices is None:
+            self._devices = self.machine.devices
+        return from_core(self.core.counters(), self._devices)
 
     def reset_counters(self) -> None:
         """Count from zero again."""

@@ -83,6 +83,15 @@ def test_cores_count_their_work(trace):
     assert "computing 0 s" not in str(counters)
 
 
+def test_links_name_what_they_join():
+    """Devices without a memory of their own have no place among memory spaces."""
+    a = np.eye(200)
+    with quadriga.Engine("cpu:1;emulated:1,memory=1MiB", trace=True) as engine:
+        linalg.matmul(a, a, tile=50, engine=engine)
+        link, *_ = engine.counters().links
+    assert {link.source_name, link.target_name} == {"host", "emulated0"}
+
+
 def test_perfetto_files_hold_events(tmp_path):
     trace, _ = traced(tmp_path / "t.json", bodies)
     events = json.loads(report.to_perfetto(trace))["traceEvents"]

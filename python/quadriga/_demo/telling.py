@@ -80,10 +80,9 @@ class Teller:
 
     def last(self, run: Run, facts: dict[str, Any]) -> None:
         """The largest run: traffic by link, overlap, distance to the bound."""
-        names = ["host", *(device.name for device in run.counters.devices)]
         for link in run.counters.links:
             if link.bytes:
-                way = f"{names[link.source]} to {names[link.target]}"
+                way = f"{link.source_name} to {link.target_name}"
                 text = f"{formats.size(link.bytes)} in {formats.plural(link.copies, 'copy')}"
                 self._line("moved", f"{way}: {text}")
         self._line("spilled", f"at most {formats.size(run.counters.spill_bytes)} at once")
