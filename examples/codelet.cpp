@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// examples/codelet.cpp: an operation of one's own in C++: sums of a function over tiles, on
-// devices.
+// examples/codelet.cpp: operations of one's own in C++: an integral over tiles, on devices.
 #include <quadriga/engine.h>
 
 #include <cmath>

@@ -6,7 +6,7 @@ import pytest
 from scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-MOST_LINES = 60
+MOST_LINES = 59
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
@@ -16,7 +16,7 @@ def test_example_runs(path, tmp_path):
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.cpp")]),
+    sorted(path for path in EXAMPLES.iterdir() if path.is_file()),
     ids=lambda path: path.name,
 )
 def test_example_is_short(path):
