@@ -56,6 +56,8 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
   space.device = device;
   std::size_t bytes = machine.devices[device].memory_bytes;
   constexpr std::size_t least = 4096;
+  require(bytes >= least, fmt::format("device '{}' has {} bytes of memory; it needs at least {}",
+                                      machine.devices[device].name, bytes, least));
   while (bytes >= least && !(space.base = backend_.allocate(device, bytes))) bytes = bytes / 8 * 7;
   if (!space.base)
     fail(Errc::unavailable,

@@ -337,6 +337,12 @@ class TestMisuse:
         assert status == MISUSED
         assert "--output" in err
 
+    def test_devices_without_room_for_anything(self, folder, run):
+        devices = "emulated:2,memory=1KiB"
+        status, _, err = run("cholesky", "A.npy", "-o", "L.npy", "--devices", devices)
+        assert status == MISUSED
+        assert "emulated0" in err and "1024 bytes" in err and "4096" in err
+
     def test_options_that_are_no_sizes_are_named(self, folder, run):
         status, _, err = run("cholesky", "A.npy", "-o", "L.npy", "--host-memory", "lots")
         assert status == MISUSED
