@@ -77,18 +77,21 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
 
   void run(const nb::object& callback) {
     wait_alone(*state_);
-    std::thread([self = shared_from_this()] { self->work(); }).detach();
+    std::thread([self = shared_from_this(), state = state_]() mutable {
+      self->work(std::move(state));
+    }).detach();
     try {
       poll(callback);
     } catch (...) {
       leave();
       throw;
     }
+    state_.reset();  // The thread may still hold this: the engine ends where it is closed.
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
-  void work() {
+  void work(std::shared_ptr<EngineState> state) {
     std::exception_ptr error;
     try {
       work_();
@@ -96,11 +99,14 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       error = std::current_exception();
     }
     work_ = nullptr;
-    const std::lock_guard lock(state_->mutex_);
-    error_ = std::move(error);
-    done_ = true;
-    if (left_) --state_->left_behind_;
-    state_->changed_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!left_) state.reset();  // never the last: the caller waits, and holds one
+      error_ = std::move(error);
+      done_ = true;
+      changed_.notify_all();
+    }
+    if (state) came_back(*state);
   }
 
   void poll(const nb::object& callback) {
@@ -108,8 +114,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     for (bool done = false; !done;) {
       {
         const nb::gil_scoped_release released;
-        std::unique_lock lock(state_->mutex_);
-        done = state_->changed_.wait_for(lock, slice, [this] { return done_; });
+        std::unique_lock lock(mutex_);
+        done = changed_.wait_for(lock, slice, [this] { return done_; });
       }
       if (!done) check_signals();
       if (!progress_ || callback.is_none()) continue;
@@ -123,30 +129,37 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
   void leave() {
     if (progress_) progress_->cancelled.store(true, std::memory_order_relaxed);
     {
-      const std::lock_guard lock(state_->mutex_);
+      const std::lock_guard lock(mutex_);
+      const std::lock_guard counted(state_->mutex_);
       left_ = true;
-      state_->left_behind_ += done_ ? 0 : 1;
-      ++state_->left_behind_;
+      state_->left_behind_ += done_ ? 1 : 2;
     }
     std::thread([self = shared_from_this()] { self->cancel(); }).detach();
   }
 
   void cancel() {
-    std::unique_lock lock(state_->mutex_);
+    std::unique_lock lock(mutex_);
     do {
       lock.unlock();
       state_->engine().cancel();
       lock.lock();
-    } while (!state_->changed_.wait_for(lock, 10ms, [this] { return done_; }));
-    --state_->left_behind_;
-    state_->changed_.notify_all();
+    } while (!changed_.wait_for(lock, 10ms, [this] { return done_; }));
+    came_back(*state_);
+  }
+
+  static void came_back(EngineState& state) {
+    const std::lock_guard lock(state.mutex_);
+    --state.left_behind_;
+    state.changed_.notify_all();
   }
 
   std::shared_ptr<EngineState> state_;
   std::function<void()> work_;
   std::shared_ptr<Keep> keep_;
   std::shared_ptr<Progress> progress_;
-  // Guarded by the state's mutex.
+  std::mutex mutex_;  // Before the state's.
+  std::condition_variable changed_;
+  // Guarded by mutex_.
   std::exception_ptr error_;
   bool done_ = false;
   bool left_ = false;

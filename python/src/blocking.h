@@ -3,14 +3,14 @@
 //
 // Invariants
 //   1. The work runs in a thread of its own; the caller sleeps without the GIL and looks for
-//   signals
-//      every 50 ms. What the work touches belongs to the work, or is held by its Keep.
+//      signals every 50 ms. What the work touches belongs to the work, or is held by its Keep.
 //   2. If a signal handler raises, the caller leaves at once; the work's thread and a second one
-//   that
-//      cancels the engine's tasks go on, counted in `left_behind`.
+//      that cancels the engine's tasks go on, counted in `left_behind`.
 //   3. The next call on this engine, submissions included, begins when left_behind is 0; bodies of
 //      running tasks, for which the canceller waits, go on.
 //   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
+//   5. When a call that nobody left returns, its thread holds the engine no more, so that closing
+//      an engine ends it there and then.
 #pragma once
 
 #include <nanobind/nanobind.h>
