@@ -138,7 +138,7 @@ void Driver::complete(const Completion& completion) {
   PlannedTask& planned = *stream->issued.front().second;
   stream->issued.pop_front();
   --device->issued;
-  device->issued_seconds -= planned.seconds;
+  device->issued_seconds -= planned.ahead_seconds;
   if (device->issued == 0) device->issued_seconds = 0;
   last_end_ = std::max(last_end_, completion.end);
   const Nanoseconds duration = completion.end - completion.begin;

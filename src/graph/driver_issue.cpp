@@ -246,8 +246,12 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   }
   note_needs(planned);
   std::array<bool, 64> here{};
-  for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
+  double fetch_seconds = 0;
+  for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i) {
     here[i] = memory_->directory().valid(needs_[i].tile, device.space);
+    if (!here[i] && needs_[i].access != Access::write)
+      fetch_seconds += memory_->fetch_seconds(needs_[i].tile, device.space);
+  }
   Outcome outcome = memory_->bring(needs_, device.space);
   // Fragments on a device that is otherwise done: empty it, the task fits then (design rule 4).
   if (outcome == Outcome::no_room && device.issued == 0 && memory_->quiet(device.space) &&
@@ -279,6 +283,7 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
       if (needs_[i].access != Access::write)
         recorder_.mark(device.streams.front().lane, here[i] ? Mark::hit : Mark::miss,
                        needs_[i].tile, task.id, now());
+  planned.ahead_seconds = planned.seconds + fetch_seconds;
   launch(device, planned);
   return Outcome::done;
 }
@@ -350,7 +355,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   planned.lane = stream.lane;
   stream.issued.emplace_back(event.ticket, &planned);
   ++device.issued;
-  device.issued_seconds += planned.seconds;
+  device.issued_seconds += planned.ahead_seconds;
   plan_.issue(planned);
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;

@@ -5,14 +5,12 @@
 namespace quadriga {
 
 /// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not
-/// stand in the way of what is needed next. Copies from peers, some of which wait for copies to
-/// those, leave the host's link alone.
+/// stand in the way of what is needed next. Copies from peers, some of which wait for kernels
+/// there, leave the host's link alone.
 bool Driver::may_prefetch(const DeviceState& device) const {
   constexpr double ahead_seconds = 1e-3;
-  constexpr std::size_t most_from_peers = 4;
-  const std::size_t from_host = memory_->incoming_from_host(device.space);
-  if (from_host > 0 && memory_->host_seconds(device.space) > ahead_seconds) return false;
-  return memory_->incoming(device.space) - from_host < most_from_peers;
+  return memory_->incoming_from_host(device.space) == 0 ||
+         memory_->host_seconds(device.space) <= ahead_seconds;
 }
 
 void Driver::prefetch(DeviceState& device) {

@@ -253,10 +253,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
-  if (to != host_space) {
-    ++spaces_[to].incoming;
-    if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
-  }
+  if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
 }
 
@@ -372,10 +369,7 @@ bool Memory::completed(const Completion& delivered) {
   if (!completion.error) completion.error = record.error;
   if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
-  if (record.to != host_space) {
-    --spaces_[record.to].incoming;
-    if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
-  }
+  if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
   if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
   Place& source = place(record.tile, record.from);
   std::erase(source.reads, completion.event);

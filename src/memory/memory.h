@@ -139,10 +139,10 @@ class Memory {
     return infos_[tile].width_bytes * infos_[tile].columns;
   }
   bool stale_home(TileId tile) const noexcept { return directory_.owner(tile) != no_space; }
-  /// Copies in flight into a space, and all of them.
-  std::size_t incoming(SpaceId space) const noexcept { return spaces_[space].incoming; }
+  /// Copies in flight.
   std::size_t in_flight() const noexcept { return in_flight_; }
-  /// Those from the host, and the seconds that they take if they have the link to themselves.
+  /// Those from the host to a space, and the seconds that they take if they have the link to
+  /// themselves.
   std::size_t incoming_from_host(SpaceId space) const noexcept {
     return spaces_[space].in.records.size();
   }
@@ -202,7 +202,6 @@ class Memory {
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
     std::uint64_t departures = 0;
-    std::size_t incoming = 0;
     std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;  ///< From the host.
     std::size_t leaving_bytes = 0;   ///< Of tiles that are being written back to make room.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/graph/issue_test.cpp: how far ahead tasks are issued, by the virtual clock.
+#include <gtest/gtest.h>
+#include <quadriga/engine.h>
+
+#include <vector>
+
+namespace quadriga {
+namespace {
+
+constexpr std::int64_t megabyte = 1 << 20;
+
+Codelet codelet(Access access, std::string_view kernel) {
+  Codelet made;
+  made.name = kernel;
+  made.signature = {access};
+  made.cpu = [](const Arguments&) {};
+  made.cost = [kernel](const Arguments&) { return Cost{kernel, 1, 1}; };
+  return made;
+}
+
+// A queue of kernels that take no time, each behind a copy of a millisecond, is long all the same:
+// what becomes ready meanwhile and is more urgent must not stand behind it.
+TEST(Issue, CopiesCountInWhatIsIssuedAhead) {
+  EngineOptions options;
+  options.machine = Machine::parse("emulated:2,memory=256MiB,h2d=1GB/s,d2h=1GB/s,peer=1GB/s");
+  options.machine->kernels["short"]["emulated"] = {{1, 1e-5}};
+  options.machine->kernels["long"]["emulated"] = {{1, 3e-3}};
+  options.virtual_clock = true;
+  Engine engine(options);
+  const Codelet makes = codelet(Access::update, "long");
+  const Codelet reads = codelet(Access::read, "short");
+  std::vector<std::byte> home(100 * megabyte);
+  double first = 0;
+  const Data urgent = engine.add(&first, 1, 1, 1, DType::float64);
+  for (int i = 0; i < 100; ++i) {
+    std::byte* const place = home.data() + i * megabyte;
+    engine.submit(reads, {{engine.add(place, megabyte, 1, megabyte, DType::bytes)}}, {.device = 0});
+  }
+  engine.submit(makes, {{urgent, Access::update}}, {.priority = 1, .device = 1});
+  const Future last = engine.submit(reads, {{urgent}}, {.priority = 1, .device = 0});
+  engine.wait(last);
+  EXPECT_LT(engine.now(), 10'000'000);
+  engine.wait();
+  EXPECT_GT(engine.now(), 100'000'000);
+}
+
+}  // namespace
+}  // namespace quadriga
