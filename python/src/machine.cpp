@@ -6,6 +6,7 @@
 #include <quadriga/machine.h>
 
 #include "bindings.h"
+#include "device/cuda/cuda_backend.h"
 
 namespace quadriga::python {
 
@@ -18,6 +19,7 @@ void bind_machine(nb::module_& module) {
       .def("to_json", &Machine::to_json)
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),
            nb::arg("bytes"));
+  module.def("cuda_absence", cuda_absence, "Why no CUDA device can be used; empty if one can.");
 }
 
 }  // namespace quadriga::python

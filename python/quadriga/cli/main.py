@@ -20,6 +20,7 @@ DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
 # Where each command is; loading all of them would make each of them slow to start.
 _COMMANDS = {
     "info": "info:info",
+    "doctor": "doctor:doctor",
     "solve": "compute:solve",
     "cholesky": "compute:cholesky",
     "matmul": "compute:matmul",

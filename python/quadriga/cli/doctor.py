@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/doctor.py: doctor: what is used of this machine, and why the rest is not.
+"""The command around `quadriga.doctor`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+
+from ..doctor import State, collect, judge
+from .main import DONE, UNAVAILABLE
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a finding.")
+def doctor(as_json: bool) -> int:
+    """What of this machine is used, and why the rest is not.
+
+    Status: 0, or 3 if there are GPUs that aren't used.
+    """
+    findings = judge(collect())
+    for finding in findings:
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(finding)))
+            continue
+        click.echo(f"{finding.part:<7} {finding.state.value:<7} {finding.text}")
+        if finding.remedy:
+            click.echo(f"{'':<16}{finding.remedy}")
+    idle = any(finding.part == "GPUs" and finding.state is State.unused for finding in findings)
+    return UNAVAILABLE if idle else DONE

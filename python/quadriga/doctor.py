@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/doctor.py: what this machine has, what of it is used, and why the rest is not.
+"""Facts are collected in one place and judged in another, so that any machine can be judged."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from . import _core
+from .settings import config
+
+_NVIDIA = "0x10de"
+_GPU_CLASSES = ("0x0300", "0x0302")  # display and 3D controllers
+_DRIVER = "libcuda.so.1"
+
+
+class State(StrEnum):
+    """How much a finding matters."""
+
+    used = "used"
+    absent = "absent"  # there is none, which is no fault
+    unused = "unused"  # it is there, and something keeps us from it
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about one part of the machine, and what would help."""
+
+    part: str
+    state: State
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What judging needs to know; `collect` makes them of this machine.
+
+    Attributes
+    ----------
+    cores, all_cores : int
+        That may compute, and that the system has.
+    memory_bytes, all_memory_bytes : int
+        The same of memory.
+    gpus : list of str
+        PCI addresses of NVIDIA's GPUs.
+    nodes : dict
+        Device files of the driver, and whether this user may open them.
+    driver : str or None
+        Why the driver's library can't be loaded, None if it can.
+    cuda : str
+        Why no CUDA device can be used, empty if one can.
+    visible : str or None
+        CUDA_VISIBLE_DEVICES.
+    devices : str
+        The setting devices.
+    """
+
+    cores: int
+    all_cores: int
+    memory_bytes: int
+    all_memory_bytes: int
+    gpus: list[str] = field(default_factory=list)
+    nodes: dict[str, bool] = field(default_factory=dict)
+    driver: str | None = None
+    cuda: str = ""
+    visible: str | None = None
+    devices: str = ""
+
+
+def collect(
+    root: Path = Path("/"), environment: Mapping[str, str] = os.environ, library: str = _DRIVER
+) -> Facts:
+    """The facts of this machine."""
+    return Facts(
+        cores=_core.usable_cores(),
+        all_cores=os.cpu_count() or 1,
+        memory_bytes=_core.usable_memory_bytes(),
+        all_memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        gpus=_nvidia_gpus(root),
+        nodes={
+            str(node): os.access(node, os.R_OK | os.W_OK)
+            for node in sorted((root / "dev").glob("nvidia[0-9c]*"))
+            if not node.is_dir()
+        },
+        driver=_load(library),
+        cuda=_core.cuda_absence(),
+        visible=environment.get("CUDA_VISIBLE_DEVICES"),
+        devices=config["devices"],
+    )
+
+
+def judge(facts: Facts) -> list[Finding]:
+    """What is used, what isn't and why."""
+    return [_cores(facts), _memory(facts), _gpus(facts)]
+
+
+def _cores(facts: Facts) -> Finding:
+    text = f"{facts.cores} of {facts.all_cores}"
+    if facts.cores >= facts.all_cores:
+        return Finding("cores", State.used, text)
+    return Finding(
+        "cores",
+        State.unused,
+        f"{text}: affinity, a control group or the setting threads allows no more",
+        "start it without taskset, with a larger CPU quota, or unset QUADRIGA_THREADS",
+    )
+
+
+def _memory(facts: Facts) -> Finding:
+    usable, there = (
+        _core.format_bytes(size) for size in (facts.memory_bytes, facts.all_memory_bytes)
+    )
+    if facts.memory_bytes >= 0.99 * facts.all_memory_bytes:
+        return Finding("memory", State.used, usable)
+    return Finding(
+        "memory",
+        State.unused,
+        f"{usable} of {there}: a control group allows no more",
+        "raise the container's or the service's limit on memory",
+    )
+
+
+def _gpus(facts: Facts) -> Finding:
+    if not facts.cuda and facts.devices not in ("", "auto") and "cuda" not in facts.devices:
+        why = f"there, not used: the setting devices is {facts.devices!r}"
+        return Finding("GPUs", State.unused, why, "unset it, or name cuda in it")
+    if not facts.cuda:
+        return Finding("GPUs", State.used, f"{len(facts.gpus) or 'some'}, through CUDA")
+    if not facts.gpus and not facts.nodes:
+        return Finding("GPUs", State.absent, "none of NVIDIA's on the PCI bus")
+    why, remedy = _reason(facts)
+    there = f"{len(facts.gpus) or 'some'} there, not used: {why}"
+    return Finding("GPUs", State.unused, there, remedy)
+
+
+def _reason(facts: Facts) -> tuple[str, str]:
+    """Why CUDA has no device, from the hardware up, and what would help."""
+    closed = [node for node, is_open in facts.nodes.items() if not is_open]
+    if facts.driver is not None:
+        return f"no driver: {facts.driver}", "install NVIDIA's driver, and load its module"
+    if not facts.nodes:
+        return (
+            "the driver's files /dev/nvidia* are missing",
+            "load the module nvidia; in a container pass the GPUs to it",
+        )
+    if closed:
+        return (
+            f"this user may not open {', '.join(closed)}",
+            "add the user to the group that owns these files",
+        )
+    if "no CUDA backend" in facts.cuda:
+        return facts.cuda, "build it with -DQUADRIGA_CUDA=ON"
+    if facts.visible is not None:
+        return f"CUDA_VISIBLE_DEVICES is {facts.visible!r}; {facts.cuda}", "unset it"
+    return facts.cuda, "install a driver for this version of CUDA"
+
+
+def _nvidia_gpus(root: Path) -> list[str]:
+    found = []
+    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
+        try:
+            vendor = (device / "vendor").read_text().strip()
+            kind = (device / "class").read_text().strip()
+        except OSError:
+            continue
+        if vendor == _NVIDIA and kind.startswith(_GPU_CLASSES):
+            found.append(device.name)
+    return found
+
+
+def _load(library: str) -> str | None:
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        return str(error)
+    return None

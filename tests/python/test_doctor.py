@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_doctor.py: what a machine has, what of it is used, and why the rest is not.
+import dataclasses
+import json
+import os
+
+import pytest
+
+from quadriga.cli.main import DONE, UNAVAILABLE, status_of
+from quadriga.doctor import Facts, State, collect, judge
+
+GIB = 1 << 30
+# A machine with a GPU that works.
+GOOD = Facts(
+    cores=8,
+    all_cores=8,
+    memory_bytes=64 * GIB,
+    all_memory_bytes=64 * GIB,
+    gpus=["0000:17:00.0"],
+    nodes={"/dev/nvidia0": True, "/dev/nvidiactl": True},
+)
+BROKEN = {"cuda": "no CUDA device is visible"}
+
+
+def finding(part, **changes):
+    (found,) = (f for f in judge(dataclasses.replace(GOOD, **changes)) if f.part == part)
+    return found
+
+
+def test_all_of_a_good_machine_is_used():
+    assert {f.state for f in judge(GOOD)} == {State.used}
+    assert not any(f.remedy for f in judge(GOOD))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"driver": "libcuda.so.1: cannot open"}, "no driver: libcuda.so.1: cannot open"),
+        ({"nodes": {}}, "/dev/nvidia* are missing"),
+        ({"nodes": {"/dev/nvidia0": False, "/dev/nvidiactl": True}}, "not open /dev/nvidia0"),
+        ({"visible": "7"}, "CUDA_VISIBLE_DEVICES is '7'"),
+        ({"visible": ""}, "CUDA_VISIBLE_DEVICES is ''"),
+        ({"cuda": "this build of Quadriga has no CUDA backend"}, "no CUDA backend"),
+        ({"cuda": "too old; the driver is for CUDA 12.2, this build needs 13.0"}, "CUDA 12.2"),
+    ],
+)
+def test_the_reason_is_named_and_what_would_help(changes, word):
+    found = finding("GPUs", **{**BROKEN, **changes})
+    assert found.state is State.unused
+    assert word in found.text
+    assert found.remedy
+
+
+def test_the_setting_may_leave_gpus_out():
+    assert "'cpu:2'" in finding("GPUs", devices="cpu:2").text
+    assert finding("GPUs", devices="cuda:1").state is State.used
+
+
+def test_no_gpu_is_no_fault():
+    found = finding("GPUs", **BROKEN, gpus=[], nodes={}, driver="missing")
+    assert (found.state, found.remedy) == (State.absent, "")
+
+
+def test_limits_of_cores_and_memory_are_named():
+    assert finding("cores", cores=2).text.startswith("2 of 8")
+    assert "4 GiB of 64 GiB" in finding("memory", memory_bytes=4 * GIB).text
+
+
+def test_facts_of_a_tree(tmp_path):
+    device = tmp_path / "sys/bus/pci/devices/0000:17:00.0"
+    for name, vendor, kind in [
+        (device, "0x10de", "0x030200"),
+        (device.with_name("0000:18:00.0"), "0x10de", "0x040300"),  # its sound
+        (device.with_name("0000:19:00.0"), "0x1002", "0x030000"),  # another maker's
+        (device.with_name("0000:1a:00.0"), None, None),
+    ]:
+        name.mkdir(parents=True)
+        if vendor:
+            (name / "vendor").write_text(vendor + "\n")
+            (name / "class").write_text(kind + "\n")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvidia0").touch()
+    facts = collect(tmp_path, {"CUDA_VISIBLE_DEVICES": "1"}, "libnowhere.so.9")
+    assert facts.gpus == ["0000:17:00.0"]
+    assert facts.nodes == {str(tmp_path / "dev/nvidia0"): True}
+    assert "libnowhere" in facts.driver
+    assert facts.visible == "1"
+    assert 1 <= facts.cores <= facts.all_cores == os.cpu_count()
+
+
+def test_command(capsys):
+    status = status_of(["doctor", "--json"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["part"] for each in found] == ["cores", "memory", "GPUs"]
+    assert status == (UNAVAILABLE if found[2]["state"] == "unused" else DONE)
+    assert status_of(["doctor"]) == status
+    assert "GPUs" in capsys.readouterr().out
