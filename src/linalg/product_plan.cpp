@@ -148,16 +148,48 @@ class Planner {
   std::vector<Product> order_;
 };
 
+/// Where not all operands fit: the squares whose products or copies, whichever take longer, are
+/// done first; 0: none does. Panels of A stay as in ProductOrder.
+std::int64_t square_tile(const Engine& engine, const Team& team, const Problem& problem) {
+  constexpr std::int64_t spare = 4;
+  constexpr double caution = 1.2;  // copies don't use the link all the time
+  const std::string_view name = names[static_cast<std::size_t>(problem.dtype)];
+  std::int64_t best = 0;
+  double least = 0;
+  for (std::int64_t wanted = 4096; wanted >= 512; wanted -= 256) {
+    const std::int64_t tile = even(std::max({problem.m, problem.n, problem.k}), wanted);
+    const double bytes = real(tile * tile) * static_cast<double>(size_of(problem.dtype));
+    const Grid grid = product_grid(team.size(), parts(problem.m, tile), parts(problem.n, tile));
+    const std::int64_t rows = parts(parts(problem.m, tile), grid.rows);
+    const std::int64_t cols = parts(parts(problem.n, tile), grid.cols);
+    const std::int64_t inner = parts(problem.k, tile);
+    const std::int64_t height =
+        std::min(rows, (team.tiles(static_cast<std::size_t>(bytes)) - spare) / (inner + 2));
+    if (height < 1) continue;
+    const double copies = real(inner * (rows + cols * parts(rows, height))) * bytes;
+    const double volume = std::pow(real(tile), 3);
+    const double products =
+        real(rows * cols * inner) * kernel_seconds(engine, team, name, real(tile), volume);
+    const double seconds = std::max(products, caution * copies * team.seconds_a_byte);
+    if (best > 0 && seconds >= least) continue;
+    best = tile;
+    least = seconds;
+  }
+  return best;
+}
+
 }  // namespace
 
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
                          const Options& options) {
-  if (options.tile == 0 && is_fast(engine, team, problem.dtype)) {
-    const ProductPlan plan = Planner(engine, team, problem).best();
-    if (plan.rows > 0) return plan;
-  }
+  const bool plans = options.tile == 0 && is_fast(engine, team, problem.dtype);
   ProductPlan plan;
-  plan.rows = plan.cols = plan.inner = tile_for(engine, problem, options);
+  if (plans) plan = Planner(engine, team, problem).best();
+  if (plan.rows > 0) return plan;
+  std::int64_t tile = plans ? square_tile(engine, team, problem) : 0;
+  if (tile == 0) tile = tile_for(engine, problem, options);
+  plan = {};
+  plan.rows = plan.cols = plan.inner = tile;
   return plan;
 }
 
