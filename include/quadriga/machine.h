@@ -44,6 +44,8 @@ class Machine {
   static Machine from_json(std::string_view text);
   /// This computer's cores, as one device "cpu" with all that cgroups and affinity allow.
   static Machine host();
+  /// Why no CUDA device can be used here; empty if one can.
+  static std::string cuda_absence();
   /// Understands a device list as "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
   /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a

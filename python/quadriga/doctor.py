@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -73,9 +72,7 @@ class Facts:
     devices: str = ""
 
 
-def collect(
-    root: Path = Path("/"), environment: Mapping[str, str] = os.environ, library: str = _DRIVER
-) -> Facts:
+def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
     """The facts of this machine."""
     return Facts(
         cores=_core.usable_cores(),
@@ -89,8 +86,8 @@ def collect(
             if not node.is_dir()
         },
         driver=_load(library),
-        cuda=_core.cuda_absence(),
-        visible=environment.get("CUDA_VISIBLE_DEVICES"),
+        cuda=_core.Machine.cuda_absence(),
+        visible=_core.cuda_visible_devices(),
         devices=config["devices"],
     )
 

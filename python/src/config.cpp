@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/config.cpp: settings, messages to Python's logging, sizes as people write them.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
@@ -74,6 +75,7 @@ void bind_config(nb::module_& module) {
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def("format_bytes_per_second", &format_bytes_per_second, nb::arg("bytes_per_second"));
   module.def("format_seconds", &format_seconds, nb::arg("seconds"));
+  module.def("cuda_visible_devices", cuda_visible_devices);
   module.def("usable_cores", [] { return usable_cores(); });
   module.def("usable_memory_bytes", [] { return usable_memory_bytes(); });
 }

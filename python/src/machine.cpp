@@ -6,7 +6,6 @@
 #include <quadriga/machine.h>
 
 #include "bindings.h"
-#include "device/cuda/cuda_backend.h"
 
 namespace quadriga::python {
 
@@ -15,11 +14,11 @@ void bind_machine(nb::module_& module) {
       .def_static("from_file", &Machine::from_file, nb::arg("path"))
       .def_static("from_json", &Machine::from_json, nb::arg("text"))
       .def_static("host", &Machine::host)
+      .def_static("cuda_absence", &Machine::cuda_absence)
       .def_static("parse", &Machine::parse, nb::arg("devices"))
       .def("to_json", &Machine::to_json)
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),
            nb::arg("bytes"));
-  module.def("cuda_absence", cuda_absence, "Why no CUDA device can be used; empty if one can.");
 }
 
 }  // namespace quadriga::python

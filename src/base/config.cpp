@@ -247,4 +247,9 @@ int computing_cores() {
   return wanted > 0 ? static_cast<int>(std::min<std::int64_t>(wanted, usable)) : usable;
 }
 
+std::optional<std::string> cuda_visible_devices() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible ? std::optional<std::string>(visible) : std::nullopt;
+}
+
 }  // namespace quadriga

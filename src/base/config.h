@@ -76,4 +76,7 @@ class Config {
 /// allow.
 int computing_cores();
 
+/// What CUDA_VISIBLE_DEVICES says, if it is set.
+std::optional<std::string> cuda_visible_devices();
+
 }  // namespace quadriga

@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "device/backend.h"
+#include "device/cuda/cuda_backend.h"
 
 namespace quadriga {
 namespace {
@@ -55,6 +56,8 @@ std::string_view name(StreamKind kind) noexcept {
   }
   return "unknown";
 }
+
+std::string Machine::cuda_absence() { return quadriga::cuda_absence(); }
 
 Machine Machine::host() {
   Machine machine;

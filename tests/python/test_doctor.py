@@ -66,7 +66,7 @@ def test_limits_of_cores_and_memory_are_named():
     assert "4 GiB of 64 GiB" in finding("memory", memory_bytes=4 * GIB).text
 
 
-def test_facts_of_a_tree(tmp_path):
+def test_facts_of_a_tree(tmp_path, monkeypatch):
     device = tmp_path / "sys/bus/pci/devices/0000:17:00.0"
     for name, vendor, kind in [
         (device, "0x10de", "0x030200"),
@@ -80,7 +80,8 @@ def test_facts_of_a_tree(tmp_path):
             (name / "class").write_text(kind + "\n")
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/nvidia0").touch()
-    facts = collect(tmp_path, {"CUDA_VISIBLE_DEVICES": "1"}, "libnowhere.so.9")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    facts = collect(tmp_path, "libnowhere.so.9")
     assert facts.gpus == ["0000:17:00.0"]
     assert facts.nodes == {str(tmp_path / "dev/nvidia0"): True}
     assert "libnowhere" in facts.driver
