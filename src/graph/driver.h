@@ -137,7 +137,7 @@ class Driver final : public Executor, private MemoryListener {
   void note_needs(PlannedTask& planned);
   void spare_task(PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
-  ComputeStream& least_loaded(DeviceState& device);
+  ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
   bool may_prefetch(const DeviceState& device) const;
   void prefetch(DeviceState& device);
   class Sight;

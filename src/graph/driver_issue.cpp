@@ -311,7 +311,18 @@ void Driver::spare_task(PlannedTask& planned) {
   fail_task(planned, nullptr);
 }
 
-Driver::ComputeStream& Driver::least_loaded(DeviceState& device) {
+/// For short tasks that of one which they must wait for and nothing was queued behind: they need no
+/// event then. Else the one with least in it.
+Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
+  constexpr double short_seconds = 20e-6;
+  for (const Need& need : needs_) {
+    if (planned.seconds > short_seconds) break;
+    const Event before = memory_->ready(need.tile, device.space);
+    if (!before || before.stream >= compute_of_stream_.size()) continue;
+    const auto [owner, stream] = compute_of_stream_[before.stream];
+    if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
+      return *stream;
+  }
   return *std::min_element(device.streams.begin(), device.streams.end(),
                            [](const ComputeStream& a, const ComputeStream& b) {
                              return a.issued.size() < b.issued.size();
@@ -320,7 +331,7 @@ Driver::ComputeStream& Driver::least_loaded(DeviceState& device) {
 
 void Driver::launch(DeviceState& device, PlannedTask& planned) {
   Task& task = *planned.task;
-  ComputeStream& stream = least_loaded(device);
+  ComputeStream& stream = stream_for(device, planned);
   planned.views.resize(task.operand_count);
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
     const Datum& datum = *planned.accesses[i].datum;
