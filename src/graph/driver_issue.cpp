@@ -306,7 +306,8 @@ void Driver::note_needs(PlannedTask& planned) {
 /// There is nothing to combine on a device where no task of the group ran: its task is done.
 void Driver::spare_task(PlannedTask& planned) {
   const int lane = devices_[planned.device].streams.front().lane;
-  recorder_.kernel(lane, *planned.task, now(), now());
+  const Nanoseconds when = now();
+  recorder_.kernel(lane, *planned.task, when, when);
   planned.spared = true;
   fail_task(planned, nullptr);
 }
