@@ -203,7 +203,9 @@ TEST_P(ReduceTest, ALostPartialResultIsReported) {
     engine().submit(copying(), {{one, Access::read}, {other, Access::write}}, on(1));
   EXPECT_EQ(wait_code([&] { wait(); }), Errc::device_lost);
   // A partial result that left the device in time is combined all the same.
-  if (wait_code([&] { engine().wait(sum, patience); }) == Errc::internal) EXPECT_EQ(home(0), 13);
+  if (wait_code([&] { engine().wait(sum, patience); }) == Errc::internal) {
+    EXPECT_EQ(home(0), 13);
+  }
 }
 
 TEST_P(ReduceTest, ChildrenReduceForTheirParent) {
