@@ -133,6 +133,22 @@ TYPED_TEST(CudaKernels, TriangularSolvesByHalves) {
         }
 }
 
+TYPED_TEST(CudaKernels, TriangularSolvesOfManyRightHandSides) {
+  using T = TypeParam;
+  constexpr int order = 130;
+  for (const int sides : {2300, 4500})
+    for (const Side side : {Side::left, Side::right}) {
+      auto a = Matrix<T>::random(order, order, 1);
+      scale(T(1.0f / static_cast<float>(order)), a.tile());
+      add_diagonal(T(4), a.tile());
+      const auto b = side == Side::left ? Matrix<T>::random(order, sides, 2)
+                                        : Matrix<T>::random(sides, order, 2);
+      this->compare(trsm_codelet(dtype_of<T>), {a, b},
+                    TrsmParams{{1, 0}, side, Uplo::lower, Op::adjoint, Diag::non_unit},
+                    tolerance<T>(order));
+    }
+}
+
 /// The largest element of X*L^T - B over those of X and L, for a condition of 1e6 and more.
 double backward_error(const Matrix<double>& l, const Matrix<double>& x, const Matrix<double>& b) {
   long double worst = 0;

@@ -7,6 +7,10 @@
 // q.
 #include "linalg/kernels/solve_cuda.h"
 
+#include <cuda_pipeline.h>
+
+#include <algorithm>
+
 #include "device/cuda/check.h"
 #include "linalg/kernels/number_cuda.cuh"
 
@@ -76,7 +80,7 @@ struct System {
   __host__ __device__ int sides() const { return left ? b.cols : b.rows; }
   /// Of the unknown that is found at a position.
   __device__ int index(int position) const { return backward ? a.rows - 1 - position : position; }
-  __device__ N coefficient(int p, int q) const {
+  __device__ const N& coefficient(int p, int q) const {
     // Of op(A): its row is the equation's (left) or the unknown's (right).
     int row = index(left ? q : p);
     int col = index(left ? p : q);
@@ -85,8 +89,7 @@ struct System {
       row = col;
       col = other;
     }
-    const N value = a.data[row + static_cast<std::ptrdiff_t>(col) * a.ld];
-    return conjugated ? conjugate_of(value) : value;
+    return a.data[row + static_cast<std::ptrdiff_t>(col) * a.ld];
   }
   __device__ N& unknown(int position, int side) const {
     const std::ptrdiff_t at = index(position);
@@ -94,21 +97,75 @@ struct System {
   }
 };
 
-/// A row of coefficients for each unknown, and after them the inverses of the diagonal.
+/// Asks for an element's copy into shared memory and doesn't wait: all copies of a thread fly at
+/// once. Through registers each would wait for the one before, as both memories might be the same.
+template <class N>
+__device__ void fetch(N* to, const N* from) {
+  __pipeline_memcpy_async(to, from, sizeof(N));
+}
+template <class Real>
+__device__ void fetch(Pair<Real>* to, const Pair<Real>* from) {
+  // A pair in memory may be aligned like its parts only.
+  __pipeline_memcpy_async(&to->real, &from->real, sizeof(Real));
+  __pipeline_memcpy_async(&to->imag, &from->imag, sizeof(Real));
+}
+
+/// What a block keeps in shared memory: a row of coefficients for each unknown, the inverses of the
+/// diagonal, and right-hand sides, the block's of an unknown together. Rows are one longer than
+/// they need be, so that neither rows nor columns meet in one bank.
 template <class N, int most>
-__device__ void load(const System<N>& system, N* rows) {
+struct Shared {
+  static constexpr int stride = most + 1;
+  N* rows;
+  N* diagonal;
+  N* values;
+  int sides;  // Of a full block.
+
+  __device__ Shared(void* memory, int sides_a_block)
+      : rows(static_cast<N*>(memory)),
+        diagonal(rows + most * stride),
+        values(diagonal + most),
+        sides(sides_a_block) {}
+  __device__ N& value(int position, int side) const {
+    return values[position * (sides + 1) + side];
+  }
+  static constexpr std::size_t bytes(int sides_a_block) {
+    return sizeof(N) * static_cast<std::size_t>(most * stride + most + most * (sides_a_block + 1));
+  }
+};
+
+/// Calls element(i, j) for the pairs of rows and cols that this thread has: a warp has a row or a
+/// column, along rows if `along_rows`.
+template <class Element>
+__device__ void share_out(int rows, int cols, bool along_rows, Element element) {
+  const int outer = along_rows ? cols : rows;
+  const int inner = along_rows ? rows : cols;
+  const int warps = static_cast<int>(blockDim.x) / lanes;
+  for (int i = static_cast<int>(threadIdx.x) / lanes; i < outer; i += warps)
+#pragma unroll 4
+    for (int j = static_cast<int>(threadIdx.x) % lanes; j < inner; j += lanes)
+      element(along_rows ? j : i, along_rows ? i : j);
+}
+
+template <class N, int most>
+__device__ void load(const System<N>& system, const Shared<N, most>& shared, int first, int sides) {
   const int order = system.a.rows;
-  N* const diagonal = rows + most * most;
-  for (int at = static_cast<int>(threadIdx.x); at < most * most;
-       at += static_cast<int>(blockDim.x)) {
-    const int p = at / most;
-    const int q = at % most;
-    if (p < q && q < order) rows[at] = system.coefficient(p, q);
-    if (p != q || p >= order) continue;
+  // op(A)'s row is the equation's from the left and the unknown's from the right.
+  const bool along_unknowns = system.left == system.turned;
+  share_out(order, order, along_unknowns, [&](int p, int q) {
+    if (p <= q) fetch(&shared.rows[p * shared.stride + q], &system.coefficient(p, q));
+  });
+  share_out(order, sides, system.left, [&](int p, int side) {
+    fetch(&shared.value(p, side), &system.unknown(p, first + side));
+  });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int p = static_cast<int>(threadIdx.x); p < order; p += static_cast<int>(blockDim.x)) {
     if (system.unit)
-      set_to_one(diagonal[p]);
+      set_to_one(shared.diagonal[p]);
     else
-      diagonal[p] = inverse(system.coefficient(p, p));
+      shared.diagonal[p] = inverse(shared.rows[p * shared.stride + p]);
   }
   __syncthreads();
 }
@@ -118,87 +175,111 @@ template <class N, int parts>
 using Unknowns = N[sides_a_warp][parts];
 
 template <class N, int most>
-__device__ void find(int order, const N* rows, int lane, Unknowns<N, most / lanes>& values) {
-  const N* const diagonal = rows + most * most;
+__device__ void find(int order, const Shared<N, most>& shared, int lane,
+                     Unknowns<N, most / lanes>& values) {
 #pragma unroll
   for (int found = 0; found < most / lanes; ++found) {
     const int end = min(lanes, order - found * lanes);
+#pragma unroll 4
     for (int l = 0; l < end; ++l) {
       const int p = found * lanes + l;
+      const N factor = shared.diagonal[p];
       N x[sides_a_warp];
 #pragma unroll
       for (int s = 0; s < sides_a_warp; ++s) {
-        x[s] = told(product(values[s][found], diagonal[p]), l);
+        x[s] = told(product(values[s][found], factor), l);
         if (lane == l) values[s][found] = x[s];
       }
 #pragma unroll
       for (int part = found; part < most / lanes; ++part) {
-        if (part == found && lane <= l) continue;
-        const N share = rows[p * most + part * lanes + lane];
+        const N share = shared.rows[p * shared.stride + part * lanes + lane];
 #pragma unroll
         for (int s = 0; s < sides_a_warp; ++s)
-          values[s][part] = less_product(values[s][part], x[s], share);
+          if (part > found || lane > l)
+            values[s][part] = less_product(values[s][part], x[s], share);
       }
     }
   }
 }
 
+/// Of a conjugated triangle the conjugated system is solved.
+template <class N>
+__device__ N turned_if(bool conjugated, N value) {
+  return conjugated ? conjugate_of(value) : value;
+}
+
 template <class N, int most>
-__global__ void substitute(System<N> system) {
+__global__ void substitute(System<N> system, int sides_a_block) {
   extern __shared__ __align__(16) unsigned char memory[];
-  N* const rows = reinterpret_cast<N*>(memory);
-  load<N, most>(system, rows);
   constexpr int parts = most / lanes;
+  const Shared<N, most> shared(memory, sides_a_block);
   const int order = system.a.rows;
+  const int first = static_cast<int>(blockIdx.x) * sides_a_block;
+  const int sides = min(sides_a_block, system.sides() - first);
+  load<N, most>(system, shared, first, sides);
   const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int warps = static_cast<int>(blockDim.x) / lanes;
-  const int warp = static_cast<int>(blockIdx.x) * warps + static_cast<int>(threadIdx.x) / lanes;
-  const int first = warp * sides_a_warp;
-  const int count = min(sides_a_warp, system.sides() - first);
+  const int begin = static_cast<int>(threadIdx.x) / lanes * sides_a_warp;
   Unknowns<N, parts> values = {};
 #pragma unroll
   for (int s = 0; s < sides_a_warp; ++s)
 #pragma unroll
     for (int part = 0; part < parts; ++part)
-      if (s < count && part * lanes + lane < order)
-        values[s][part] = system.unknown(part * lanes + lane, first + s);
-  find<N, most>(order, rows, lane, values);
+      if (begin + s < sides && part * lanes + lane < order)
+        values[s][part] =
+            turned_if(system.conjugated, shared.value(part * lanes + lane, begin + s));
+  if (begin < sides) find<N, most>(order, shared, lane, values);
 #pragma unroll
   for (int s = 0; s < sides_a_warp; ++s)
 #pragma unroll
     for (int part = 0; part < parts; ++part)
-      if (s < count && part * lanes + lane < order)
-        system.unknown(part * lanes + lane, first + s) = values[s][part];
+      if (begin + s < sides && part * lanes + lane < order)
+        shared.value(part * lanes + lane, begin + s) =
+            turned_if(system.conjugated, values[s][part]);
+  __syncthreads();
+  share_out(order, sides, system.left,
+            [&](int p, int side) { system.unknown(p, first + side) = shared.value(p, side); });
 }
 
-template <class T>
-constexpr int shared_bytes =
-    (most_substituted<T> + 1) * most_substituted<T>* static_cast<int>(sizeof(T));
+constexpr int least_warps = 4;  // A block's right-hand sides are those of as many warps,
+constexpr int most_warps = 16;
+constexpr int loading_warps = 8;  // and its triangle is loaded by no fewer.
 
 template <class T>
-void allow_shared_memory() {
-  check(cudaFuncSetAttribute(substitute<Number<T>, most_substituted<T>>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T>),
+constexpr std::size_t shared_bytes(int warps) {
+  return Shared<Number<T>, most_substituted<T>>::bytes(warps * sides_a_warp);
+}
+
+/// What a block may have of the current device, and how many of them run at once.
+struct Limits {
+  int processors = 0;
+  int bytes = 0;
+};
+Limits limits_of_device() {
+  int device = 0;
+  Limits limits;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&limits.bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
         "asking for shared memory");
+  check(cudaDeviceGetAttribute(&limits.processors, cudaDevAttrMultiProcessorCount, device),
+        "asking for processors");
+  return limits;
 }
 
-/// Enough warps to fill a device of this many multiprocessors; few share the triangle otherwise.
-int warps_for(int sides) {
-  constexpr int processors = 132;
-  const int wanted = sides / (processors * sides_a_warp);
-  return wanted <= 4 ? 4 : wanted <= 8 ? 8 : 16;
+/// As many right-hand sides a block as fill the device once; few share the triangle otherwise.
+template <class T>
+int warps_for(int sides, const Limits& limits) {
+  int warps = least_warps;
+  while (warps < most_warps && limits.processors * warps * sides_a_warp < sides &&
+         shared_bytes<T>(2 * warps) <= static_cast<std::size_t>(limits.bytes))
+    warps *= 2;
+  return warps;
 }
 
 }  // namespace
 
 template <class T>
 bool can_substitute() {
-  int device = 0;
-  int bytes = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-        "asking for shared memory");
-  return bytes >= shared_bytes<T>;
+  return static_cast<std::size_t>(limits_of_device().bytes) >= shared_bytes<T>(least_warps);
 }
 
 template <class T>
@@ -215,12 +296,16 @@ void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Dia
   const bool is_lower = (uplo == Uplo::lower) != system.turned;
   system.backward = is_lower != system.left;
   if (b.empty()) return;
-  allow_shared_memory<T>();
-  const int warps = warps_for(system.sides());
+  const int warps = warps_for<T>(system.sides(), limits_of_device());
   const int sides_a_block = warps * sides_a_warp;
-  substitute<Number<T>, most_substituted<T>>
-      <<<blocks_for(system.sides(), sides_a_block), warps * lanes, shared_bytes<T>, stream>>>(
-          system);
+  const std::size_t bytes = shared_bytes<T>(warps);
+  const auto kernel = substitute<Number<T>, most_substituted<T>>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "asking for shared memory");
+  const int threads = std::max(warps, loading_warps) * lanes;
+  kernel<<<blocks_for(system.sides(), sides_a_block), threads, bytes, stream>>>(system,
+                                                                                sides_a_block);
   check(cudaGetLastError(), "a triangular solve");
 }
 
