@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace quadriga::linalg {
@@ -100,8 +101,10 @@ struct ListShape {
 /// All products in the order of a list schedule, replacing `out`; returns when the last tile of C
 /// would be home. Tiles come in an order in which a box grows by the slab that gives most products
 /// for its time; whenever the device is free, the first column of C goes on that can, so that
-/// columns are done one after the other and go home meanwhile.
-double list_products(const ListShape& shape, std::vector<Product>& out);
+/// columns are done one after the other and go home meanwhile. If no schedule ends before the
+/// limit: the limit, and `out` is empty.
+double list_products(const ListShape& shape, std::vector<Product>& out,
+                     double limit = std::numeric_limits<double>::infinity());
 
 /// One operation of a Cholesky factorization: on tile (i,j), by column k.
 struct Step {

@@ -71,7 +71,9 @@ class Columns {
   std::vector<std::int64_t> done_;
 };
 
-double schedule(const ListShape& shape, const std::vector<Box>& boxes, std::vector<Product>& out) {
+/// The limit as soon as it can't end before.
+double schedule(const ListShape& shape, const std::vector<Box>& boxes, double limit,
+                std::vector<Product>& out) {
   const std::int64_t rows = shape.rows.size();
   Columns columns(rows, shape.cols.size(), shape.inner);
   const auto total = static_cast<std::size_t>(rows * shape.cols.size() * shape.inner);
@@ -83,6 +85,8 @@ double schedule(const ListShape& shape, const std::vector<Box>& boxes, std::vect
   while (out.size() < total) {
     while (there + 1 < boxes.size() && boxes[there + 1].time <= time) ++there;
     time = std::max(time, boxes[there].time);
+    const auto left = static_cast<double>(total - out.size());
+    if (time + left * shape.product + shape.store_c >= limit) return limit;
     const std::int64_t at = columns.next(boxes[there]);
     if (at < 0) {
       time = boxes[++there].time;
@@ -99,16 +103,16 @@ double schedule(const ListShape& shape, const std::vector<Box>& boxes, std::vect
 
 }  // namespace
 
-double list_products(const ListShape& shape, std::vector<Product>& out) {
+double list_products(const ListShape& shape, std::vector<Product>& out, double limit) {
   out.clear();
   if (shape.rows.size() <= 0 || shape.cols.size() <= 0 || shape.inner <= 0) return 0;
-  double best = -1;
+  double best = limit;
   std::vector<Product> order;
   for (const double eager : {1.0, 2.0, 4.0}) {
-    const double time = schedule(shape, growth(shape, eager), order);
-    if (best >= 0 && time >= best) continue;
+    const double time = schedule(shape, growth(shape, eager), best, order);
+    if (time >= best) continue;
     best = time;
-    out = order;
+    std::swap(out, order);
   }
   return best;
 }

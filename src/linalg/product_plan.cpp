@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace quadriga::linalg {
@@ -55,25 +56,41 @@ class Planner {
 
   /// The best plan; with rows 0 if none fits.
   ProductPlan best() {
-    ProductPlan best;
-    double least = 0;
+    std::vector<Candidate> candidates;
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
-        for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192}) {
-          ProductPlan plan;
-          const double seconds = try_tiles(rows, cols, inner, plan);
-          if (seconds <= 0 || (best.rows > 0 && seconds >= least)) continue;
-          best = plan;
-          least = seconds;
-        }
+        for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
+          add(rows, cols, inner, candidates);
+    // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
+    std::ranges::stable_sort(candidates, {}, &Candidate::bound);
+    ProductPlan best;
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<Product> order;
+    for (const Candidate& candidate : candidates) {
+      if (candidate.bound >= least) break;
+      const double seconds =
+          candidate.start + list_products(candidate.plan.times, order, least - candidate.start);
+      if (seconds >= least) continue;
+      best = candidate.plan;
+      least = seconds;
+    }
     return best;
   }
 
  private:
-  /// Seconds of the device with most to do; 0: too many products, or they don't fit.
-  double try_tiles(std::int64_t rows, std::int64_t cols, std::int64_t inner, ProductPlan& plan) {
+  struct Candidate {
+    ProductPlan plan;
+    double start = 0;
+    double bound = 0;  ///< Seconds that any schedule takes.
+  };
+
+  /// Unless there are too many products, or they don't fit. Times are those of the device with most
+  /// to do.
+  void add(std::int64_t rows, std::int64_t cols, std::int64_t inner,
+           std::vector<Candidate>& candidates) const {
     constexpr std::int64_t tall = 8192;
     constexpr std::int64_t most_products = 512;
+    ProductPlan plan;
     plan.rows = even(problem_.m, rows);
     plan.cols = even(problem_.n, cols);
     plan.inner = even(problem_.k, inner);
@@ -81,17 +98,29 @@ class Planner {
     plan.listed = true;
     const std::int64_t down = parts(problem_.m, plan.rows);
     const std::int64_t right = parts(problem_.n, plan.cols);
-    const std::int64_t deep = parts(problem_.k, plan.inner);
     const Grid grid = product_grid(team_.size(), down, right);
     ListShape& times = plan.times;
     times.rows = {0, parts(down, grid.rows)};
     times.cols = {0, parts(right, grid.cols)};
-    times.inner = deep;
+    times.inner = parts(problem_.k, plan.inner);
     times.steps = plan.steps;
-    const std::int64_t products = times.rows.size() * times.cols.size() * deep;
-    if (products > most_products || !fits(plan)) return 0;
+    const std::int64_t products = times.rows.size() * times.cols.size() * times.inner;
+    if (products > most_products || !fits(plan)) return;
     set_times(plan, grid);
-    return list_products(times, order_) + start_seconds(plan, grid);
+    const double start = start_seconds(plan, grid);
+    candidates.push_back({plan, start, start + shortest(times)});
+  }
+
+  /// No schedule takes less.
+  static double shortest(const ListShape& times) {
+    const double rows = real(times.rows.size());
+    const double cols = real(times.cols.size());
+    const double first = times.load_a + times.load_b + times.load_c;
+    const double loads = rows * real(times.inner) * times.load_a +
+                         cols * real(parts(times.inner, times.steps)) * times.load_b +
+                         rows * cols * times.load_c;
+    const double products = rows * cols * real(times.inner) * times.product;
+    return std::max(first + products, loads + times.product) + times.store_c;
   }
 
   /// The first tiles are forwarded only when they have arrived: what that costs beyond the times.
@@ -145,7 +174,6 @@ class Planner {
   const Problem& problem_;
   double element_;
   bool has_peers_ = false;
-  std::vector<Product> order_;
 };
 
 /// Where not all operands fit: the squares whose products or copies, whichever take longer, are

@@ -152,6 +152,17 @@ TEST(ListProducts, AreCompleteAndKeepUpdatesInLine) {
   EXPECT_TRUE(none.empty());
 }
 
+TEST(ListProducts, EndBeforeTheirLimitOrNotAtAll) {
+  const ListShape list{{0, 3}, {0, 4}, 5, 2, 1, 2, 0.5, 0, 1};
+  std::vector<Product> order;
+  std::vector<Product> limited;
+  const double end = list_products(list, order);
+  EXPECT_EQ(list_products(list, limited, end), end);
+  EXPECT_TRUE(limited.empty());
+  EXPECT_EQ(list_products(list, limited, end * (1 + 1e-12)), end);
+  EXPECT_EQ(limited.size(), order.size());
+}
+
 TEST(ListProducts, OverlapCopiesAndGoHomeAsTheyAreDone) {
   // A product of order 8192 on a device of 50 TFLOP/s and 55 GB/s, in ms; the link takes 19.5 in.
   ListShape list{{0, 1}, {0, 16}, 8, 8, 0.172, 1.22, 0.61, 0, 0.61};
