@@ -60,7 +60,7 @@ fs::path behind_links(fs::path path) {
 /// Part of the name only: a long one with more behind it wouldn't be a name any more.
 std::string hidden_name_beside(const fs::path& path) {
   constexpr std::size_t part = 40;
-  return (path.parent_path() / ("." + path.filename().string().substr(0, part) + ".XXXXXX"));
+  return path.parent_path() / fmt::format(".{}.XXXXXX", path.filename().string().substr(0, part));
 }
 
 }  // namespace

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <thread>
+#include <vector>
 
 #include "base/random.h"
 #include "device/cuda/check.h"
@@ -61,7 +65,7 @@ class CudaBackendTest : public testing::Test {
   std::vector<void*> pinned_;
 };
 
-TEST_F(CudaBackendTest, CpuStreamsWaitForCudaStreamsAndNotTheOtherWay) {
+TEST_F(CudaBackendTest, CpuStreamsWaitForCudaStreams) {
   const StreamId gpu = backend_->create_stream(0, StreamKind::compute);
   const StreamId cpu = backend_->create_stream(cpu_, StreamKind::compute);
   std::atomic<bool> ended{false};
@@ -70,12 +74,76 @@ TEST_F(CudaBackendTest, CpuStreamsWaitForCudaStreamsAndNotTheOtherWay) {
   const Event body = launch(gpu, on_stream([&](const Arguments&) { ended = true; }));
   backend_->wait(cpu, body);
   const Event after = launch(cpu, [&](const Arguments&) { early = !ended; });
-  EXPECT_THROW(backend_->wait(gpu, after), Error);
   const std::vector<Completion> done = collect(3);
   EXPECT_FALSE(early);
   EXPECT_EQ(done.back().event, after);
   EXPECT_GE(done.back().begin, done[1].end);
   backend_->wait(gpu, after);
+}
+
+TEST_F(CudaBackendTest, CudaStreamsWaitForCpuStreams) {
+  constexpr std::size_t count = 4096;
+  std::vector<int> pageable(count, 1);
+  auto* const fast = reinterpret_cast<int*>(pinned(count * sizeof(int)));
+  std::byte* const device = backend_->allocate(0, 2 * count * sizeof(int));
+  std::vector<int> back(2 * count, 0);
+  const StreamId cpu = backend_->create_stream(cpu_, StreamKind::compute);
+  const StreamId in = backend_->create_stream(0, StreamKind::copy_in);
+  const StreamId out = backend_->create_stream(0, StreamKind::copy_out);
+  for (int round = 1; round <= 20; ++round) {
+    const Event written = launch(cpu, [&pageable, fast, round](const Arguments&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::ranges::fill(pageable, round);
+      std::fill_n(fast, count, -round);
+    });
+    backend_->wait(in, written);
+    const auto bytes = count * sizeof(int);
+    auto* const from = reinterpret_cast<std::byte*>(pageable.data());
+    backend_->copy(in, {host_space, 1, from, device, bytes});
+    const Event both = backend_->copy(
+        in, {host_space, 1, reinterpret_cast<std::byte*>(fast), device + bytes, bytes});
+    backend_->wait(out, both);
+    backend_->copy(out,
+                   {1, host_space, device, reinterpret_cast<std::byte*>(back.data()), 2 * bytes});
+    const std::vector<Completion> done = collect(4);
+    EXPECT_EQ(done.front().event, written);
+    for (const Completion& each : done) EXPECT_FALSE(each.error);
+    ASSERT_TRUE(std::all_of(back.begin(), back.begin() + count, [&](int i) { return i == round; }));
+    ASSERT_TRUE(std::all_of(back.begin() + count, back.end(), [&](int i) { return i == -round; }));
+  }
+}
+
+TEST_F(CudaBackendTest, StreamsMayWaitForWhatIsParked) {
+  const StreamId cpu = backend_->create_stream(cpu_, StreamKind::compute);
+  const StreamId first = backend_->create_stream(0, StreamKind::compute);
+  const StreamId second = backend_->create_stream(0, StreamKind::compute);
+  std::vector<int> order;  // One after the other, if all wait as they should.
+  const auto note = [&](int step) {
+    return [&order, step](const Arguments&) { order.push_back(step); };
+  };
+  Event last = launch(cpu, [&](const Arguments&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    order.push_back(0);
+  });
+  for (int step = 1; step < 40; ++step) {
+    const StreamId stream = step % 4 == 0 ? cpu : step % 2 ? first : second;
+    backend_->wait(stream, last);
+    last = launch(stream, stream == cpu ? Kernel(note(step)) : on_stream(note(step)));
+  }
+  const std::vector<Completion> done = collect(40);
+  EXPECT_EQ(done.back().event, last);
+  ASSERT_EQ(order.size(), 40u);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST_F(CudaBackendTest, WhatIsParkedIsDroppedWithTheBackend) {
+  const StreamId gpu = backend_->create_stream(0, StreamKind::compute);
+  const StreamId cpu = backend_->create_stream(cpu_, StreamKind::compute);
+  const Event late = launch(
+      cpu, [](const Arguments&) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  backend_->wait(gpu, late);
+  launch(gpu, [](const Arguments& call) { queue_sleep(call.stream, 1); });
+  backend_.reset();
 }
 
 TEST_F(CudaBackendTest, CompletionsOfManyStreamsComeAfterWhatTheyWaitedFor) {

@@ -4,7 +4,9 @@
 //
 // Invariants
 //   1. One thread, the driver's, uses all members but `woken_`, `threads_.wake()` and now().
-//   2. A CUDA stream never waits for an operation of a CPU stream: that must be retired before.
+//   2. No device waits for the CPU: a device's stream that must wait for an operation of a CPU
+//      stream parks its operations here until that is retired, and so do streams that wait for one
+//      that is parked. They have their tickets; what is queued of a stream is in their order.
 //   3. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
 //      `threads_`, which follows what the sweeps retire.
 #include "device/cuda/cuda_backend.h"
@@ -17,8 +19,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <optional>
+#include <variant>
 
 #include "base/cgroup.h"
 #include "device/cuda/check.h"
@@ -82,6 +86,8 @@ class CudaBackend final : public Backend {
     StreamId mirror = none;   // Among `threads_`.
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;  // Retired, of a CPU stream.
+    // Of a CUDA stream: waits for what no CUDA event stands for yet, and all behind them.
+    std::deque<Operation> parked;
   };
   struct Memory {
     std::map<std::byte*, std::size_t> blocks;
@@ -103,6 +109,11 @@ class CudaBackend final : public Backend {
   std::uint64_t ended(const Stream& stream) const {
     return stream.cpu ? stream.ended : streams_.ended(stream.inner);
   }
+  Event queue_or_park(StreamId id, const Operation& operation);
+  void queue(StreamId id, const Operation& operation);
+  bool can_queue(const Operation& operation) const;
+  void park_wait(StreamId id, Event event);
+  void unpark();
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
   void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
   void wait_on_cpu(const Stream& stream, StreamId source, Event event);
@@ -122,6 +133,7 @@ class CudaBackend final : public Backend {
   std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
   std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
   std::vector<StreamId> mirrored_;    // Streams that have a mirror.
+  std::vector<StreamId> parked_;      // Streams that have parked operations.
   Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
   Ring<Completion> completions_;
   std::uint64_t cpu_in_flight_ = 0;
@@ -183,21 +195,13 @@ StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
 Event CudaBackend::copy(StreamId id, const Copy& copy) {
   check_stream(id, table_.size());
   check_copy(machine_, copy, machine_.route(copy.from, copy.to));
-  Stream& stream = table_[id];
-  require(!stream.cpu, "streams of the CPU copy nothing");
-  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
-  if (!queued.error && bytes_of(copy) > 0) {
-    try {
-      queue_copy(stream.inner, queued, copy);
-    } catch (...) {
-      queued.error = std::current_exception();
-    }
-  }
-  return {id, stream.issued = streams_.end(stream.inner)};
+  require(!table_[id].cpu, "streams of the CPU copy nothing");
+  return queue_or_park(id, copy);
 }
 
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
                              const Copy& copy) {
+  if (bytes_of(copy) == 0) return;
   // What the runtime copies from pageable memory when it is called, not in the stream's order.
   constexpr std::size_t copied_at_once = std::size_t{64} << 10;
   const bool out = copy.to == host_space;
@@ -219,28 +223,75 @@ Event CudaBackend::launch(StreamId id, const Launch& launch) {
   check_stream(id, table_.size());
   check_launch(launch);
   Stream& stream = table_[id];
-  if (stream.cpu) {
-    ++cpu_in_flight_;
-    return {id, stream.issued = threads_.enqueue(stream.inner, launch).ticket};
-  }
+  if (!stream.cpu) return queue_or_park(id, launch);
+  ++cpu_in_flight_;
+  return {id, stream.issued = threads_.enqueue(stream.inner, launch).ticket};
+}
+
+Event CudaBackend::queue_or_park(StreamId id, const Operation& operation) {
+  Stream& stream = table_[id];
+  if (stream.parked.empty())
+    queue(id, operation);
+  else
+    stream.parked.push_back(operation);
+  return {id, ++stream.issued};
+}
+
+void CudaBackend::queue(StreamId id, const Operation& operation) {
+  const Stream& stream = table_[id];
+  if (const Event* const event = std::get_if<Event>(&operation))
+    return streams_.wait(stream.inner, table_[event->stream].inner, event->ticket);
   cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
-  if (!queued.error) queue_kernel(queued, ordinals_[device_of_[id]], launch);
-  return {id, stream.issued = streams_.end(stream.inner)};
+  if (!queued.error) {
+    try {
+      if (const Copy* const copy = std::get_if<Copy>(&operation))
+        queue_copy(stream.inner, queued, *copy);
+      else
+        queue_kernel(queued, ordinals_[device_of_[id]], std::get<Launch>(operation));
+    } catch (...) {
+      queued.error = std::current_exception();
+    }
+  }
+  streams_.end(stream.inner);
+}
+
+// A wait can be queued on CUDA streams only once what it waits for was queued or has ended.
+bool CudaBackend::can_queue(const Operation& operation) const {
+  const Event* const event = std::get_if<Event>(&operation);
+  if (event == nullptr) return true;
+  const Stream& source = table_[event->stream];
+  return event->ticket <= (source.cpu ? source.ended : streams_.issued(source.inner));
+}
+
+void CudaBackend::park_wait(StreamId id, Event event) {
+  Stream& stream = table_[id];
+  if (stream.parked.empty()) parked_.push_back(id);
+  stream.parked.push_back(event);
+}
+
+void CudaBackend::unpark() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const StreamId id : parked_) {
+      std::deque<Operation>& parked = table_[id].parked;
+      for (; !parked.empty() && can_queue(parked.front()); parked.pop_front(), moved = true) {
+        const Event* const event = std::get_if<Event>(&parked.front());
+        if (event == nullptr || !table_[event->stream].cpu) queue(id, parked.front());
+      }
+    }
+  }
+  std::erase_if(parked_, [this](StreamId id) { return table_[id].parked.empty(); });
 }
 
 void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, int ordinal,
                                const Launch& launch) {
-  try {
-    check(cudaSetDevice(ordinal), "choosing a device");
-    Arguments arguments = launch.arguments;
-    arguments.stream = queued.native;
-    arguments.on_end = &queued.on_end;
-    (*launch.kernel)(arguments);
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaErrorNotReady) check(error, launch.name);
-  } catch (...) {
-    queued.error = std::current_exception();
-  }
+  check(cudaSetDevice(ordinal), "choosing a device");
+  Arguments arguments = launch.arguments;
+  arguments.stream = queued.native;
+  arguments.on_end = &queued.on_end;
+  (*launch.kernel)(arguments);
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaErrorNotReady) check(error, launch.name);
 }
 
 void CudaBackend::wait(StreamId id, Event event) {
@@ -255,12 +306,8 @@ void CudaBackend::wait(StreamId id, Event event) {
   if (event.stream == id || event.ticket <= ended(source)) return;
   const Stream& stream = table_[id];
   if (stream.cpu) return wait_on_cpu(stream, event.stream, event);
-  if (source.cpu) {
-    fail(Errc::internal, fmt::format("stream {} of a CUDA device can't wait for event {} of stream "
-                                     "{} of the CPU, which has not passed",
-                                     id, event.ticket, event.stream));
-  }
-  streams_.wait(stream.inner, source.inner, event.ticket);
+  if (!stream.parked.empty() || !can_queue(event)) return park_wait(id, event);
+  queue(id, event);
 }
 
 void CudaBackend::wait_on_cpu(const Stream& stream, StreamId source_id, Event event) {
@@ -311,6 +358,7 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
   Nanoseconds impatient = -1;
   while (true) {
     if (cpu_in_flight_ > 0) take_from_cpu(0);
+    if (!parked_.empty()) unpark();
     const Nanoseconds time = now();
     look(time);
     if (!completions_.empty()) return deliver(out);
