@@ -8,9 +8,11 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -108,11 +110,22 @@ class BackendTest : public testing::TestWithParam<BackendCase> {
         },
         milliseconds);
   }
+  // One that runs until something holds, however late its own or another thread runs; it takes the
+  // milliseconds where the clock is virtual or a variant can only sleep.
+  Event launch_until(StreamId stream, int milliseconds, std::function<bool()> holds) {
+    if (GetParam().sleep || backend_->is_virtual()) return launch_sleep(stream, milliseconds);
+    return launch(stream, [holds = std::move(holds)](const Arguments&) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!holds() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
   std::vector<Completion> collect(std::size_t count) {
     std::vector<Completion> all;
     while (all.size() < count) {
       Completion some[3];
-      const std::size_t got = backend_->next_completion(some, never);
+      const std::size_t most = std::min(std::size(some), count - all.size());
+      const std::size_t got = backend_->next_completion({some, most}, never);
       all.insert(all.end(), some, some + got);
     }
     return all;

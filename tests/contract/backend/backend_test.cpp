@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/contract/backend/backend_test.cpp: what every backend promises about streams, events and
 // completions.
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -190,11 +191,13 @@ TEST_P(AnyBackend, WakeReturnsFromARunningWait) {
 
 TEST_P(AnyBackend, DeadlineEndsTheWaitAndTheWorkGoesOn) {
   const StreamId stream = compute(0);
-  const Event event = launch_sleep(stream, 60);
+  std::atomic<bool> passed{false};
+  const Event event = launch_until(stream, 60, [&] { return passed.load(); });
   const Nanoseconds deadline = backend_->now() + 5'000'000;
   Completion done;
   EXPECT_EQ(backend_->next_completion({&done, 1}, deadline), 0u);
   EXPECT_GE(backend_->now(), deadline);
+  passed = true;
   EXPECT_EQ(collect(1)[0].event, event);
 }
 
@@ -213,8 +216,10 @@ TEST_P(AnyBackend, DestroyedWithWorkQueuedItDoesNotHang) {
 }
 
 TEST_P(AnyBackend, KernelsOfDifferentStreamsOverlap) {
-  launch_sleep(compute(0), 150);
-  launch_sleep(compute(0), 150);
+  // Each runs until the other has begun.
+  std::atomic<bool> first{false}, second{false};
+  launch_until(compute(0), 150, [&] { return first = true, second.load(); });
+  launch_until(compute(0), 150, [&] { return second = true, first.load(); });
   const std::vector<Completion> done = collect(2);
   EXPECT_LT(std::max(done[0].begin, done[1].begin), std::min(done[0].end, done[1].end));
 }
