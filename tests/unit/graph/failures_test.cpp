@@ -186,8 +186,13 @@ TEST_P(FailuresTest, UnderTheVirtualClockDeadlinesAreVirtual) {
 TEST_P(FailuresTest, CancelEndsWhatHasNotStarted) {
   const Data data = tile(), other = tile();
   engine().submit(gate({Access::update}), {{data, Access::update}});
+  // So long that the last has not started, should the gate open before this thread cancels.
+  Codelet& long_one = codelet(Access::update, [](const Arguments&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
   std::vector<Future> tasks;
-  for (int i = 0; i < 100; ++i) tasks.push_back(engine().submit(more_, {{data, Access::update}}));
+  for (int i = 0; i < 100; ++i)
+    tasks.push_back(engine().submit(long_one, {{data, Access::update}}));
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     open();

@@ -133,9 +133,12 @@ TEST_P(NestedTest, TheWindowBoundsWhatIsSubmittedAndNotEnded) {
       ++submitted;
     }
   });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (submitted.load() < window / 2 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_GE(submitted.load(), window / 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_LE(submitted.load(), window);
-  EXPECT_GE(submitted.load(), window / 2);
   open();
   submitter.join();
   wait();
