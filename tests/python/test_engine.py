@@ -93,12 +93,12 @@ class TestArrays:
 
         array = np.zeros(1000).view(Array)
         alive = weakref.ref(array)
-        running = threading.Event()
+        running, looked = threading.Event(), threading.Event()
 
         @quadriga.codelet(access=["update"])
         def slow(x):
             running.set()
-            time.sleep(0.2)
+            looked.wait(20)
             x += 1
 
         engine.submit(slow, engine.data(array).update())
@@ -106,6 +106,7 @@ class TestArrays:
         del array
         gc.collect()
         assert alive() is not None
+        looked.set()
         engine.wait()
         gc.collect()
         engine.wait()
@@ -302,15 +303,16 @@ class TestFailures:
             first.wait()
 
     def test_a_timeout_is_a_deadline_and_the_work_goes_on(self, engine):
-        x = np.zeros(1)
+        x, late = np.zeros(1), threading.Event()
         future = engine.submit(
-            quadriga.codelet(access=["update"])(lambda v: (time.sleep(0.3), v.__iadd__(1))),
+            quadriga.codelet(access=["update"])(lambda v: (late.wait(20), v.__iadd__(1))),
             engine.data(x).update(),
         )
         for wait in (engine.wait, future.result):
             with pytest.raises(TimeoutError) as caught:
                 wait(timeout=0.05)
             assert isinstance(caught.value, quadriga.Deadline)
+        late.set()
         engine.wait(timeout=30)
         assert x[0] == 1
         with pytest.raises(quadriga.InvalidArgument, match="timeout"):
