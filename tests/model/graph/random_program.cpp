@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <tuple>
 
 namespace quadriga {
 namespace {
@@ -18,13 +20,23 @@ constexpr std::byte gap{0xa5};
 /// end.
 constexpr double deadline_seconds = 10;
 
-/// What a task is told beside its operands.
+/// What a task is told beside its operands; the rest is for one that submits tasks on them.
 struct Salt {
   std::uint64_t value = 0;
   Engine* engine = nullptr;
   const Data* data = nullptr;
   int children = 0;
 };
+
+std::uint64_t salt_of_child(std::uint64_t salt, int child) {
+  return mix(salt + static_cast<std::uint64_t>(child) + 1);
+}
+
+/// What children do with operands of their parent: what it has overwritten, they read.
+std::vector<Access> modes_of_children(std::vector<Access> modes) {
+  std::ranges::replace(modes, Access::write, Access::update);
+  return modes;
+}
 
 template <class Visit>
 void each_word(const View& view, Visit&& visit) {
@@ -122,18 +134,36 @@ const Codelet& plus() {
 }
 
 /// One codelet for each signature; made as they are asked for, never destroyed before the end.
-const Codelet& codelet_for(const std::vector<Access>& modes, bool apart) {
-  static std::map<std::pair<std::vector<Access>, bool>, Codelet> made;
-  const auto [place, is_new] = made.try_emplace({modes, apart});
+const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits);
+
+void submit_children(const Codelet& codelet, const Salt& salt) {
+  const std::vector<Access> modes = modes_of_children(codelet.signature);
+  std::vector<Operand> operands;
+  for (std::size_t i = 0; i < modes.size(); ++i) operands.push_back({salt.data[i], modes[i]});
+  const Codelet& child = codelet_for(modes, codelet.combine != nullptr, false);
+  for (int i = 0; i < salt.children; ++i) {
+    const Salt own{salt_of_child(salt.value, i)};
+    salt.engine->submit(child, operands, std::as_bytes(std::span(&own, 1)));
+  }
+}
+
+const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits) {
+  static std::map<std::tuple<std::vector<Access>, bool, bool>, Codelet> made;
+  static std::mutex mutex;  // Bodies ask, too.
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = made.try_emplace({modes, apart, submits});
   Codelet& codelet = place->second;
   if (!is_new) return codelet;
-  codelet.name = "mix";
+  codelet.name = submits ? "parent" : "mix";
+  codelet.submits = submits;
   codelet.signature = modes;
   codelet.cost = cost_of;
   codelet.init = apart ? &zero() : nullptr;
   codelet.combine = apart ? &plus() : nullptr;
   codelet.cpu = [&codelet](const Arguments& arguments) {
-    compute(codelet.signature, arguments.operands, arguments.param<Salt>().value);
+    const auto& salt = arguments.param<Salt>();
+    compute(codelet.signature, arguments.operands, salt.value);
+    if (codelet.submits) submit_children(codelet, salt);
   };
   if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
   return codelet;
@@ -246,6 +276,8 @@ void RandomProgram::add_task() {
   if (step.tiles.empty()) return;
   step.salt = random_();
   step.apart = random_.chance(0.8);
+  if (options_.nested && random_.chance(0.15))
+    step.children = 1 + static_cast<int>(random_.below(4));
   step.options.priority = random_.chance(0.5) ? 0 : static_cast<int>(random_.below(20)) - 5;
   const auto device = static_cast<DeviceId>(random_.below(static_cast<std::uint64_t>(devices_)));
   if (random_.chance(0.4))
@@ -257,6 +289,9 @@ void RandomProgram::add_task() {
 
 void RandomProgram::start(Engine& engine) {
   places_.assign(tiles_.size(), {});
+  operands_.clear();
+  constexpr std::size_t most_operands = 3;
+  operands_.reserve(most_operands * steps_.size());  // bodies keep addresses
   for (std::size_t i = 0; i < tiles_.size(); ++i) {
     const Tile& tile = tiles_[i];
     const Shape& shape = tile.shape;
@@ -289,10 +324,14 @@ void RandomProgram::submit(Engine& engine, const Step& step) {
     operands.push_back({place.data, step.modes[i]});
     views.push_back(packed(tiles_[static_cast<std::size_t>(step.tiles[i])].shape, place.expected));
   }
-  const Salt salt{step.salt};
-  engine.submit(codelet_for(step.modes, step.apart), operands, std::as_bytes(std::span(&salt, 1)),
-                step.options);
+  for (const Operand& operand : operands) operands_.push_back(operand.data);
+  const Salt salt{step.salt, &engine, &operands_[operands_.size() - operands.size()],
+                  step.children};
+  engine.submit(codelet_for(step.modes, step.apart, step.children > 0), operands,
+                std::as_bytes(std::span(&salt, 1)), step.options);
   compute(step.modes, views, step.salt);
+  const std::vector<Access> modes = modes_of_children(step.modes);
+  for (int i = 0; i < step.children; ++i) compute(modes, views, salt_of_child(step.salt, i));
 }
 
 std::string RandomProgram::compare_home(int tile) const {

@@ -45,7 +45,7 @@ struct Step {
   std::vector<Access> modes;
   std::uint64_t salt = 0;
   bool apart = false;  ///< Operands of mode reduce have partial results.
-  int children = 0;
+  int children = 0;    ///< Tasks that the task submits on its operands.
   SubmitOptions options;
 };
 
@@ -91,6 +91,7 @@ class RandomProgram {
   std::vector<Tile> tiles_;
   std::vector<Step> steps_;
   std::vector<Place> places_;
+  std::vector<Data> operands_;  ///< Of the tasks so far, for their children.
 };
 
 /// A machine of emulated accelerators that hold three of the largest tiles each, beside a CPU.
@@ -102,7 +103,7 @@ struct ProgramRun {
   int devices = 0;  ///< Accelerators.
   RandomProgram program;
 };
-ProgramRun make_run(std::uint64_t seed, bool virtual_clock);
+ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested = true);
 
 /// Runs the program of a seed, from which everything about the run follows, on emulated
 /// accelerators; empty, or what was wrong.

@@ -36,10 +36,11 @@ Machine small_machine(Random& random, int devices, int cores, std::size_t tile_b
   return machine;
 }
 
-ProgramRun make_run(std::uint64_t seed, bool virtual_clock) {
+ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
   Random random(mix(seed));
   ProgramOptions program_options;
   program_options.tasks = 50 + static_cast<int>(random.below(40));
+  program_options.nested = nested;
   program_options.most_bytes = std::size_t{2048} << random.below(3);
   const int devices = 1 + static_cast<int>(random.below(4));
   const int cores = static_cast<int>(random.below(3));
@@ -60,7 +61,8 @@ std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
 }
 
 std::string run_on_gpus(std::uint64_t seed) {
-  ProgramRun run = make_run(seed, false);
+  // A device's callbacks, which run bodies there, may not submit.
+  ProgramRun run = make_run(seed, false, false);
   for (Device& device : run.options.machine->devices)
     if (device.kind == DeviceKind::emulated) device.kind = DeviceKind::cuda;
   return run.program.run(run.options);
@@ -72,7 +74,7 @@ std::string run_on_host(std::uint64_t seed) {
   options.devices = fmt::format("cpu:{}", 1 + random.below(3));
   options.policy = random.chance(0.5) ? "affinity" : "steal";
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
-  RandomProgram program(random(), {}, 1);
+  RandomProgram program(random(), {.nested = true}, 1);
   return program.run(options);
 }
 
