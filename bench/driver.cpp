@@ -85,16 +85,8 @@ void driver(const Settings& settings) {
   };
   Engine engine(options);
   EmptyGraph graph(engine, name);
-  std::vector<double> seconds;
-  // The first pass brings the data and makes pools what they stay; it isn't counted.
-  for (long long pass = 0; pass <= settings.integer("repeat", 5); ++pass) {
-    const double begin = now();
-    const std::int64_t tasks = graph.submit();
-    engine.wait();
-    if (pass > 0) seconds.push_back((now() - begin) / static_cast<double>(tasks));
-  }
   Line("driver-" + name)
-      .add("value", median(seconds) * 1e9)
+      .add("value", seconds_a_task(engine, graph, settings.integer("repeat", 5)) * 1e9)
       .add("unit", "ns/task")
       .add("bound", 0)
       .print();

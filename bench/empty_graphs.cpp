@@ -76,4 +76,15 @@ std::int64_t EmptyGraph::submit(bool slow) {
   return simple_tasks;
 }
 
+double seconds_a_task(Engine& engine, EmptyGraph& graph, long long passes) {
+  std::vector<double> seconds;
+  for (long long pass = 0; pass <= passes; ++pass) {
+    const double begin = now();
+    const std::int64_t tasks = graph.submit();
+    engine.wait();
+    if (pass > 0) seconds.push_back((now() - begin) / static_cast<double>(tasks));
+  }
+  return median(seconds);
+}
+
 }  // namespace quadriga::bench

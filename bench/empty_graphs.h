@@ -39,4 +39,8 @@ class EmptyGraph {
   std::vector<Data> tiles_;  // A, B and C one after the other, or the chains' tiles.
 };
 
+/// Seconds a task, the median of passes over the graph. The first pass makes caches and pools what
+/// they stay, and isn't counted.
+double seconds_a_task(Engine& engine, EmptyGraph& graph, long long passes);
+
 }  // namespace quadriga::bench

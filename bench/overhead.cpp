@@ -54,16 +54,8 @@ void empty_tasks(const Settings& settings) {
   const std::string name = settings.text("case", "gemm3");
   Engine engine(host_options(settings));
   EmptyGraph graph(engine, name);
-  std::vector<double> seconds;
-  // The first pass makes caches and pools what they stay; it isn't counted.
-  for (long long pass = 0; pass <= settings.integer("repeat", 5); ++pass) {
-    const double begin = now();
-    const std::int64_t tasks = graph.submit();
-    engine.wait();
-    if (pass > 0) seconds.push_back((now() - begin) / static_cast<double>(tasks));
-  }
   Line(name)
-      .add("value", median(seconds) * 1e9)
+      .add("value", seconds_a_task(engine, graph, settings.integer("repeat", 5)) * 1e9)
       .add("unit", "ns/task")
       .add("bound", bare_call_seconds(graph.codelet(), settings.integer("cores", 2)) * 1e9)
       .print();
