@@ -98,6 +98,12 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
   for (std::int64_t p = 0; p < count; ++p) {
     const Range down = share(rows, grid.rows, p / grid.cols);
     const Range right = share(cols, grid.cols, p % grid.cols);
+    if (product.plan.together > 0) {
+      parts.push_back({ProductOrder(ProductShape{}), team.device(p), {}});
+      panel_products({down, right, product.inner, product.plan.at_start, product.plan.together},
+                     parts.back().stage);
+      continue;
+    }
     if (!product.plan.listed) {
       parts.push_back(
           {ProductOrder(shape_for(run, team, product, down, right, ratio)), team.device(p), {}});

@@ -77,6 +77,33 @@ class Planner {
     return best;
   }
 
+  /// Where not all operands fit: the best plan whose rows of A's tiles do, or squares, whichever
+  /// takes less; with rows 0 if neither can.
+  ProductPlan best_of_few() const {
+    ProductPlan best;
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](const ProductPlan& plan, double seconds) {
+      if (seconds >= least) return;
+      best = plan;
+      least = seconds;
+    };
+    for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
+      for (const std::int64_t cols : {512, 1024, 2048})
+        for (const std::int64_t inner : {512, 1024, 2048}) {
+          ProductPlan plan = cut(rows, cols, inner);
+          set_times(plan, grid_of(plan));
+          plan.listed = false;
+          consider(plan, panel_seconds(plan));
+        }
+    for (std::int64_t wanted = 4096; wanted >= 512; wanted -= 256) {
+      ProductPlan plan;
+      plan.rows = even(std::max({problem_.m, problem_.n, problem_.k}), wanted);
+      plan.cols = plan.inner = plan.rows;
+      consider(plan, square_seconds(plan.rows));
+    }
+    return best;
+  }
+
  private:
   struct Candidate {
     ProductPlan plan;
@@ -88,28 +115,95 @@ class Planner {
   /// to do.
   void add(std::int64_t rows, std::int64_t cols, std::int64_t inner,
            std::vector<Candidate>& candidates) const {
-    constexpr std::int64_t tall = 8192;
     constexpr std::int64_t most_products = 512;
+    ProductPlan plan = cut(rows, cols, inner);
+    const ListShape& times = plan.times;
+    const std::int64_t products = times.rows.size() * times.cols.size() * times.inner;
+    if (products > most_products || !fits(plan)) return;
+    const Grid grid = grid_of(plan);
+    set_times(plan, grid);
+    const double start = start_seconds(plan, grid);
+    candidates.push_back({plan, start, start + shortest(times)});
+  }
+
+  ProductPlan cut(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
+    constexpr std::int64_t tall = 8192;
     ProductPlan plan;
     plan.rows = even(problem_.m, rows);
     plan.cols = even(problem_.n, cols);
     plan.inner = even(problem_.k, inner);
     plan.steps = std::max<std::int64_t>(1, tall / plan.inner);
     plan.listed = true;
-    const std::int64_t down = parts(problem_.m, plan.rows);
-    const std::int64_t right = parts(problem_.n, plan.cols);
-    const Grid grid = product_grid(team_.size(), down, right);
-    ListShape& times = plan.times;
-    times.rows = {0, parts(down, grid.rows)};
-    times.cols = {0, parts(right, grid.cols)};
-    times.inner = parts(problem_.k, plan.inner);
-    times.steps = plan.steps;
-    const std::int64_t products = times.rows.size() * times.cols.size() * times.inner;
-    if (products > most_products || !fits(plan)) return;
-    set_times(plan, grid);
-    const double start = start_seconds(plan, grid);
-    candidates.push_back({plan, start, start + shortest(times)});
+    const Grid grid = grid_of(plan);
+    plan.times.rows = {0, parts(parts(problem_.m, plan.rows), grid.rows)};
+    plan.times.cols = {0, parts(parts(problem_.n, plan.cols), grid.cols)};
+    plan.times.inner = parts(problem_.k, plan.inner);
+    plan.times.steps = plan.steps;
+    return plan;
   }
+
+  Grid grid_of(const ProductPlan& plan) const {
+    return product_grid(team_.size(), parts(problem_.m, plan.rows), parts(problem_.n, plan.cols));
+  }
+
+  /// Of a row of A's tiles that stays, and sets how many columns advance together where it changes:
+  /// as many as take as long as bringing the next. Infinite if it doesn't fit.
+  double panel_seconds(ProductPlan& plan) const {
+    constexpr double share_of_memory = 0.97;
+    constexpr double caution = 1.1;  // copies don't use the link all the time
+    const ListShape& times = plan.times;
+    const double deep = real(times.inner);
+    const double tall = std::min(real(problem_.k), real(plan.inner * plan.steps));
+    const double tile_of_a = real(plan.rows * plan.inner) * element_;
+    const double tile_of_b = tall * real(plan.cols) * element_;
+    const double tile_of_c = real(plan.rows * plan.cols) * element_;
+    // Tiles of B come while the ones before are in use; those of C go home while others begin.
+    const double room = share_of_memory * static_cast<double>(team_.memory_bytes) -
+                        (deep + 1) * tile_of_a - 2 * tile_of_b;
+    const double most_at_start = std::floor(room / (1.5 * tile_of_b + tile_of_c));
+    const double most = std::floor(room / (1.5 * tile_of_b + 2 * tile_of_c));
+    if (most < 1) return std::numeric_limits<double>::infinity();
+    const double load_row = caution * deep * times.load_a;
+    const double load_column =
+        caution * (real(parts(times.inner, times.steps)) * times.load_b + times.load_c);
+    const double column = deep * times.product;
+    const double cols = real(times.cols.size());
+    const auto columns = [&](double gain, double limit) {
+      return std::max(1.0, std::min({gain > 0 ? std::ceil(load_row / gain) : cols, limit, cols}));
+    };
+    const double at_start = columns(column - load_column, most_at_start);
+    const double together = columns(2 * column - load_column, std::min(most, (cols + 1) / 2));
+    plan.at_start = static_cast<std::int64_t>(at_start);
+    plan.together = static_cast<std::int64_t>(together);
+    const double rows = real(times.rows.size());
+    const double start = std::max(0.0, load_row + at_start * (load_column - column));
+    const double change = std::max(0.0, load_row - together * (2 * column - load_column));
+    return start + (rows - 1) * change + rows * cols * std::max(column, load_column);
+  }
+
+  /// Of squares: products or copies, whichever take longer, and what was measured beyond that;
+  /// infinite if none fit. Panels of A stay as in ProductOrder.
+  double square_seconds(std::int64_t tile) const {
+    constexpr std::int64_t spare = 4;
+    constexpr double caution = 1.2;
+    constexpr double measured_loss = 1.13;  // order 32768 with 3.22 GB on an H200
+    const double bytes = real(tile * tile) * element_;
+    const Grid grid = product_grid(team_.size(), parts(problem_.m, tile), parts(problem_.n, tile));
+    const std::int64_t rows = parts(parts(problem_.m, tile), grid.rows);
+    const std::int64_t cols = parts(parts(problem_.n, tile), grid.cols);
+    const std::int64_t inner = parts(problem_.k, tile);
+    const std::int64_t height =
+        std::min(rows, (team_.tiles(static_cast<std::size_t>(bytes)) - spare) / (inner + 2));
+    if (height < 1) return std::numeric_limits<double>::infinity();
+    const double copies =
+        real(inner * (rows + cols * parts(rows, height))) * copy_seconds(tile, real(tile), 0);
+    const double products =
+        real(rows * cols * inner) *
+        kernel_seconds(engine_, team_, name(), real(tile), std::pow(real(tile), 3));
+    return measured_loss * std::max(products, caution * copies);
+  }
+
+  std::string_view name() const { return names[static_cast<std::size_t>(problem_.dtype)]; }
 
   /// No schedule takes less.
   static double shortest(const ListShape& times) {
@@ -157,9 +251,8 @@ class Planner {
     constexpr double launch_seconds = 3e-6;
     const double loss = 0.176 * std::pow(512 / real(plan.inner), 2.4);
     const double volume = real(plan.rows) * real(plan.cols) * real(plan.inner);
-    const std::string_view name = names[static_cast<std::size_t>(problem_.dtype)];
     return launch_seconds +
-           (1 + loss) * kernel_seconds(engine_, team_, name, std::cbrt(volume), volume);
+           (1 + loss) * kernel_seconds(engine_, team_, name(), std::cbrt(volume), volume);
   }
 
   /// While products run, copies lose what 4 KiB a run would take; whole columns are one run.
@@ -176,36 +269,6 @@ class Planner {
   bool has_peers_ = false;
 };
 
-/// Where not all operands fit: the squares whose products or copies, whichever take longer, are
-/// done first; 0: none does. Panels of A stay as in ProductOrder.
-std::int64_t square_tile(const Engine& engine, const Team& team, const Problem& problem) {
-  constexpr std::int64_t spare = 4;
-  constexpr double caution = 1.2;  // copies don't use the link all the time
-  const std::string_view name = names[static_cast<std::size_t>(problem.dtype)];
-  std::int64_t best = 0;
-  double least = 0;
-  for (std::int64_t wanted = 4096; wanted >= 512; wanted -= 256) {
-    const std::int64_t tile = even(std::max({problem.m, problem.n, problem.k}), wanted);
-    const double bytes = real(tile * tile) * static_cast<double>(size_of(problem.dtype));
-    const Grid grid = product_grid(team.size(), parts(problem.m, tile), parts(problem.n, tile));
-    const std::int64_t rows = parts(parts(problem.m, tile), grid.rows);
-    const std::int64_t cols = parts(parts(problem.n, tile), grid.cols);
-    const std::int64_t inner = parts(problem.k, tile);
-    const std::int64_t height =
-        std::min(rows, (team.tiles(static_cast<std::size_t>(bytes)) - spare) / (inner + 2));
-    if (height < 1) continue;
-    const double copies = real(inner * (rows + cols * parts(rows, height))) * bytes;
-    const double volume = std::pow(real(tile), 3);
-    const double products =
-        real(rows * cols * inner) * kernel_seconds(engine, team, name, real(tile), volume);
-    const double seconds = std::max(products, caution * copies * team.seconds_a_byte);
-    if (best > 0 && seconds >= least) continue;
-    best = tile;
-    least = seconds;
-  }
-  return best;
-}
-
 }  // namespace
 
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
@@ -213,11 +276,10 @@ ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& 
   const bool plans = options.tile == 0 && is_fast(engine, team, problem.dtype);
   ProductPlan plan;
   if (plans) plan = Planner(engine, team, problem).best();
+  if (plans && plan.rows == 0) plan = Planner(engine, team, problem).best_of_few();
   if (plan.rows > 0) return plan;
-  std::int64_t tile = plans ? square_tile(engine, team, problem) : 0;
-  if (tile == 0) tile = tile_for(engine, problem, options);
   plan = {};
-  plan.rows = plan.cols = plan.inner = tile;
+  plan.rows = plan.cols = plan.inner = tile_for(engine, problem, options);
   return plan;
 }
 

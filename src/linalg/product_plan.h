@@ -20,11 +20,16 @@ struct ProductPlan {
   /// Each device holds all that it needs, and `times` says how long products and copies take.
   bool listed = false;
   ListShape times;
+  /// Otherwise, if positive: each device holds a row of tiles of A; so many columns advance together
+  /// where rows change, and at the start.
+  std::int64_t together = 0;
+  std::int64_t at_start = 0;
 };
 
 /// Options::tile in all directions if it is given. Else, on devices whose products are fast, the
 /// tiles of the best list schedule by the machine's rates, if its operands fit: tall ones, since
-/// copies of short runs are slow while products run. Else squares.
+/// copies of short runs are slow while products run. If they don't fit, rows of tall tiles of A
+/// that stay while B and C stream past, or squares, by which are done first.
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
                          const Options& options);
 

@@ -174,6 +174,42 @@ TEST(ListProducts, OverlapCopiesAndGoHomeAsTheyAreDone) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i].j, static_cast<int>(i / 8));
 }
 
+TEST(PanelProducts, AreCompleteAndChangePanelsTileByTile) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
+    const auto below = [&](int most) { return static_cast<std::int64_t>(random() % most); };
+    PanelShape panels;
+    panels.rows = {below(3), 3 + below(4)};
+    panels.cols = {below(3), 3 + below(9)};
+    panels.inner = 1 + below(8);
+    panels.at_start = below(12);
+    panels.together = below(6);
+    std::vector<Product> order;
+    panel_products(panels, order);
+    expect_complete({panels.rows, panels.cols, panels.inner}, order);
+    // No tile of A comes back once another row has begun to take its place.
+    std::set<std::pair<int, int>> over;
+    for (const Product& p : order) {
+      ASSERT_FALSE(over.contains({p.i, p.k})) << p.i << ' ' << p.k;
+      over.insert({p.i - 1, p.k});
+    }
+  }
+  std::vector<Product> none{{1, 2, 3}};
+  panel_products({{0, 0}, {0, 3}, 2}, none);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(PanelProducts, ColumnsAdvanceTogetherWhereRowsChange) {
+  std::vector<Product> order;
+  panel_products({{0, 2}, {0, 4}, 2, 3, 1}, order);
+  const std::vector<Product> expected{
+      {0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, {0, 1, 1}, {0, 2, 1},  // three at the start
+      {0, 3, 0}, {0, 3, 1}, {1, 3, 0}, {1, 3, 1},                        // the change
+      {1, 2, 0}, {1, 2, 1}, {1, 1, 0}, {1, 1, 1}, {1, 0, 0}, {1, 0, 1}};
+  EXPECT_EQ(order, expected);
+}
+
 TEST(ProductGrid, DividesSoThatDevicesLoadLeast) {
   const auto grid = [](std::int64_t devices, std::int64_t rows, std::int64_t cols) {
     const Grid best = product_grid(devices, rows, cols);
