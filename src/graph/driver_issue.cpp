@@ -282,7 +282,7 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
     for (std::size_t i = 0; i < needs_.size() && i < here.size(); ++i)
       if (needs_[i].access != Access::write)
         recorder_.mark(device.streams.front().lane, here[i] ? Mark::hit : Mark::miss,
-                       needs_[i].tile, task.id, now());
+                       needs_[i].tile, task.id, recorder_.tracing() ? now() : 0);
   planned.ahead_seconds = planned.seconds + fetch_seconds;
   launch(device, planned);
   return Outcome::done;
@@ -343,11 +343,12 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
                         datum.dtype};
   }
-  const DeviceKind kind = machine_.devices[device.id].kind;
-  planned.run = [this, &task, &planned, kind](const Arguments& arguments) {
-    const RunningTask running(graph_, &task);
+  // Two pointers: a function of more would be allocated.
+  planned.run = [this, &planned](const Arguments& arguments) {
+    const DeviceKind kind = machine_.devices[planned.device].kind;
+    const RunningTask running(graph_, planned.task);
     if (planned.to_init) init_partials(planned, kind, arguments);
-    run_body(graph_, task, variant_for(*task.codelet, kind), arguments);
+    run_body(graph_, *planned.task, variant_for(*planned.task->codelet, kind), arguments);
   };
   Launch launch;
   launch.kernel = &planned.run;

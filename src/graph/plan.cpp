@@ -61,9 +61,28 @@ void Plan::forget_uses(PlannedTask& planned) {
   }
 }
 
+/// Most tasks come in the order of the plan, last.
+void Plan::put(PlanSet& set, PlannedTask& planned) {
+  if (spare_.empty()) {
+    set.insert(set.end(), &planned);
+    return;
+  }
+  PlanSet::node_type node = std::move(spare_.back());
+  spare_.pop_back();
+  node.value() = &planned;
+  set.insert(set.end(), std::move(node));
+}
+
+/// Most tasks leave in the order of the plan, first.
+void Plan::drop(PlanSet& set, PlannedTask& planned) {
+  const bool is_first = !set.empty() && *set.begin() == &planned;
+  PlanSet::node_type node = is_first ? set.extract(set.begin()) : set.extract(&planned);
+  if (node) spare_.push_back(std::move(node));
+}
+
 void Plan::leave(DevicePlan& device, PlannedTask& planned) {
-  device.planned.erase(&planned);
-  if (planned.ready) device.ready.erase(&planned);
+  drop(device.planned, planned);
+  if (planned.ready) drop(device.ready, planned);
   if (planned.position <= device.clear.until) --device.clear.tasks;
 }
 
@@ -106,9 +125,9 @@ void Plan::place(PlannedTask& planned, DeviceId device) {
       bind(planned.accesses[static_cast<std::size_t>(i)],
            partial ? *partial : *planned.task->operands[i].datum);
     }
-  devices_[device].planned.insert(&planned);
+  put(devices_[device].planned, planned);
   if (planned.position <= devices_[device].clear.until) devices_[device].clear = {};
-  if (planned.ready) devices_[device].ready.insert(&planned);
+  if (planned.ready) put(devices_[device].ready, planned);
   devices_[device].queued_seconds += planned.seconds;
 }
 
@@ -127,7 +146,7 @@ void Plan::unplace(PlannedTask& planned) {
 
 void Plan::make_ready(PlannedTask& planned) {
   planned.ready = true;
-  if (planned.device != no_device) devices_[planned.device].ready.insert(&planned);
+  if (planned.device != no_device) put(devices_[planned.device].ready, planned);
 }
 
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {

@@ -143,7 +143,9 @@ class Plan {
 
  private:
   void forget_uses(PlannedTask& planned);
-  static void leave(DevicePlan& device, PlannedTask& planned);
+  void leave(DevicePlan& device, PlannedTask& planned);
+  void put(PlanSet& set, PlannedTask& planned);
+  void drop(PlanSet& set, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);
 
@@ -151,7 +153,8 @@ class Plan {
   std::vector<TileUses> uses_;
   std::deque<PlannedTask> pool_;
   std::vector<PlannedTask*> free_;
-  std::size_t waiting_ = 0;  ///< Planned and not issued.
+  std::vector<PlanSet::node_type> spare_;  ///< Nodes of sets, so that tasks need no allocation.
+  std::size_t waiting_ = 0;                ///< Planned and not issued.
   std::uint64_t issues_ = 0;
 };
 
