@@ -101,6 +101,15 @@ TYPED_TEST(CudaKernels, RankUpdates) {
   }
 }
 
+TYPED_TEST(CudaKernels, ProductsThatTurnTheirRightFactorFirst) {
+  using T = TypeParam;
+  if (!std::is_same_v<T, double>) return;
+  const auto a = Matrix<T>::random(4100, 1030, 1);
+  const auto b = Matrix<T>::random(1025, 1030, 2);
+  this->compare(gemm_codelet(dtype_of<T>), {a, b, Matrix<T>::random(4100, 1025, 3)},
+                GemmParams{{-1, 0}, {1, 0}, Op::none, Op::adjoint}, tolerance<T>(1030));
+}
+
 TYPED_TEST(CudaKernels, TriangularSolves) {
   using T = TypeParam;
   for (const Side side : {Side::left, Side::right})

@@ -77,11 +77,22 @@ cusolverDnHandle_t Handles::solver() {
 }
 
 void* Handles::scratch(std::size_t bytes) {
+  void* const memory = try_scratch(bytes);
+  if (!memory) check(cudaErrorMemoryAllocation, "allocating a workspace");
+  return memory;
+}
+
+void* Handles::try_scratch(std::size_t bytes) {
   if (bytes <= scratch_bytes_) return scratch_;
+  void* larger = nullptr;
+  const cudaError_t status = cudaMallocAsync(&larger, bytes, stream_);
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());  // it would fail the next launch
+    return nullptr;
+  }
+  check(status, "allocating a workspace");
   if (scratch_) check(cudaFreeAsync(scratch_, stream_), "freeing a workspace");
-  scratch_ = nullptr;
-  scratch_bytes_ = 0;
-  check(cudaMallocAsync(&scratch_, bytes, stream_), "allocating a workspace");
+  scratch_ = larger;
   scratch_bytes_ = bytes;
   return scratch_;
 }

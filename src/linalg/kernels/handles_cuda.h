@@ -50,6 +50,8 @@ class Handles {
   /// Scratch for kernels of this stream: device memory that the next one on it may overwrite.
   /// Grows, in the stream's order, when more is asked for than ever before.
   void* scratch(std::size_t bytes);
+  /// The same, or null when the device has no memory left.
+  void* try_scratch(std::size_t bytes);
   /// The same on the host, for calls that use it before they return.
   void* host_scratch(std::size_t bytes);
   Words& words() noexcept { return words_; }
