@@ -108,7 +108,7 @@ double list_products(const ListShape& shape, std::vector<Product>& out, double l
   if (shape.rows.size() <= 0 || shape.cols.size() <= 0 || shape.inner <= 0) return 0;
   double best = limit;
   std::vector<Product> order;
-  for (const double eager : {1.0, 2.0, 4.0}) {
+  for (const double eager : {1.0, 1.5, 2.0, 4.0}) {
     const double time = schedule(shape, growth(shape, eager), best, order);
     if (time >= best) continue;
     best = time;
