@@ -22,9 +22,9 @@ constexpr std::array dgemm{Time{256, 7.71366e-06},  Time{512, 8.96279e-06},  Tim
                            Time{8192, 0.0203991},   Time{16384, 0.16229}};
 constexpr std::array sgemm{Time{1024, 6.43537e-05}, Time{2048, 0.000359637}, Time{4096, 0.00277935},
                            Time{8192, 0.0228779}, Time{16384, 0.163862}};
-constexpr std::array syrk{Time{1024, 6.60358e-05}, Time{2048, 0.00022611}, Time{4096, 0.00133074}};
+constexpr std::array syrk{Time{1024, 4.72579e-05}, Time{2048, 0.000165101}, Time{4096, 0.00138439}};
 constexpr std::array trsm{Time{1024, 0.00032736}, Time{2048, 0.000788791}, Time{4096, 0.00274329}};
-constexpr std::array potrf{Time{1024, 0.00043648}, Time{2048, 0.000865049}, Time{4096, 0.00183693},
+constexpr std::array potrf{Time{1024, 0.000442908}, Time{2048, 0.000879808}, Time{4096, 0.00186606},
                            Time{8192, 0.00747967}, Time{16384, 0.0363235}};
 
 // Multiply-adds of a processor in a clock, tensor cores included.
