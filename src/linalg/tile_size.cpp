@@ -38,8 +38,9 @@ double wanted(const Engine& engine, const Team& team, const Problem& problem) {
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
   if (team.devices.empty()) return static_cast<double>(longest) / 11;
   // A single GPU's time goes into its products, which like large tiles; several share the columns.
-  const bool one_gpu = team.size() == 1 && is_cuda(engine, team);
-  return static_cast<double>(longest) / (one_gpu && !is_product ? 8 : 16);
+  const std::int64_t least = 4 + 4 * team.size();
+  const bool few = is_cuda(engine, team) && !is_product && least < 16;
+  return static_cast<double>(longest) / (few ? static_cast<double>(least) : 16);
 }
 
 std::int64_t rounded(double tile) {

@@ -296,12 +296,13 @@ void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Dia
   const bool is_lower = (uplo == Uplo::lower) != system.turned;
   system.backward = is_lower != system.left;
   if (b.empty()) return;
-  const int warps = warps_for<T>(system.sides(), limits_of_device());
+  const Limits limits = limits_of_device();
+  const int warps = warps_for<T>(system.sides(), limits);
   const int sides_a_block = warps * sides_a_warp;
   const std::size_t bytes = shared_bytes<T>(warps);
   const auto kernel = substitute<Number<T>, most_substituted<T>>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(bytes)),
+  // Always the same, since other threads may be between this and their launch.
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limits.bytes),
         "asking for shared memory");
   const int threads = std::max(warps, loading_warps) * lanes;
   kernel<<<blocks_for(system.sides(), sides_a_block), threads, bytes, stream>>>(system,
