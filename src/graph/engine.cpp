@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -125,18 +126,23 @@ Engine::Impl::~Impl() {
 }
 
 Task& Engine::Impl::acquire_slot() {
+  // Tries without success, and the time that they may take: on a busy machine a yield takes long.
+  constexpr int most = 100;
+  constexpr std::chrono::microseconds longest{500};
   int fruitless = 0;
+  std::chrono::steady_clock::time_point first;
   while (true) {
     // A task that submits tasks may not wait for a window that it fills itself.
     // On a device it can't run others meanwhile either.
-    const bool beyond = current_task(graph) && (!on_host || fruitless > 100);
+    const bool beyond = current_task(graph) && (!on_host || fruitless > most);
     if (Task* const task = graph.allocate(beyond)) return *task;
     if (executor->help()) {
       fruitless = 0;
-    } else {
-      ++fruitless;
-      std::this_thread::yield();
+      continue;
     }
+    if (fruitless++ == 0) first = std::chrono::steady_clock::now();
+    std::this_thread::yield();
+    if (std::chrono::steady_clock::now() - first > longest) fruitless = most + 1;
   }
 }
 

@@ -234,15 +234,22 @@ void HostPool::idle(Worker& self) {
   // Work that comes in quick succession is met awake: sleeping and waking cost microseconds.
   constexpr int pauses = 100;
   constexpr int yields = 60;
+  // A yield that takes longer than waking gave the core to other programs, and the next would too.
+  constexpr Nanoseconds most = 200'000;
+  Nanoseconds before = 0;
   for (int spin = 0; spin < pauses + yields; ++spin) {
     if (work_somewhere()) {
       searching_.fetch_sub(1, std::memory_order_seq_cst);
       return;
     }
-    if (spin < pauses)
+    if (spin < pauses) {
       pause_briefly();
-    else
-      std::this_thread::yield();
+      continue;
+    }
+    const Nanoseconds begin = clock_now();
+    if (before > 0 && begin - before > most) break;
+    before = begin;
+    std::this_thread::yield();
   }
   searching_.fetch_sub(1, std::memory_order_seq_cst);
   if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
