@@ -187,7 +187,8 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
 std::uint64_t Graph::link(Task& task) {
   const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
   next_id_.store(id + 1, std::memory_order_release);
-  task.id.store(id, std::memory_order_relaxed);
+  // Who sees by the new id that the slot's last task has ended also sees what that task wrote.
+  task.id.store(id, std::memory_order_release);
   task.pending.store(guard, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
   Counts counts;

@@ -74,7 +74,7 @@ class Graph {
   void set_reductions(Reductions* reductions) noexcept { reductions_ = reductions; }
   /// Tasks that conflict with a new access to the datum, for wait(data). Takes the lock.
   void collect(Datum& datum, std::vector<TaskRef>& out);
-  /// True once the task ended. Takes the lock only if the slot was reused.
+  /// True once the task ended: what it wrote is then seen. Takes no lock, whoever has its slot now.
   bool ended(const TaskRef& ref) const noexcept;
 
  private:

@@ -119,6 +119,24 @@ TEST_P(NestedTest, ATaskMaySubmitMoreTasksThanTheWindowHolds) {
   EXPECT_EQ(home(1), 500);
 }
 
+// The thread sanitizer sees whether the wait orders the write before the read.
+TEST_P(NestedTest, WhatATaskWroteIsSeenOnceAnotherThreadsTaskHasItsSlot) {
+  make([](EngineOptions& options) { options.window = 16; });
+  Codelet& more = codelet(Access::update, [](const Arguments& a) { first(a) += 1; });
+  const Data data = tile(), other = tile();
+  Codelet& divided = parent({Access::update}, [&](const Arguments&) {
+    for (int i = 0; i < 40; ++i) engine().submit(more, {{other, Access::update}});
+  });
+  for (int round = 1; round <= 50; ++round) {
+    engine().submit(more, {{data, Access::update}});
+    engine().submit(divided, {{other, Access::update}});
+    engine().wait(data, patience);
+    EXPECT_EQ(home(0), round);
+  }
+  wait();
+  EXPECT_EQ(home(1), 50 * 40);
+}
+
 TEST_P(NestedTest, TheWindowBoundsWhatIsSubmittedAndNotEnded) {
   constexpr std::size_t window = 32;
   make([](EngineOptions& options) { options.window = window; });
