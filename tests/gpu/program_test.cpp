@@ -13,7 +13,7 @@ namespace {
 TEST(RandomPrograms, Gpus) {
   if (const std::string absence = cuda_absence(); !absence.empty()) GTEST_SKIP() << absence;
   give_cuda_variants(on_stream);
-  const Seeds seeds = test_seeds(300'001, 200);
+  const Seeds seeds = test_seeds(300'001, 40);
   for (std::uint64_t i = 0; i < seeds.count; ++i) {
     const std::string wrong = run_on_gpus(seeds.first + i);
     ASSERT_EQ(wrong, "") << "replay with QUADRIGA_TEST_SEED=" << seeds.first + i;
