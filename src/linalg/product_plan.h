@@ -20,8 +20,8 @@ struct ProductPlan {
   /// Each device holds all that it needs, and `times` says how long products and copies take.
   bool listed = false;
   ListShape times;
-  /// Otherwise, if positive: each device holds a row of tiles of A; so many columns advance together
-  /// where rows change, and at the start.
+  /// Otherwise, if positive: each device holds a row of tiles of A; so many columns advance
+  /// together where rows change, and at the start.
   std::int64_t together = 0;
   std::int64_t at_start = 0;
 };
