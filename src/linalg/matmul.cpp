@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
 #include "linalg/check.h"
+#include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
@@ -61,8 +62,8 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   if (at.k + 1 == product.inner) product.c->finish(at.i, at.j);
 }
 
-ProductShape shape_for(const Run&, const Team& team, const TiledProduct& product, Range rows,
-                       Range cols, double load_ratio) {
+ProductShape shape_for(const Team& team, const TiledProduct& product, Range rows, Range cols,
+                       double load_ratio) {
   const std::int64_t tile = product.c->rows().tile;
   const auto bytes = static_cast<std::size_t>(tile * tile) * size_of(product.c->dtype());
   ProductShape shape{rows, cols, product.inner, 0, load_ratio};
@@ -72,10 +73,10 @@ ProductShape shape_for(const Run&, const Team& team, const TiledProduct& product
 
 double load_ratio(Run& run, const Team& team, std::int64_t tile, DType dtype) {
   if (team.size() == 0) return 0;
-  constexpr std::string_view names[] = {"sgemm", "dgemm", "cgemm", "zgemm"};
   const double order = static_cast<double>(tile);
-  const double seconds = kernel_seconds(run.engine(), team, names[static_cast<std::size_t>(dtype)],
-                                        order, order * order * order);
+  const double seconds =
+      kernel_seconds(run.engine(), team, kernels::gemm_names[kernels::type_index(dtype)], order,
+                     order * order * order);
   return order * order * static_cast<double>(size_of(dtype)) * team.seconds_a_byte / seconds;
 }
 
@@ -98,22 +99,21 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
   for (std::int64_t p = 0; p < count; ++p) {
     const Range down = share(rows, grid.rows, p / grid.cols);
     const Range right = share(cols, grid.cols, p % grid.cols);
-    if (product.plan.together > 0) {
-      parts.push_back({ProductOrder(ProductShape{}), team.device(p), {}});
-      panel_products({down, right, product.inner, product.plan.at_start, product.plan.together},
-                     parts.back().stage);
-      continue;
+    const ProductPlan& plan = product.plan;
+    const bool is_whole = plan.listed || plan.together > 0;
+    Part part{
+        ProductOrder(is_whole ? ProductShape{} : shape_for(team, product, down, right, ratio)),
+        team.device(p),
+        {}};
+    if (plan.together > 0) {
+      panel_products({down, right, product.inner, plan.at_start, plan.together}, part.stage);
+    } else if (plan.listed) {
+      ListShape shape = plan.times;
+      shape.rows = down;
+      shape.cols = right;
+      list_products(shape, part.stage);
     }
-    if (!product.plan.listed) {
-      parts.push_back(
-          {ProductOrder(shape_for(run, team, product, down, right, ratio)), team.device(p), {}});
-      continue;
-    }
-    ListShape shape = product.plan.times;
-    shape.rows = down;
-    shape.cols = right;
-    parts.push_back({ProductOrder(ProductShape{}), team.device(p), {}});
-    list_products(shape, parts.back().stage);
+    parts.push_back(std::move(part));
   }
   return parts;
 }

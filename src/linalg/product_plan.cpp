@@ -2,6 +2,7 @@
 // src/linalg/product_plan.cpp: tries shapes of tiles by list schedules.
 #include "linalg/product_plan.h"
 
+#include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr std::string_view names[] = {"sgemm", "dgemm", "cgemm", "zgemm"};
+std::string_view kernel_name(DType dtype) {
+  return kernels::gemm_names[kernels::type_index(dtype)];
+}
 
 double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 
@@ -34,7 +37,7 @@ bool is_fast(const Engine& engine, const Team& team, DType dtype) {
   if (team.size() == 0) return false;
   const Machine& machine = engine.machine();
   const Device& device = machine.devices[team.devices.front()];
-  const std::string_view name = names[static_cast<std::size_t>(dtype)];
+  const std::string_view name = kernel_name(dtype);
   if (!machine.has_kernel(device, name)) return false;
   const double volume = order * order * order;
   return volume / machine.kernel_seconds(device, name, order, volume) >= least_rate;
@@ -203,7 +206,7 @@ class Planner {
     return measured_loss * std::max(products, caution * copies);
   }
 
-  std::string_view name() const { return names[static_cast<std::size_t>(problem_.dtype)]; }
+  std::string_view name() const { return kernel_name(problem_.dtype); }
 
   /// No schedule takes less.
   static double shortest(const ListShape& times) {
