@@ -41,4 +41,5 @@ endif()
 # 554: nvcc looks past the constraint of a conversion.
 string(APPEND CMAKE_CUDA_FLAGS
   " --fmad=false --expt-relaxed-constexpr -diag-suppress=554 -Xcompiler=-Wall,-Wextra")
-set(QUADRIGA_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublas CUDA::cusolver)
+# cuBLAS and cuSOLVER are opened at run time (src/linalg/kernels/library_cuda.h).
+set(QUADRIGA_CUDA_LIBRARIES CUDA::cudart_static)

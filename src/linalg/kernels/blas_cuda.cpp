@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "linalg/kernels/elements_cuda.h"
+#include "linalg/kernels/library_cuda.h"
 #include "linalg/kernels/region.h"
 #include "linalg/kernels/solve_cuda.h"
 
@@ -19,38 +20,42 @@ template <>
 struct Blas<float> {
   using Native = float;
   static constexpr cudaDataType type = CUDA_R_32F;
-  static constexpr auto gemm = cublasSgemm_64;
-  static constexpr auto syrk = cublasSsyrk_64;
-  static constexpr auto herk = cublasSsyrk_64;
-  static constexpr auto trsm = cublasStrsm_64;
+  static constinit inline auto gemm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSgemm_64);
+  static constinit inline auto syrk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSsyrk_64);
+  static constinit inline auto& herk = syrk;
+  static constinit inline auto trsm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasStrsm_64);
 };
 template <>
 struct Blas<double> {
   using Native = double;
   static constexpr cudaDataType type = CUDA_R_64F;
-  static constexpr auto gemm = cublasDgemm_64;
-  static constexpr auto syrk = cublasDsyrk_64;
-  static constexpr auto herk = cublasDsyrk_64;
-  static constexpr auto trsm = cublasDtrsm_64;
+  static constinit inline auto gemm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasDgemm_64);
+  static constinit inline auto syrk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasDsyrk_64);
+  static constinit inline auto& herk = syrk;
+  static constinit inline auto trsm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasDtrsm_64);
 };
 template <>
 struct Blas<std::complex<float>> {
   using Native = cuComplex;
   static constexpr cudaDataType type = CUDA_C_32F;
-  static constexpr auto gemm = cublasCgemm_64;
-  static constexpr auto syrk = cublasCsyrk_64;
-  static constexpr auto herk = cublasCherk_64;
-  static constexpr auto trsm = cublasCtrsm_64;
+  static constinit inline auto gemm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCgemm_64);
+  static constinit inline auto syrk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCsyrk_64);
+  static constinit inline auto herk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCherk_64);
+  static constinit inline auto trsm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCtrsm_64);
 };
 template <>
 struct Blas<std::complex<double>> {
   using Native = cuDoubleComplex;
   static constexpr cudaDataType type = CUDA_C_64F;
-  static constexpr auto gemm = cublasZgemm_64;
-  static constexpr auto syrk = cublasZsyrk_64;
-  static constexpr auto herk = cublasZherk_64;
-  static constexpr auto trsm = cublasZtrsm_64;
+  static constinit inline auto gemm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasZgemm_64);
+  static constinit inline auto syrk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasZsyrk_64);
+  static constinit inline auto herk = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasZherk_64);
+  static constinit inline auto trsm = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasZtrsm_64);
 };
+
+constinit auto potrf_buffer_size =
+    QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnXpotrf_bufferSize);
+constinit auto solver_potrf = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnXpotrf);
 
 template <class T>
 const typename Blas<T>::Native* native(const T* value) noexcept {
@@ -240,17 +245,16 @@ void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info) {
   const cusolverDnHandle_t solver = on.solver();
   std::size_t bytes = 0;
   std::size_t host_bytes = 0;
-  check(cusolverDnXpotrf_bufferSize(solver, on.solver_params(), blas(uplo), a.rows, type, a.data,
-                                    a.ld, type, &bytes, &host_bytes),
+  check(potrf_buffer_size(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
+                          &bytes, &host_bytes),
         "asking for potrf's workspace");
   // The first line of the scratch is for cuSOLVER's own word.
   constexpr std::size_t line = 256;
   auto* const scratch = static_cast<std::byte*>(on.scratch(line + bytes));
   auto* const device_info = reinterpret_cast<int*>(scratch);
-  check(
-      cusolverDnXpotrf(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
-                       scratch + line, bytes, on.host_scratch(host_bytes), host_bytes, device_info),
-      "potrf");
+  check(solver_potrf(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
+                     scratch + line, bytes, on.host_scratch(host_bytes), host_bytes, device_info),
+        "potrf");
   report_minor(on.stream(), Tile<const T>(a), device_info, info);
 }
 

@@ -7,6 +7,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/stream_local.h"
+#include "linalg/kernels/library_cuda.h"
 
 namespace quadriga::kernels::cuda {
 namespace {
@@ -17,13 +18,25 @@ using quadriga::cuda::check;
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 constexpr std::size_t words_a_block = 1024;
 
+constinit auto blas_status = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasGetStatusString);
+constinit auto create_blas = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCreate);
+constinit auto set_blas_stream = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSetStream);
+constinit auto set_blas_workspace = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSetWorkspace);
+constinit auto destroy_blas = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasDestroy);
+constinit auto create_solver_params =
+    QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnCreateParams);
+constinit auto destroy_solver_params =
+    QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnDestroyParams);
+constinit auto create_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnCreate);
+constinit auto set_solver_stream = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnSetStream);
+constinit auto destroy_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnDestroy);
+
 }  // namespace
 
 void check(cublasStatus_t status, std::string_view call, std::source_location where) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
-  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
-       where);
+  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}", call, blas_status(status)), where);
 }
 
 void check(cusolverStatus_t status, std::string_view call, std::source_location where) {
@@ -53,25 +66,25 @@ int* Words::take() {
 }
 
 Handles::Handles(cudaStream_t stream) : stream_(stream) {
-  check(cublasCreate(&blas_), "making a handle");
-  check(cublasSetStream(blas_, stream), "setting the stream");
+  check(create_blas(&blas_), "making a handle");
+  check(set_blas_stream(blas_, stream), "setting the stream");
   check(cudaMalloc(&blas_workspace_, blas_workspace_bytes), "allocating the workspace of cuBLAS");
-  check(cublasSetWorkspace(blas_, blas_workspace_, blas_workspace_bytes), "setting the workspace");
+  check(set_blas_workspace(blas_, blas_workspace_, blas_workspace_bytes), "setting the workspace");
 }
 
 Handles::~Handles() {
-  if (solver_params_) cusolverDnDestroyParams(solver_params_);
-  if (solver_) cusolverDnDestroy(solver_);
-  if (blas_) cublasDestroy(blas_);
+  if (solver_params_) destroy_solver_params(solver_params_);
+  if (solver_) destroy_solver(solver_);
+  if (blas_) destroy_blas(blas_);
   cudaFree(scratch_);
   cudaFree(blas_workspace_);
 }
 
 cusolverDnHandle_t Handles::solver() {
   if (!solver_) {
-    check(cusolverDnCreate(&solver_), "making a handle");
-    check(cusolverDnSetStream(solver_, stream_), "setting the stream");
-    check(cusolverDnCreateParams(&solver_params_), "making parameters");
+    check(create_solver(&solver_), "making a handle");
+    check(set_solver_stream(solver_, stream_), "setting the stream");
+    check(create_solver_params(&solver_params_), "making parameters");
   }
   return solver_;
 }
