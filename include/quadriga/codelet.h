@@ -77,11 +77,14 @@ struct Codelet {
   /// where tasks ran: sums of floating-point numbers may differ in rounding from run to run.
   const Codelet* init = nullptr;
   const Codelet* combine = nullptr;
-  /// Needs the host: its variant runs on a host thread and never on an emulated device.
+  /// The cpu variant needs the host: it runs on a host thread and never on an emulated device.
   bool host_only = false;
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
   /// successors wait for the last of them.
   bool submits = false;
+  /// The cuda variant may wait before it has queued, as for an interpreter's lock: it is called by
+  /// a thread of its own, one such variant at a time, and what follows on its stream waits for it.
+  bool cuda_waits = false;
 };
 
 }  // namespace quadriga

@@ -59,6 +59,8 @@ struct Launch {
   Arguments arguments;
   Cost cost;  ///< Kernel empty: unknown.
   std::string_view name;
+  /// The variant may wait for as long as it likes: neither launch() nor a later call waits for it.
+  bool waits = false;
 };
 
 /// An operation that ended.

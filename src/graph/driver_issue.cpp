@@ -15,11 +15,19 @@ const Kernel& variant_for(const Codelet& codelet, DeviceKind kind) noexcept {
   return kind == DeviceKind::cuda ? codelet.cuda : codelet.cpu;
 }
 
-bool offers(const Device& device, const Codelet& codelet) noexcept {
+bool has_cuda(const Machine& machine) noexcept {
+  const auto is_cuda = [](const Device& device) { return device.kind == DeviceKind::cuda; };
+  return std::ranges::any_of(machine.devices, is_cuda);
+}
+
+bool offers(const Machine& machine, const Device& device, const Codelet& codelet) noexcept {
   if (!variant_for(codelet, device.kind)) return false;
+  if (device.kind == DeviceKind::cuda) return true;
   const bool is_cpu = device.kind == DeviceKind::cpu;
+  if (is_cpu && device.cores > 0) return true;
   // A CPU without cores is there for what needs the host, and for nothing else.
-  return codelet.host_only ? is_cpu : !is_cpu || device.cores > 0;
+  const bool needs_host = codelet.host_only && !(codelet.cuda && has_cuda(machine));
+  return is_cpu == needs_host;
 }
 
 bool has_nothing_to_combine(const Task& task) noexcept {
@@ -61,7 +69,7 @@ void Driver::check(const Task& task) {
   std::size_t largest = 0;
   bool offered = false;
   for (const Device& device : machine_.devices) {
-    if (!offers(device, codelet)) continue;
+    if (!offers(machine_, device, codelet)) continue;
     offered = true;
     largest = std::max(largest, memory_->capacity(device.space));
   }
@@ -87,8 +95,9 @@ std::vector<bool> Driver::partial_places(const Codelet& codelet, const Datum& ta
     const Device& device = machine_.devices[d];
     const bool is_host = device.space == host_space;
     places[d] = !is_host;
-    can_combine |= offers(device, *codelet.combine) && both <= memory_->capacity(device.space);
-    if (!offers(device, codelet)) continue;
+    can_combine |=
+        offers(machine_, device, *codelet.combine) && both <= memory_->capacity(device.space);
+    if (!offers(machine_, device, codelet)) continue;
     ++able;
     can_init &= is_host || variant_for(*codelet.init, device.kind);
   }
@@ -117,7 +126,7 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
 }
 
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
-  if (device.lost || !offers(machine_.devices[device.id], *task.codelet)) return false;
+  if (device.lost || !offers(machine_, machine_.devices[device.id], *task.codelet)) return false;
   if (device.space == host_space) return true;
   return bytes_needed(task) <= memory_->capacity(device.space);
 }
@@ -355,6 +364,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   launch.arguments = {planned.views, task.params(), nullptr};
   launch.cost = planned.cost;
   launch.name = task.codelet->name;
+  launch.waits = task.codelet->cuda_waits || (planned.to_init && task.codelet->init->cuda_waits);
   Event event;
   try {
     event = backend_->launch(stream.id, launch);

@@ -7,7 +7,10 @@
 //   2. No device waits for the CPU: a device's stream that must wait for an operation of a CPU
 //      stream parks its operations here until that is retired, and so do streams that wait for one
 //      that is parked. They have their tickets; what is queued of a stream is in their order.
-//   3. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
+//   3. A variant that waits is called by the thread of `calls_`. Its operation is open meanwhile
+//      and its stream held, so that nobody else touches either; the driver closes it when the call
+//      has ended, with an event behind all that the variant queued.
+//   4. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
 //      `threads_`, which follows what the sweeps retire.
 #include "device/cuda/cuda_backend.h"
 
@@ -19,17 +22,19 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <deque>
 #include <map>
 #include <optional>
 #include <variant>
 
 #include "base/cgroup.h"
+#include "device/call_thread.h"
 #include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/foreign.h"
 #include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
 #include "device/operation.h"
+#include "device/parking.h"
 #include "device/ring.h"
 #include "device/stream_threads.h"
 
@@ -52,6 +57,9 @@ class CudaBackend final : public Backend {
         threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
         staging_(staging_threads(ordinals_)),
         streams_(ordinals_),
+        parking_([this](const Operation& operation) { return can_queue(operation); },
+                 [this](StreamId id, const Operation& operation) { queue(id, operation); }),
+        calls_(std::in_place, [this] { threads_.wake(); }),
         memories_(machine_.devices.size()),
         device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
     for (DeviceId device = 0; device < machine_.devices.size(); ++device)
@@ -86,8 +94,6 @@ class CudaBackend final : public Backend {
     StreamId mirror = none;   // Among `threads_`.
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;  // Retired, of a CPU stream.
-    // Of a CUDA stream: waits for what no CUDA event stands for yet, and all behind them.
-    std::deque<Operation> parked;
   };
   struct Memory {
     std::map<std::byte*, std::size_t> blocks;
@@ -109,13 +115,12 @@ class CudaBackend final : public Backend {
   std::uint64_t ended(const Stream& stream) const {
     return stream.cpu ? stream.ended : streams_.ended(stream.inner);
   }
-  Event queue_or_park(StreamId id, const Operation& operation);
   void queue(StreamId id, const Operation& operation);
   bool can_queue(const Operation& operation) const;
-  void park_wait(StreamId id, Event event);
-  void unpark();
+  void call(StreamId id, const Launch& launch);
+  void take_calls();
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
-  void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
+  static void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
   void wait_on_cpu(const Stream& stream, StreamId source, Event event);
   void look(Nanoseconds now);
   void take_from_cpu(Nanoseconds deadline);
@@ -126,6 +131,9 @@ class CudaBackend final : public Backend {
   StreamThreads threads_;
   cuda::Staging staging_;
   cuda::StreamTable streams_;
+  Parking parking_;
+  std::optional<CallThread> calls_;
+  std::size_t calls_in_flight_ = 0;
   std::vector<Memory> memories_;
   std::vector<DeviceId> device_at_;   // By space.
   std::vector<DeviceId> device_of_;   // By stream.
@@ -133,7 +141,6 @@ class CudaBackend final : public Backend {
   std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
   std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
   std::vector<StreamId> mirrored_;    // Streams that have a mirror.
-  std::vector<StreamId> parked_;      // Streams that have parked operations.
   Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
   Ring<Completion> completions_;
   std::uint64_t cpu_in_flight_ = 0;
@@ -142,6 +149,7 @@ class CudaBackend final : public Backend {
 };
 
 CudaBackend::~CudaBackend() {
+  calls_.reset();
   streams_.synchronize();
   for (std::size_t device = 0; device < memories_.size(); ++device) {
     if (streams_.lost(static_cast<DeviceId>(device))) continue;
@@ -196,7 +204,8 @@ Event CudaBackend::copy(StreamId id, const Copy& copy) {
   check_stream(id, table_.size());
   check_copy(machine_, copy, machine_.route(copy.from, copy.to));
   require(!table_[id].cpu, "streams of the CPU copy nothing");
-  return queue_or_park(id, copy);
+  parking_.add(id, copy);
+  return {id, ++table_[id].issued};
 }
 
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
@@ -223,31 +232,30 @@ Event CudaBackend::launch(StreamId id, const Launch& launch) {
   check_stream(id, table_.size());
   check_launch(launch);
   Stream& stream = table_[id];
-  if (!stream.cpu) return queue_or_park(id, launch);
+  if (!stream.cpu) {
+    parking_.add(id, launch);
+    return {id, ++stream.issued};
+  }
   ++cpu_in_flight_;
   return {id, stream.issued = threads_.enqueue(stream.inner, launch).ticket};
 }
 
-Event CudaBackend::queue_or_park(StreamId id, const Operation& operation) {
-  Stream& stream = table_[id];
-  if (stream.parked.empty())
-    queue(id, operation);
-  else
-    stream.parked.push_back(operation);
-  return {id, ++stream.issued};
-}
-
 void CudaBackend::queue(StreamId id, const Operation& operation) {
   const Stream& stream = table_[id];
-  if (const Event* const event = std::get_if<Event>(&operation))
-    return streams_.wait(stream.inner, table_[event->stream].inner, event->ticket);
+  if (const Event* const event = std::get_if<Event>(&operation)) {
+    const Stream& source = table_[event->stream];  // of the CPU: it has ended
+    if (!source.cpu) streams_.wait(stream.inner, source.inner, event->ticket);
+    return;
+  }
+  const Launch* const launch = std::get_if<Launch>(&operation);
+  if (launch != nullptr && launch->waits) return call(id, *launch);
   cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
   if (!queued.error) {
     try {
       if (const Copy* const copy = std::get_if<Copy>(&operation))
         queue_copy(stream.inner, queued, *copy);
       else
-        queue_kernel(queued, ordinals_[device_of_[id]], std::get<Launch>(operation));
+        queue_kernel(queued, ordinals_[device_of_[id]], *launch);
     } catch (...) {
       queued.error = std::current_exception();
     }
@@ -263,24 +271,30 @@ bool CudaBackend::can_queue(const Operation& operation) const {
   return event->ticket <= (source.cpu ? source.ended : streams_.issued(source.inner));
 }
 
-void CudaBackend::park_wait(StreamId id, Event event) {
-  Stream& stream = table_[id];
-  if (stream.parked.empty()) parked_.push_back(id);
-  stream.parked.push_back(event);
+void CudaBackend::call(StreamId id, const Launch& launch) {
+  const Stream& stream = table_[id];
+  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  if (queued.error) {
+    streams_.end(stream.inner);
+    return;
+  }
+  calls_->add(id, [&queued, ordinal = ordinals_[device_of_[id]], launch] {
+    queue_kernel(queued, ordinal, launch);
+  });
+  parking_.hold(id);
+  ++calls_in_flight_;
 }
 
-void CudaBackend::unpark() {
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const StreamId id : parked_) {
-      std::deque<Operation>& parked = table_[id].parked;
-      for (; !parked.empty() && can_queue(parked.front()); parked.pop_front(), moved = true) {
-        const Event* const event = std::get_if<Event>(&parked.front());
-        if (event == nullptr || !table_[event->stream].cpu) queue(id, parked.front());
-      }
-    }
+// Closes the operations whose variants have queued what they had to, or failed.
+void CudaBackend::take_calls() {
+  while (std::optional<CallThread::Ended> done = calls_->take()) {
+    const Stream& stream = table_[done->id];
+    cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+    if (!queued.error) queued.error = std::move(done->error);
+    streams_.end(stream.inner);
+    parking_.release(done->id);
+    --calls_in_flight_;
   }
-  std::erase_if(parked_, [this](StreamId id) { return table_[id].parked.empty(); });
 }
 
 void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, int ordinal,
@@ -304,10 +318,8 @@ void CudaBackend::wait(StreamId id, Event event) {
          fmt::format("stream {} has made no event {} yet", event.stream, event.ticket));
   }
   if (event.stream == id || event.ticket <= ended(source)) return;
-  const Stream& stream = table_[id];
-  if (stream.cpu) return wait_on_cpu(stream, event.stream, event);
-  if (!stream.parked.empty() || !can_queue(event)) return park_wait(id, event);
-  queue(id, event);
+  if (table_[id].cpu) return wait_on_cpu(table_[id], event.stream, event);
+  parking_.add(id, event);
 }
 
 void CudaBackend::wait_on_cpu(const Stream& stream, StreamId source_id, Event event) {
@@ -358,7 +370,8 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
   Nanoseconds impatient = -1;
   while (true) {
     if (cpu_in_flight_ > 0) take_from_cpu(0);
-    if (!parked_.empty()) unpark();
+    if (calls_in_flight_ > 0) take_calls();
+    if (!parking_.empty()) parking_.look();
     const Nanoseconds time = now();
     look(time);
     if (!completions_.empty()) return deliver(out);

@@ -18,6 +18,7 @@ StreamTable::~StreamTable() {
     cudaSetDevice(ordinals_[stream.device]);
     close_stream_local(stream.native);
     while (!stream.queue.empty()) cudaEventDestroy(stream.queue.pop().event);
+    if (stream.open.event) cudaEventDestroy(stream.open.event);
     cudaStreamDestroy(stream.native);
   }
   for (std::size_t device = 0; device < events_.size(); ++device) {

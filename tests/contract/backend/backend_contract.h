@@ -89,14 +89,19 @@ class BackendTest : public testing::TestWithParam<BackendCase> {
                           milliseconds, operands);
   }
   Event launch_variant(StreamId stream, Kernel variant, double milliseconds,
-                       std::span<const View> operands = {}) {
+                       std::span<const View> operands = {}, bool waits = false) {
     kernels_.push_back(std::move(variant));
     Launch launch;
     launch.kernel = &kernels_.back();
     launch.arguments.operands = operands;
     launch.cost = {"k", 1, milliseconds};
     launch.name = "contract";
+    launch.waits = waits;
     return backend_->launch(stream, launch);
+  }
+  // One whose variant may wait before it does, or queues, what it has to.
+  Event launch_waiting(StreamId stream, Kernel variant) {
+    return launch_variant(stream, std::move(variant), 1, {}, true);
   }
   // One that takes them by the real clock too.
   Event launch_sleep(StreamId stream, int milliseconds) {

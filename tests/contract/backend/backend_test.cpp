@@ -141,6 +141,44 @@ TEST_P(AnyBackend, FailedKernelIsDeliveredAndTheStreamGoesOn) {
   }
 }
 
+TEST_P(AnyBackend, AVariantThatWaitsHoldsUpNothingButItsStream) {
+  if (backend_->is_virtual()) GTEST_SKIP() << "one thread runs all variants, one by one";
+  std::atomic<bool> open{false};
+  Log log;
+  const auto add = [&log](int value) {
+    return [&log, value](const Arguments&) { log.add(value); };
+  };
+  const StreamId first = compute(0);
+  const StreamId second = compute(1);
+  const Kernel body = GetParam().adapt ? GetParam().adapt(add(1)) : Kernel(add(1));
+  const Event slow = launch_waiting(first, [&](const Arguments& call) {
+    open.wait(false);
+    body(call);
+  });
+  launch(first, add(2));
+  backend_->wait(second, slow);
+  launch(second, add(2));
+  const Event beside = launch(compute(1), add(0));
+  EXPECT_EQ(collect(1)[0].event, beside);
+  EXPECT_EQ(log.values, std::vector{0});
+  open = true;
+  open.notify_all();
+  EXPECT_EQ(collect(3)[0].event, slow);
+  EXPECT_EQ(log.values, (std::vector{0, 1, 2, 2}));
+}
+
+TEST_P(AnyBackend, AVariantThatWaitsMayFail) {
+  const StreamId stream = compute(0);
+  const Event event =
+      launch_waiting(stream, [](const Arguments&) { throw std::runtime_error("on purpose"); });
+  launch(stream, [](const Arguments&) {});
+  for (const Completion& done : collect(2)) {
+    EXPECT_EQ(done.error != nullptr, done.event == event);
+    if (!done.error) continue;
+    EXPECT_THROW(std::rethrow_exception(done.error), std::runtime_error);
+  }
+}
+
 TEST_P(AnyBackend, ArgumentsReachTheVariant) {
   double host[6] = {};
   const View view{host, 2, 3, 2, DType::float64};
