@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/device_kernel.cpp: loads compiled kernels and launches them.
+//
+// Invariant: `mutex` guards `kernels` and `allowed_bytes`; what was loaded stays until the end.
+#include "device/device_kernel.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "device/cuda/check.h"
+
+namespace quadriga {
+namespace {
+
+using cuda::check;
+
+// Kernels may have so much shared memory without being asked for more.
+constexpr unsigned usual_shared_bytes = 48 << 10;
+
+int architecture_of(int ordinal) {
+  int major = 0;
+  int minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
+        "asking for the architecture of a device");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal),
+        "asking for the architecture of a device");
+  return 10 * major + minor;
+}
+
+}  // namespace
+
+struct DeviceKernel::Loaded {
+  struct Kernel {
+    cudaLibrary_t library = nullptr;
+    cudaKernel_t kernel = nullptr;
+  };
+  std::mutex mutex;
+  std::map<int, Kernel> kernels;          // By architecture.
+  std::map<int, unsigned> allowed_bytes;  // Of shared memory, by device, where more than usual.
+};
+
+DeviceKernel::DeviceKernel(std::string title, std::map<int, Image> images)
+    : title_(std::move(title)), images_(std::move(images)), loaded_(std::make_unique<Loaded>()) {}
+
+DeviceKernel::~DeviceKernel() {
+  for (const auto& [architecture, loaded] : loaded_->kernels) cudaLibraryUnload(loaded.library);
+  cudaGetLastError();
+}
+
+void* DeviceKernel::kernel_for(int architecture) {
+  if (const auto found = loaded_->kernels.find(architecture); found != loaded_->kernels.end())
+    return found->second.kernel;
+  const auto image = images_.find(architecture);
+  if (image == images_.end())
+    fail(Errc::unavailable,
+         fmt::format("{}: not compiled for devices of architecture {}", title_, architecture));
+  Loaded::Kernel made;
+  check(cudaLibraryLoadData(&made.library, image->second.code.data(), nullptr, nullptr, 0, nullptr,
+                            nullptr, 0),
+        title_ + ": loading its code");
+  const cudaError_t error =
+      cudaLibraryGetKernel(&made.kernel, made.library, image->second.name.c_str());
+  if (error != cudaSuccess) cudaLibraryUnload(made.library);
+  check(error, fmt::format("{}: looking for kernel {}", title_, image->second.name));
+  loaded_->kernels.emplace(architecture, made);
+  return made.kernel;
+}
+
+void DeviceKernel::launch(void* stream, const Shape& shape, std::span<void*> values) {
+  if (std::ranges::count(shape.grid, 0u) > 0) return;
+  const int device = current_cuda_device();
+  void* kernel = nullptr;
+  {
+    const std::lock_guard lock(loaded_->mutex);
+    kernel = kernel_for(architecture_of(device));
+    unsigned& allowed = loaded_->allowed_bytes[device];
+    if (shape.shared_bytes > std::max(allowed, usual_shared_bytes)) {
+      check(cudaKernelSetAttributeForDevice(static_cast<cudaKernel_t>(kernel),
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(shape.shared_bytes), device),
+            fmt::format("{}: asking for {} bytes of shared memory", title_, shape.shared_bytes));
+      allowed = shape.shared_bytes;
+    }
+  }
+  const auto& [gx, gy, gz] = shape.grid;
+  const auto& [bx, by, bz] = shape.block;
+  check(cudaLaunchKernel(kernel, dim3(gx, gy, gz), dim3(bx, by, bz), values.data(),
+                         shape.shared_bytes, static_cast<cudaStream_t>(stream)),
+        fmt::format("{}: launching a grid of {}x{}x{} blocks of {}x{}x{} threads", title_, gx, gy,
+                    gz, bx, by, bz));
+}
+
+std::vector<int> cuda_architectures() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  cudaGetLastError();
+  std::vector<int> found;
+  for (int ordinal = 0; ordinal < count; ++ordinal) found.push_back(architecture_of(ordinal));
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
+}
+
+int current_cuda_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the current device");
+  return device;
+}
+
+}  // namespace quadriga
