@@ -8,6 +8,7 @@
 #include <quadriga/report.h>
 #include <quadriga/types.h>
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -97,6 +98,11 @@ class Engine {
   /// Registers rows x cols elements, column-major, at `home`, which must outlive the data.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
+  /// Registers memory on a device, where it lies: tasks there use it in place, others by copies,
+  /// and what they write goes back to it. Its content must be complete: see synchronize(). Errors:
+  /// invalid_argument if the device is unknown or the memory is another's.
+  Data add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+           DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
   /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless
@@ -142,6 +148,12 @@ class Engine {
   std::exception_ptr take_failure();
   /// For each of the data, whether a memory space holds its newest content or has it on its way.
   std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
+  /// The device whose memory an address lies in; no_device for the host's.
+  /// Errors: invalid_argument naming a device that the engine doesn't use.
+  DeviceId device_of(const void* memory) const;
+  /// Waits until what the caller queued on a stream of a device has ended, so that it is visible to
+  /// tasks: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all of them.
+  void synchronize(DeviceId device, std::uintptr_t stream = 0) const;
   /// Cancels what has not started; what runs ends. The engine works on afterwards.
   void cancel();
 

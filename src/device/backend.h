@@ -3,14 +3,16 @@
 //
 // A backend owns devices of one machine, their memory and their streams. Every operation is queued
 // on a stream and named by the event that it makes; streams run their operations in order and
-// independently of one another. One thread (the driver) calls a backend; only wake() may be called
-// by any thread. What a backend promises is written down in tests/contract/backend.
+// independently of one another. One thread (the driver) calls a backend; any thread may call
+// wake(), now(), holder() and synchronize(). What a backend promises is written down in
+// tests/contract/backend.
 #pragma once
 
 #include <quadriga/codelet.h>
 #include <quadriga/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <string>
@@ -104,6 +106,14 @@ class Backend {
   /// True if time passes only in next_completion(), which then returns 0 before the deadline only
   /// when nothing is queued.
   virtual bool is_virtual() const noexcept = 0;
+
+  /// The device whose memory an address lies in, the user's memory there included; no_device for
+  /// the host's. Any thread. Errors: invalid_argument naming a device that isn't this backend's.
+  virtual DeviceId holder(const void* /*memory*/) const { return no_device; }
+  /// Waits until what others queued on a stream of a device has ended, where devices have streams
+  /// of others: 0 for all of them, else a number as `__cuda_array_interface__` gives it. Any
+  /// thread.
+  virtual void synchronize(DeviceId /*device*/, std::uintptr_t /*stream*/) const {}
 
   /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.
   virtual bool pin(std::byte* memory, std::size_t bytes) = 0;

@@ -181,7 +181,7 @@ void Driver::take_messages() {
         const std::size_t element = size_of(datum.dtype);
         datum.tile = memory_->add({datum.home, static_cast<std::size_t>(datum.rows) * element,
                                    static_cast<std::size_t>(datum.cols),
-                                   static_cast<std::size_t>(datum.ld) * element});
+                                   static_cast<std::size_t>(datum.ld) * element, datum.home_space});
         plan_.uses(datum.tile) = TileUses{};
         plan_.uses(datum.tile).datum = &datum;
         break;
@@ -297,7 +297,8 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
 bool Driver::go_home(Datum& datum) {
   if (datum.poisoned.load(std::memory_order_acquire)) return true;
   const SpaceId owner = memory_->directory().owner(datum.tile);
-  if (owner == no_space) return !memory_->directory().in_flight(datum.tile, host_space);
+  const Directory& directory = memory_->directory();
+  if (owner == no_space) return !directory.in_flight(datum.tile, directory.home(datum.tile));
   if (memory_->confirmed(datum.tile, owner)) memory_->write_back(datum.tile, Reason::write_back);
   return false;
 }

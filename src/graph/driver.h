@@ -57,6 +57,10 @@ class Driver final : public Executor, private MemoryListener {
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
+  DeviceId holder(const void* memory) const override { return backend_->holder(memory); }
+  void synchronize(DeviceId device, std::uintptr_t stream) const override {
+    backend_->synchronize(device, stream);
+  }
   Nanoseconds now() const override { return backend_->now(); }
   std::uint64_t ended() const override { return ended_.load(std::memory_order_acquire); }
   void cancel(bool on) override;
@@ -122,7 +126,7 @@ class Driver final : public Executor, private MemoryListener {
   void plan(Task& task);
   void activate(PlannedTask& planned);
   void choose_device(PlannedTask& planned);
-  std::size_t bytes_needed(const Task& task) const;
+  std::size_t bytes_needed(const Task& task, SpaceId space) const;
   bool can_run(const DeviceState& device, const Task& task) const;
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);
@@ -156,6 +160,7 @@ class Driver final : public Executor, private MemoryListener {
   void poison_written(PlannedTask& planned);
   static void poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch);
   void send_final_home(TileId tile);
+  Error home_lost(const PlannedTask& planned) const;
   void retry_write_back(TileId tile, Reason reason);
   void doom_readers(TileId tile, const Completion& copy);
   void content_lost(TileId tile, std::exception_ptr error);

@@ -3,6 +3,8 @@
 // devices.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/driver.h"
 
 namespace quadriga {
@@ -54,10 +56,11 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
   for (const SpaceId space : {from, to})
     if (DeviceState* const device = device_at(space)) touch(*device);
   last_end_ = std::max(last_end_, completion.end);
-  if (to == host_space) fetchable(tile, from);
+  const bool is_home = to == memory_->directory().home(tile);
+  if (to == host_space || is_home) fetchable(tile, from);
   if (!completion.error) {
     recorder_.copy(lane, reason, tile, from, to, bytes, completion.begin, completion.end);
-    if (to == host_space) {
+    if (is_home) {
       recorder_.mark(lane, Mark::write_back, tile, 0, completion.end);
       retries_.erase(tile);
     }
@@ -75,7 +78,7 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
       else
         memory_->probe(space);
     }
-  } else if (to == host_space) {
+  } else if (is_home) {
     retry_write_back(tile, reason);
   }
   if (!memory_->directory().written(tile)) content_lost(tile, completion.error);
@@ -118,7 +121,9 @@ void Driver::content_lost(TileId tile, std::exception_ptr error) {
   Datum* const datum = plan_.uses(tile).datum;
   // What was combined is not needed any more.
   if (!datum || (datum->partial && !datum->filled) || datum->poisoned.exchange(true)) return;
-  const std::string what = fmt::format("the only copy of a {} x {} {} tile was lost", datum->rows,
+  const std::string_view lost =
+      memory_->directory().home_lost(tile) ? "the memory" : "the only copy";
+  const std::string what = fmt::format("{} of a {} x {} {} tile was lost", lost, datum->rows,
                                        datum->cols, name(datum->dtype));
   try {
     std::rethrow_exception(error);
@@ -129,6 +134,19 @@ void Driver::content_lost(TileId tile, std::exception_ptr error) {
     failures_.note(
         std::make_exception_ptr(Error(Errc::io, fmt::format("{}: {}", what, cause.what()))));
   }
+}
+
+/// Names the operand whose home was in a lost device's memory.
+Error Driver::home_lost(const PlannedTask& planned) const {
+  for (const PlannedAccess& access : planned.accesses) {
+    const Datum& datum = *access.datum;
+    if (!memory_->directory().home_lost(datum.tile)) continue;
+    const auto device = std::ranges::find(machine_.devices, datum.home_space, &Device::space);
+    return {Errc::device_lost,
+            fmt::format("a {} x {} {} tile is in the memory of device '{}', which is gone",
+                        datum.rows, datum.cols, name(datum.dtype), device->name)};
+  }
+  return {Errc::internal, "no operand's home is lost"};
 }
 
 void Driver::complete(const Completion& completion) {

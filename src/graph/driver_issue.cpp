@@ -52,36 +52,40 @@ void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments&
 
 }  // namespace
 
-/// What an empty device must have to hold all operands; one that is named twice counts once.
-std::size_t Driver::bytes_needed(const Task& task) const {
+/// What an empty device must have to hold all operands; one that is named twice counts once, and
+/// what is at home there not at all.
+std::size_t Driver::bytes_needed(const Task& task, SpaceId space) const {
   std::size_t needed = 0;
   for (int i = 0; i < task.operand_count; ++i) {
-    const auto same = [&](const OperandSlot& slot) { return slot.datum == task.operands[i].datum; };
-    if (std::none_of(task.operands, task.operands + i, same))
-      needed += memory_->rounded(std::max<std::size_t>(task.operands[i].datum->bytes(), 1));
+    const Datum& datum = *task.operands[i].datum;
+    const auto same = [&](const OperandSlot& slot) { return slot.datum == &datum; };
+    if (!datum.at_home(space) && std::none_of(task.operands, task.operands + i, same))
+      needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1));
   }
   return needed;
 }
 
 void Driver::check(const Task& task) {
   const Codelet& codelet = *task.codelet;
-  const std::size_t needed = bytes_needed(task);
+  std::size_t needed = 0;
   std::size_t largest = 0;
   bool offered = false;
   for (const Device& device : machine_.devices) {
     if (!offers(machine_, device, codelet)) continue;
     offered = true;
+    const std::size_t here = bytes_needed(task, device.space);
+    if (here <= memory_->capacity(device.space)) return;
+    needed = std::max(needed, here);
     largest = std::max(largest, memory_->capacity(device.space));
   }
   if (!offered)
     fail(Errc::unavailable,
          fmt::format("no device of this engine has a variant for codelet '{}'", codelet.name));
-  if (needed > largest)
-    fail(Errc::too_large,
-         fmt::format("a task '{}' needs {} ({} bytes) of device memory at once, and the largest "
-                     "device has {} ({} bytes); use smaller tiles",
-                     codelet.name, format_bytes(static_cast<double>(needed)), needed,
-                     format_bytes(static_cast<double>(largest)), largest));
+  fail(Errc::too_large,
+       fmt::format("a task '{}' needs {} ({} bytes) of device memory at once, and the largest "
+                   "device has {} ({} bytes); use smaller tiles",
+                   codelet.name, format_bytes(static_cast<double>(needed)), needed,
+                   format_bytes(static_cast<double>(largest)), largest));
 }
 
 /// Devices with memory of their own each have a partial result; cores add in place, where the
@@ -128,7 +132,7 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost || !offers(machine_, machine_.devices[device.id], *task.codelet)) return false;
   if (device.space == host_space) return true;
-  return bytes_needed(task) <= memory_->capacity(device.space);
+  return bytes_needed(task, device.space) <= memory_->capacity(device.space);
 }
 
 void Driver::plan(Task& task) {
@@ -278,6 +282,9 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
       fail_task(planned,
                 std::make_exception_ptr(
                     Error(Errc::invalid_argument, "an operand has no content: nothing wrote it")));
+      return Outcome::done;
+    case Outcome::home_lost:
+      fail_task(planned, std::make_exception_ptr(home_lost(planned)));
       return Outcome::done;
     case Outcome::no_spill:
       fail_task(planned,

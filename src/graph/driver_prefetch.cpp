@@ -50,8 +50,13 @@ class Driver::Sight {
  public:
   Sight(const Memory& memory, SpaceId space, std::vector<Resident>& residents)
       : memory_(memory), space_(space), residents_(residents) {}
-  bool has(TileId tile) const { return memory_.resident(tile, space_); }
-  std::size_t bytes(TileId tile) const { return memory_.rounded(memory_.bytes(tile)); }
+  bool has(TileId tile) const {
+    return memory_.resident(tile, space_) ||
+           (memory_.at_home(tile, space_) && memory_.directory().valid(tile, space_));
+  }
+  std::size_t bytes(TileId tile) const {
+    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile));
+  }
   std::size_t free_bytes() const { return memory_.free_bytes(space_); }
   std::uint64_t departures() const { return memory_.departures(space_); }
   std::span<const Resident> residents() const {

@@ -205,8 +205,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.children.store(1, std::memory_order_relaxed);
 }
 
-Datum& Engine::Impl::add(std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                         DType dtype, DataOptions data_options) {
+Datum& Engine::Impl::add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols,
+                         std::int64_t ld, DType dtype, DataOptions data_options) {
   require(rows >= 0 && cols >= 0,
           fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
   require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
@@ -223,6 +223,7 @@ Datum& Engine::Impl::add(std::byte* home, std::int64_t rows, std::int64_t cols, 
     }
   }
   datum->home = home;
+  datum->home_space = space;
   datum->rows = rows;
   datum->cols = cols;
   datum->ld = ld;
@@ -301,11 +302,31 @@ Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t 
   Impl& impl = checked();
   require(home != nullptr || rows == 0 || cols == 0,
           "data needs a home; for tiles without one leave it out");
-  return Data(&impl.add(static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+  return Data(&impl.add(host_space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+}
+
+Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                 DType dtype, DataOptions options) {
+  Impl& impl = checked();
+  const std::vector<Device>& devices = impl.machine.devices;
+  if (device >= devices.size())
+    fail(Errc::invalid_argument,
+         fmt::format("data on device {}: the engine's are 0 to {}", device, devices.size() - 1));
+  const SpaceId space = devices[device].space;
+  if (space == host_space || rows == 0 || cols == 0)
+    return add(home, rows, cols, ld, dtype, options);
+  const DeviceId holder = impl.executor->holder(home);
+  const auto name_of = [&](DeviceId id) {
+    return id == no_device ? std::string("the host") : devices[id].name;
+  };
+  if (holder == no_device || devices[holder].space != space)
+    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory is that of {}",
+                                             devices[device].name, name_of(holder)));
+  return Data(&impl.add(space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
 }
 
 Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
-  return Data(&checked().add(nullptr, rows, cols, rows, dtype, options));
+  return Data(&checked().add(host_space, nullptr, rows, cols, rows, dtype, options));
 }
 
 void Engine::remove(std::span<const Data> data, bool discard) {
@@ -406,6 +427,14 @@ std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const
   std::vector<Datum*> all(data.size());
   std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
   return checked().executor->valid(all, space);
+}
+
+DeviceId Engine::device_of(const void* memory) const { return checked().executor->holder(memory); }
+
+void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
+  const Impl& impl = checked();
+  require(device < impl.machine.devices.size(), "synchronize(): no such device in this engine");
+  impl.executor->synchronize(device, stream);
 }
 
 void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }

@@ -24,8 +24,8 @@ struct Engine::Impl {
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
-  Datum& add(std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
-             DataOptions data_options);
+  Datum& add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+             DType dtype, DataOptions data_options);
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);

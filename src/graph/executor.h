@@ -45,6 +45,9 @@ class Executor {
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
+  /// As Backend's. Any thread.
+  virtual DeviceId holder(const void* memory) const = 0;
+  virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;
   virtual Nanoseconds now() const = 0;
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;

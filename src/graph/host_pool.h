@@ -62,6 +62,8 @@ class HostPool final : public Executor {
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
     return std::vector<bool>(data.size(), space == host_space);
   }
+  DeviceId holder(const void*) const override { return no_device; }
+  void synchronize(DeviceId, std::uintptr_t) const override {}
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
   void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }

@@ -58,6 +58,7 @@ struct History {
 struct Datum {
   // What it is; written before it is shared.
   std::byte* home = nullptr;
+  SpaceId home_space = host_space;  ///< Where `home` is.
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t ld = 0;
@@ -74,6 +75,7 @@ struct Datum {
   std::size_t bytes() const noexcept {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * size_of(dtype);
   }
+  bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
 
   alignas(64) History history;
   std::uint32_t versions = 0;     ///< Writing accesses submitted. Guarded by the submission lock.

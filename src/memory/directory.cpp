@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::uint64_t bit(SpaceId space) noexcept { return std::uint64_t{1} << space; }
 
-constexpr std::uint64_t home = bit(host_space);
-
 /// The smallest space of a mask that isn't empty.
 SpaceId first_of(std::uint64_t mask) noexcept {
   return static_cast<SpaceId>(std::countr_zero(mask));
@@ -48,7 +46,8 @@ Directory::Directory(int spaces) : spaces_(static_cast<std::size_t>(spaces)) {
          fmt::format("Directory: {} memory spaces; from 1 to {} are possible", spaces, max_spaces));
 }
 
-TileId Directory::add(bool home_valid) {
+TileId Directory::add(bool home_valid, SpaceId home) {
+  require(home < spaces_, "Directory::add: expected a home in a space of this machine");
   TileId tile = first_free_;
   if (tile == no_tile) {
     require(tiles_.size() < no_tile, "Directory::add: no more tile numbers are left");
@@ -58,7 +57,8 @@ TileId Directory::add(bool home_valid) {
   } else {
     first_free_ = tiles_[tile].next_free;
   }
-  tiles_[tile] = Tile{.valid = home_valid ? home : 0, .live = true};
+  const bool is_valid = home_valid && !gone(home);
+  tiles_[tile] = Tile{.valid = is_valid ? bit(home) : 0, .home = home, .live = true};
   return tile;
 }
 
@@ -113,7 +113,7 @@ void Directory::copy_issued(TileId tile, SpaceId from, SpaceId to) {
   Tile& entry = tiles_[tile];
   entry.valid |= bit(to);
   entry.arriving |= bit(to);
-  if (to == host_space) entry.owner = no_space;
+  if (to == entry.home) entry.owner = no_space;
 }
 
 void Directory::copy_ended(TileId tile, SpaceId from, SpaceId to, bool ok) {
@@ -129,7 +129,7 @@ void Directory::copy_ended(TileId tile, SpaceId from, SpaceId to, bool ok) {
   entry.arriving &= ~bit(to);
   if (ok) return;
   arrival_failed(tile, to);
-  if (to == host_space && valid(tile, from)) entry.owner = from;
+  if (to == entry.home && valid(tile, from)) entry.owner = from;
 }
 
 void Directory::write_issued(TileId tile, SpaceId space) {
@@ -137,7 +137,7 @@ void Directory::write_issued(TileId tile, SpaceId space) {
   Tile& entry = tiles_[tile];
   entry.valid = bit(space);
   entry.arriving = 0;
-  entry.owner = space == host_space ? no_space : space;
+  entry.owner = space == entry.home ? no_space : space;
 }
 
 void Directory::pin(TileId tile, SpaceId space) {
@@ -175,8 +175,12 @@ std::size_t Directory::space_lost(SpaceId space, std::span<TileId> out) {
   std::size_t count = 0;
   for (TileId tile = 0; tile < tiles_.size(); ++tile) {
     at(tile, space) = Replica{};
-    if (!tiles_[tile].live || !valid(tile, space)) continue;
-    invalidate(tiles_[tile], space);
+    const bool had_content = tiles_[tile].live && written(tile);
+    if (!had_content || (!valid(tile, space) && home(tile) != space)) continue;
+    if (home(tile) == space)
+      lost(tile);
+    else
+      invalidate(tiles_[tile], space);
     if (written(tile)) continue;
     if (count < out.size()) out[count] = tile;
     ++count;
@@ -190,7 +194,7 @@ void Directory::invalidate(Tile& tile, SpaceId space) noexcept {
   tile.valid &= ~bit(space);
   tile.arriving &= ~bit(space);
   if (tile.owner == space) tile.owner = no_space;
-  if (tile.valid == 0 || (tile.valid & home) || tile.owner != no_space) return;
+  if (tile.valid == 0 || (tile.valid & bit(tile.home)) || tile.owner != no_space) return;
   const Mask arrived = tile.valid & ~tile.arriving;
   tile.owner = first_of(arrived != 0 ? arrived : tile.valid);
 }
@@ -233,7 +237,7 @@ void Directory::validate(TileId tile) const {
     const State found = state(tile, space);
     keepers += found == State::modified || found == State::owned || found == State::exclusive;
     alone = alone || found == State::modified || found == State::exclusive;
-    hold(space != host_space || (found != State::modified && found != State::owned),
+    hold(space != entry.home || (found != State::modified && found != State::owned),
          "home is never modified or owned");
     hold(!(entry.arriving & bit(space)) || in_flight(tile, space),
          "a replica that is still to arrive has a copy in flight");
@@ -246,7 +250,7 @@ void Directory::validate(TileId tile) const {
   hold(keepers <= 1, "at most one replica is modified, owned or exclusive");
   hold(!alone || std::popcount(entry.valid) == 1, "modified and exclusive are alone");
   hold((entry.arriving & ~entry.valid) == 0, "what is to arrive counts as valid");
-  const bool stale = entry.valid != 0 && !(entry.valid & home);
+  const bool stale = entry.valid != 0 && !(entry.valid & bit(entry.home));
   hold(stale == (entry.owner != no_space), "some replica is owner exactly if home is stale");
   hold(!stale || (entry.valid & bit(entry.owner)), "the owner is valid");
   hold(entry.live || entry.valid == 0, "a removed tile has no replica");

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/memory/directory.h: which replicas of each tile exist, in which state, and which is newest.
 //
+// A tile's home is the user's memory, or where the tile is written back to: in one space, the
+// host's or a device's, which never changes.
+//
 // Pure: knows no thread, device or clock. Its states follow the order of *issue*: a replica whose
 // copy or kernel is queued counts as valid, since whoever uses it waits for its event; in_flight()
 // tells which copies have not ended yet. Whether a kernel has ended is known to its task.
 //
 // States (MOESI), for the replicas of one tile:
-//   modified   the only valid replica, and home (the host's) is stale: write back before it goes.
+//   modified   the only valid replica, and home is stale: write back before it goes.
 //   owned      newest, home is stale, other valid replicas exist (those are shared).
-//   exclusive  the only valid replica, and home is not stale (so it is the host's).
+//   exclusive  the only valid replica, and home is not stale (so it is home).
 //   shared     valid beside others; home is valid, or some other replica is owned.
 //   invalid    no content, or an old one.
 // Invariants (validate()):
 //   1. At most one replica of a tile is modified, owned or exclusive.
 //   2. modified and exclusive exclude any other valid replica.
 //   3. If the tile was written and home is invalid, exactly one replica is modified or owned; if
-//      home is valid, none is. The host's own replica is never modified or owned.
+//      home is valid, none is. The replica at home is never modified or owned.
 //   4. At most one copy in flight to a replica brings its present content, the youngest; older
 //      ones were overtaken by a write or lost(), and how they end no longer matters. The source of
 //      each is pinned until the copy ends, even if a later write made it invalid.
 //   5. A replica that is pinned or in flight isn't dropped.
+//   6. What is at home in a lost space is lost with it, whatever replicas other spaces hold.
 #pragma once
 
 #include <quadriga/types.h>
@@ -46,11 +50,15 @@ class Directory {
 
   int spaces() const noexcept { return static_cast<int>(spaces_); }
 
-  /// A tile whose content is at home (host replica exclusive), or that no one has written yet.
-  TileId add(bool home_valid);
+  /// A tile whose content is at home (exclusive there), or that no one has written yet, as when the
+  /// space of its home is lost.
+  TileId add(bool home_valid, SpaceId home = host_space);
   /// Forgets a tile; nothing of it is pinned or in flight. Its id may be given out again.
   void remove(TileId tile);
 
+  SpaceId home(TileId tile) const noexcept { return tiles_[tile].home; }
+  /// The space of its home is gone: nothing can be written back any more.
+  bool home_lost(TileId tile) const noexcept { return gone(tiles_[tile].home); }
   State state(TileId tile, SpaceId space) const noexcept;
   bool valid(TileId tile, SpaceId space) const noexcept { return tiles_[tile].valid >> space & 1; }
   /// Valid, and its content isn't still to come by a copy in flight.
@@ -77,7 +85,7 @@ class Directory {
   // event and the tile, and leaves the state as it was if it fails.
 
   /// A copy was queued: `to`, until now invalid, becomes valid and in flight, `from` is pinned. A
-  /// copy to the host cleans the tile (write-back): modified and owned become shared.
+  /// copy home cleans the tile (write-back): modified and owned become shared.
   void copy_issued(TileId tile, SpaceId from, SpaceId to);
   /// The oldest copy in flight to `to` ended; `from` is unpinned. Failed: `to` becomes invalid
   /// unless it was written meanwhile, and with it what is still to arrive from there, however those
@@ -97,7 +105,8 @@ class Directory {
   void lost(TileId tile);
   /// The memory of a device is gone: its replicas become invalid, pins included, and stay so.
   /// Copies from and to it that are in flight end as usual, unpin() there does nothing. Tiles whose
-  /// only replica it held are written to `out` as far as it reaches; returns how many there are.
+  /// content is lost, since it held their home or only replica, are written to `out` as far as it
+  /// reaches; returns how many there are.
   std::size_t space_lost(SpaceId space, std::span<TileId> out);
 
   /// Throws internal if an invariant is broken.
@@ -109,6 +118,7 @@ class Directory {
     Mask valid = 0;
     Mask arriving = 0;  ///< Valid, by a copy in flight.
     SpaceId owner = no_space;
+    SpaceId home = host_space;
     bool live = false;
     TileId next_free = no_tile;  ///< Of one that isn't live.
   };

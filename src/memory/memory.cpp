@@ -75,24 +75,21 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
 TileId Memory::add(const TileInfo& info) {
   // There is nothing to write in an empty tile.
   const bool is_empty = info.width_bytes * info.columns == 0;
-  const TileId tile = directory_.add(info.home != nullptr || is_empty);
+  const TileId tile = directory_.add(info.home != nullptr || is_empty, info.home_space);
   if (tile >= infos_.size()) {
     infos_.resize(tile + 1);
-    spilled_.resize(tile + 1);
     places_.resize((tile + 1) * spaces_.size());
     resident_index_.resize((tile + 1) * spaces_.size());
   }
   infos_[tile] = info;
-  spilled_[tile] = false;
   for (SpaceId space = 0; space < spaces_.size(); ++space) place(tile, space) = Place{};
   return tile;
 }
 
 void Memory::remove(TileId tile) {
   directory_.lost(tile);  // nobody needs the content: a replica that is dirty may go too
-  for (SpaceId space = 1; space < spaces_.size(); ++space)
+  for (SpaceId space = 0; space < spaces_.size(); ++space)
     if (has_block(tile, space)) give_up(tile, space);
-  if (spilled_[tile]) spill_.deallocate(infos_[tile].home, bytes(tile));
   directory_.remove(tile);
 }
 
@@ -107,11 +104,11 @@ std::size_t Memory::rounded(std::size_t bytes) const noexcept {
 }
 
 std::byte* Memory::address(TileId tile, SpaceId space) const {
-  return space == host_space ? infos_[tile].home : place(tile, space).block;
+  return at_home(tile, space) ? infos_[tile].home : place(tile, space).block;
 }
 
 std::size_t Memory::pitch(TileId tile, SpaceId space) const {
-  return space == host_space ? infos_[tile].pitch : infos_[tile].width_bytes;
+  return at_home(tile, space) ? infos_[tile].pitch : infos_[tile].width_bytes;
 }
 
 SpaceId Memory::source_for(TileId tile, SpaceId to) const {
@@ -144,27 +141,26 @@ double Memory::fetch_seconds(TileId tile, SpaceId to) const {
 Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
   if (!directory_.written(tile)) return Outcome::unwritten;
   from = source_for(tile, to);
-  if (from == no_space && directory_.owner(tile) != no_space) {
-    // No link joins the two devices: by way of home, which needs the producer's end.
-    if (place(tile, directory_.owner(tile)).unconfirmed) return Outcome::no_source;
-    if (!write_back(tile, Reason::stage)) return Outcome::no_spill;
-    from = to == host_space ? no_space : host_space;
+  if (from == no_space && to != host_space) {
+    // No link joins the two devices: by way of the host, which needs the producer's end.
+    from = source_for(tile, host_space);
+    if (from == no_space || place(tile, from).unconfirmed) return Outcome::no_source;
+    if (!has_host_memory(tile)) return Outcome::no_spill;
+    queue_copy(tile, from, host_space, Reason::stage);
+    from = host_space;
     return Outcome::done;
   }
-  // Home is overwritten only once the content is certain.
-  if (from != no_space && to == host_space && place(tile, from).unconfirmed)
-    return Outcome::no_source;
+  // Home is overwritten only once the content is certain, and so is the host's memory.
+  const bool is_careful = to == host_space || to == directory_.home(tile);
+  if (from != no_space && is_careful && place(tile, from).unconfirmed) return Outcome::no_source;
   return from == no_space ? Outcome::no_source : Outcome::done;
 }
 
-bool Memory::has_home(TileId tile) {
-  if (infos_[tile].home || bytes(tile) == 0) return true;
-  std::byte* const buffer = spill_.allocate(bytes(tile));
-  if (!buffer) return false;
-  infos_[tile].home = buffer;
-  infos_[tile].pitch = infos_[tile].width_bytes;
-  spilled_[tile] = true;
-  return true;
+bool Memory::has_host_memory(TileId tile) {
+  if (has_memory(tile, host_space) || bytes(tile) == 0) return true;
+  std::byte*& buffer = place(tile, host_space).block;
+  buffer = spill_.allocate(bytes(tile));
+  return buffer != nullptr;
 }
 
 bool Memory::allocate(TileId tile, SpaceId space) {
@@ -181,6 +177,11 @@ bool Memory::allocate(TileId tile, SpaceId space) {
 }
 
 void Memory::give_up(TileId tile, SpaceId space) {
+  if (space == host_space) {
+    spill_.deallocate(place(tile, host_space).block, bytes(tile));
+    place(tile, host_space) = Place{};
+    return;
+  }
   Space& there = spaces_[space];
   ++there.departures;
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
@@ -202,14 +203,7 @@ void Memory::drop_if_unused(TileId tile, SpaceId space) {
   if (directory_.valid(tile, space) || directory_.pins(tile, space) > 0 ||
       directory_.in_flight(tile, space))
     return;
-  if (space != host_space) {
-    if (has_block(tile, space)) give_up(tile, space);
-  } else if (spilled_[tile]) {
-    spill_.deallocate(infos_[tile].home, bytes(tile));
-    infos_[tile].home = nullptr;
-    spilled_[tile] = false;
-    place(tile, host_space) = Place{};
-  }
+  if (has_block(tile, space)) give_up(tile, space);
 }
 
 void Memory::discard(TileId tile) {
@@ -249,7 +243,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   source.reads.push_back(event);
   target.ready = event;
   target.reads.clear();
-  target.unconfirmed = to != host_space && source.unconfirmed;
+  target.unconfirmed = to != host_space && to != directory_.home(tile) && source.unconfirmed;
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
@@ -260,6 +254,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
 Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
   for (const Need& need : needs) {
     SpaceId from = no_space;
+    if (directory_.home_lost(need.tile)) return Outcome::home_lost;
     if (!needs_content(need.access) || directory_.valid(need.tile, space)) continue;
     if (const Outcome outcome = find_source(need.tile, space, from); outcome != Outcome::done)
       return outcome;
@@ -268,9 +263,9 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
   Outcome outcome = Outcome::done;
   for (const Need& need : needs) {
     if (space == host_space) {
-      if (!has_home(need.tile)) outcome = Outcome::no_spill;
+      if (!has_host_memory(need.tile)) outcome = Outcome::no_spill;
     } else {
-      while (outcome == Outcome::done && !has_block(need.tile, space) &&
+      while (outcome == Outcome::done && !has_memory(need.tile, space) &&
              !allocate(need.tile, space))
         outcome = make_room(bytes(need.tile), space);
     }
@@ -293,7 +288,7 @@ Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
   SpaceId from = no_space;
   if (const Outcome outcome = find_source(tile, space, from); outcome != Outcome::done)
     return outcome;
-  if (!has_block(tile, space) && !allocate(tile, space)) {
+  if (!has_memory(tile, space) && !allocate(tile, space)) {
     bool all_gone = true;
     for (const TileId victim : victims) all_gone &= leaves_before(victim, space, position);
     if (!all_gone || !allocate(tile, space)) return Outcome::no_room;
@@ -335,10 +330,15 @@ void Memory::unpin(TileId tile, SpaceId space) {
 }
 
 bool Memory::write_back(TileId tile, Reason reason) {
-  const SpaceId owner = directory_.owner(tile);
+  SpaceId owner = directory_.owner(tile);
+  const SpaceId home = directory_.home(tile);
   if (owner == no_space) return true;
-  if (!has_home(tile)) return false;
-  queue_copy(tile, owner, host_space, reason);
+  if (home == host_space || !machine_.route(owner, home)) {
+    if (!has_host_memory(tile)) return false;
+    if (!directory_.valid(tile, host_space)) queue_copy(tile, owner, host_space, reason);
+    owner = host_space;
+  }
+  if (home != host_space) queue_copy(tile, owner, home, reason);
   return true;
 }
 

@@ -6,13 +6,15 @@
 // are pure; this class carries them out on a backend.
 //
 // Invariants
-//   1. A replica has a block (Place::block) exactly while the arena counts it; home is no block.
+//   1. A replica has a block (Place::block) exactly while the arena counts it, or on the host
+//      spill_; home, the user's memory in whatever space, is no block: it is never counted,
+//      evicted or given up. Where home is, the space has no block.
 //   2. A block is given up only when the replica is unpinned and not in flight: nothing queued
 //      touches it any more, so its next user has nothing to wait for.
 //   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers
 //   queued since:
 //      a reader waits for the first, a writer for both. Replicas pinned by issued tasks stay.
-//   4. Home is overwritten only by write_back(), and only when the content's producer has ended.
+//   4. Home is overwritten by copies only when the content's producer has ended.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -51,10 +53,11 @@ class MemoryListener {
 };
 
 struct TileInfo {
-  std::byte* home = nullptr;    ///< Null: without a home.
+  std::byte* home = nullptr;    ///< The user's memory. Null: without a home.
   std::size_t width_bytes = 0;  ///< Of a column.
   std::size_t columns = 0;
-  std::size_t pitch = 0;  ///< Between columns at home.
+  std::size_t pitch = 0;            ///< Between columns at home.
+  SpaceId home_space = host_space;  ///< Where home is; a tile without one is written to the host.
 };
 
 struct Need {
@@ -68,6 +71,7 @@ enum class Outcome {
   no_source,  ///< The content can't be copied before its producer ends or a write-back arrives.
   unwritten,  ///< The content doesn't exist: no task has written it, or it was lost.
   no_spill,   ///< A dirty tile must leave and the host has no buffer for it.
+  home_lost,  ///< The device whose memory is home is gone.
 };
 
 struct MemoryOptions {
@@ -103,7 +107,8 @@ class Memory {
   Event ready(TileId tile, SpaceId space) const { return place(tile, space).ready; }
   bool confirmed(TileId tile, SpaceId space) const { return !place(tile, space).unconfirmed; }
 
-  /// Queues a copy home if home is stale; its producer has ended. False if there is no buffer.
+  /// Queues a copy home if home is stale; its producer has ended. Between devices that no route
+  /// joins it goes by way of a buffer on the host. False if there is no buffer.
   bool write_back(TileId tile, Reason reason);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
@@ -120,7 +125,7 @@ class Memory {
   void discard(TileId tile);
   /// Queues an empty copy from a device, to see whether it is still there.
   void probe(SpaceId space);
-  /// A device is gone. Tiles whose only replica it held are written to `lost`.
+  /// A device is gone. Tiles whose only replica or whose home it held are written to `lost`.
   void space_lost(SpaceId space, std::vector<TileId>& lost);
 
   /// Takes a completion of a stream of ours; false if it isn't one.
@@ -159,6 +164,10 @@ class Memory {
     return spaces_[space].residents;
   }
   bool resident(TileId tile, SpaceId space) const { return has_block(tile, space); }
+  /// The user's memory in this space is the tile's home: it takes none of the arena.
+  bool at_home(TileId tile, SpaceId space) const {
+    return infos_[tile].home && infos_[tile].home_space == space;
+  }
   /// Counts the tiles that ever left a device's arena.
   std::uint64_t departures(SpaceId space) const noexcept { return spaces_[space].departures; }
   /// What one allocation of these bytes takes in an arena.
@@ -216,6 +225,9 @@ class Memory {
   }
   void open_space(const Machine& machine, DeviceId device);
   bool has_block(TileId tile, SpaceId space) const { return place(tile, space).block != nullptr; }
+  bool has_memory(TileId tile, SpaceId space) const {
+    return has_block(tile, space) || at_home(tile, space);
+  }
   /// Where to copy from; no_space if nowhere now.
   SpaceId source_for(TileId tile, SpaceId to) const;
   Outcome find_source(TileId tile, SpaceId to, SpaceId& from);
@@ -226,7 +238,8 @@ class Memory {
   void collect_candidates(SpaceId space);
   void queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason);
   CopyStream& stream_for(SpaceId from, SpaceId to);
-  bool has_home(TileId tile);
+  /// The host's memory for a tile, at home or a buffer; false if there is none to be had.
+  bool has_host_memory(TileId tile);
   void drop_if_unused(TileId tile, SpaceId space);
   CopyStream* find_stream(StreamId stream);
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
@@ -239,7 +252,6 @@ class Memory {
   Spill spill_;
   std::vector<Space> spaces_;
   std::vector<TileInfo> infos_;
-  std::vector<bool> spilled_;  ///< The home is a buffer of ours.
   std::vector<Place> places_;  ///< tile-major
   std::vector<std::uint32_t> resident_index_;
   std::vector<CopyStream*> streams_;  ///< By stream id; null if not ours.

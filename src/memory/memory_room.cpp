@@ -143,6 +143,8 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   lost.resize(infos_.size());
   lost.resize(directory_.space_lost(space, lost));
   for (const TileId tile : there.residents) place(tile, space) = Place{};
+  for (TileId tile = 0; tile < infos_.size(); ++tile)
+    if (at_home(tile, space)) place(tile, space) = Place{};
   there.residents.clear();
   ++there.departures;
   there.arena->clear();
@@ -155,7 +157,8 @@ void Memory::validate() const {
     if (!there.arena) continue;
     there.arena->validate();
     for (const TileId tile : there.residents)
-      if (!has_block(tile, space)) fail(Errc::internal, "a resident tile has no block");
+      if (!has_block(tile, space) || at_home(tile, space))
+        fail(Errc::internal, "a resident tile has no block, or is at home where it has one");
   }
 }
 

@@ -81,6 +81,10 @@ class CudaBackend final : public Backend {
   }
   Nanoseconds now() const noexcept override { return threads_.now(); }
   bool is_virtual() const noexcept override { return false; }
+  DeviceId holder(const void* memory) const override;
+  void synchronize(DeviceId device, std::uintptr_t stream) const override {
+    if (ordinals_[device] >= 0) cuda::synchronize(ordinals_[device], stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }
@@ -390,6 +394,16 @@ std::size_t CudaBackend::deliver(std::span<Completion> out) {
   std::size_t count = 0;
   while (count < out.size() && !completions_.empty()) out[count++] = completions_.pop();
   return count;
+}
+
+DeviceId CudaBackend::holder(const void* memory) const {
+  const int ordinal = cuda::ordinal_of(memory);
+  if (ordinal < 0) return no_device;
+  const auto found = std::ranges::find(ordinals_, ordinal);
+  if (found == ordinals_.end())
+    fail(Errc::invalid_argument,
+         fmt::format("the memory is CUDA device {}'s, which this engine doesn't use", ordinal));
+  return static_cast<DeviceId>(found - ordinals_.begin());
 }
 
 bool CudaBackend::pin(std::byte* memory, std::size_t bytes) {

@@ -23,6 +23,12 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
+DeviceId holder_among(const std::vector<DeviceMemory>& memories, const void* address) noexcept {
+  for (std::size_t device = 0; device < memories.size(); ++device)
+    if (memories[device].contains(address)) return static_cast<DeviceId>(device);
+  return no_device;
+}
+
 std::size_t page_bytes() noexcept {
   static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;

@@ -3,8 +3,11 @@
 // addresses.
 #pragma once
 
+#include <quadriga/types.h>
+
 #include <cstddef>
 #include <map>
+#include <vector>
 
 namespace quadriga {
 
@@ -45,6 +48,9 @@ class DeviceMemory {
   std::map<std::size_t, std::size_t> free_;  // Size by offset, no two adjacent.
   std::map<std::size_t, std::size_t> used_;
 };
+
+/// The device whose memory an address lies in; no_device: none.
+DeviceId holder_among(const std::vector<DeviceMemory>& memories, const void* address) noexcept;
 
 /// Bytes of a page of memory.
 std::size_t page_bytes() noexcept;

@@ -50,6 +50,7 @@ class EmulatedBackend final : public Backend {
   void wake() noexcept override { threads_.wake(); }
   Nanoseconds now() const noexcept override { return threads_.now(); }
   bool is_virtual() const noexcept override { return false; }
+  DeviceId holder(const void* memory) const override { return holder_among(memories_, memory); }
   bool pin(std::byte*, std::size_t) override { return false; }
   void unpin(std::byte*, std::size_t) noexcept override {}
   const Machine& machine() const noexcept override { return machine_; }

@@ -54,6 +54,10 @@ class FaultyBackend final : public Backend {
   void wake() noexcept override { inner_->wake(); }
   Nanoseconds now() const noexcept override { return inner_->now(); }
   bool is_virtual() const noexcept override { return inner_->is_virtual(); }
+  DeviceId holder(const void* memory) const override { return inner_->holder(memory); }
+  void synchronize(DeviceId device, std::uintptr_t stream) const override {
+    inner_->synchronize(device, stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override { return inner_->pin(memory, bytes); }
   void unpin(std::byte* memory, std::size_t bytes) noexcept override {
     inner_->unpin(memory, bytes);

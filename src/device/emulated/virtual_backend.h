@@ -35,6 +35,7 @@ class VirtualBackend final : public Backend {
   void wake() noexcept override { woken_.store(true); }
   Nanoseconds now() const noexcept override { return now_.load(std::memory_order_relaxed); }
   bool is_virtual() const noexcept override { return true; }
+  DeviceId holder(const void* memory) const override { return holder_among(memories_, memory); }
   bool pin(std::byte*, std::size_t) override { return false; }
   void unpin(std::byte*, std::size_t) noexcept override {}
   const Machine& machine() const noexcept override { return machine_; }

@@ -48,16 +48,18 @@ std::string DirectoryModel::drain() {
 
 void DirectoryModel::add_tile() {
   if (tiles_.size() >= 6) return;
+  const SpaceId home = chance(30) ? host_space : any_space();
   const bool home_valid = chance(50);
-  const TileId tile = directory_.add(home_valid);
+  const TileId tile = directory_.add(home_valid, home);
   expect(!tiles_.contains(tile), tile, "a number was given out twice");
   Tile& added = tiles_[tile];
   added.memories.resize(static_cast<std::size_t>(spaces_));
-  if (home_valid) {
+  added.home = home;
+  if (home_valid && !gone_[home]) {
     added.newest = ++versions_;
-    added.memories[host_space] = {.holds = added.newest, .will_hold = added.newest};
+    added.memories[home] = {.holds = added.newest, .will_hold = added.newest};
   }
-  ++seen_["add"];
+  ++seen_[home == host_space ? "add" : "add at a device"];
   expect_same(tile);
 }
 
@@ -93,7 +95,7 @@ void DirectoryModel::issue_copy() {
     return expect_same(tile);
   }
   directory_.copy_issued(tile, from, to);
-  ++seen_[queued(tile, from, true) ? "forward" : to == host_space ? "write back" : "copy"];
+  ++seen_[queued(tile, from, true) ? "forward" : to == tiles_[tile].home ? "write back" : "copy"];
   ++seen_[queued(tile, to, true) ? "copy behind a copy" : "copy to a quiet replica"];
   ++source.pins;
   target.will_hold = newest;
@@ -151,7 +153,8 @@ void DirectoryModel::lose_space() {
   std::vector<TileId> expected;
   for (auto& [tile, entry] : tiles_) {
     entry.memories[space] = Memory{};
-    if (entry.newest == garbage || written(tile)) continue;
+    if (entry.newest == garbage || (entry.home != space && written(tile))) continue;
+    if (entry.home == space) ++seen_["home lost"];
     entry.newest = garbage;
     expected.push_back(tile);
   }
@@ -222,7 +225,9 @@ void DirectoryModel::expect_same(TileId tile) {
   const Tile& entry = tiles_[tile];
   const auto holders = static_cast<int>(std::ranges::count_if(
       entry.memories, [&](const Memory& memory) { return memory.will_hold == entry.newest; }));
-  const bool home = holds_newest(tile, host_space);
+  const bool home = holds_newest(tile, entry.home);
+  expect(directory_.home(tile) == entry.home && directory_.home_lost(tile) == gone_[entry.home],
+         tile, "home() or home_lost()");
   int owners = 0;
   for (SpaceId space = 0; space < spaces_; ++space) {
     const Memory& memory = entry.memories[space];
@@ -240,8 +245,8 @@ void DirectoryModel::expect_same(TileId tile) {
          "in_flight()");
     same(directory_.pins(tile, space), memory.pins, "pins()");
     same(state == State::invalid, !valid, "invalid");
-    same(state == State::exclusive, valid && space == host_space && holders == 1, "exclusive");
-    same(state == State::modified, valid && space != host_space && holders == 1, "modified");
+    same(state == State::exclusive, valid && space == entry.home && holders == 1, "exclusive");
+    same(state == State::modified, valid && space != entry.home && holders == 1, "modified");
     if (valid && home && holders > 1) same(state, State::shared, "state beside a valid home");
     if (valid && !queued(tile, space, false)) same(memory.holds, entry.newest, "content");
     owners += state == State::owned;

@@ -55,6 +55,7 @@ class DirectoryModel {
   };
   struct Tile {
     Version newest = garbage;  ///< garbage: written nowhere, or lost.
+    SpaceId home = host_space;
     std::vector<Memory> memories;
   };
   struct Operation {

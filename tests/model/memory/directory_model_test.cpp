@@ -28,13 +28,24 @@ TEST_P(DirectoryModelTest, AgreesWithTheContents) {
   DirectoryModel model(static_cast<std::uint64_t>(seed), spaces, {});
   EXPECT_EQ(run(model), "") << "seed " << seed << ", " << spaces << " spaces";
   if (spaces < 4) return;
-  for (const char* event : {"add", "remove", "copy", "forward", "write back", "copy behind a copy",
-                            "read", "write", "drop", "drop refused", "drop of one in use refused",
-                            "space lost", "content lost", "ended", "failed", "refused"})
+  for (const char* event :
+       {"add", "add at a device", "remove", "copy", "forward", "write back", "copy behind a copy",
+        "read", "write", "drop", "drop refused", "drop of one in use refused", "space lost",
+        "content lost", "ended", "failed", "refused"})
     EXPECT_GT(model.seen().count(event), 0u) << event << " never happened";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seed, DirectoryModelTest, ::testing::Range(0, 10));
+
+TEST(DirectoryModelOfHomes, AreLostWithTheirSpaces) {
+  int lost = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    DirectoryModel model(seed, 5, {});
+    EXPECT_EQ(run(model), "") << "seed " << seed;
+    lost += static_cast<int>(model.seen().count("home lost"));
+  }
+  EXPECT_GT(lost, 3);
+}
 
 TEST(PlantedBug, AWriteThatForgetsAReplicaIsFound) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {

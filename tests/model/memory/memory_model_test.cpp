@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
-// the virtual clock, give what they give one after another on plain arrays.
+// the virtual clock, give what they give one after another on plain arrays. Homes are on the host,
+// on a device, or nowhere.
 #include "memory/memory.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -65,7 +67,8 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   struct Tile {
     TileId id = no_tile;
     Shape shape;
-    Words home;  ///< Columns lie `ld` apart; empty: homeless.
+    std::uint64_t* home = nullptr;  ///< Columns lie `ld` apart; null: homeless.
+    SpaceId space = host_space;     ///< Where home is.
     std::int64_t ld = 0;
     Words expected;
     bool written = false;
@@ -102,18 +105,34 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
       info.columns = static_cast<std::size_t>(tile.shape.cols);
       if (random_.chance(0.6)) {
         tile.ld = tile.shape.rows + static_cast<std::int64_t>(random_.below(3));
-        tile.home.resize(static_cast<std::size_t>(tile.ld * tile.shape.cols));
-        for (std::uint64_t& word : tile.home) word = random_();
-        for (std::int64_t col = 0; col < tile.shape.cols; ++col)
-          std::copy_n(&tile.home[static_cast<std::size_t>(col * tile.ld)], tile.shape.rows,
-                      &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)]);
+        give_home(tile);
         tile.written = true;
-        info.home = reinterpret_cast<std::byte*>(tile.home.data());
+        info.home = reinterpret_cast<std::byte*>(tile.home);
+        info.home_space = tile.space;
         info.pitch = static_cast<std::size_t>(tile.ld) * sizeof(std::uint64_t);
       }
       tile.id = memory_.add(info);
       by_id_[tile.id] = &tile;
     }
+  }
+
+  /// Memory that the arenas don't have, with random content.
+  void give_home(Tile& tile) {
+    tile.space = static_cast<SpaceId>(random_.chance(0.4) ? 1 + random_.below(3) : 0);
+    const auto words = static_cast<std::size_t>(tile.ld * tile.shape.cols);
+    if (tile.space == host_space) {
+      homes_.emplace_back(words);
+      tile.home = homes_.back().data();
+    } else {
+      const auto device = static_cast<DeviceId>(tile.space - 1);
+      std::byte* const memory = backend_->allocate(device, words * sizeof(std::uint64_t));
+      ASSERT_EQ(backend_->holder(memory), device);
+      tile.home = reinterpret_cast<std::uint64_t*>(memory);
+    }
+    std::generate_n(tile.home, words, [this] { return random_(); });
+    for (std::int64_t col = 0; col < tile.shape.cols; ++col)
+      std::copy_n(tile.home + col * tile.ld, tile.shape.rows,
+                  &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)]);
   }
 
   void make_plan(std::size_t tasks) {
@@ -186,8 +205,9 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     std::vector<View> expected;
     for (const Need& need : work.needs) {
       Tile& tile = *by_id_[need.tile];
+      const std::size_t pitch = memory_.pitch(need.tile, work.space) / sizeof(std::uint64_t);
       running.views.push_back({memory_.address(need.tile, work.space), tile.shape.rows,
-                               tile.shape.cols, tile.shape.rows, DType::float64});
+                               tile.shape.cols, static_cast<std::int64_t>(pitch), DType::float64});
       expected.push_back({tile.expected.data(), tile.shape.rows, tile.shape.cols, tile.shape.rows,
                           DType::float64});
       if (!careless_) memory_.wait_for(stream, need.tile, work.space, need.access);
@@ -242,16 +262,21 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   void check_home(Tile& tile) {
     if (!tile.written) return;
     ASSERT_TRUE(write_home(tile));
+    // A tile's own home, or the host, where its content passes through a buffer.
+    const SpaceId space = random_.chance(0.5) ? host_space : tile.space;
     const std::array needs{Need{tile.id, Access::read}};
-    ASSERT_NO_FATAL_FAILURE(bring({.needs = {needs.begin(), needs.end()}}));
-    while (!memory_.directory().arrived(tile.id, host_space)) ASSERT_TRUE(progress());
-    const std::byte* const data = memory_.address(tile.id, host_space);
+    ASSERT_NO_FATAL_FAILURE(bring({.needs = {needs.begin(), needs.end()}, .space = space}));
+    while (!memory_.directory().arrived(tile.id, space)) ASSERT_TRUE(progress());
+    const std::byte* const data = memory_.address(tile.id, space);
+    if (tile.home && space == tile.space) {
+      EXPECT_EQ(static_cast<const void*>(data), tile.home);
+    }
     const std::size_t width = static_cast<std::size_t>(tile.shape.rows) * sizeof(std::uint64_t);
     for (std::int64_t col = 0; col < tile.shape.cols; ++col)
-      if (std::memcmp(data + static_cast<std::size_t>(col) * memory_.pitch(tile.id, host_space),
+      if (std::memcmp(data + static_cast<std::size_t>(col) * memory_.pitch(tile.id, space),
                       &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)], width) != 0)
         ++wrong_columns_;
-    memory_.unpin(tile.id, host_space);
+    memory_.unpin(tile.id, space);
   }
 
   void run() {
@@ -274,9 +299,12 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   }
 
   Random random_{static_cast<std::uint64_t>(GetParam())};
+  Machine machine_ = small_machine(GetParam() % 2 == 0, 3 * most_bytes);
+  /// Its devices have more memory than the arenas: for homes.
   std::unique_ptr<Backend> backend_ =
-      make_virtual_backend(small_machine(GetParam() % 2 == 0, 3 * most_bytes));
-  Memory memory_{*backend_, backend_->machine(), *this, {}};
+      make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));
+  Memory memory_{*backend_, machine_, *this, {}};
+  std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),
                                    backend_->create_stream(2, StreamKind::compute)};

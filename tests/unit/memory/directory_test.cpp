@@ -250,5 +250,37 @@ TEST_F(DirectoryTest, ALostSpaceTellsWhatOnlyItHeld) {
   EXPECT_THROW(directory_.space_lost(host_space, lost), Error);
 }
 
+TEST_F(DirectoryTest, HomeMayBeOnADevice) {
+  tile_ = directory_.add(true, 2);
+  EXPECT_EQ(directory_.home(tile_), 2);
+  EXPECT_EQ(states(), (std::array{invalid, invalid, exclusive, invalid}));
+  copy(2, 1);
+  directory_.write_issued(tile_, 1);
+  EXPECT_EQ(states(), (std::array{invalid, modified, invalid, invalid}));
+  copy(1, 0);
+  EXPECT_EQ(states(), (std::array{shared, owned, invalid, invalid})) << "the host isn't home";
+  directory_.copy_issued(tile_, 0, 2);
+  EXPECT_EQ(states(), (std::array{shared, shared, shared, invalid}));
+  directory_.copy_ended(tile_, 0, 2, false);
+  EXPECT_EQ(states(), (std::array{owned, shared, invalid, invalid}));
+  directory_.write_issued(tile_, 2);
+  EXPECT_EQ(states(), (std::array{invalid, invalid, exclusive, invalid}));
+  EXPECT_EQ(directory_.owner(tile_), no_space);
+  EXPECT_THROW(directory_.add(true, 4), Error) << "no such space";
+}
+
+TEST_F(DirectoryTest, WhatIsAtHomeInALostSpaceIsLostWithIt) {
+  tile_ = directory_.add(true, 2);
+  const TileId blank = directory_.add(false, 2);
+  copy(2, 1);
+  std::array<TileId, 3> lost{};
+  ASSERT_EQ(directory_.space_lost(2, lost), 1u);
+  EXPECT_EQ(lost[0], tile_);
+  EXPECT_EQ(states(), (std::array{invalid, invalid, invalid, invalid}));
+  EXPECT_TRUE(directory_.home_lost(tile_));
+  EXPECT_TRUE(directory_.home_lost(blank));
+  EXPECT_FALSE(directory_.written(directory_.add(true, 2))) << "nothing is there any more";
+}
+
 }  // namespace
 }  // namespace quadriga

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/cuda/foreign.h: memory and streams that somebody else made, as CuPy or PyTorch.
+#pragma once
+
+#include <cstdint>
+
+namespace quadriga::cuda {
+
+/// The runtime's number of the device that holds an address; -1: the host's memory.
+int ordinal_of(const void* memory);
+
+/// Waits in the calling thread until what is queued on a stream has ended: 0 stands for all streams
+/// of the device, 1 for the legacy default stream, 2 for the thread's, others are handles.
+void synchronize(int ordinal, std::uintptr_t stream);
+
+}  // namespace quadriga::cuda
