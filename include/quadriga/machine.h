@@ -20,7 +20,20 @@ struct Device {
   int cores = 0;                 ///< Of a CPU.
   int compute_streams = 1;       ///< Kernels that may run at once; they share its speed.
   int copy_engines = 2;
-  std::string rates;  ///< Column of the kernel table: "gpu", "cpu".
+  std::string rates;        ///< Column of the kernel table: "gpu", "cpu".
+  std::string model;        ///< "NVIDIA H200"; empty or 0 where unknown, as all that follows.
+  std::string pci_address;  ///< "0000:17:00.0".
+  int pcie_generation = 0;
+  int pcie_lanes = 0;
+  int node = -1;  ///< The host's NUMA node that is nearest; -1: unknown.
+};
+
+/// A NUMA node of the host: memory, and the cores that are near to it.
+struct Node {
+  int index = 0;
+  std::size_t memory_bytes = 0;
+  int cores = 0;
+  std::vector<int> processors = {};  ///< As the system counts them: two a core where they share it.
 };
 
 struct Link {
@@ -34,6 +47,7 @@ struct Route {
   SpaceId from = host_space;
   SpaceId to = host_space;
   std::vector<int> links;
+  int nvlinks = 0;  ///< That join the two; 0: none, or unknown.
 };
 
 /// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
@@ -52,11 +66,14 @@ class Machine {
   /// rate), latency (seconds), streams. Errors: invalid_argument, naming the item and what is
   /// accepted.
   static Machine parse(std::string_view devices);
+  /// The NUMA nodes of this computer, by hwloc where its library is installed, else by /sys.
+  static std::vector<Node> host_nodes();
 
   std::string to_json() const;
 
   std::string name;
   std::vector<Device> devices;
+  std::vector<Node> nodes;  ///< Empty: unknown.
   std::vector<Link> links;
   std::vector<Route> routes;
   /// Seconds by tile order, by kernel and column ("gpu", "cpu").

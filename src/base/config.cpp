@@ -58,6 +58,9 @@ struct Key {
 constexpr std::array keys{
     Key{"devices", "cpu", "a device list, as cpu:2 or emulated:4,memory=64MiB",
         "devices that run the tasks", check_devices},
+    Key{"machine", "", "a path",
+        "description of the devices, as bench copies writes it; its rates stand for supposed ones",
+        accept_all},
     Key{"policy", "affinity", "affinity or steal", "chooses device and order of tasks",
         check_policy},
     Key{"tile", "0", "a whole number of at least 0", "order of tiles; 0: chosen by size and memory",

@@ -38,7 +38,8 @@ struct ConfigSources {
   static ConfigSources process();
 };
 
-/// The settings: devices, policy, tile, window, trace, host_memory, spill, threads, log_level.
+/// The settings: devices, machine, policy, tile, window, trace, host_memory, spill, threads,
+/// log_level.
 ///
 /// A value is the explicit argument if there is one, else what set() said, else the variable
 /// QUADRIGA_<KEY>, else the file's, else the default. Files and variables are read at each call, so

@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "device/topology.h"
+
 namespace quadriga {
 namespace {
 
@@ -61,6 +63,11 @@ double read_number(const Json& value, const std::string& path, double least, dou
   return number;
 }
 
+std::string read_text(const Json& object, const char* key, const std::string& path) {
+  const auto found = object.find(key);
+  return found == object.end() ? "" : read_string(*found, path + "." + key);
+}
+
 int read_count(const Json& object, const char* key, const std::string& path, int least,
                int absent) {
   const auto found = object.find(key);
@@ -68,6 +75,15 @@ int read_count(const Json& object, const char* key, const std::string& path, int
   const double number = read_number(*found, path + "." + key, least, 100000);
   if (number != std::floor(number)) refuse(path + "." + key, "a whole number", *found);
   return static_cast<int>(number);
+}
+
+// What a device is and where it is plugged in; all of it may be absent.
+void read_place(const Json& json, const std::string& path, Device& device) {
+  device.model = read_text(json, "model", path);
+  device.pci_address = read_text(json, "pci_address", path);
+  device.pcie_generation = read_count(json, "pcie_generation", path, 0, 0);
+  device.pcie_lanes = read_count(json, "pcie_lanes", path, 0, 0);
+  device.node = read_count(json, "node", path, 0, -1);
 }
 
 // A file's "gpu" is an accelerator of whatever make: here it is emulated.
@@ -91,6 +107,7 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
   device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
   device.rates = kind == "cuda" ? "gpu" : kind.get<std::string>();
   if (json.contains("rates")) device.rates = read_string(json["rates"], path + ".rates");
+  read_place(json, path, device);
   if (!is_cpu) {
     device.space = next_space;
     device.memory_bytes = static_cast<std::size_t>(
@@ -113,6 +130,26 @@ void read_devices(const Json& json, Machine& machine) {
     machine.devices.push_back(std::move(device));
   }
   if (machine.devices.empty()) refuse("devices", "at least one device", json);
+}
+
+void read_nodes(const Json& json, Machine& machine) {
+  expect_array(json, "nodes");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string path = fmt::format("nodes[{}]", i);
+    expect_object(json[i], path);
+    Node node;
+    node.index = read_count(json[i], "index", path, 0, static_cast<int>(i));
+    node.cores = read_count(json[i], "cores", path, 0, 0);
+    if (json[i].contains("memory")) {
+      node.memory_bytes =
+          static_cast<std::size_t>(read_number(json[i]["memory"], path + ".memory", 0, most_bytes));
+    }
+    const std::string processors = read_text(json[i], "processors", path);
+    const auto list = parse_processors(processors);
+    if (!list) refuse(path + ".processors", "a list as \"0-3,8\"", processors);
+    node.processors = *list;
+    machine.nodes.push_back(std::move(node));
+  }
 }
 
 void read_links(const Json& json, Machine& machine) {
@@ -160,6 +197,7 @@ void read_routes(const Json& json, Machine& machine) {
     if (machine.route(route.from, route.to) != nullptr) {
       refuse(path, "one route for each pair of spaces", json[i]);
     }
+    route.nvlinks = read_count(json[i], "nvlinks", path, 0, 0);
     const Json& links = member(json[i], "links", path);
     expect_array(links, path + ".links");
     if (links.empty()) refuse(path + ".links", "at least one link", links);
@@ -203,6 +241,17 @@ Json write_device(const Device& device) {
   json["compute_streams"] = device.compute_streams;
   json["copy_engines"] = device.copy_engines;
   if (!device.rates.empty()) json["rates"] = device.rates;
+  if (!device.model.empty()) json["model"] = device.model;
+  if (!device.pci_address.empty()) json["pci_address"] = device.pci_address;
+  if (device.pcie_generation > 0) json["pcie_generation"] = device.pcie_generation;
+  if (device.pcie_lanes > 0) json["pcie_lanes"] = device.pcie_lanes;
+  if (device.node >= 0) json["node"] = device.node;
+  return json;
+}
+
+Json write_node(const Node& node) {
+  Json json{{"index", node.index}, {"memory", node.memory_bytes}, {"cores", node.cores}};
+  if (!node.processors.empty()) json["processors"] = format_processors(node.processors);
   return json;
 }
 
@@ -221,6 +270,7 @@ Json write_routes(const Machine& machine) {
     json.push_back({{"from", space_name(machine, route.from)},
                     {"to", space_name(machine, route.to)},
                     {"links", links}});
+    if (route.nvlinks > 0) json.back()["nvlinks"] = route.nvlinks;
   }
   return json;
 }
@@ -263,6 +313,7 @@ Machine Machine::from_json(std::string_view text) {
   Machine machine;
   machine.name = read_string(member(json, "name", "machine"), "name");
   read_devices(member(json, "devices", "machine"), machine);
+  if (json.contains("nodes")) read_nodes(json["nodes"], machine);
   if (json.contains("links")) read_links(json["links"], machine);
   if (json.contains("routes")) read_routes(json["routes"], machine);
   if (json.contains("kernels")) read_kernels(json["kernels"], machine);
@@ -271,8 +322,10 @@ Machine Machine::from_json(std::string_view text) {
 }
 
 std::string Machine::to_json() const {
-  Json json{{"name", name}, {"devices", Json::array()}, {"links", Json::object()}};
+  Json json{{"name", name}, {"devices", Json::array()}};
   for (const Device& device : devices) json["devices"].push_back(write_device(device));
+  for (const Node& node : nodes) json["nodes"].push_back(write_node(node));
+  json["links"] = Json::object();
   for (const Link& link : links) {
     json["links"][link.name] = {{"bandwidth", link.bytes_per_second},
                                 {"latency", link.latency_seconds}};

@@ -8,8 +8,10 @@
 #include <array>
 #include <optional>
 
+#include "base/config.h"
 #include "base/units.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/description.h"
 
 namespace quadriga {
 namespace {
@@ -183,7 +185,39 @@ void apply_keys(Machine& machine, const Item& item) {
   }
 }
 
-Machine emulated_machine(Item item, int first_number) {
+void drop_unused_links(Machine& machine) {
+  std::vector<int> renumbered(machine.links.size(), -1);
+  std::vector<Link> links;
+  for (Route& route : machine.routes) {
+    for (int& link : route.links) {
+      if (renumbered[link] < 0) {
+        renumbered[link] = static_cast<int>(links.size());
+        links.push_back(machine.links[link]);
+      }
+      link = renumbered[link];
+    }
+  }
+  machine.links = std::move(links);
+}
+
+// What the setting `machine` describes; nothing if there is none.
+std::optional<Machine> configured_description() {
+  const Setting setting = Config::global().get("machine");
+  if (setting.value.empty()) return std::nullopt;
+  return Machine::from_file(setting.value);
+}
+
+// A description of what CUDA finds says nothing of emulated devices.
+void use_description_of_emulated(Machine& machine) {
+  const std::optional<Machine> description = configured_description();
+  if (!description) return;
+  const std::string& name = machine.devices.front().name;
+  const auto& devices = description->devices;
+  if (std::ranges::find(devices, name, &Device::name) != devices.end())
+    use_description(machine, *description);
+}
+
+Machine emulated_machine(const Item& item, int first_number) {
   Machine machine;
   machine.name = "emulated";
   const int count = item.count.value_or(1);
@@ -196,9 +230,17 @@ Machine emulated_machine(Item item, int first_number) {
     device.rates = "emulated";
     machine.devices.push_back(std::move(device));
   }
-  item.h2d = item.h2d.value_or(default_bytes_per_second);
-  item.d2h = item.d2h.value_or(default_bytes_per_second);
-  apply_keys(machine, item);
+  Item usual;
+  usual.h2d = usual.d2h = default_bytes_per_second;
+  usual.latency_seconds = item.latency_seconds;
+  apply_keys(machine, usual);
+  use_description_of_emulated(machine);
+  Item stated = item;
+  stated.latency_seconds.reset();
+  if (item.h2d || item.d2h || item.peer.value_or(0) > 0)
+    stated.latency_seconds = item.latency_seconds;
+  apply_keys(machine, stated);
+  drop_unused_links(machine);
   return machine;
 }
 
@@ -219,21 +261,6 @@ void keep_devices(Machine& machine, const std::vector<Device>& kept) {
   }
   std::erase_if(machine.routes,
                 [](const Route& route) { return route.from == no_space || route.to == no_space; });
-}
-
-void drop_unused_links(Machine& machine) {
-  std::vector<int> renumbered(machine.links.size(), -1);
-  std::vector<Link> links;
-  for (Route& route : machine.routes) {
-    for (int& link : route.links) {
-      if (renumbered[link] < 0) {
-        renumbered[link] = static_cast<int>(links.size());
-        links.push_back(machine.links[link]);
-      }
-      link = renumbered[link];
-    }
-  }
-  machine.links = std::move(links);
 }
 
 Machine described_machine(const Item& item) {
@@ -286,6 +313,8 @@ Machine cuda_machine(const Item& item) {
     keep_devices(machine, std::vector<Device>(machine.devices.begin(),
                                               machine.devices.begin() + *item.count));
   }
+  if (const std::optional<Machine> description = configured_description())
+    use_description(machine, *description);
   apply_keys(machine, item);
   drop_unused_links(machine);
   return machine;

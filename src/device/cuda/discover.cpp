@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/cuda/discover.cpp: the CUDA devices of this machine, and the links that join them.
 //
-// The runtime tells neither the rate of PCIe nor that of NVLink, nor how long kernels take: what is
-// here was measured on such hardware, for policies and plans to begin with.
+// Rates of links follow from generation, lanes and number of links, as NVML and the kernel tell
+// them; how long kernels take was measured on such hardware. Both are for policies and plans to
+// begin with: `quadriga bench copies -o FILE` measures the links.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/rates.h"
+#include "device/nvml.h"
+#include "device/topology.h"
+#include "device/wiring.h"
 
 namespace quadriga {
 namespace {
 
 using cuda::check;
 
-constexpr double issue_seconds = 1.3e-6;
-constexpr double host_memory_rate = 205e9;
 // Not all: libraries keep workspaces, and other processes live beside us.
 constexpr double share_of_memory = 0.9;
 
@@ -28,21 +31,16 @@ int attribute(cudaDeviceAttr which, int ordinal) {
   return value;
 }
 
-// Pinned copies of generations 3, 4 and 5 of PCIe, 16 lanes; newer ones are at least as fast.
-double pcie_rate(int major) {
-  if (major >= 9) return 55e9;
-  return major == 8 ? 25e9 : 12.5e9;
-}
-
-double nvlink_rate(int major) { return major >= 9 ? 390e9 : 230e9; }
-
 Device describe(int ordinal) {
   const cuda::DeviceGuard guard(ordinal);
   std::size_t free = 0;
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total), fmt::format("asking for the memory of device {}", ordinal));
   Device device;
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "asking for a device's name");
   device.name = fmt::format("gpu{}", ordinal);
+  device.model = properties.name;
   device.kind = DeviceKind::cuda;
   device.space = static_cast<SpaceId>(1 + ordinal);
   constexpr std::size_t page = std::size_t{2} << 20;
@@ -75,64 +73,54 @@ void add_rates(Machine& machine) {
   }
 }
 
-int add_link(Machine& machine, std::string name, double rate, double latency) {
-  machine.links.push_back({std::move(name), rate, latency});
-  return static_cast<int>(machine.links.size()) - 1;
+// What NVML says of a device, or as much as CUDA and the kernel know.
+GpuReading reading_of(const NvmlReading& nvml, int ordinal) {
+  char address[32] = {};
+  check(cudaDeviceGetPCIBusId(address, sizeof(address), ordinal), "asking for an address");
+  const std::string wanted = kernel_address(address);
+  const auto found = std::ranges::find(nvml.gpus, wanted, &GpuReading::pci_address);
+  GpuReading reading = found == nvml.gpus.end() ? GpuReading{} : *found;
+  const PciPlace place = pci_place(wanted);
+  reading.pci_address = wanted;
+  if (reading.pcie_generation == 0) reading.pcie_generation = place.generation;
+  if (reading.pcie_lanes == 0) reading.pcie_lanes = place.lanes;
+  reading.major = attribute(cudaDevAttrComputeCapabilityMajor, ordinal);
+  reading.minor = attribute(cudaDevAttrComputeCapabilityMinor, ordinal);
+  return reading;
 }
 
-struct Ends {
-  int down = 0;  // PCIe, to the device.
-  int up = 0;
-  int out = 0;  // NVLink.
-  int in = 0;
-};
-
-Ends add_ends(Machine& machine, int ordinal) {
-  const int major = attribute(cudaDevAttrComputeCapabilityMajor, ordinal);
-  const auto name = [ordinal](const char* link, const char* way) {
-    return fmt::format("{}{} {}", link, ordinal, way);
-  };
-  Ends ends;
-  ends.down = add_link(machine, name("pcie", "down"), pcie_rate(major), issue_seconds);
-  ends.up = add_link(machine, name("pcie", "up"), pcie_rate(major), issue_seconds);
-  ends.out = add_link(machine, name("nvlink", "out"), nvlink_rate(major), issue_seconds);
-  ends.in = add_link(machine, name("nvlink", "in"), nvlink_rate(major), 0);
-  return ends;
+void add_place(Device& device, const GpuReading& reading) {
+  device.pci_address = reading.pci_address;
+  device.pcie_generation = reading.pcie_generation;
+  device.pcie_lanes = reading.pcie_lanes;
+  device.node = pci_place(reading.pci_address).node;
 }
 
-// Peers by NVLink (which alone has atomics across), by PCIe, or by way of the host's memory.
-std::vector<int> peer_links(int from, const Ends& source, int to, const Ends& target, int memory) {
+// NVLink alone has atomics across.
+Reach reach(int from, int to) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, to, from), "asking for peer access");
-  if (can == 0) return {source.up, memory, memory, target.down};
+  if (can == 0) return Reach::host;
   int atomics = 0;
   check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, to, from),
         "asking what joins two devices");
-  if (atomics == 0) return {source.up, target.down};
-  return {source.out, target.in};
+  return atomics == 0 ? Reach::pcie : Reach::nvlink;
 }
 
 Machine describe_all(int count) {
+  const NvmlReading nvml = read_nvml();
   Machine machine;
   machine.name = "cuda";
   machine.launch_seconds = 2.7e-6;
-  const int memory = add_link(machine, "host-memory", host_memory_rate, 0);
-  std::vector<Ends> ends;
+  machine.nodes = Machine::host_nodes();
+  std::vector<GpuReading> readings;
   for (int i = 0; i < count; ++i) {
     machine.devices.push_back(describe(i));
-    ends.push_back(add_ends(machine, i));
-    const SpaceId space = machine.devices.back().space;
-    machine.routes.push_back({host_space, space, {memory, ends.back().down}});
-    machine.routes.push_back({space, host_space, {ends.back().up, memory}});
+    readings.push_back(reading_of(nvml, i));
+    add_place(machine.devices.back(), readings.back());
   }
   add_rates(machine);
-  for (int from = 0; from < count; ++from) {
-    for (int to = 0; to < count; ++to) {
-      if (from == to) continue;
-      machine.routes.push_back({machine.devices[from].space, machine.devices[to].space,
-                                peer_links(from, ends[from], to, ends[to], memory)});
-    }
-  }
+  add_links(machine, readings, reach);
   return machine;
 }
 

@@ -92,7 +92,7 @@ TEST_F(Configuration, RefusesBadValuesByKeyValueSourceAndWhatIsAccepted) {
 
 TEST_F(Configuration, RefusesUnknownKeysInEverySource) {
   EXPECT_TRUE(contains(refusal([&] { config_.set("tiles", "1"); }), "'tiles'"));
-  EXPECT_TRUE(contains(refusal([&] { config_.get("tiles"); }), "known are devices, policy, tile"));
+  EXPECT_TRUE(contains(refusal([&] { config_.get("tiles"); }), "known are devices, machine, policy, tile"));
   write(R"({"tiles": 256})");
   EXPECT_TRUE(contains(refusal([&] { config_.get("tile"); }), path_));
   write("{}");
@@ -111,7 +111,7 @@ TEST_F(Configuration, RefusesFilesThatAreNoObject) {
 
 TEST_F(Configuration, ListsEverySettingWithItsMeaning) {
   const auto all = config_.all();
-  EXPECT_EQ(all.size(), 9u);
+  EXPECT_EQ(all.size(), 10u);
   for (const Setting& setting : all) EXPECT_FALSE(setting.meaning.empty()) << setting.key;
   EXPECT_EQ(name(Origin::environment), "environment");
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/config.h"
 #include "device/factory.h"
 
 namespace quadriga {
@@ -233,6 +234,67 @@ TEST(Backends, AreChosenByTheMachine) {
   options.virtual_clock = true;
   EXPECT_TRUE(make_backend(Machine::parse("emulated"), options)->is_virtual());
   EXPECT_THROW(make_backend(Machine()), Error);
+}
+
+// Writes a description to a file that the setting `machine` names, until the test ends.
+class ConfiguredDescription : public testing::Test {
+ protected:
+  ~ConfiguredDescription() override {
+    Config::global().unset("machine");
+    std::remove(path_.c_str());
+  }
+  void use(const std::string& text) {
+    std::ofstream(path_) << text;
+    Config::global().set("machine", path_);
+  }
+
+ private:
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("machine-" + std::to_string(::getpid()))).string();
+};
+
+TEST_F(ConfiguredDescription, StandsForSupposedRatesAndNotForStatedOnes) {
+  use(Machine::parse("emulated:3,h2d=3GB/s,d2h=2GB/s,peer=9GB/s").to_json());
+  const Machine machine = Machine::parse("emulated:2,memory=4MiB,h2d=7GB/s");
+  EXPECT_EQ(machine.devices[0].memory_bytes, std::size_t{4} << 20);
+  EXPECT_NEAR(machine.copy_seconds(1, host_space, 2e9), 1, 1e-6);
+  EXPECT_NEAR(machine.copy_seconds(host_space, 1, 7e9), 1, 1e-6);
+  EXPECT_NEAR(machine.copy_seconds(1, 2, 9e9), 1, 1e-6);
+  EXPECT_EQ(machine.route(3, host_space), nullptr);
+}
+
+TEST_F(ConfiguredDescription, OfOtherDevicesSaysNothingOfEmulatedOnes) {
+  use(small);
+  EXPECT_EQ(Machine::parse("emulated:2").route(1, 2), nullptr);
+}
+
+TEST_F(ConfiguredDescription, OfTooFewIsRefused) {
+  use(Machine::parse("emulated:1").to_json());
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("emulated:2"); }),
+            "describes emulated0; here is machine 'emulated' with emulated0, emulated1");
+}
+
+TEST(MachineJson, KeepsWhereDevicesArePluggedIn) {
+  Machine machine = Machine::parse("emulated:2,peer=1GB/s");
+  machine.devices[0].model = "NVIDIA H200";
+  machine.devices[0].pci_address = "0000:17:00.0";
+  machine.devices[0].pcie_generation = 5;
+  machine.devices[0].pcie_lanes = 16;
+  machine.devices[0].node = 0;
+  machine.nodes = {{0, 1024, 2, {0, 1, 4}}, {1, 2048, 0}};
+  const Machine again = Machine::from_json(machine.to_json());
+  EXPECT_EQ(again.to_json(), machine.to_json());
+  EXPECT_EQ(again.devices[0].model, "NVIDIA H200");
+  EXPECT_EQ(again.devices[0].pcie_lanes, 16);
+  EXPECT_EQ(again.devices[0].node, 0);
+  EXPECT_EQ(again.devices[1].node, -1);
+  ASSERT_EQ(again.nodes.size(), 2u);
+  EXPECT_EQ(again.nodes[0].processors, (std::vector<int>{0, 1, 4}));
+  EXPECT_EQ(again.nodes[1].memory_bytes, 2048u);
+  const std::string wrong = R"({"name": "m", "devices": [{"name": "cpu", "kind": "cpu"}],
+                                "nodes": [{"processors": "0-"}]})";
+  expect_in(message_of(Errc::invalid_argument, [&] { Machine::from_json(wrong); }),
+            "nodes[0].processors");
 }
 
 }  // namespace
