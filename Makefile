@@ -9,7 +9,7 @@ test: build  ## Set up what is missing, build, and run all tests.
 	tools/run_tests
 
 build:
-	tools/setup
+	tools/setup $(SETUP)
 
 check:  ## All that continuous integration checks.
 	.ci/run

@@ -3,7 +3,33 @@
 #
 # Files in a folder cuda/, *_cuda.cpp and *.cu are built with CUDA only; absent.cpp in such a folder
 # and *_absent.cpp stand in for them without it.
-option(QUADRIGA_CUDA "Build the CUDA backend and kernels" OFF)
+set(QUADRIGA_CUDA AUTO CACHE STRING
+  "Build the CUDA backend and kernels: ON, OFF, or AUTO: where a compiler for CUDA 13 works")
+set_property(CACHE QUADRIGA_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+# quadriga_find_cuda(): makes ON or OFF of AUTO. A compiler that doesn't work here counts as none.
+function(quadriga_find_cuda)
+  set(QUADRIGA_CUDA OFF PARENT_SCOPE)
+  find_package(CUDAToolkit 13 QUIET)
+  if(NOT TARGET CUDA::cublas OR NOT TARGET CUDA::cusolver OR NOT CUDAToolkit_NVCC_EXECUTABLE)
+    message(STATUS "CUDA: no toolkit 13 with cuBLAS and cuSOLVER found; building without")
+    return()
+  endif()
+  if(NOT DEFINED ENV{CUDACXX})
+    set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(STATUS "CUDA: ${CUDAToolkit_NVCC_EXECUTABLE} doesn't work here; building without")
+    return()
+  endif()
+  message(STATUS "CUDA: building with ${CMAKE_CUDA_COMPILER}")
+  set(QUADRIGA_CUDA ON PARENT_SCOPE)
+endfunction()
+if(QUADRIGA_CUDA STREQUAL "AUTO")
+  quadriga_find_cuda()
+endif()
 
 # quadriga_choose_cuda(variable room): drops from a list of a room's sources what isn't for this
 # build, and adds its .cu files.

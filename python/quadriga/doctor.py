@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from . import _core
+from . import _core, cuda_libraries
 from .settings import config
 
 _NVIDIA = "0x10de"
@@ -58,6 +58,9 @@ class Facts:
         CUDA_VISIBLE_DEVICES.
     devices : str
         The setting devices.
+    libraries : dict
+        Why each library that the CUDA part needs can't be opened, empty if it can; empty itself in
+        a build without the CUDA part.
     """
 
     cores: int
@@ -70,10 +73,12 @@ class Facts:
     cuda: str = ""
     visible: str | None = None
     devices: str = ""
+    libraries: dict[str, str] = field(default_factory=dict)
 
 
 def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
     """The facts of this machine."""
+    cuda_libraries.load()
     return Facts(
         cores=_core.usable_cores(),
         all_cores=os.cpu_count() or 1,
@@ -89,12 +94,13 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
         cuda=_core.Machine.cuda_absence(),
         visible=_core.cuda_visible_devices(),
         devices=config["devices"],
+        libraries=_core.cuda_libraries(),
     )
 
 
 def judge(facts: Facts) -> list[Finding]:
     """What is used, what isn't and why."""
-    return [_cores(facts), _memory(facts), _gpus(facts)]
+    return [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts)]
 
 
 def _cores(facts: Facts) -> Finding:
@@ -152,10 +158,35 @@ def _reason(facts: Facts) -> tuple[str, str]:
             "add the user to the group that owns these files",
         )
     if "no CUDA backend" in facts.cuda:
-        return facts.cuda, "build it with -DQUADRIGA_CUDA=ON"
+        return facts.cuda, "build it where CUDA 13's compiler is"
     if facts.visible is not None:
         return f"CUDA_VISIBLE_DEVICES is {facts.visible!r}; {facts.cuda}", "unset it"
     return facts.cuda, "install a driver for this version of CUDA"
+
+
+def _cuda_part(facts: Facts) -> Finding:
+    """Whether this build has what computes on GPUs, and whether that finds CUDA's libraries."""
+    without_gpu = not facts.gpus and not facts.nodes
+    fault = State.absent if without_gpu else State.unused
+    if not facts.libraries:
+        return Finding(
+            "CUDA",
+            fault,
+            "not part of this build",
+            "" if without_gpu else "build it where CUDA 13's compiler is: pip install . takes it",
+        )
+    missing = [f"{name}: {absence}" for name, absence in facts.libraries.items() if absence]
+    if missing:
+        return Finding(
+            "CUDA",
+            fault,
+            f"part of this build; {'; '.join(missing)}",
+            "" if without_gpu else "pip install 'quadriga[cuda]', or install CUDA 13",
+        )
+    found = f"part of this build; {' and '.join(facts.libraries)} found"
+    if facts.driver is not None:
+        return Finding("CUDA", State.absent, f"{found}; no driver")
+    return Finding("CUDA", State.used, found)
 
 
 def _nvidia_gpus(root: Path) -> list[str]:

@@ -12,13 +12,14 @@ import signal
 import sys
 import weakref
 from collections import deque
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, cuda_libraries
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
@@ -103,6 +104,8 @@ class Engine:
             target_of(trace)  # who can't write a trace says so before the work, not after it
         if window is not None and window < 1:
             raise InvalidArgument(f"window {window}: expected at least 1 task")
+        if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
+            cuda_libraries.load()
         self.core = _core.Engine(
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
@@ -202,6 +205,8 @@ class Engine:
         self._make_room()
         place = self._device_index(device)
         record = Record(next(self._numbers), codelet, operands, parameters)
+        if codelet.cuda is not None and self._has_cuda:
+            record.prepare_for_cuda()
         if self._traced:
             self._codelets.add(codelet)
         try:
@@ -408,6 +413,10 @@ class Engine:
         if note not in getattr(record.exception, "__notes__", []):
             record.exception.add_note(note)
         return record.exception
+
+    @cached_property
+    def _has_cuda(self) -> bool:
+        return any(device.kind == "cuda" for device in self.machine.devices)
 
     def _device_index(self, device: int | str | None) -> int:
         if device is None:

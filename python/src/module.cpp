@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/module.cpp: the extension module quadriga._core; the package quadriga wraps it.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include <map>
+#include <string>
+
 #include "bindings.h"
 #include "gate.h"
+#include "linalg/kernels/cuda_libraries.h"
+
+namespace {
+
+std::map<std::string, std::string> cuda_libraries() {
+  std::map<std::string, std::string> absences;
+  for (const auto& library : quadriga::kernels::cuda_libraries())
+    absences.emplace(library.name, library.absence);
+  return absences;
+}
+
+}  // namespace
 
 NB_MODULE(_core, module) {
   module.attr("version") = QUADRIGA_VERSION;
@@ -10,7 +28,11 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_types(module);
   quadriga::python::bind_config(module);
   quadriga::python::bind_machine(module);
+  quadriga::python::bind_launch(module);
   quadriga::python::bind_codelet(module);
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);
+  module.def("cuda_libraries", cuda_libraries,
+             "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "
+             "build without CUDA.");
 }

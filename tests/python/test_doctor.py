@@ -18,6 +18,7 @@ GOOD = Facts(
     all_memory_bytes=64 * GIB,
     gpus=["0000:17:00.0"],
     nodes={"/dev/nvidia0": True, "/dev/nvidiactl": True},
+    libraries={"cuBLAS": "", "cuSOLVER": ""},
 )
 BROKEN = {"cuda": "no CUDA device is visible"}
 
@@ -66,6 +67,32 @@ def test_limits_of_cores_and_memory_are_named():
     assert "4 GiB of 64 GiB" in finding("memory", memory_bytes=4 * GIB).text
 
 
+@pytest.mark.parametrize(
+    ("changes", "state", "word"),
+    [
+        ({}, State.used, "cuBLAS and cuSOLVER found"),
+        ({"libraries": {}}, State.unused, "not part of this build"),
+        (
+            {"libraries": {"cuBLAS": "no such file", "cuSOLVER": ""}},
+            State.unused,
+            "cuBLAS: no such",
+        ),
+        ({"driver": "missing"}, State.absent, "no driver"),
+    ],
+)
+def test_the_cuda_part_and_its_libraries(changes, state, word):
+    found = finding("CUDA", **changes)
+    assert found.state is state
+    assert word in found.text
+    assert bool(found.remedy) == (state is State.unused)
+
+
+@pytest.mark.parametrize("libraries", [{}, {"cuBLAS": "no such file"}])
+def test_a_missing_cuda_part_is_no_fault_without_a_gpu(libraries):
+    found = finding("CUDA", gpus=[], nodes={}, libraries=libraries)
+    assert (found.state, found.remedy) == (State.absent, "")
+
+
 def test_facts_of_a_tree(tmp_path, monkeypatch):
     device = tmp_path / "sys/bus/pci/devices/0000:17:00.0"
     for name, vendor, kind in [
@@ -92,7 +119,8 @@ def test_facts_of_a_tree(tmp_path, monkeypatch):
 def test_command(capsys):
     status = status_of(["doctor", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["part"] for each in found] == ["cores", "memory", "GPUs"]
-    assert status == (UNAVAILABLE if found[2]["state"] == "unused" else DONE)
+    assert [each["part"] for each in found] == ["cores", "memory", "GPUs", "CUDA"]
+    idle = any(each["state"] == "unused" for each in found[2:])
+    assert status == (UNAVAILABLE if idle else DONE)
     assert status_of(["doctor"]) == status
     assert "GPUs" in capsys.readouterr().out

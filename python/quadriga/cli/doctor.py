@@ -28,5 +28,7 @@ def doctor(as_json: bool) -> int:
         click.echo(f"{finding.part:<7} {finding.state.value:<7} {finding.text}")
         if finding.remedy:
             click.echo(f"{'':<16}{finding.remedy}")
-    idle = any(finding.part == "GPUs" and finding.state is State.unused for finding in findings)
+    idle = any(
+        finding.part in ("GPUs", "CUDA") and finding.state is State.unused for finding in findings
+    )
     return UNAVAILABLE if idle else DONE

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cuda_libraries.py: finds cuBLAS and cuSOLVER where pip, conda or a system has them.
+"""The extension module opens them by name when a GPU computes, and takes those already loaded."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+
+from .machine import Machine
+
+logger = logging.getLogger("quadriga")
+_NAMES = ("cublas", "cusolver")
+
+
+def needed_by(devices: str | Machine) -> bool:
+    """Whether a GPU is among the devices."""
+    if isinstance(devices, Machine):
+        return any(device.kind == "cuda" for device in devices.devices)
+    return "cuda" in devices
+
+
+@functools.cache
+def load() -> dict[str, str]:
+    """Load CUDA's libraries, once; their paths by name.
+
+    `cuda-pathfinder` knows where they may be. Without it, and for what it doesn't find, the loader
+    looks in its own places when they are called, and the task that calls says what is missing.
+    """
+    try:
+        pathfinder = importlib.import_module("cuda.pathfinder")
+    except ImportError as error:
+        logger.debug("CUDA's libraries are looked for by the loader alone: %s", error)
+        return {}
+    found = {}
+    for name in _NAMES:
+        try:
+            found[name] = str(pathfinder.load_nvidia_dynamic_lib(name).abs_path)
+        except (RuntimeError, OSError) as error:
+            logger.debug("cuda-pathfinder has no %s: %s", name, error)
+    return found
