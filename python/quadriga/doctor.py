@@ -5,35 +5,18 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from . import _core, cuda_libraries
+from .findings import Finding, State
+from .gpus import driver_reason, judge_gpus, nvidia_gpus
 from .settings import config
 
-_NVIDIA = "0x10de"
-_GPU_CLASSES = ("0x0300", "0x0302")  # display and 3D controllers
 _DRIVER = "libcuda.so.1"
-
-
-class State(StrEnum):
-    """How much a finding matters."""
-
-    used = "used"
-    absent = "absent"  # there is none, which is no fault
-    unused = "unused"  # it is there, and something keeps us from it
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was found out about one part of the machine, and what would help."""
-
-    part: str
-    state: State
-    text: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +44,8 @@ class Facts:
     libraries : dict
         Why each library that the CUDA part needs can't be opened, empty if it can; empty itself in
         a build without the CUDA part.
+    readings : dict
+        What NVML and CUDA say of each GPU; empty: they weren't asked.
     """
 
     cores: int
@@ -74,6 +59,7 @@ class Facts:
     visible: str | None = None
     devices: str = ""
     libraries: dict[str, str] = field(default_factory=dict)
+    readings: dict[str, Any] = field(default_factory=dict)
 
 
 def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
@@ -84,7 +70,7 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
         all_cores=os.cpu_count() or 1,
         memory_bytes=_core.usable_memory_bytes(),
         all_memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        gpus=_nvidia_gpus(root),
+        gpus=nvidia_gpus(root),
         nodes={
             str(node): os.access(node, os.R_OK | os.W_OK)
             for node in sorted((root / "dev").glob("nvidia[0-9c]*"))
@@ -95,12 +81,14 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
         visible=_core.cuda_visible_devices(),
         devices=config["devices"],
         libraries=_core.cuda_libraries(),
+        readings=json.loads(_core.inspect_devices()),
     )
 
 
 def judge(facts: Facts) -> list[Finding]:
     """What is used, what isn't and why."""
-    return [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts)]
+    found = [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts)]
+    return found + (judge_gpus(facts.readings, facts.visible) if facts.readings else [])
 
 
 def _cores(facts: Facts) -> Finding:
@@ -159,6 +147,9 @@ def _reason(facts: Facts) -> tuple[str, str]:
         )
     if "no CUDA backend" in facts.cuda:
         return facts.cuda, "build it where CUDA 13's compiler is"
+    too_old = driver_reason(facts.readings) if facts.readings else None
+    if too_old:
+        return too_old
     if facts.visible is not None:
         return f"CUDA_VISIBLE_DEVICES is {facts.visible!r}; {facts.cuda}", "unset it"
     return facts.cuda, "install a driver for this version of CUDA"
@@ -187,19 +178,6 @@ def _cuda_part(facts: Facts) -> Finding:
     if facts.driver is not None:
         return Finding("CUDA", State.absent, f"{found}; no driver")
     return Finding("CUDA", State.used, found)
-
-
-def _nvidia_gpus(root: Path) -> list[str]:
-    found = []
-    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
-        try:
-            vendor = (device / "vendor").read_text().strip()
-            kind = (device / "class").read_text().strip()
-        except OSError:
-            continue
-        if vendor == _NVIDIA and kind.startswith(_GPU_CLASSES):
-            found.append(device.name)
-    return found
 
 
 def _load(library: str) -> str | None:

@@ -15,13 +15,22 @@ from . import _core
 
 @dataclass(frozen=True)
 class Device:
-    """A device of a machine; `memory_bytes` is 0 if it works on the host's memory."""
+    """A device of a machine; `memory_bytes` is 0 if it works on the host's memory.
+
+    What is unknown of its model and of where it is plugged in is empty, 0, or -1 (`node`, the
+    host's NUMA node that is nearest).
+    """
 
     name: str
     kind: str
     memory_bytes: int = 0
     cores: int = 0
     compute_streams: int = 1
+    model: str = ""
+    pci_address: str = ""
+    pcie_generation: int = 0
+    pcie_lanes: int = 0
+    node: int = -1
 
     @property
     def is_bare_host(self) -> bool:
@@ -36,6 +45,32 @@ class Link:
     name: str
     bytes_per_second: float
     latency_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way that copies go: names of both ends, the links crossed, and the rate of one copy."""
+
+    source: str
+    target: str
+    links: tuple[str, ...]
+    bytes_per_second: float
+    nvlinks: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A NUMA node of the host: its memory, and the cores near to it (`processors`: "0-3,8")."""
+
+    index: int
+    memory_bytes: int
+    cores: int
+    processors: str = ""
+
+
+def host_nodes() -> tuple[Node, ...]:
+    """The NUMA nodes of this computer."""
+    return tuple(Node(*row) for row in _core.host_nodes())
 
 
 class Machine:
@@ -109,6 +144,28 @@ class Machine:
         return tuple(
             Link(name, link["bandwidth"], link.get("latency", 0.0))
             for name, link in self._description["links"].items()
+        )
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        rates = {link.name: link.bytes_per_second for link in self.links}
+        return tuple(
+            Route(
+                route["from"],
+                route["to"],
+                tuple(route["links"]),
+                min(rates[link] / route["links"].count(link) for link in route["links"]),
+                route.get("nvlinks", 0),
+            )
+            for route in self._description["routes"]
+        )
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The host's NUMA nodes; none if the description doesn't say."""
+        return tuple(
+            Node(node["index"], node["memory"], node["cores"], node.get("processors", ""))
+            for node in self._description.get("nodes", [])
         )
 
     def __repr__(self) -> str:

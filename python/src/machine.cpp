@@ -3,11 +3,37 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/machine.h>
 
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "bindings.h"
+#include "device/inspection.h"
+#include "device/topology.h"
 
 namespace quadriga::python {
+namespace {
+
+using NodeRow = std::tuple<int, std::size_t, int, std::string>;
+
+std::vector<NodeRow> host_nodes() {
+  std::vector<NodeRow> rows;
+  for (const Node& node : Machine::host_nodes())
+    rows.emplace_back(node.index, node.memory_bytes, node.cores,
+                      format_processors(node.processors));
+  return rows;
+}
+
+std::string inspect_devices() {
+  const nb::gil_scoped_release released;
+  return inspection_json();
+}
+
+}  // namespace
 
 void bind_machine(nb::module_& module) {
   nb::class_<Machine>(module, "Machine", "Devices, memory spaces, links and kernel times.")
@@ -19,6 +45,8 @@ void bind_machine(nb::module_& module) {
       .def("to_json", &Machine::to_json)
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),
            nb::arg("bytes"));
+  module.def("host_nodes", host_nodes);
+  module.def("inspect_devices", inspect_devices);
 }
 
 }  // namespace quadriga::python

@@ -116,10 +116,24 @@ def test_facts_of_a_tree(tmp_path, monkeypatch):
     assert 1 <= facts.cores <= facts.all_cores == os.cpu_count()
 
 
+def test_readings_of_gpus_are_judged_as_well():
+    readings = {
+        "nvml": {"absence": "", "driver": "535.1", "cuda_version": 12020, "gpus": []},
+        "cuda": {"absence": "", "driver_version": 12020, "runtime_version": 13000, "gpus": []},
+    }
+    found = finding("GPUs", **BROKEN, readings=readings)
+    assert "535.1" in found.text and "CUDA 12.2" in found.text
+    readings["cuda"] |= {"driver_version": 13000, "architectures": "9.0"}
+    gpu = {"model": "Tesla", "pci_address": "0000:17:00.0", "capability": [7, 0], "error": "",
+           "has_kernels": False, "memory": 1, "free": 1, "unreachable": []}  # fmt: skip
+    readings["cuda"]["gpus"] = [gpu]
+    assert finding("GPU 0", readings=readings).state is State.unused
+
+
 def test_command(capsys):
     status = status_of(["doctor", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["part"] for each in found] == ["cores", "memory", "GPUs", "CUDA"]
+    assert [each["part"] for each in found[:4]] == ["cores", "memory", "GPUs", "CUDA"]
     idle = any(each["state"] == "unused" for each in found[2:])
     assert status == (UNAVAILABLE if idle else DONE)
     assert status_of(["doctor"]) == status

@@ -29,6 +29,7 @@ def doctor(as_json: bool) -> int:
         if finding.remedy:
             click.echo(f"{'':<16}{finding.remedy}")
     idle = any(
-        finding.part in ("GPUs", "CUDA") and finding.state is State.unused for finding in findings
+        finding.part.startswith(("GPU", "CUDA")) and finding.state is State.unused
+        for finding in findings
     )
     return UNAVAILABLE if idle else DONE

@@ -13,8 +13,10 @@ from click.shell_completion import get_completion_class
 from .. import __version__, _core
 from ..beside import write_beside
 from ..errors import InvalidArgument
-from ..machine import Machine
+from ..gpus import nvidia_gpus
+from ..machine import Machine, Node, host_nodes
 from ..settings import config, settings, show_config
+from . import machine_text
 from .files import need_apart
 
 
@@ -29,10 +31,14 @@ def info(devices: str | None, as_json: bool) -> None:
         rows = settings()
     except InvalidArgument as error:
         raise click.UsageError(str(error)) from error
+    # Another machine's description says itself what nodes it has.
+    nodes = machine.nodes if machine.nodes or "machine=" in wanted else host_nodes()
     if as_json:
+        described = json.loads(machine.to_json())
+        described["nodes"] = [_node(node) for node in nodes]
         found = {
             "version": __version__,
-            "machine": json.loads(machine.to_json()),
+            "machine": described,
             "cores": _core.usable_cores(),
             "memory_bytes": _core.usable_memory_bytes(),
             "settings": {row.key: {"value": row.value, "origin": row.origin} for row in rows},
@@ -40,22 +46,34 @@ def info(devices: str | None, as_json: bool) -> None:
         click.echo(json.dumps(found))
         return
     click.echo(
-        f"quadriga {__version__}, {_cores(_core.usable_cores())} and "
+        f"quadriga {__version__}, {machine_text.cores_text(_core.usable_cores())} and "
         f"{_core.format_bytes(_core.usable_memory_bytes())} usable"
     )
-    for device in machine.devices:
-        memory = (
-            _core.format_bytes(device.memory_bytes) if device.memory_bytes else "host memory"
-        )  # fmt: skip
-        cores = f", {_cores(device.cores)}" if device.cores else ""
-        click.echo(f"  {device.name}: {device.kind}, {memory}{cores}")
-    for link in machine.links:
-        click.echo(f"  {link.name}: {_core.format_bytes_per_second(link.bytes_per_second)}")
+    parts = [
+        machine_text.tree(machine, nodes),
+        machine_text.table(machine),
+        machine_text.copies(machine),
+        _unused_gpus(machine, wanted),
+    ]
+    for lines in parts:
+        if lines:
+            click.echo("\n" + "\n".join(lines))
+    click.echo()
     show_config()
 
 
-def _cores(count: int) -> str:
-    return "1 core" if count == 1 else f"{count} cores"
+def _node(node: Node) -> dict[str, object]:
+    """A node as machine descriptions write it."""
+    described = {"index": node.index, "memory": node.memory_bytes, "cores": node.cores}
+    return described | ({"processors": node.processors} if node.processors else {})
+
+
+def _unused_gpus(machine: Machine, wanted: str) -> list[str]:
+    used = any(device.kind == "cuda" for device in machine.devices)
+    gpus = [] if used or "machine=" in wanted else nvidia_gpus()
+    if not gpus:
+        return []
+    return [f"GPUs not in use: {', '.join(gpus)} (quadriga doctor says why)"]
 
 
 @click.command()
