@@ -4,6 +4,7 @@
 #include "linalg/cholesky.h"
 #include "linalg/rates.h"
 #include "linalg/tile_size.h"
+#include "linalg/view.h"
 
 #include <quadriga/linalg.h>
 
@@ -15,6 +16,17 @@ MatrixView pretended(std::int64_t rows, std::int64_t cols, DType dtype, int whic
   constexpr std::uintptr_t apart = std::uintptr_t{1} << 44;
   void* const nowhere = reinterpret_cast<void*>(apart * static_cast<std::uintptr_t>(which));
   return MatrixView::columns(nowhere, rows, cols, dtype);
+}
+
+/// A matrix that devices compute where they need it; nothing asks for its elements.
+Matrix pretended_source(std::int64_t order, DType dtype) {
+  if (is_complex(dtype))
+    return from_function(
+        order, order, dtype, [](std::int64_t, std::int64_t, const View&) {}, true);
+  CovarianceOptions options;
+  options.dtype = dtype;
+  options.length_scales = {1.0};
+  return covariance(options, std::vector<double>(static_cast<std::size_t>(order)), 1);
 }
 
 std::size_t bytes_of(std::int64_t rows, std::int64_t cols, DType dtype) {
@@ -35,9 +47,7 @@ std::size_t run_program(Engine& engine, const Problem& problem, const Options& o
     return bytes_of(m, m, dtype);
   }
   Matrix a(view);
-  if (from_source)
-    a = from_function(
-        m, m, dtype, [](std::int64_t, std::int64_t, const View&) {}, true);
+  if (from_source) a = pretended_source(m, dtype);
   const Factor factor = cho_factor(engine, a, {}, options);
   if (kind == Problem::Kind::cho_solve) factor.solve(pretended(m, n, dtype, 2), options);
   return (from_source ? 0 : bytes_of(m, m, dtype)) +
@@ -54,6 +64,14 @@ double least_bytes(const Problem& problem) {
     return element * (m * k + k * n + m * n * (problem.accumulate ? 1 : 0));
   if (problem.from_source) return 0;
   return element * m * (m + 1) / 2;
+}
+
+/// Seconds of all kernels over what computes; those that run at once on an accelerator share it.
+double shared_work(const Machine& machine, const Counters& counters, const Team& team) {
+  if (team.size() == 0) return counters.work_seconds / std::max(1, machine.devices.front().cores);
+  Nanoseconds work = 0;
+  for (const DeviceId device : team.devices) work += counters.devices[device].computing;
+  return static_cast<double>(work) / 1e9 / static_cast<double>(team.size());
 }
 
 std::string link_name(const Machine& machine, const LinkCounters& link) {
@@ -90,11 +108,9 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   const Machine& machine = model.machine();
   const Team team = team_of(model);
   const auto devices = static_cast<double>(std::max<std::int64_t>(1, team.size()));
-  double streams = devices;
-  if (team.size() == 0) streams = std::max(1, machine.devices.front().cores);
   estimate.seconds = static_cast<double>(counters.elapsed) / 1e9;
   estimate.bound_seconds =
-      std::max({counters.work_seconds / streams, counters.critical_path_seconds,
+      std::max({shared_work(machine, counters, team), counters.critical_path_seconds,
                 team.size() > 0 ? least_bytes(problem) * team.seconds_a_byte / devices : 0});
   estimate.host_bytes = static_cast<double>(counters.host_bytes());
   for (const LinkCounters& link : counters.links)

@@ -37,6 +37,24 @@ TEST(Estimate, SpillOfAFactorThatFitsNoDevice) {
   EXPECT_GT(estimated.seconds, 0);
 }
 
+TEST(Estimate, GpusComputeASourceThemselves) {
+  EngineOptions options;
+  options.machine = Machine::from_file(QUADRIGA_SOURCE_DIR "/machines/h200x1.json");
+  std::erase_if(options.machine->devices,
+                [](const Device& device) { return device.kind == DeviceKind::cpu; });
+  options.machine->devices.front().kind = DeviceKind::cuda;
+  options.virtual_clock = true;
+  options.compute = false;
+  const Engine engine(options);
+  const Estimate estimated =
+      estimate(engine, {Problem::Kind::cho_solve, 100000, 1, 0, DType::float64, true, false});
+  EXPECT_LT(estimated.host_bytes, 8 * 4 * 100000);
+  EXPECT_LT(estimated.buffer_bytes, 1U << 30);
+  EXPECT_LE(estimated.bound_seconds, estimated.seconds);
+  // The whole lower triangle stays there.
+  EXPECT_GE(estimated.device_bytes[0], 8ULL * 100000 * 100000 / 2);
+}
+
 TEST(Estimate, OnCoresByMeasuredTimes) {
   const auto engine = make_engine("cpu:2");
   const Estimate estimated =
