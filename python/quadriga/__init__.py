@@ -16,6 +16,7 @@ array([[2.        , 0.        ],
 from . import _core, linalg
 from .codelets import Codelet, Cost, Operand, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
+from .cuda_source import CudaSource
 from .data import Data, Future
 from .defaults import configure, default_engine
 from .engine import Engine
@@ -46,6 +47,7 @@ __all__ = [
     "Codelet",
     "Cost",
     "Counters",
+    "CudaSource",
     "Data",
     "Deadline",
     "DeviceCounters",

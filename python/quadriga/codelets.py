@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/codelets.py: operations with NumPy bodies, their operands, their running tasks.
-"""Codelets in Python: a function of NumPy views, and how it touches each of them."""
+# python/quadriga/codelets.py: operations in Python, their variants, operands and running tasks.
+"""Codelets in Python: a function of NumPy views, what stands for it on GPUs, and how both touch
+their operands.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
 from .blas import one_thread
-from .errors import InvalidArgument
+from .cuda_source import CudaSource
+from .device_arrays import DeviceArrays, library
+from .errors import InvalidArgument, InvalidType
 
 if TYPE_CHECKING:
     from .data import Data, Place
@@ -43,7 +47,7 @@ class Operand(NamedTuple):
 
 
 class Codelet:
-    """An operation with a NumPy body; made by `codelet`.
+    """An operation with a variant for the host, one for CUDA devices, or both; as by `codelet`.
 
     Attributes
     ----------
@@ -51,19 +55,23 @@ class Codelet:
         As it stands in traces and errors.
     access : tuple of str
         One mode for each operand.
-    body : callable
-        The function; gets one NumPy view for each operand.
+    body : callable or None
+        The function; gets one NumPy view for each operand. None: it runs on CUDA devices only.
+    cuda : CudaSource or callable or None
+        What runs on CUDA devices.
     """
 
     def __init__(
         self,
-        body: Callable[..., Any],
+        body: Callable[..., Any] | None,
         access: Sequence[str],
         *,
         name: str | None = None,
         host_only: bool = True,
         submits: bool = False,
         cost: Cost | None = None,
+        cuda: CudaSource | Callable[..., Any] | None = None,
+        arrays: str | None = None,
     ) -> None:
         unknown = [mode for mode in access if mode not in ACCESSES]
         if isinstance(access, str) or unknown:
@@ -72,11 +80,39 @@ class Codelet:
             )
         self.body = body
         self.access = tuple(access)
-        self.name = name or str(getattr(body, "__name__", "codelet"))
+        self.cuda = body if cuda is None and arrays is not None else cuda
+        self.arrays: DeviceArrays | None = library(arrays) if arrays is not None else None
+        variant = self._variant()
+        named = (body, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
+        self.name = name or next(str(getattr(each, "__name__", each)) for each in named if each)
+        if submits and self.cuda is not None:
+            raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
         charged = (cost.kernel, cost.order, cost.volume) if cost else None
         self.core = _core.Codelet(
-            self.name, [ACCESSES[mode] for mode in access], host_only, submits, charged
+            self.name,
+            [ACCESSES[mode] for mode in access],
+            host_only,
+            submits,
+            charged,
+            has_body=body is not None,
+            cuda=variant,
         )
+
+    def _variant(self) -> _core.CudaVariant:
+        """The kind of the CUDA variant; raises if the arguments make none."""
+        if isinstance(self.cuda, CudaSource):
+            if self.arrays is not None:
+                raise InvalidArgument("arrays= is for callables; a CUDA source gets tiles")
+            return _core.CudaVariant.source
+        if callable(self.cuda):
+            if self.arrays is None:
+                raise InvalidArgument("a callable for CUDA devices needs arrays='cupy' or 'torch'")
+            return _core.CudaVariant.callable
+        if self.cuda is not None:
+            raise InvalidType(f"cuda is {self.cuda!r}; expected a CudaSource or a callable")
+        if self.body is None:
+            raise InvalidArgument("a codelet without a body needs cuda=")
+        return _core.CudaVariant.none
 
     def __repr__(self) -> str:
         return f"<Codelet {self.name!r}({', '.join(self.access)})>"
@@ -89,8 +125,10 @@ def codelet(
     host_only: bool = True,
     submits: bool = False,
     cost: Cost | None = None,
+    cuda: CudaSource | Callable[..., Any] | None = None,
+    arrays: str | None = None,
 ) -> Callable[[Callable[..., Any]], Codelet]:
-    """Make a codelet of a function on NumPy arrays.
+    """Make a codelet of a function on NumPy arrays, and of what does the same on CUDA devices.
 
     Parameters
     ----------
@@ -100,11 +138,16 @@ def codelet(
     name : str, optional
         As it stands in traces; the function's name by default.
     host_only : bool
-        Whether it runs on the host's cores only. False: on emulated devices, too.
+        Whether the function runs on the host's cores only. False: on emulated devices, too.
     submits : bool
         Whether the body submits tasks itself.
     cost : Cost, optional
         Its time by the machine's table, for the virtual clock.
+    cuda : CudaSource or callable, optional
+        What runs on CUDA devices. A callable gets arrays of the library `arrays`, made over the
+        operands where they lie, while that library's current stream is the task's.
+    arrays : {"cupy", "torch"}, optional
+        What a callable for CUDA devices gets. Without `cuda` the function itself is called with it.
 
     Returns
     -------
@@ -116,6 +159,10 @@ def codelet(
     Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
     BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from
     `Engine.wait` and `Future.result` with its type and traceback.
+
+    A callable on CUDA devices returns once it has queued its work on the current stream; the task
+    ends when that work has. Its arrays are gone then, also if something still refers to them, and
+    nothing keeps it from writing those of mode read. One such callable runs at a time.
 
     Examples
     --------
@@ -131,14 +178,30 @@ def codelet(
     array([1., 2., 3.])
     """
     return lambda body: Codelet(
-        body, access, name=name, host_only=host_only, submits=submits, cost=cost
+        body,
+        access,
+        name=name,
+        host_only=host_only,
+        submits=submits,
+        cost=cost,
+        cuda=cuda,
+        arrays=arrays,
     )
 
 
 class Record:
     """A task from its submission to its end; keeps alive what its body needs."""
 
-    __slots__ = ("codelet", "core", "exception", "number", "operands", "parameters", "value")
+    __slots__ = (
+        "codelet",
+        "core",
+        "exception",
+        "launch",
+        "number",
+        "operands",
+        "parameters",
+        "value",
+    )
 
     def __init__(
         self,
@@ -153,18 +216,30 @@ class Record:
         self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
         self.parameters = parameters
         self.core: _core.Future | None = None
+        self.launch: _core.LaunchPlan | None = None
         self.value: Any = None
         self.exception: BaseException | None = None
 
+    def prepare_for_cuda(self) -> None:
+        """What needs Python, or fails, before an engine with CUDA devices gets the task."""
+        codelet = self.codelet
+        if isinstance(codelet.cuda, CudaSource):
+            layouts = [place.layout for place, _ in self.operands]
+            self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
+        elif codelet.arrays is not None:
+            _ = codelet.arrays.module
+
     def run(self, places: tuple[tuple[int, int], ...]) -> None:
         """Call the body on the operands where they are; called by the engine."""
+        body = self.codelet.body
+        assert body is not None
         views = [
             place.view(address, ld, access)
             for (place, access), (address, ld) in zip(self.operands, places, strict=True)
         ]
         try:
             with one_thread:
-                self.value = self.codelet.body(*views, **self.parameters)
+                self.value = body(*views, **self.parameters)
         except BaseException as exception:
             self.exception = exception
             if any(
@@ -173,6 +248,26 @@ class Record:
             ):
                 # Frames must not keep views of memory that the engine takes back.
                 traceback.clear_frames(exception.__traceback__)
+            raise
+
+    def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
+        """Call the callable for CUDA devices, which queues on a stream; called by the engine."""
+        function, arrays = self.codelet.cuda, self.codelet.arrays
+        assert callable(function)
+        assert arrays is not None
+        try:
+            with arrays.on_stream(stream, device):
+                self.value = function(
+                    *(
+                        arrays.view(place.layout, address, ld, device)
+                        for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+                    ),
+                    **self.parameters,
+                )
+        except BaseException as exception:
+            self.exception = exception
+            # Frames must not keep arrays of memory that the engine takes back.
+            traceback.clear_frames(exception.__traceback__)
             raise
 
     def drop(self) -> None:

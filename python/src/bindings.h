@@ -13,6 +13,7 @@ void bind_errors(nb::module_& module);
 void bind_types(nb::module_& module);
 void bind_config(nb::module_& module);
 void bind_machine(nb::module_& module);
+void bind_launch(nb::module_& module);
 void bind_codelet(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_linalg(nb::module_& module);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/codelet.cpp: codelets with Python bodies: the GIL is held around the body, never else.
+//
+// Bodies run on threads of the engine that may wait for the GIL: a CPU stream's, or the one that
+// calls CUDA variants that wait. Kernels of CUDA sources are launched by the driver itself.
 #include "codelet.h"
 
 #include <nanobind/nanobind.h>
@@ -8,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <quadriga/error.h>
 
 #include <memory>
 #include <optional>
@@ -40,17 +44,52 @@ void call_record(const Arguments& arguments) {
   }
 }
 
+/// The virtual clock drives devices of every kind, and has streams of none.
+void check_stream(const Arguments& arguments) {
+  if (arguments.stream == nullptr)
+    fail(Errc::unavailable, "CUDA variants run on CUDA devices only, not under a virtual clock");
+}
+
+/// Calls the record's run_on_device() with the operands' places, the stream and its device.
+void call_record_on_device(const Arguments& arguments) {
+  check_stream(arguments);
+  const auto params = arguments.param<BodyParams>();
+  const int device = current_cuda_device();
+  const InsideBody inside(params.number);
+  try {
+    nb::handle(params.record)
+        .attr("run_on_device")(places(arguments),
+                               reinterpret_cast<std::uintptr_t>(arguments.stream), device);
+  } catch (nb::python_error& error) {
+    throw BodyFailure(params.number, describe(error));
+  }
+}
+
+void launch_source(const Arguments& arguments) {
+  check_stream(arguments);
+  const auto params = arguments.param<BodyParams>();
+  require(params.launch != nullptr, "a task of a CUDA source was submitted without its launch");
+  params.launch->queue(arguments);
+}
+
+/// What a codelet does on CUDA devices.
+enum class CudaVariant { none, source, callable };
+
 using CostTuple = std::tuple<std::string, double, double>;
 
 std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> signature,
                                         bool host_only, bool submits,
-                                        const std::optional<CostTuple>& cost) {
+                                        const std::optional<CostTuple>& cost, bool has_body,
+                                        CudaVariant cuda) {
   auto made = std::make_unique<PyCodelet>();
   made->codelet.name = std::move(name);
   made->codelet.signature = std::move(signature);
   made->codelet.host_only = host_only;
   made->codelet.submits = submits;
-  made->codelet.cpu = call_record;
+  if (has_body) made->codelet.cpu = call_record;
+  if (cuda == CudaVariant::source) made->codelet.cuda = launch_source;
+  if (cuda == CudaVariant::callable) made->codelet.cuda = call_record_on_device;
+  made->codelet.cuda_waits = cuda == CudaVariant::callable;
   if (cost) {
     made->kernel = std::get<0>(*cost);
     const Cost fixed{made->kernel, std::get<1>(*cost), std::get<2>(*cost)};
@@ -82,10 +121,19 @@ std::string describe(const nb::python_error& error) {
          nb::cast<std::string>(nb::str(error.value()));
 }
 
+BodyParams params_of(nb::handle record, long long number) {
+  const nb::object launch = record.attr("launch");
+  return {record.ptr(), number, launch.is_none() ? nullptr : nb::cast<LaunchPlan*>(launch)};
+}
+
 void bind_codelet(nb::module_& module) {
+  nb::enum_<CudaVariant>(module, "CudaVariant", "What a codelet does on CUDA devices.")
+      .value("none", CudaVariant::none)
+      .value("source", CudaVariant::source)
+      .value("callable", CudaVariant::callable);
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
-           nb::arg("submits"), nb::arg("cost").none());
+           nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
   module.def("memory", memory_view,
              nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
              nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));

@@ -75,6 +75,7 @@ void bind_config(nb::module_& module) {
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def("format_bytes_per_second", &format_bytes_per_second, nb::arg("bytes_per_second"));
   module.def("format_seconds", &format_seconds, nb::arg("seconds"));
+  module.def("cache_folder", cache_folder);
   module.def("cuda_visible_devices", cuda_visible_devices);
   module.def("usable_cores", [] { return usable_cores(); });
   module.def("usable_memory_bytes", [] { return usable_memory_bytes(); });

@@ -57,7 +57,7 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
   operands.reserve(data.size());
   for (std::size_t i = 0; i < data.size(); ++i)
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
-  const BodyParams params{record.ptr(), number};
+  const BodyParams params = params_of(record, number);
   const nb::object future = nb::cast(Future{});
   wait_alone(*self.state());
   Engine& engine = self.engine();

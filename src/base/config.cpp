@@ -75,6 +75,9 @@ constexpr std::array keys{
         accept_all},
     Key{"threads", "0", "a whole number of at least 0",
         "cores that compute; 0: all that affinity and cgroups allow", check_count},
+    Key{"cache", "", "a folder, or off",
+        "where compiled kernels are kept; default: quadriga in the user's cache folder",
+        accept_all},
     Key{"log_level", "warning", "debug, info, warning, error or off",
         "messages below this level are dropped", check_level},
 };
@@ -248,6 +251,17 @@ int computing_cores() {
   const int usable = usable_cores();
   const std::int64_t wanted = parse_integer(Config::global().get("threads").value, 0, 1 << 30);
   return wanted > 0 ? static_cast<int>(std::min<std::int64_t>(wanted, usable)) : usable;
+}
+
+std::string cache_folder() {
+  const std::string given = Config::global().get("cache").value;
+  if (given == "off") return "";
+  if (!given.empty()) return given;
+  const char* const cache_home = std::getenv("XDG_CACHE_HOME");
+  // What isn't absolute doesn't count, as the XDG base directory specification wants it.
+  if (cache_home != nullptr && *cache_home == '/') return std::string(cache_home) + "/quadriga";
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/quadriga" : "";
 }
 
 std::optional<std::string> cuda_visible_devices() {

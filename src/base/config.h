@@ -39,7 +39,7 @@ struct ConfigSources {
 };
 
 /// The settings: devices, machine, policy, tile, window, trace, host_memory, spill, threads,
-/// log_level.
+/// cache, log_level.
 ///
 /// A value is the explicit argument if there is one, else what set() said, else the variable
 /// QUADRIGA_<KEY>, else the file's, else the default. Files and variables are read at each call, so
@@ -76,6 +76,9 @@ class Config {
 /// Cores that compute: as the setting `threads` says, at most those that affinity and cgroups
 /// allow.
 int computing_cores();
+
+/// Where to keep what can be made again, as the setting `cache` says; empty: nowhere.
+std::string cache_folder();
 
 /// What CUDA_VISIBLE_DEVICES says, if it is set.
 std::optional<std::string> cuda_visible_devices();

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cuda_source.py: CUDA C++ as a codelet's variant: its types, its grid, its launch.
+"""Kernels of the user's, compiled when they are first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, nvrtc
+from .errors import InvalidArgument, InvalidType
+from .layout import Layout
+
+Extent = int | Sequence[int]
+
+_CPP_TYPES = {
+    np.dtype(np.bool_): "bool",
+    np.dtype(np.int8): "signed char",
+    np.dtype(np.uint8): "unsigned char",
+    np.dtype(np.int16): "short",
+    np.dtype(np.uint16): "unsigned short",
+    np.dtype(np.int32): "int",
+    np.dtype(np.uint32): "unsigned int",
+    np.dtype(np.int64): "long long",
+    np.dtype(np.uint64): "unsigned long long",
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+    np.dtype(np.complex64): "float2",
+    np.dtype(np.complex128): "double2",
+}
+_MOST_THREADS = 1024  # of a block, on every device there is
+
+
+class Matrix(NamedTuple):
+    """An operand as kernels see it."""
+
+    rows: int
+    cols: int
+    row_step: int
+    col_step: int
+    ld_axis: int
+    unit: int
+
+
+class CudaSource:
+    """A codelet's CUDA variant in CUDA C++.
+
+    A kernel takes one ``quadriga::Tile<T>`` for each operand, ``Tile<const T>`` for those that are
+    only read, and then the values of `parameters`. It may be a template. A tile has ``data``,
+    ``rows``, ``cols``, ``row_step`` and ``col_step``: element (i, j) is ``tile(i, j)``, which is
+    ``data[i * row_step + j * col_step]``, whether the array is in C or in Fortran order, and
+    ``tile[k]`` the k-th of ``tile.size()`` elements row by row. An array of one dimension is a
+    column; one of none, or of more than two, a column of all its elements as they lie in memory.
+    ``quadriga::thread_x()`` and ``thread_y()`` number the threads of the whole grid.
+
+    Parameters
+    ----------
+    text : str
+        The source. `T` is float, double, float2 or double2 (complex), bool, or a C++ integer; int64
+        is ``long long``.
+    kernel : str, optional
+        Name of the ``__global__`` function; the codelet's by default.
+    parameters : mapping of str to dtype
+        Names and types of the task's parameters that the kernel takes, in its order.
+    grid : int, sequence of int or callable, optional
+        Blocks, along x, y and z; a callable gets the shapes of all operands. Default: enough for
+        one thread an element of the first operand that is written. A block of one dimension counts
+        the elements along x; in others x counts columns and y rows.
+    block : int, sequence of int or callable
+        Threads of a block.
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    options : sequence of str
+        Further options of NVRTC, as ``"--use_fast_math"``.
+
+    Notes
+    -----
+    It is compiled for the devices of the process when a task is first submitted to an engine with
+    CUDA devices, by the package cuda-bindings (``pip install quadriga[cuda]``), and kept in the
+    folder that the setting `cache` names, unless it includes files. ``submit`` raises
+    `InvalidArgument` with the compiler's messages if the source doesn't compile, or has no kernel
+    of the operands' types. A launch that CUDA refuses is the task's failure.
+
+    Examples
+    --------
+    >>> import numpy as np, quadriga
+    >>> source = '''
+    ... template <class T>
+    ... __global__ void axpy(quadriga::Tile<const T> x, quadriga::Tile<T> y, T alpha) {
+    ...   const long long k = quadriga::thread_x();
+    ...   if (k < y.size()) y[k] += alpha * x[k];
+    ... }
+    ... '''
+    >>> @quadriga.codelet(
+    ...     access=["read", "update"],
+    ...     cuda=quadriga.CudaSource(source, parameters={"alpha": float}),
+    ... )
+    ... def axpy(x, y, alpha):  # where there is no GPU
+    ...     y += alpha * x
+    >>> x, y = np.arange(3.0), np.ones(3)
+    >>> with quadriga.Engine() as engine:
+    ...     _ = engine.submit(axpy, engine.data(x).read(), engine.data(y).update(), alpha=2.0)
+    >>> y
+    array([1., 3., 5.])
+    """
+
+    def __init__(
+        self,
+        text: str,
+        kernel: str | None = None,
+        *,
+        parameters: Mapping[str, npt.DTypeLike] | None = None,
+        grid: Extent | Callable[..., Extent] | None = None,
+        block: Extent | Callable[..., Extent] = 256,
+        shared_bytes: int = 0,
+        options: Sequence[str] = (),
+    ) -> None:
+        if not isinstance(text, str):
+            raise InvalidType(f"text is {type(text).__name__}; expected CUDA C++ as a str")
+        if isinstance(options, str):
+            raise InvalidType(f"options {options!r}: expected a list of them")
+        self.text = text
+        self.kernel = kernel
+        self.parameters = {
+            name: _known(np.dtype(kind), f"parameter {name!r}")
+            for name, kind in (parameters or {}).items()
+        }
+        self.grid = grid
+        self.block = block
+        self.shared_bytes = shared_bytes
+        self.options = tuple(options)
+        self._lock = threading.Lock()
+        self._kernels: dict[nvrtc.Request, _core.DeviceKernel] = {}  # guarded by _lock
+
+    def plan(
+        self,
+        title: str,
+        layouts: Sequence[Layout],
+        access: Sequence[str],
+        values: Mapping[str, Any],
+    ) -> _core.LaunchPlan:
+        """How a task of the codelet `title` is launched; compiles what is new."""
+        types = [_known(layout.dtype, f"operand {i}") for i, layout in enumerate(layouts)]
+        views = [
+            f"quadriga::Tile<{'const ' if mode == 'read' else ''}{_CPP_TYPES[kind]}>"
+            for kind, mode in zip(types, access, strict=True)
+        ]
+        scalars = [_CPP_TYPES[kind] for kind in self.parameters.values()]
+        packed = [_packed(title, name, kind, values) for name, kind in self.parameters.items()]
+        request = nvrtc.Request(
+            title, self.text, self.kernel or title, (*views, *scalars), self.options
+        )
+        matrices = [matrix_of(layout) for layout in layouts]
+        grid, block = self._spread(title, layouts, matrices, access)
+        return _core.LaunchPlan(
+            self._compiled(request), grid, block, self.shared_bytes, matrices, packed
+        )
+
+    def _compiled(self, request: nvrtc.Request) -> _core.DeviceKernel:
+        with self._lock:
+            if request not in self._kernels:
+                images: dict[int, tuple[bytes, str]] = {}
+                for architecture in _core.cuda_architectures():
+                    image = nvrtc.image_of(request, architecture)
+                    images[architecture] = (image.code, image.name)
+                self._kernels[request] = _core.DeviceKernel(f"codelet '{request.title}'", images)
+            return self._kernels[request]
+
+    def _spread(
+        self,
+        title: str,
+        layouts: Sequence[Layout],
+        matrices: Sequence[Matrix],
+        access: Sequence[str],
+    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Grid and block of a task."""
+        shapes = [layout.shape for layout in layouts]
+        given = self.block(*shapes) if callable(self.block) else self.block
+        block = _extent(title, "block", given, least=1)
+        if prod(block) > _MOST_THREADS:
+            raise InvalidArgument(
+                f"codelet '{title}': a block of {given} threads; expected at most {_MOST_THREADS}"
+            )
+        if self.grid is None:
+            written = next((i for i, mode in enumerate(access) if mode != "read"), 0)
+            matrix = matrices[written] if matrices else Matrix(1, 1, 0, 0, -1, 1)
+            if block[1:] == (1, 1):
+                return (_parts(matrix.rows * matrix.cols, block[0]), 1, 1), block
+            return (_parts(matrix.cols, block[0]), _parts(matrix.rows, block[1]), 1), block
+        blocks = self.grid(*shapes) if callable(self.grid) else self.grid
+        return _extent(title, "grid", blocks, least=0), block
+
+    def __repr__(self) -> str:
+        return f"<CudaSource of {self.kernel or 'a kernel'}>"
+
+
+def matrix_of(layout: Layout) -> Matrix:
+    """An array as a matrix of its elements, wherever its tile is; steps in elements."""
+    item = layout.dtype.itemsize
+    unit = item if layout.core_dtype == _core.DType.bytes else 1
+    if len(layout.shape) == 2:
+        rows, cols = layout.shape
+        row_step, col_step = (stride // item for stride in layout.strides)
+        axis = -1 if layout.ld_axis is None else layout.ld_axis
+        return Matrix(rows, cols, row_step, col_step, axis, unit)
+    axis = 0 if layout.ld_axis == 0 else -1
+    return Matrix(prod(layout.shape), 1, 1, 0, axis, unit)
+
+
+def _known(kind: np.dtype[Any], what: str) -> np.dtype[Any]:
+    if kind not in _CPP_TYPES:
+        raise InvalidType(
+            f"{what} is of type {kind}, which CUDA sources have no name for; expected one of "
+            + ", ".join(str(each) for each in _CPP_TYPES)
+        )
+    return kind
+
+
+def _packed(title: str, name: str, kind: np.dtype[Any], values: Mapping[str, Any]) -> bytes:
+    """A parameter's bytes, if the value is one of its type."""
+    if name not in values:
+        raise InvalidArgument(f"codelet '{title}': its CUDA source takes {name}=, which is missing")
+    value = np.asarray(values[name])
+    whole = kind.kind in "iu" and value.dtype.kind in "iu"
+    if value.shape == () and (whole or np.can_cast(value.dtype, kind, "same_kind")):
+        packed = value.astype(kind)
+        if not whole or packed == value:  # else it doesn't fit
+            return packed.tobytes()
+    raise InvalidArgument(
+        f"codelet '{title}': {name}={values[name]!r}; its CUDA source takes one {kind}"
+    )
+
+
+def _parts(elements: int, of: int) -> int:
+    return -(-elements // of)
+
+
+def _extent(title: str, what: str, given: Any, least: int) -> tuple[int, int, int]:
+    """One to three numbers, filled up with ones."""
+    numbers = tuple(given) if isinstance(given, Sequence) else (given,)
+    whole = all(isinstance(each, (int, np.integer)) and each >= least for each in numbers)
+    if not whole or not 1 <= len(numbers) <= 3:
+        raise InvalidArgument(
+            f"codelet '{title}': {what} {given!r}; expected one to three whole numbers of at "
+            f"least {least}"
+        )
+    x, y, z = (*map(int, numbers), 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/device_arrays.py: memory of a GPU as arrays of CuPy or PyTorch, on our stream.
+"""What callables that compute on a GPU get: arrays over the operands' memory, without copies.
+
+The library's current stream is the task's while the callable runs, so that what it computes comes
+after what the task waits for, and before what waits for the task. Nothing here waits for a device.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .errors import InvalidArgument, Unavailable
+from .layout import Layout
+
+
+def strides_at(layout: Layout, ld: int) -> tuple[int, ...] | None:
+    """Bytes between elements where the tile has this leading dimension; None: C order."""
+    if prod(layout.shape) <= 1:
+        return None
+    strides = list(layout.strides)
+    if layout.ld_axis is not None:
+        known = layout.core_dtype != _core.DType.bytes
+        strides[layout.ld_axis] = ld * (layout.dtype.itemsize if known else 1)
+    return tuple(strides)
+
+
+def bytes_of(layout: Layout, ld: int) -> int:
+    """From a tile's first byte to its last."""
+    unit = 1 if layout.core_dtype == _core.DType.bytes else layout.dtype.itemsize
+    return ((layout.cols - 1) * ld + layout.rows) * unit
+
+
+class DeviceArrays(ABC):
+    """A library of arrays on GPUs; imported when it is first needed."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self.name = name
+        self._imported: Any = None
+
+    @property
+    def module(self) -> Any:
+        """The library; raises `Unavailable` if it isn't installed."""
+        if self._imported is None:
+            try:
+                self._imported = importlib.import_module(self._module)
+            except ImportError as error:
+                raise Unavailable(
+                    f"arrays={self._module!r} needs {self.name}, which can't be imported: {error}"
+                ) from error
+        return self._imported
+
+    @abstractmethod
+    def on_stream(self, stream: int, device: int) -> AbstractContextManager[None]:
+        """Makes device and stream the library's current ones in this thread."""
+
+    @abstractmethod
+    def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+        """A tile at an address of the device as an array; valid while the task runs."""
+
+
+class _CuPy(DeviceArrays):
+    @contextmanager
+    def on_stream(self, stream: int, device: int) -> Iterator[None]:
+        cuda = self.module.cuda
+        with cuda.Device(device), cuda.ExternalStream(stream, device):
+            yield
+
+    def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+        cupy = self.module
+        if prod(layout.shape) == 0:
+            return cupy.empty(layout.shape, layout.dtype)
+        size = bytes_of(layout, ld)
+        memory = cupy.cuda.UnownedMemory(address, size, None, device)
+        return cupy.ndarray(
+            layout.shape,
+            layout.dtype,
+            memptr=cupy.cuda.MemoryPointer(memory, 0),
+            strides=strides_at(layout, ld),
+        )
+
+
+class _Interface:
+    """Carries what PyTorch asks for; it refuses memory that is said to be read-only."""
+
+    def __init__(self, layout: Layout, address: int, ld: int) -> None:
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": layout.shape,
+            "typestr": layout.dtype.str,
+            "data": (address, False),
+            "strides": strides_at(layout, ld),
+        }
+
+
+class _Torch(DeviceArrays):
+    @contextmanager
+    def on_stream(self, stream: int, device: int) -> Iterator[None]:
+        cuda = self.module.cuda
+        with cuda.device(device), cuda.stream(cuda.ExternalStream(stream, device=device)):
+            yield
+
+    def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+        torch = self.module
+        place = torch.device("cuda", device)
+        empty = prod(layout.shape) == 0
+        tile = np.empty(layout.shape, layout.dtype) if empty else _Interface(layout, address, ld)
+        return torch.as_tensor(tile, device=place)
+
+
+_LIBRARIES = {"cupy": _CuPy("cupy", "CuPy"), "torch": _Torch("torch", "PyTorch")}
+
+
+def library(name: str) -> DeviceArrays:
+    """A library by the name of its module."""
+    if name not in _LIBRARIES:
+        raise InvalidArgument(f"arrays={name!r}: expected one of {', '.join(_LIBRARIES)}")
+    return _LIBRARIES[name]
