@@ -79,6 +79,7 @@ class Driver final : public Executor, private MemoryListener {
     StreamId id = 0;
     int lane = 0;
     std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
+    int waiting = 0;  ///< Issued tasks whose variants may wait.
   };
   struct DeviceState {
     DeviceId id = 0;

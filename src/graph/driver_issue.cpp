@@ -42,6 +42,12 @@ bool poisoned_partial(const PlannedTask& planned) noexcept {
   });
 }
 
+bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
+  const Codelet& codelet = *planned.task->codelet;
+  return kind == DeviceKind::cuda &&
+         (codelet.cuda_waits || (planned.to_init && codelet.init->cuda_waits));
+}
+
 /// Sets the partial results that this task is the first to fill to the neutral element.
 void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.operands.size(); ++i)
@@ -332,6 +338,7 @@ void Driver::spare_task(PlannedTask& planned) {
 /// event then. Else the one with least in it.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
   constexpr double short_seconds = 20e-6;
+  if (planned.waits) return device.streams.back();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
     const Event before = memory_->ready(need.tile, device.space);
@@ -340,7 +347,9 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
     if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
       return *stream;
   }
-  return *std::min_element(device.streams.begin(), device.streams.end(),
+  // Variants that wait are called one by one: they shall hold up one stream, and nothing on others.
+  const bool apart = device.streams.back().waiting > 0 && device.streams.size() > 1;
+  return *std::min_element(device.streams.begin(), device.streams.end() - apart,
                            [](const ComputeStream& a, const ComputeStream& b) {
                              return a.issued.size() < b.issued.size();
                            });
@@ -348,6 +357,7 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
 
 void Driver::launch(DeviceState& device, PlannedTask& planned) {
   Task& task = *planned.task;
+  planned.waits = may_wait(planned, machine_.devices[device.id].kind);
   ComputeStream& stream = stream_for(device, planned);
   planned.views.resize(task.operand_count);
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
@@ -371,7 +381,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   launch.arguments = {planned.views, task.params(), nullptr};
   launch.cost = planned.cost;
   launch.name = task.codelet->name;
-  launch.waits = task.codelet->cuda_waits || (planned.to_init && task.codelet->init->cuda_waits);
+  launch.waits = planned.waits;
   Event event;
   try {
     event = backend_->launch(stream.id, launch);
@@ -384,6 +394,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   planned.stream = stream.id;
   planned.lane = stream.lane;
   stream.issued.emplace_back(event.ticket, &planned);
+  stream.waiting += planned.waits;
   ++device.issued;
   device.issued_seconds += planned.ahead_seconds;
   plan_.issue(planned);

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "device/cuda/check.h"
+#include "device/cuda/cuda_backend.h"
 
 namespace quadriga {
 namespace {
@@ -94,10 +95,10 @@ void DeviceKernel::launch(void* stream, const Shape& shape, std::span<void*> val
 }
 
 std::vector<int> cuda_architectures() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
-  cudaGetLastError();
   std::vector<int> found;
+  if (!cuda_absence().empty()) return found;  // it also makes the runtime ready
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "counting devices");
   for (int ordinal = 0; ordinal < count; ++ordinal) found.push_back(architecture_of(ordinal));
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());
