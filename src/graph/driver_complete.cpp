@@ -99,6 +99,7 @@ void Driver::retry_write_back(TileId tile, Reason reason) {
 
 void Driver::probed(SpaceId space, const Completion& completion) {
   DeviceState* const device = device_at(space);
+  for (DeviceState& each : devices_) touch(each);  // what was put off until now
   if (device && !device->lost && completion.error && is_device_lost(completion.error))
     lose_device(*device);
 }

@@ -59,13 +59,14 @@ void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments&
 }  // namespace
 
 /// What an empty device must have to hold all operands; one that is named twice counts once, and
-/// what is at home there not at all.
+/// what is at home there not at all, unless the task adds to a partial result of it.
 std::size_t Driver::bytes_needed(const Task& task, SpaceId space) const {
   std::size_t needed = 0;
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
     const auto same = [&](const OperandSlot& slot) { return slot.datum == &datum; };
-    if (!datum.at_home(space) && std::none_of(task.operands, task.operands + i, same))
+    const bool is_there = datum.at_home(space) && task.operands[i].access != Access::reduce;
+    if (!is_there && std::none_of(task.operands, task.operands + i, same))
       needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1));
   }
   return needed;
