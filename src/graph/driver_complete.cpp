@@ -168,7 +168,8 @@ void Driver::complete(const Completion& completion) {
     work_ += duration;
     longest_path_ = std::max(longest_path_, planned.path + duration);
     const double seconds = static_cast<double>(duration) / 1e9;
-    auto [entry, is_new] = measured_.emplace(planned.task->codelet, seconds);
+    const DeviceKind kind = machine_.devices[device->id].kind;
+    auto [entry, is_new] = measured_.try_emplace({planned.task->codelet, kind}, seconds);
     if (!is_new) entry->second += (seconds - entry->second) / 8;
   }
   planned.path += duration;

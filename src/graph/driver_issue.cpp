@@ -132,8 +132,14 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
   if (!planned.cost.kernel.empty() && machine_.has_kernel(where, planned.cost.kernel))
     return machine_.kernel_seconds(where, planned.cost.kernel, planned.cost.order,
                                    planned.cost.volume);
-  const auto measured = measured_.find(planned.task->codelet);
-  return measured == measured_.end() ? 0 : measured->second;
+  return measured_seconds(planned.task->codelet, where.kind);
+}
+
+/// What it took on such devices; as long as none ran it, what it took on others.
+double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
+  if (const auto own = measured_.find({codelet, kind}); own != measured_.end()) return own->second;
+  const auto other = measured_.lower_bound({codelet, DeviceKind{}});
+  return other != measured_.end() && other->first.first == codelet ? other->second : 0;
 }
 
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
@@ -336,7 +342,7 @@ void Driver::spare_task(PlannedTask& planned) {
 }
 
 /// For short tasks that of one which they must wait for and nothing was queued behind: they need no
-/// event then. Else the one with least in it.
+/// event then; for those that may wait the last one. Else the one with least in it.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
   constexpr double short_seconds = 20e-6;
   if (planned.waits) return device.streams.back();

@@ -5,8 +5,11 @@
 #include <quadriga/engine.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace quadriga {
@@ -76,6 +79,30 @@ TEST_F(VariantsTest, CoresBesideADeviceRunBoth) {
 TEST_F(VariantsTest, WithoutAnyTheTaskIsRefused) {
   codelet_.cpu = nullptr;
   EXPECT_THROW(run(DeviceKind::emulated), Error);
+}
+
+// How long a task takes is learned by kind of device, not of them all together.
+TEST(MeasuredTest, TasksGoWhereTheyAreQuick) {
+  std::vector<std::array<double, 8>> homes(40);
+  std::atomic<int> elsewhere{0};
+  Codelet codelet{.name = "uneven", .signature = {Access::update}};
+  codelet.cpu = [&](const Arguments& call) {
+    const auto* const first = call.operands[0].as<double>();
+    const bool is_home = first >= homes.front().data() && first <= homes.back().data();
+    elsewhere += is_home ? 0 : 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(is_home ? 10 : 1));
+  };
+  Engine engine({.devices = "emulated:1,memory=1MiB;cpu:1"});
+  const auto run = [&](std::array<double, 8>& home, DeviceId device) {
+    const Data data = engine.add(home.data(), 8, 1, 8, DType::float64);
+    engine.submit(codelet, {{data, Access::update}}, std::span<const std::byte>(),
+                  {.device = device});
+    engine.wait(30);
+  };
+  for (std::size_t i = 0; i < 20; ++i) run(homes[i], static_cast<DeviceId>(i % 2));
+  EXPECT_EQ(elsewhere.exchange(0), 10);
+  for (std::size_t i = 20; i < 40; ++i) run(homes[i], no_device);
+  EXPECT_GE(elsewhere, 15);
 }
 
 // The streams on which tasks of a name ran, by the trace.
