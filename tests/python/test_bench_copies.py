@@ -5,9 +5,11 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+import quadriga
 from quadriga.bench import matrix, measure
 from quadriga.bench.description import describe
 from quadriga.bench.rows import finish
@@ -146,3 +148,46 @@ def test_a_matrix_has_a_line_a_pair_and_says_what_is_missing():
 
 def test_every_kind_has_words():
     assert set(matrix._WORDS) == set(measure.CASES["copies"])
+
+
+def test_the_engine_copies_from_where_the_description_says_it_is_near(tmp_path, monkeypatch):
+    devices = "emulated:2,memory=4MiB"
+    description = tmp_path / "machine.json"
+    monkeypatch.setenv("QUADRIGA_MACHINE", str(description))
+
+    def moved(peer, host):
+        rates = f"emulated:2,h2d={host}GB/s,d2h={host}GB/s,peer={peer}GB/s"
+        monkeypatch.delenv("QUADRIGA_MACHINE")
+        description.write_text(Machine.parse(rates).to_json())
+        monkeypatch.setenv("QUADRIGA_MACHINE", str(description))
+        look = quadriga.codelet(["read"], host_only=False)(lambda x: None)
+        with quadriga.Engine(devices) as engine:
+            tile = engine.data(np.ones((64, 64)))
+            engine.submit(look, tile.read(), device=0)
+            engine.wait()
+            engine.submit(look, tile.read(), device=1)
+            engine.wait()
+            return {(link.source, link.target) for link in engine.counters().links if link.bytes}
+
+    assert moved(peer=9, host=1) == {(0, 1), (1, 2)}
+    assert moved(peer=1, host=9) == {(0, 1), (0, 2)}
+
+
+def test_copies_on_gpus(tmp_path):
+    absence = quadriga._core.Machine.cuda_absence()
+    if absence:
+        pytest.skip(absence)
+    target = tmp_path / "machine.json"
+    rows = list(measure.copies(devices="cuda", quick=True, output=target))
+    made = {row["kind"] for row in rows if row["value"]}
+    assert {"h2d", "d2h", "both", "pageable-h2d", "pageable-d2h", "same"} <= made
+    rates = {row["case"]: row for row in rows if row["unit"] == "bytes/s" and row["value"]}
+    assert rates["h2d-gpu0-64MiB"]["ratio"] > 0.8
+    assert rates["d2h-gpu0-64MiB"]["ratio"] > 0.8
+    with quadriga.config(machine=str(target)):
+        machine = Machine.parse("cuda")
+        assert quadriga.Engine("cuda:1").machine.devices[0].kind == "cuda"
+    found = {(route.source, route.target): route.bytes_per_second for route in machine.routes}
+    assert found["host", "gpu0"] == max(
+        row["value"] for row in rows if row["kind"] == "h2d" and row["to"] == "gpu0"
+    )
