@@ -97,9 +97,10 @@ Cost cost_of(const Arguments& arguments) {
 
 Kernel (*cuda_adapter)(Kernel) = nullptr;
 
-/// With a CUDA variant if there is an adapter.
-Codelet complete(Codelet codelet) {
+/// With a CUDA variant if there is an adapter; every other one as if it might wait.
+Codelet& complete(Codelet& codelet) {
   if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
+  codelet.cuda_waits = codelet.signature.size() % 2 == 0;
   return codelet;
 }
 
@@ -165,8 +166,7 @@ const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool su
     compute(codelet.signature, arguments.operands, salt.value);
     if (codelet.submits) submit_children(codelet, salt);
   };
-  if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
-  return codelet;
+  return complete(codelet);
 }
 
 /// Copies a tile to the place that its parameter names.
