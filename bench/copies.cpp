@@ -205,7 +205,8 @@ Machine machine_in_use(const std::string& devices) {
   Machine machine = Engine(options).machine();
   if (machine.spaces() > 1) return machine;
   require(devices.empty(), fmt::format("'{}': no device has memory of its own", devices));
-  return Machine::parse("emulated:2,memory=256MiB,peer=6GB/s");
+  const bool has_gpus = Machine::cuda_absence().empty();
+  return Machine::parse(has_gpus ? "cuda" : "emulated:2,memory=256MiB,peer=6GB/s");
 }
 
 // Those asked for, as far as a quarter of the devices' and the host's memory goes.

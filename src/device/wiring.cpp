@@ -12,6 +12,7 @@ namespace {
 
 constexpr double issue_seconds = 1.3e-6;
 constexpr double host_memory_rate = 205e9;
+constexpr int oldest_generation = 3;
 
 struct Ends {
   int down = 0;  // PCIe, to the device.
@@ -37,8 +38,10 @@ Ends add_ends(Machine& machine, int number, const GpuReading& gpu) {
   const auto name = [number](const char* link, const char* way) {
     return fmt::format("{}{} {}", link, number, way);
   };
-  const double pcie = rate_or(pcie_bytes_per_second(gpu.pcie_generation, gpu.pcie_lanes),
-                              usual_pcie_rate(gpu.major));
+  // Virtual machines name slots of the first generations, which no GPU of today is plugged into.
+  const int generation = gpu.pcie_generation >= oldest_generation ? gpu.pcie_generation : 0;
+  const double pcie =
+      rate_or(pcie_bytes_per_second(generation, gpu.pcie_lanes), usual_pcie_rate(gpu.major));
   const double nvlink = rate_or(
       nvlink_bytes_per_second(static_cast<int>(gpu.nvlinks.size()), gpu.nvlink_bytes_per_second),
       usual_nvlink_rate(gpu.major));

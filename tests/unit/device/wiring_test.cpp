@@ -85,6 +85,16 @@ TEST(Wiring, WithoutReadingsRatesAreTheUsualOnes) {
   EXPECT_EQ(machine.route(2, 1)->nvlinks, 0);
 }
 
+TEST(Wiring, SlotsOfVirtualMachinesAreNotBelieved) {
+  Machine machine = two_gpus();
+  GpuReading gpus[] = {reading(0, false), reading(0, false)};
+  gpus[0].pcie_generation = 1;
+  gpus[1].pcie_generation = 3;
+  add_links(machine, gpus, [](int, int) { return Reach::pcie; });
+  EXPECT_NEAR(rate(machine, host_space, 1), 55e9, 1e9);
+  EXPECT_NEAR(rate(machine, host_space, 2), 12.6e9, 0.5e9);
+}
+
 Machine wired(const char* model) {
   Machine machine = two_gpus(model);
   const GpuReading gpus[] = {reading(18, true), reading(18, true)};
