@@ -22,7 +22,8 @@ enum class Op : std::uint8_t { none, transpose, conjugate };  ///< conjugate: co
 enum class Uplo : std::uint8_t { lower, upper };
 
 /// A matrix in the caller's memory: element (i, j) at data + (i*row_stride + j*col_stride)
-/// elements.
+/// elements. On a device it is used where it lies, so that its columns or rows must be contiguous;
+/// what the caller queued on streams of their own must have ended (Engine::synchronize).
 struct MatrixView {
   void* data = nullptr;
   std::int64_t rows = 0;
@@ -30,15 +31,16 @@ struct MatrixView {
   std::int64_t row_stride = 1;  ///< In elements; may be zero (read only) or negative.
   std::int64_t col_stride = 0;
   DType dtype = DType::float64;
+  DeviceId device = no_device;  ///< Whose memory `data` is; no_device: the host's.
 
   /// Columns one after the other (ld 0: without gaps).
   static MatrixView columns(void* data, std::int64_t rows, std::int64_t cols, DType dtype,
                             std::int64_t ld = 0) noexcept {
-    return {data, rows, cols, 1, ld ? ld : rows, dtype};
+    return {data, rows, cols, 1, ld ? ld : rows, dtype, no_device};
   }
   /// The same matrix with rows and columns exchanged.
   MatrixView transposed() const noexcept {
-    return {data, cols, rows, col_stride, row_stride, dtype};
+    return {data, cols, rows, col_stride, row_stride, dtype, device};
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/units.h"
+#include "linalg/resident.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -76,11 +77,11 @@ bool allow_tf32(const Options& options, DType dtype) {
   return is_single && Config::global().flag("allow_tf32", options.allow_tf32);
 }
 
-void check_finite(const Engine& engine, const Options& options, std::string_view name,
+void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix) {
   const bool pretends = engine.options().virtual_clock && !engine.options().compute;
   if (!options.check_finite || matrix.source() || pretends) return;
-  if (!finite(matrix.view()))
+  if (!finite_anywhere(engine, matrix.view()))
     fail(Errc::invalid_argument, fmt::format("{} must not contain infinities or NaNs", name));
 }
 

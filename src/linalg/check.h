@@ -23,7 +23,7 @@ void check_options(const Options& options);
 /// Whether GPUs may round the factors of products of this type to TF32.
 bool allow_tf32(const Options& options, DType dtype);
 /// With Options::check_finite; sources are checked when they are read.
-void check_finite(const Engine& engine, const Options& options, std::string_view name,
+void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);
 /// The tiles of a triangle that has no memory of its own fit all devices and host buffers together.
 /// Errors:  too_large with the figures.

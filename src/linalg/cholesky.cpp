@@ -3,7 +3,8 @@
 #include "linalg/cholesky.h"
 
 #include "linalg/check.h"
-#include "linalg/tile_size.h"
+#include "linalg/kernels/codelets.h"
+#include "linalg/resident.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -17,17 +18,31 @@ void clear_other(const MatrixView& out, Uplo uplo, std::int64_t tile, bool on_di
   for (std::int64_t k = 0; k < cut.count(); ++k) {
     const std::int64_t first = cut.first(k);
     const std::int64_t length = cut.length(k);
-    if (on_diagonal) {
+    if (on_diagonal)
       clear_triangle(part(out, first, first, length, length), flipped(uplo));
-      continue;
-    }
-    const std::int64_t rest = out.rows - first - length;
-    scale(0, uplo == Uplo::lower ? part(out, first, first + length, length, rest)
-                                 : part(out, first + length, first, rest, length));
+    else
+      scale(0, beside_diagonal(out, uplo, first, length));
   }
 }
 
-void check(const Engine& engine, const Matrix& a, const MatrixView& out, const Options& options) {
+/// The same on a device. Tiles on the diagonal are those of the factorization, so that one task
+/// follows the other.
+void clear_other_there(Run& run, const MatrixView& out, const Triangle& triangle, Uplo uplo,
+                       bool in_place) {
+  const Cut& cut = triangle.tiles->rows();
+  const kernels::SetParams params{{}, {}, {strict_other(triangle.uplo), 0}};
+  SubmitOptions where;
+  where.owner = out.device;
+  for (std::int64_t k = 0; k < cut.count(); ++k) {
+    submit_clear(run, beside_diagonal(out, uplo, cut.first(k), cut.length(k)), kernels::Part::all,
+                 cut.tile);
+    if (in_place)
+      run.submit(kernels::set_codelet(out.dtype), {{triangle.update(k, k, where), Access::update}},
+                 params, where);
+  }
+}
+
+void check(Engine& engine, const Matrix& a, const MatrixView& out, const Options& options) {
   check_options(options);
   check_matrix("A", a);
   check_square("A", a);
@@ -46,8 +61,9 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
               const Options& options) {
   check(engine, a, out, options);
   if (empty(out)) return;
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::cholesky, out.rows, out.rows, out.rows, out.dtype}, options);
+  const Matrix result(out);
+  const auto [team, tile] =
+      plan_cholesky(engine, common_device(engine, {&a, &result}), out.rows, out.dtype, options);
   const Cut cut{out.rows, tile};
   const bool in_place = !a.source() && same(a.view(), out);
   Run run(engine, options, cholesky_tasks(cut.count()) + static_cast<double>(cut.count()));
@@ -58,16 +74,17 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
   Fill fill;
   std::unique_ptr<TriangleFiller> filler;
   if (in_place) {
-    if (clears) clear_other(out, uplo, tile, true);
+    if (clears && !on_device(out)) clear_other(out, uplo, tile, true);
   } else {
     filler = std::make_unique<TriangleFiller>(run, a, uplo, *tiles, transposed,
                                               other == Other::zero ? Rest::zero : Rest::leave);
     fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
   }
-  const Team team = team_of(engine);
-  submit_cholesky(run, triangle, cholesky_shape(engine, team, out.rows, tile, out.dtype), fill);
+  if (clears && on_device(out)) clear_other_there(run, out, triangle, uplo, in_place);
+  submit_cholesky(run, triangle, cholesky_shape(engine, team, out.rows, tile, out.dtype), team,
+                  fill);
   finish_all(*tiles);
-  if (clears) clear_other(out, uplo, tile, false);
+  if (clears && !on_device(out)) clear_other(out, uplo, tile, false);
   run.wait();
 }
 

@@ -39,7 +39,20 @@ using Fill = std::function<void(std::int64_t i, std::int64_t j, SubmitOptions wh
 /// Submits the tasks that factorize the triangle. `fill`, if any, is called for the lower
 /// triangle's (i,j) before the first task that uses the tile.
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
-                     const Fill& fill);
+                     const Team& team, const Fill& fill);
+
+/// Who factorizes, and by which tile.
+struct CholeskyPlan {
+  Team team;
+  std::int64_t tile = 0;
+};
+
+/// `home`: the device in whose memory the matrix lies and stays, or no_device. There it is that
+/// device alone, by the tile that takes least time by the machine's table (which may be the whole
+/// matrix), or all devices by the default tile, if their share of the work and the way to them take
+/// less.
+CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
+                           const Options& options);
 
 /// What a tile on the diagonal gets outside the triangle when it is filled.
 enum class Rest : std::uint8_t { any, zero, leave };

@@ -132,8 +132,7 @@ double cholesky_tasks(std::int64_t tiles) noexcept {
 }
 
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
-                     const Fill& fill) {
-  const Team team = team_of(run.engine());
+                     const Team& team, const Fill& fill) {
   Steps steps(run, triangle, fill, team);
   cholesky_order(shape, [&](const Step& step) { steps.submit(step); });
 }
@@ -155,7 +154,7 @@ TriangleFiller::TriangleFiller(Run& run, const Matrix& a, Uplo uplo, Tiles& to, 
   origin_->transposed =
       transposed && !(a.source() && a.source()->hermitian && !is_complex(a.dtype()));
   origin_->check_finite = run.options().check_finite;
-  if (!a.source()) origin_->view = transposed ? a.view().transposed() : a.view();
+  if (!a.source()) origin_->view = gathered(transposed ? a.view().transposed() : a.view());
   run.keep(origin_);
   order_ = run.add(&home_of_order_, 1, 1, 1, DType::bytes);
 }

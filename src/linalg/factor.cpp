@@ -4,6 +4,7 @@
 
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/resident.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
 
@@ -30,9 +31,10 @@ Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
   if (data) return data;
   const std::int64_t down = rows().length(i);
   const std::int64_t right = cols().length(j);
-  data = has_home() ? engine_.add(at(home_, rows().first(i), cols().first(j)), down, right,
-                                  leading_dimension(home_), dtype(), {true})
-                    : engine_.add(down, right, dtype(), {true});
+  data = has_home()
+             ? register_tile(engine_, part(home_, rows().first(i), cols().first(j), down, right),
+                             {true})
+             : engine_.add(down, right, dtype(), {true});
   return data;
 }
 
@@ -50,8 +52,7 @@ std::vector<DeviceId> FactorTiles::holders() const {
 
 namespace {
 
-void check(const Engine& engine, const Matrix& a, const FactorOptions& factor,
-           const Options& options) {
+void check(Engine& engine, const Matrix& a, const FactorOptions& factor, const Options& options) {
   check_options(options);
   check_matrix("A", a);
   check_square("A", a);
@@ -80,9 +81,9 @@ std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, b
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
   check(engine, a, factor, options);
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
+  const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
+  const auto [team, tile] = plan_cholesky(engine, home, a.rows(), a.dtype(), options);
   if (!in_place) check_room(engine, "the factor", a.rows(), a.dtype());
   const auto impl = make(engine, a, factor.uplo, in_place, tile);
   const std::int64_t count = impl->cut().count();
@@ -96,9 +97,8 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                                                 Rest::any);
       fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
     }
-    const Team team = team_of(engine);
     submit_cholesky(run, impl->triangle(), cholesky_shape(engine, team, a.rows(), tile, a.dtype()),
-                    fill);
+                    team, fill);
     run.wait();
   } catch (...) {
     impl->tiles->discard();

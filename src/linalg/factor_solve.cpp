@@ -62,7 +62,7 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
   const Cut rows = tiles.rows();
   Run run(engine, options, 2 * substitution_tasks(rows, Cut{b.cols, rows.tile}));
   const bool conjugated = impl().transposed && is_complex(b.dtype) && !run.pretends();
-  if (conjugated) conjugate(b);
+  if (conjugated) conjugate(gathered(b));
   try {
     RightSides sides(run, b, rows, Cut{b.cols, rows.tile}, true);
     const Where where = stay(impl());

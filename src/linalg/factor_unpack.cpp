@@ -3,6 +3,7 @@
 #include "linalg/check.h"
 #include "linalg/factor.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/resident.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -15,10 +16,21 @@ void clear_strict(const MatrixView& out, Uplo keep, std::int64_t tile) {
   for (std::int64_t k = 0; k < cut.count(); ++k) {
     const std::int64_t first = cut.first(k);
     const std::int64_t length = cut.length(k);
-    const std::int64_t rest = out.rows - first - length;
     clear_triangle(part(out, first, first, length, length), flipped(keep));
-    scale(0, keep == Uplo::lower ? part(out, first, first + length, length, rest)
-                                 : part(out, first + length, first, rest, length));
+    scale(0, beside_diagonal(out, keep, first, length));
+  }
+}
+
+/// The same on a device. In the factor's own memory its tiles on the diagonal are changed; in other
+/// memory those are written whole.
+void clear_strict_there(Run& run, const Factor::Impl& impl, const MatrixView& out, bool is_home) {
+  const kernels::SetParams params{{}, {}, {strict_other(impl.stored), 0}};
+  for (std::int64_t k = 0; k < impl.cut().count(); ++k) {
+    submit_clear(run, beside_diagonal(out, impl.uplo, impl.cut().first(k), impl.cut().length(k)),
+                 kernels::Part::all, impl.cut().tile);
+    if (is_home)
+      run.submit(kernels::set_codelet(out.dtype),
+                 {{impl.triangle().update(k, k, {}), Access::update}}, params);
   }
 }
 
@@ -41,8 +53,10 @@ void Factor::unpack(const MatrixView& out, Other other) const {
   const MatrixView home = impl().transposed ? tiles.home().transposed() : tiles.home();
   const bool is_home = tiles.has_home() && same(home, out);
   if (!is_home) require(!tiles.has_home() || !overlap(home, out), "out overlaps the factor");
+  const bool clears = other == Other::zero && !run.pretends();
+  if (clears && on_device(out)) clear_strict_there(run, impl(), out, is_home);
   if (is_home) bring_home();
-  if (other == Other::zero && !run.pretends()) clear_strict(out, impl().uplo, tile());
+  if (clears && !on_device(out)) clear_strict(out, impl().uplo, tile());
   if (is_home) return run.wait();
   const bool by_rows = layout_of(out) == Layout::rows;
   const auto target =
@@ -59,7 +73,11 @@ void Factor::unpack(const MatrixView& out, Other other) const {
       where.device = holders[tiles.index(from_row, from_col)];
       const Data from = impl().triangle().read(i, j, where);
       kernels::CopyParams params{op, {}};
-      if (i == j) {
+      if (i == j && clears) {
+        params.region.part = kept == Uplo::lower ? kernels::Part::lower : kernels::Part::upper;
+        run.submit(kernels::copy_write_codelet(dtype()),
+                   {{from}, {target->write(row, col, where), Access::write}}, params, where);
+      } else if (i == j) {
         params.region.part = kept == Uplo::lower ? kernels::Part::lower : kernels::Part::upper;
         run.submit(kernels::copy_codelet(dtype()),
                    {{from}, {target->update(row, col, where), Access::update}}, params, where);

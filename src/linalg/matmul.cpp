@@ -5,6 +5,7 @@
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
+#include "linalg/resident.h"
 #include "linalg/team.h"
 #include "linalg/tiles.h"
 #include "linalg/view.h"
@@ -120,9 +121,27 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
   return parts;
 }
 
+/// Where all operands lie in one device's memory, that device alone, or all devices, whichever is
+/// faster by the rates; the plan goes with it.
+Team choose_team(const Engine& engine, DeviceId home, const Problem& problem,
+                 const Options& options, ProductPlan& plan) {
+  const Team all = team_of(engine);
+  if (home == no_device) {
+    plan = plan_product(engine, all, problem, options);
+    return all;
+  }
+  const Team alone = team_at(home);
+  plan = plan_product(engine, alone, problem, options);
+  if (all.size() < 2 || !plan.listed) return alone;
+  const Team fed = fed_from(engine, all, home);
+  const ProductPlan shared = plan_product(engine, fed, problem, options);
+  if (!shared.listed || shared.seconds >= plan.seconds) return alone;
+  plan = shared;
+  return fed;
+}
+
 /// Devices take turns, so that all of them find work in the window of submitted tasks.
-void submit_all(Run& run, TiledProduct& product) {
-  const Team team = team_of(run.engine());
+void submit_all(Run& run, TiledProduct& product, const Team& team) {
   if (team.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
   std::vector<Part> parts = parts_of(run, team, product);
   constexpr std::size_t turn = 16;
@@ -142,8 +161,8 @@ void submit_all(Run& run, TiledProduct& product) {
   }
 }
 
-void check(const Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
-           const MatrixView& c, const Options& options) {
+void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, const MatrixView& c,
+           const Options& options) {
   check_options(options);
   check_matrix("A", a);
   check_matrix("B", b);
@@ -173,7 +192,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   check(engine, a, op_a, b, op_b, c, options);
   const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
-  if (inner == 0 || alpha == Scalar(0)) return scale(beta, c);
+  if (inner == 0 || alpha == Scalar(0)) return scale_anywhere(engine, beta, c);
   Form form_a = form_of(op_a, a.dtype());
   Form form_b = form_of(op_b, b.dtype());
   // C^T = op(B)^T * op(A)^T has contiguous columns.
@@ -181,7 +200,10 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);
-  const ProductPlan plan = plan_product(engine, team_of(engine), problem, options);
+  const Matrix whole_c(c);
+  ProductPlan plan;
+  const Team team =
+      choose_team(engine, common_device(engine, {&a, &b, &whole_c}), problem, options, plan);
   const Cut rows{problem.m, plan.rows};
   const Cut cols{problem.n, plan.cols};
   const Cut sum{inner, plan.inner};
@@ -202,7 +224,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
     product.y = input_tiles(run, b, form_b, sum_of_y, cols);
     product.c = output_tiles(run, c, rows, cols);
   }
-  submit_all(run, product);
+  submit_all(run, product, team);
   finish_all(*product.c);
   run.wait();
 }

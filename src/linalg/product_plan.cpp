@@ -64,6 +64,7 @@ class Planner {
       for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
         for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
           add(rows, cols, inner, candidates);
+    if (team_.resident) add(problem_.m, problem_.n, problem_.k, candidates);
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates, {}, &Candidate::bound);
     ProductPlan best;
@@ -75,7 +76,7 @@ class Planner {
           candidate.start + list_products(candidate.plan.times, order, least - candidate.start);
       if (seconds >= least) continue;
       best = candidate.plan;
-      least = seconds;
+      best.seconds = least = seconds;
     }
     return best;
   }

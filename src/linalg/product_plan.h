@@ -24,12 +24,16 @@ struct ProductPlan {
   /// together where rows change, and at the start.
   std::int64_t together = 0;
   std::int64_t at_start = 0;
+  double seconds = 0;  ///< Of a list schedule.
 };
 
 /// Options::tile in all directions if it is given. Else, on devices whose products are fast, the
 /// tiles of the best list schedule by the machine's rates, if its operands fit: tall ones, since
 /// copies of short runs are slow while products run. If they don't fit, rows of tall tiles of A
 /// that stay while B and C stream past, or squares, by which are done first.
+///
+/// For operands that all lie in one device's memory, the tasks that take least time there by the
+/// rates: one on the whole matrices, unless smaller ones are faster.
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
                          const Options& options);
 

@@ -3,6 +3,7 @@
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/resident.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
 
@@ -71,8 +72,7 @@ void submit_all(Run& run, const RankUpdate& update) {
   }
 }
 
-void check(const Engine& engine, const Matrix& a, Op op, const MatrixView& c,
-           const Options& options) {
+void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Options& options) {
   check_options(options);
   check_matrix("A", a);
   check_output("C", c);
@@ -91,7 +91,7 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   check(engine, a, op, c, options);
   const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
-  if (inner == 0 || alpha == Scalar(0)) return scale_triangle(beta, c, uplo);
+  if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
   const std::int64_t tile =
       tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, options);
   const Cut cut{c.rows, tile};

@@ -2,6 +2,8 @@
 // src/linalg/run.cpp: submission with a look at failures and progress now and then.
 #include "linalg/run.h"
 
+#include "linalg/view.h"
+
 #include <algorithm>
 
 namespace quadriga::linalg {
@@ -73,6 +75,8 @@ void Run::wait() {
 Data Run::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype) {
   return data_.emplace_back(engine_.add(home, rows, cols, ld, dtype));
 }
+
+Data Run::add(const MatrixView& tile) { return data_.emplace_back(register_tile(engine_, tile)); }
 
 Data Run::add(std::int64_t rows, std::int64_t cols, DType dtype) {
   return data_.emplace_back(engine_.add(rows, cols, dtype));

@@ -40,6 +40,8 @@ class Run {
 
   /// A tile at home, for this run.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype);
+  /// A tile of a view with contiguous columns, wherever that lies.
+  Data add(const MatrixView& tile);
   /// A tile without a home, for this run.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype);
   /// Keeps what tasks refer to until the run has ended.

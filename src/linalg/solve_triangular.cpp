@@ -2,6 +2,7 @@
 // src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
+#include "linalg/resident.h"
 #include "linalg/substitution.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
@@ -17,12 +18,16 @@ Singular::Singular(std::int64_t index, std::source_location where)
 
 namespace {
 
-void check_diagonal(const MatrixView& a) {
+void check_diagonal(Engine& engine, const MatrixView& a) {
+  if (on_device(a)) {
+    if (const std::int64_t i = zero_on_diagonal(engine, a); i >= 0) throw Singular(i);
+    return;
+  }
   for (std::int64_t i = 0; i < a.rows; ++i)
     if (is_zero(part(a, i, i, 1, 1))) throw Singular(i);
 }
 
-void check(const Engine& engine, const Matrix& a, bool unit, const MatrixView& b,
+void check(Engine& engine, const Matrix& a, bool unit, const MatrixView& b,
            const Options& options) {
   check_options(options);
   check_matrix("A", a);
@@ -36,7 +41,7 @@ void check(const Engine& engine, const Matrix& a, bool unit, const MatrixView& b
   check_finite(engine, options, "A", a);
   check_finite(engine, options, "B", b);
   const bool pretends = engine.options().virtual_clock && !engine.options().compute;
-  if (!unit && !a.source() && !pretends) check_diagonal(a.view());
+  if (!unit && !a.source() && !pretends) check_diagonal(engine, a.view());
 }
 
 /// Columns of B are shared among the devices; A streams to all of them.

@@ -3,15 +3,21 @@
 #include "linalg/team.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace quadriga::linalg {
 namespace {
 
-/// A copy from the host shares each link of its way with all devices whose ways cross it.
-double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices) {
+/// A copy from a space shares each link of its way with all devices whose ways cross it. Where no
+/// way leads from one device to another, nothing is known to be slower than the way from the host.
+double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices,
+                    SpaceId from = host_space) {
   std::vector<double> crossings(machine.links.size(), 0);
   const auto each_link = [&](DeviceId device, auto&& visit) {
-    const Route* const route = machine.route(host_space, machine.devices[device].space);
+    const SpaceId to = machine.devices[device].space;
+    if (to == from) return;
+    const Route* route = machine.route(from, to);
+    if (!route) route = machine.route(host_space, to);
     if (!route) return;
     for (const int link : route->links) visit(static_cast<std::size_t>(link));
   };
@@ -45,6 +51,20 @@ Team team_of(const Engine& engine) {
     team.devices.push_back(static_cast<DeviceId>(d));
   }
   team.seconds_a_byte = slowest_feed(machine, team.devices);
+  return team;
+}
+
+Team team_at(DeviceId device) {
+  Team team;
+  team.devices = {device};
+  team.memory_bytes = SIZE_MAX / 2;  // what lies there already takes none of the arena
+  team.resident = true;
+  return team;
+}
+
+Team fed_from(const Engine& engine, Team team, DeviceId device) {
+  const Machine& machine = engine.machine();
+  team.seconds_a_byte = slowest_feed(machine, team.devices, machine.devices[device].space);
   return team;
 }
 

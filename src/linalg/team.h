@@ -13,6 +13,7 @@ struct Team {
   std::size_t memory_bytes = 0;   ///< Of the device with the least.
   /// Seconds to bring a byte from the host to a device while all others do so too.
   double seconds_a_byte = 0;
+  bool resident = false;  ///< Operands are in its only device's memory, and take no other room.
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(devices.size()); }
   /// Tiles of so many bytes that fit a device.
@@ -24,6 +25,10 @@ struct Team {
 };
 
 Team team_of(const Engine& engine);
+/// The device alone, for matrices that lie in its memory.
+Team team_at(DeviceId device);
+/// The same team, for matrices that come from a device's memory instead of the host's.
+Team fed_from(const Engine& engine, Team team, DeviceId device);
 
 /// Seconds of a kernel on a device of the team by the machine's table, else by a guess.
 double kernel_seconds(const Engine& engine, const Team& team, std::string_view kernel, double order,

@@ -4,6 +4,8 @@
 
 #include "linalg/view.h"
 
+#include <fmt/format.h>
+
 namespace quadriga::linalg {
 
 HomeTiles::HomeTiles(Run& run, const MatrixView& view, std::int64_t row_tile, std::int64_t col_tile)
@@ -14,8 +16,8 @@ HomeTiles::HomeTiles(Run& run, const MatrixView& view, std::int64_t row_tile, st
 Data HomeTiles::tile(std::int64_t i, std::int64_t j) {
   Data& data = tiles_[static_cast<std::size_t>(i + j * rows().count())];
   if (!data)
-    data = run_.add(at(view_, rows().first(i), cols().first(j)), rows().length(i), cols().length(j),
-                    leading_dimension(view_), dtype());
+    data =
+        run_.add(part(view_, rows().first(i), cols().first(j), rows().length(i), cols().length(j)));
   return data;
 }
 
@@ -159,6 +161,16 @@ bool kernels_take(Form form, Accepts accepts, DType dtype) noexcept {
 
 }  // namespace
 
+const MatrixView& gathered(const MatrixView& view) {
+  if (on_device(view))
+    fail(Errc::invalid_argument,
+         fmt::format(
+             "a matrix on a device is used where it lies, and this one, {} x {} with strides "
+             "{} and {}, can't be: make a copy there with contiguous columns",
+             view.rows, view.cols, view.row_stride, view.col_stride));
+  return view;
+}
+
 Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Accepts accepts) {
   Input input;
   const Layout layout = a.source() ? Layout::strided : layout_of(a.view());
@@ -182,7 +194,7 @@ Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Acce
   if (!taken || !a.source()) {
     origin->transposed = a.source() && form.transpose;
     origin->conjugate = form.conjugate;
-    if (!a.source()) origin->view = form.transpose ? a.view().transposed() : a.view();
+    if (!a.source()) origin->view = gathered(form.transpose ? a.view().transposed() : a.view());
   }
   input.tiles = slot_tiles(run, std::move(origin), rows, cols, a.dtype());
   return input;
@@ -192,7 +204,7 @@ std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, 
   if (layout_of(view) == Layout::columns)
     return std::make_unique<HomeTiles>(run, view, rows.tile, cols.tile);
   auto origin = std::make_shared<Origin>();
-  origin->view = view;
+  origin->view = gathered(view);
   return slot_tiles(run, std::move(origin), rows, cols, view.dtype);
 }
 

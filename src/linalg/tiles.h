@@ -119,6 +119,10 @@ Form form_of(Op op, DType dtype) noexcept;
 /// Which of Op the kernels take.
 enum class Accepts : std::uint8_t { all, none_or_transpose, none_or_adjoint };
 
+/// The same view, whose elements tasks on the host are to gather. Errors: invalid_argument if it is
+/// on a device, which nothing does behind the caller's back.
+const MatrixView& gathered(const MatrixView& view);
+
 /// Tiles of the matrix `form`(A), cut as `rows` and `cols` say.
 Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols,
                   Accepts accepts = Accepts::all);

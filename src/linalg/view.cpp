@@ -135,9 +135,23 @@ std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept {
   return static_cast<std::byte*>(view.data) + (i * view.row_stride + j * view.col_stride) * size;
 }
 
+Data register_tile(Engine& engine, const MatrixView& tile, DataOptions options) {
+  const std::int64_t ld = leading_dimension(tile);
+  if (on_device(tile))
+    return engine.add(tile.device, tile.data, tile.rows, tile.cols, ld, tile.dtype, options);
+  return engine.add(tile.data, tile.rows, tile.cols, ld, tile.dtype, options);
+}
+
 MatrixView part(const MatrixView& view, std::int64_t i, std::int64_t j, std::int64_t rows,
                 std::int64_t cols) noexcept {
-  return {at(view, i, j), rows, cols, view.row_stride, view.col_stride, view.dtype};
+  return {at(view, i, j), rows, cols, view.row_stride, view.col_stride, view.dtype, view.device};
+}
+
+MatrixView beside_diagonal(const MatrixView& view, Uplo uplo, std::int64_t first,
+                           std::int64_t length) noexcept {
+  const std::int64_t rest = view.rows - first - length;
+  return uplo == Uplo::lower ? part(view, first, first + length, length, rest)
+                             : part(view, first + length, first, rest, length);
 }
 
 bool overlap(const MatrixView& a, const MatrixView& b) noexcept {

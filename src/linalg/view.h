@@ -19,11 +19,20 @@ Layout layout_of(const MatrixView& view) noexcept;
 std::int64_t leading_dimension(const MatrixView& view) noexcept;
 bool is_complex(DType dtype) noexcept;
 bool empty(const MatrixView& view) noexcept;
+/// The functions below that touch elements are for the host's memory; resident.h has those for a
+/// device's.
+inline bool on_device(const MatrixView& view) noexcept { return view.device != no_device; }
 /// Address of element (i, j).
 std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept;
+/// As data of the engine, whose home is where the view lies; its columns are contiguous.
+Data register_tile(Engine& engine, const MatrixView& tile, DataOptions options = {});
 /// Rows i to i+rows, columns j to j+cols.
 MatrixView part(const MatrixView& view, std::int64_t i, std::int64_t j, std::int64_t rows,
                 std::int64_t cols) noexcept;
+/// Of the columns (or rows) first to first+length of a square matrix, what lies in the triangle
+/// that isn't `uplo`, beside the block on the diagonal.
+MatrixView beside_diagonal(const MatrixView& view, Uplo uplo, std::int64_t first,
+                           std::int64_t length) noexcept;
 /// Whether two views may share an element; exact where strides agree, else by addresses.
 bool overlap(const MatrixView& a, const MatrixView& b) noexcept;
 /// The same elements in the same places.
