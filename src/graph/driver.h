@@ -141,6 +141,8 @@ class Driver final : public Executor, private MemoryListener {
   void note_needs(PlannedTask& planned);
   void spare_task(PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
+  bool fills(const DeviceState& device, const PlannedTask& planned) const;
+  bool can_start(const DeviceState& device, const ComputeStream& stream) const;
   ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
   bool may_prefetch(const DeviceState& device) const;
   void prefetch(DeviceState& device);

@@ -328,9 +328,36 @@ void Driver::spare_task(PlannedTask& planned) {
   fail_task(planned, nullptr);
 }
 
-/// For short tasks that of one which they must wait for and nothing was queued behind: they need no
-/// event then. Else the one with least in it.
+/// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
+bool Driver::fills(const DeviceState& device, const PlannedTask& planned) const {
+  constexpr double least_seconds = 50e-6;
+  constexpr double gain = 1.1;
+  const Cost& cost = planned.cost;
+  const Device& where = machine_.devices[device.id];
+  if (device.space == host_space || planned.seconds < least_seconds || cost.kernel.empty() ||
+      !machine_.has_kernel(where, cost.kernel))
+    return false;
+  const double larger = machine_.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
+  return planned.seconds <= gain * larger;
+}
+
+/// All that the task being issued needs is there, or made by an earlier task of the stream.
+bool Driver::can_start(const DeviceState& device, const ComputeStream& stream) const {
+  return std::ranges::all_of(needs_, [&](const Need& need) {
+    const Event made = memory_->ready(need.tile, device.space);
+    return !made || made.stream == stream.id ||
+           (memory_->confirmed(need.tile, device.space) &&
+            memory_->directory().arrived(need.tile, device.space));
+  });
+}
+
+/// For a task that fills the device and can start, the first: such kernels run one after the other,
+/// each with all of the device's caches. For short tasks that of one which they must wait for and
+/// nothing was queued behind: they need no event then. Else the one with least in it, the first
+/// only if the others have more.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
+  if (fills(device, planned) && can_start(device, device.streams.front()))
+    return device.streams.front();
   constexpr double short_seconds = 20e-6;
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
@@ -340,7 +367,7 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
     if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
       return *stream;
   }
-  return *std::min_element(device.streams.begin(), device.streams.end(),
+  return *std::min_element(device.streams.rbegin(), device.streams.rend(),
                            [](const ComputeStream& a, const ComputeStream& b) {
                              return a.issued.size() < b.issued.size();
                            });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/kernels/solve_cuda.cu: substitution with the triangle in shared memory.
+// src/linalg/kernels/solve_cuda.cu: triangular systems by blocks of 32 unknowns, in shared memory.
 //
-// A warp solves a few right-hand sides at once. Its lanes hold their unknowns, each lane every 32nd
-// one; an unknown that is found is told to all lanes, which subtract its share from theirs. With
-// unknowns in the order in which they are found, s(p,q) is what unknown p contributes to equation
-// q.
+// With unknowns in the order in which they are found, s(p,q) is what unknown p contributes to
+// equation q. A block of 32 unknowns is what is left of its equations times the inverse of their
+// triangle, and refined once: the inverse alone would lose digits where the triangle is badly
+// conditioned. A right-hand side's unknowns are found by one thread block, which reads the triangle
+// piece by piece; the next piece arrives while one is used.
 #include "linalg/kernels/solve_cuda.h"
 
 #include <cuda_pipeline.h>
@@ -20,17 +21,12 @@ namespace {
 using quadriga::cuda::check;
 
 constexpr int lanes = 32;
-constexpr int sides_a_warp = 4;  // Right-hand sides.
-constexpr unsigned all_lanes = 0xffffffff;
-
-template <class Real>
-__device__ Real told(Real value, int lane) {
-  return __shfl_sync(all_lanes, value, lane);
-}
-template <class Real>
-__device__ Pair<Real> told(Pair<Real> value, int lane) {
-  return {told(value.real, lane), told(value.imag, lane)};
-}
+constexpr int width = 32;  // Unknowns of a block.
+constexpr int warps = 8;
+constexpr int threads = warps * lanes;
+// Rows of 4 modulo 16 numbers: the 16 that half a warp reads for a product lie in different banks.
+constexpr int skew = 4;
+constexpr int stride = width + skew;
 
 /// c - a*b
 template <class Real>
@@ -41,6 +37,15 @@ template <class Real>
 __device__ Pair<Real> less_product(Pair<Real> c, Pair<Real> a, Pair<Real> b) {
   return {fma(a.imag, b.imag, fma(-a.real, b.real, c.real)),
           fma(-a.imag, b.real, fma(-a.real, b.imag, c.imag))};
+}
+
+template <class Real>
+__device__ Real negative(Real value) {
+  return -value;
+}
+template <class Real>
+__device__ Pair<Real> negative(Pair<Real> value) {
+  return {-value.real, -value.imag};
 }
 
 template <class Real>
@@ -67,34 +72,26 @@ __device__ void set_to_one(Pair<Real>& value) {
   value = {1, 0};
 }
 
+/// Addresses are sums of products of two numbers each, so that loops need one addition an element.
+struct Steps {
+  std::ptrdiff_t origin = 0;
+  std::ptrdiff_t first = 0;
+  std::ptrdiff_t second = 0;
+
+  __device__ std::ptrdiff_t at(int i, int j) const { return origin + i * first + j * second; }
+};
+
 template <class N>
 struct System {
   Tile<const N> a;
   Tile<N> b;
-  bool left = false;
-  bool backward = false;  // The last unknown is found first.
-  bool turned = false;    // op(A) is A^T or A^H,
+  Steps coefficients;  ///< Of unknown p in equation q; neither beyond the order.
+  Steps unknowns;      ///< At a position for a right-hand side.
+  int sides = 0;
+  bool along_unknowns = false;  ///< Neighbours in memory are coefficients of neighbouring unknowns,
+  bool along_positions = false;  ///< and unknowns of one right-hand side.
   bool conjugated = false;
   bool unit = false;
-
-  __host__ __device__ int sides() const { return left ? b.cols : b.rows; }
-  /// Of the unknown that is found at a position.
-  __device__ int index(int position) const { return backward ? a.rows - 1 - position : position; }
-  __device__ const N& coefficient(int p, int q) const {
-    // Of op(A): its row is the equation's (left) or the unknown's (right).
-    int row = index(left ? q : p);
-    int col = index(left ? p : q);
-    if (turned) {
-      const int other = row;
-      row = col;
-      col = other;
-    }
-    return a.data[row + static_cast<std::ptrdiff_t>(col) * a.ld];
-  }
-  __device__ N& unknown(int position, int side) const {
-    const std::ptrdiff_t at = index(position);
-    return left ? b.data[at + static_cast<std::ptrdiff_t>(side) * b.ld] : b.data[side + at * b.ld];
-  }
 };
 
 /// Asks for an element's copy into shared memory and doesn't wait: all copies of a thread fly at
@@ -110,27 +107,30 @@ __device__ void fetch(Pair<Real>* to, const Pair<Real>* from) {
   __pipeline_memcpy_async(&to->imag, &from->imag, sizeof(Real));
 }
 
-/// What a block keeps in shared memory: a row of coefficients for each unknown, the inverses of the
-/// diagonal, and right-hand sides, the block's of an unknown together. Rows are one longer than
-/// they need be, so that neither rows nor columns meet in one bank.
-template <class N, int most>
+/// What a thread block keeps in shared memory: `values` has the right-hand sides, then the
+/// unknowns, those of a position together; `inverses` the inverted triangle of each block;
+/// `pieces` two pieces of the triangle, `found` one block's unknowns.
+template <class N>
 struct Shared {
-  static constexpr int stride = most + 1;
-  N* rows;
-  N* diagonal;
   N* values;
-  int sides;  // Of a full block.
+  N* inverses;
+  N* pieces;
+  N* found;
+  int value_stride;
+  int rows_a_piece;
 
-  __device__ Shared(void* memory, int sides_a_block)
-      : rows(static_cast<N*>(memory)),
-        diagonal(rows + most * stride),
-        values(diagonal + most),
-        sides(sides_a_block) {}
-  __device__ N& value(int position, int side) const {
-    return values[position * (sides + 1) + side];
+  __device__ Shared(void* memory, int most, int sides)
+      : values(static_cast<N*>(memory)), value_stride(sides + skew), rows_a_piece(most / 2) {
+    inverses = values + most * value_stride;
+    pieces = inverses + most * stride;
+    found = pieces + 2 * rows_a_piece * stride;
   }
-  static constexpr std::size_t bytes(int sides_a_block) {
-    return sizeof(N) * static_cast<std::size_t>(most * stride + most + most * (sides_a_block + 1));
+  __device__ N* value(int position) const { return values + position * value_stride; }
+  __device__ N* inverse(int block) const { return inverses + block * width * stride; }
+  __device__ N* piece(int index) const { return pieces + index % 2 * rows_a_piece * stride; }
+  static constexpr std::size_t bytes(int most, int sides) {
+    return sizeof(N) *
+           static_cast<std::size_t>((most + width) * (sides + skew) + 2 * most * stride);
   }
 };
 
@@ -140,116 +140,261 @@ template <class Element>
 __device__ void share_out(int rows, int cols, bool along_rows, Element element) {
   const int outer = along_rows ? cols : rows;
   const int inner = along_rows ? rows : cols;
-  const int warps = static_cast<int>(blockDim.x) / lanes;
   for (int i = static_cast<int>(threadIdx.x) / lanes; i < outer; i += warps)
 #pragma unroll 4
     for (int j = static_cast<int>(threadIdx.x) % lanes; j < inner; j += lanes)
       element(along_rows ? j : i, along_rows ? i : j);
 }
 
-template <class N, int most>
-__device__ void load(const System<N>& system, const Shared<N, most>& shared, int first, int sides) {
-  const int order = system.a.rows;
-  // op(A)'s row is the equation's from the left and the unknown's from the right.
-  const bool along_unknowns = system.left == system.turned;
-  share_out(order, order, along_unknowns, [&](int p, int q) {
-    if (p <= q) fetch(&shared.rows[p * shared.stride + q], &system.coefficient(p, q));
+/// Asks for s(p,q) of a block's own equations and unknowns. Beyond its order the system goes on as
+/// the identity's.
+template <class N>
+__device__ void fetch_triangle(const System<N>& system, int block, N* to) {
+  const N* const from = system.a.data;
+  share_out(width, width, system.along_unknowns, [&](int i, int j) {
+    const int p = block * width + i;
+    const int q = block * width + j;
+    N& at = to[i * stride + j];
+    if (i <= j && q < system.a.rows && !(i == j && system.unit)) {
+      fetch(&at, from + system.coefficients.at(p, q));
+    } else {
+      at = N{};
+      if (i == j) set_to_one(at);
+    }
   });
-  share_out(order, sides, system.left, [&](int p, int side) {
-    fetch(&shared.value(p, side), &system.unknown(p, first + side));
-  });
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
-  for (int p = static_cast<int>(threadIdx.x); p < order; p += static_cast<int>(blockDim.x)) {
-    if (system.unit)
-      set_to_one(shared.diagonal[p]);
-    else
-      shared.diagonal[p] = inverse(shared.rows[p * shared.stride + p]);
-  }
-  __syncthreads();
 }
 
-/// Unknowns of a warp's right-hand sides: a lane has every 32nd.
-template <class N, int parts>
-using Unknowns = N[sides_a_warp][parts];
-
-template <class N, int most>
-__device__ void find(int order, const Shared<N, most>& shared, int lane,
-                     Unknowns<N, most / lanes>& values) {
-#pragma unroll
-  for (int found = 0; found < most / lanes; ++found) {
-    const int end = min(lanes, order - found * lanes);
+/// Asks for s(p,q) of a block's equations and `rows` unknowns before it, a multiple of 32.
+template <class N>
+__device__ void fetch_before(const System<N>& system, int begin, int rows, int block, N* to) {
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int warp = static_cast<int>(threadIdx.x) / lanes;
+  const int equations = min(width, system.a.rows - block * width);
+  const bool along = system.along_unknowns;
+  const int first_row = along ? lane : warp;
+  const int row_step = along ? lanes : warps;
+  const int col_step = along ? warps : lanes;
+  for (int j = along ? warp : lane; j < width; j += col_step) {
+    const N* from = system.a.data + system.coefficients.at(begin + first_row, block * width + j);
 #pragma unroll 4
-    for (int l = 0; l < end; ++l) {
-      const int p = found * lanes + l;
-      const N factor = shared.diagonal[p];
-      N x[sides_a_warp];
-#pragma unroll
-      for (int s = 0; s < sides_a_warp; ++s) {
-        x[s] = told(product(values[s][found], factor), l);
-        if (lane == l) values[s][found] = x[s];
-      }
-#pragma unroll
-      for (int part = found; part < most / lanes; ++part) {
-        const N share = shared.rows[p * shared.stride + part * lanes + lane];
-#pragma unroll
-        for (int s = 0; s < sides_a_warp; ++s)
-          if (part > found || lane > l)
-            values[s][part] = less_product(values[s][part], x[s], share);
-      }
+    for (int i = first_row; i < rows; i += row_step) {
+      if (j < equations)
+        fetch(&to[i * stride + j], from);
+      else
+        to[i * stride + j] = N{};
+      from += row_step * system.coefficients.first;
     }
   }
 }
 
+/// Asks for right-hand sides from `first` on, for all positions of `blocks` blocks.
+template <class N>
+__device__ void fetch_values(const System<N>& system, int blocks, int first, int sides,
+                             const Shared<N>& shared) {
+  const int present = system.sides - first;
+  share_out(blocks * width, sides, system.along_positions, [&](int p, int side) {
+    N& at = shared.value(p)[side];
+    if (p < system.a.rows && side < present)
+      fetch(&at, system.b.data + system.unknowns.at(p, first + side));
+    else
+      at = N{};
+  });
+}
+
+/// A warp replaces a triangle by its inverse; a lane has a row of it.
+template <class N>
+__device__ void invert(N* triangle) {
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  N row[width];
+#pragma unroll
+  for (int q = 0; q < width; ++q) {
+    row[q] = N{};
+    if (q == lane) set_to_one(row[q]);
+  }
+#pragma unroll
+  for (int p = 0; p < width; ++p) {
+    row[p] = product(row[p], inverse(triangle[p * stride + p]));
+#pragma unroll
+    for (int q = p + 1; q < width; ++q)
+      row[q] = less_product(row[q], row[p], triangle[p * stride + q]);
+  }
+  __syncwarp();
+#pragma unroll
+  for (int q = 0; q < width; ++q) triangle[lane * stride + q] = row[q];
+}
+
+/// Of a block's unknowns, 8 right-hand sides times `tiles` times 8 unknowns are a warp's. A lane
+/// has two neighbouring unknowns of each tile for one right-hand side, as tensor cores want it.
+constexpr int edge = 8;
+template <class N, int tiles>
+using Sums = N[tiles][2];
+
+/// Where a lane's sums are in a block.
+template <int tiles>
+struct Place {
+  int lane;
+  int side;
+  int unknown;
+
+  __device__ Place() {
+    constexpr int groups = 2 * tiles;  // Of right-hand sides: 8 warps, 32 unknowns.
+    const int warp = static_cast<int>(threadIdx.x) / lanes;
+    lane = static_cast<int>(threadIdx.x) % lanes;
+    side = warp % groups * edge;
+    unknown = warp / groups * tiles * edge;
+  }
+  /// Calls element(unknown, side, tile, which) for each of the lane's sums.
+  template <class Element>
+  __device__ void each(Element element) const {
+#pragma unroll
+    for (int t = 0; t < tiles; ++t)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        element(unknown + t * edge + lane % 4 * 2 + e, side + lane / 4, t, e);
+  }
+};
+
+/// Adds left(p, side)*right(p, q) for `count` unknowns p, a multiple of 4.
+template <class N, int tiles>
+__device__ void add_products(const Place<tiles>& place, const N* left, int left_stride,
+                             const N* right, int count, Sums<N, tiles>& sums) {
+  left += place.side + place.lane / 4;
+  right += place.unknown + place.lane % 4 * 2;
+#pragma unroll 4
+  for (int p = 0; p < count; ++p) {
+    const N factor = negative(left[p * left_stride]);
+#pragma unroll
+    for (int t = 0; t < tiles; ++t)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        sums[t][e] = less_product(sums[t][e], factor, right[p * stride + t * edge + e]);
+  }
+}
+
+template <int tiles>
+__device__ void add_products(const Place<tiles>& place, const double* left, int left_stride,
+                             const double* right, int count, Sums<double, tiles>& sums) {
+  const int within = place.lane % 4;
+  left += within * left_stride + place.side + place.lane / 4;
+  right += within * stride + place.unknown + place.lane / 4;
+#pragma unroll 4
+  for (int p = 0; p < count; p += 4) {
+    const double factor = left[p * left_stride];
+#pragma unroll
+    for (int t = 0; t < tiles; ++t)
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+          : "+d"(sums[t][0]), "+d"(sums[t][1])
+          : "d"(factor), "d"(right[p * stride + t * edge]));
+  }
+}
+
+/// Finds a block's unknowns, all threads together. `sums` holds what the unknowns before contribute
+/// to its equations, `triangle` the block's own s(p,q).
+template <class N, int tiles>
+__device__ void find(const Place<tiles>& place, const Shared<N>& shared, int block,
+                     const N* triangle, Sums<N, tiles>& sums) {
+  N* const values = shared.value(block * width);
+  const N* const inverse = shared.inverse(block);
+  const int row = shared.value_stride;
+  Sums<N, tiles> rest;
+  place.each([&](int q, int side, int t, int e) {
+    rest[t][e] = sum(values[q * row + side], negative(sums[t][e]));
+    values[q * row + side] = rest[t][e];
+  });
+  __syncthreads();
+  Sums<N, tiles> found = {};
+  add_products(place, values, row, inverse, width, found);
+  place.each([&](int q, int side, int t, int e) { shared.found[q * row + side] = found[t][e]; });
+  __syncthreads();
+  Sums<N, tiles> share = {};
+  add_products(place, shared.found, row, triangle, width, share);
+  place.each([&](int q, int side, int t, int e) {
+    values[q * row + side] = sum(rest[t][e], negative(share[t][e]));
+  });
+  __syncthreads();
+  add_products(place, values, row, inverse, width, found);
+  __syncthreads();
+  place.each([&](int q, int side, int t, int e) { values[q * row + side] = found[t][e]; });
+}
+
 /// Of a conjugated triangle the conjugated system is solved.
 template <class N>
-__device__ N turned_if(bool conjugated, N value) {
-  return conjugated ? conjugate_of(value) : value;
+__device__ void conjugate_values(const System<N>& system, int blocks, int sides,
+                                 const Shared<N>& shared) {
+  if (!system.conjugated) return;
+  share_out(blocks * width, sides, false,
+            [&](int p, int side) { shared.value(p)[side] = conjugate_of(shared.value(p)[side]); });
 }
 
-template <class N, int most>
-__global__ void substitute(System<N> system, int sides_a_block) {
+/// The pieces of the triangle in the order in which they are used: for each block the unknowns
+/// before it, and its own last.
+struct Piece {
+  int block = 0;
+  int begin = 0;
+
+  __device__ int before(int most) const { return min(most, block * width - begin); }
+  __device__ bool is_last(int most) const { return begin + most >= (block + 1) * width; }
+  __device__ Piece next(int most) const {
+    return is_last(most) ? Piece{block + 1, 0} : Piece{block, begin + most};
+  }
+};
+
+template <class N>
+__device__ void fetch_piece(const System<N>& system, const Piece& piece, int most, N* to) {
+  const int before = piece.before(most);
+  fetch_before(system, piece.begin, before, piece.block, to);
+  if (piece.is_last(most)) fetch_triangle(system, piece.block, to + before * stride);
+}
+
+template <class N, int tiles>
+__global__ void __launch_bounds__(threads) substitute(System<N> system, int most) {
   extern __shared__ __align__(16) unsigned char memory[];
-  constexpr int parts = most / lanes;
-  const Shared<N, most> shared(memory, sides_a_block);
-  const int order = system.a.rows;
-  const int first = static_cast<int>(blockIdx.x) * sides_a_block;
-  const int sides = min(sides_a_block, system.sides() - first);
-  load<N, most>(system, shared, first, sides);
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int begin = static_cast<int>(threadIdx.x) / lanes * sides_a_warp;
-  Unknowns<N, parts> values = {};
-#pragma unroll
-  for (int s = 0; s < sides_a_warp; ++s)
-#pragma unroll
-    for (int part = 0; part < parts; ++part)
-      if (begin + s < sides && part * lanes + lane < order)
-        values[s][part] =
-            turned_if(system.conjugated, shared.value(part * lanes + lane, begin + s));
-  if (begin < sides) find<N, most>(order, shared, lane, values);
-#pragma unroll
-  for (int s = 0; s < sides_a_warp; ++s)
-#pragma unroll
-    for (int part = 0; part < parts; ++part)
-      if (begin + s < sides && part * lanes + lane < order)
-        shared.value(part * lanes + lane, begin + s) =
-            turned_if(system.conjugated, values[s][part]);
+  constexpr int sides = 2 * tiles * edge;
+  const Shared<N> shared(memory, most, sides);
+  const int blocks = (system.a.rows + width - 1) / width;
+  const int first = static_cast<int>(blockIdx.x) * sides;
+  const Place<tiles> place;
+  for (int block = 0; block < blocks; ++block) fetch_triangle(system, block, shared.inverse(block));
+  __pipeline_commit();
+  Piece piece;
+  fetch_piece(system, piece, shared.rows_a_piece, shared.piece(0));
+  fetch_values(system, blocks, first, sides, shared);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);
   __syncthreads();
-  share_out(order, sides, system.left,
-            [&](int p, int side) { system.unknown(p, first + side) = shared.value(p, side); });
+  for (int block = static_cast<int>(threadIdx.x) / lanes; block < blocks; block += warps)
+    invert(shared.inverse(block));
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  conjugate_values(system, blocks, sides, shared);
+  Sums<N, tiles> sums = {};
+  for (int index = 0; piece.block < blocks; ++index) {
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    const Piece next = piece.next(shared.rows_a_piece);
+    if (next.block < blocks) {
+      fetch_piece(system, next, shared.rows_a_piece, shared.piece(index + 1));
+      __pipeline_commit();
+    }
+    const N* const coefficients = shared.piece(index);
+    const int before = piece.before(shared.rows_a_piece);
+    add_products(place, shared.value(piece.begin), shared.value_stride, coefficients, before, sums);
+    if (piece.is_last(shared.rows_a_piece)) {
+      find<N, tiles>(place, shared, piece.block, coefficients + before * stride, sums);
+      place.each([&](int, int, int t, int e) { sums[t][e] = N{}; });
+    }
+    piece = next;
+  }
+  __syncthreads();
+  conjugate_values(system, blocks, sides, shared);
+  __syncthreads();
+  share_out(system.a.rows, min(sides, system.sides - first), system.along_positions,
+            [&](int p, int side) {
+              system.b.data[system.unknowns.at(p, first + side)] = shared.value(p)[side];
+            });
 }
 
-constexpr int least_warps = 4;  // A block's right-hand sides are those of as many warps,
-constexpr int most_warps = 16;
-constexpr int loading_warps = 8;  // and its triangle is loaded by no fewer.
-
-template <class T>
-constexpr std::size_t shared_bytes(int warps) {
-  return Shared<Number<T>, most_substituted<T>>::bytes(warps * sides_a_warp);
-}
-
-/// What a block may have of the current device, and how many of them run at once.
+/// What a thread block may have of the current device, and how many of them run at once.
 struct Limits {
   int processors = 0;
   int bytes = 0;
@@ -265,53 +410,80 @@ Limits limits_of_device() {
   return limits;
 }
 
-/// As many right-hand sides a block as fill the device once; few share the triangle otherwise.
+/// The last unknown is found first.
+Steps reversed(Steps steps, int order) {
+  steps.origin += (order - 1) * steps.first;
+  steps.first = -steps.first;
+  return steps;
+}
+Steps exchanged(Steps steps) { return {steps.origin, steps.second, steps.first}; }
+
+constexpr int few_sides = 16;  // Right-hand sides of a thread block.
+constexpr int many_sides = 32;
+
 template <class T>
-int warps_for(int sides, const Limits& limits) {
-  int warps = least_warps;
-  while (warps < most_warps && limits.processors * warps * sides_a_warp < sides &&
-         shared_bytes<T>(2 * warps) <= static_cast<std::size_t>(limits.bytes))
-    warps *= 2;
-  return warps;
+int most_for(const Limits& limits) {
+  for (const int most : {256, 128, 64})
+    if (Shared<Number<T>>::bytes(most, many_sides) <= static_cast<std::size_t>(limits.bytes))
+      return most;
+  return 0;
+}
+
+template <class N, int tiles>
+void launch(cudaStream_t stream, const System<N>& system, int most, const Limits& limits) {
+  constexpr int sides = 2 * tiles * edge;
+  const auto kernel = substitute<N, tiles>;
+  // Always the same, since other threads may be between this and their launch.
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limits.bytes),
+        "asking for shared memory");
+  kernel<<<blocks_for(system.sides, sides), threads, Shared<N>::bytes(most, sides), stream>>>(
+      system, most);
+  check(cudaGetLastError(), "a triangular solve");
 }
 
 }  // namespace
 
 template <class T>
-bool can_substitute() {
-  return static_cast<std::size_t>(limits_of_device().bytes) >= shared_bytes<T>(least_warps);
+int most_substituted() {
+  return most_for<T>(limits_of_device());
 }
 
 template <class T>
 void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Diag diag, Input<T> a,
                            Tile<T> b) {
+  if (b.empty()) return;
+  const bool left = side == Side::left;
+  const bool turned = op != Op::none;
   System<Number<T>> system;
   system.a = numbers(Tile<const T>(a));
   system.b = numbers(b);
-  system.left = side == Side::left;
-  system.turned = op != Op::none;
+  system.sides = left ? b.cols : b.rows;
   system.conjugated = op == Op::adjoint;
   system.unit = diag == Diag::unit;
+  // Of op(A), the row is the equation's from the left and the unknown's from the right.
+  system.along_unknowns = left == turned;
+  system.along_positions = left;
+  system.coefficients = {0, system.along_unknowns ? 1 : a.ld, system.along_unknowns ? a.ld : 1};
+  system.unknowns = {0, left ? 1 : b.ld, left ? b.ld : 1};
   // From the left a lower triangle gives its first unknown first, from the right an upper one does.
-  const bool is_lower = (uplo == Uplo::lower) != system.turned;
-  system.backward = is_lower != system.left;
-  if (b.empty()) return;
+  const bool is_lower = (uplo == Uplo::lower) != turned;
+  if (is_lower != left) {
+    system.coefficients = reversed(exchanged(reversed(system.coefficients, a.rows)), a.rows);
+    system.coefficients = exchanged(system.coefficients);
+    system.unknowns = reversed(system.unknowns, a.rows);
+  }
   const Limits limits = limits_of_device();
-  const int warps = warps_for<T>(system.sides(), limits);
-  const int sides_a_block = warps * sides_a_warp;
-  const std::size_t bytes = shared_bytes<T>(warps);
-  const auto kernel = substitute<Number<T>, most_substituted<T>>;
-  // Always the same, since other threads may be between this and their launch.
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limits.bytes),
-        "asking for shared memory");
-  const int threads = std::max(warps, loading_warps) * lanes;
-  kernel<<<blocks_for(system.sides(), sides_a_block), threads, bytes, stream>>>(system,
-                                                                                sides_a_block);
-  check(cudaGetLastError(), "a triangular solve");
+  const int most = most_for<T>(limits);
+  require(a.rows <= most, "a triangle by substitution is too large");
+  // As many a thread block as fill the device once: those of few share the triangle with few.
+  if (system.sides <= few_sides * limits.processors)
+    launch<Number<T>, few_sides / 16>(stream, system, most, limits);
+  else
+    launch<Number<T>, many_sides / 16>(stream, system, most, limits);
 }
 
 #define QUADRIGA_INSTANTIATE(T)                                                             \
-  template bool can_substitute<T>();                                                        \
+  template int most_substituted<T>();                                                       \
   template void solve_by_substitution<T>(cudaStream_t, Side, Uplo, Op, Diag, Tile<const T>, \
                                          Tile<T>);
 QUADRIGA_INSTANTIATE(float)
