@@ -79,6 +79,7 @@ class Driver final : public Executor, private MemoryListener {
     StreamId id = 0;
     int lane = 0;
     std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
+    double issued_seconds = 0;                                  ///< Of their kernels.
   };
   struct DeviceState {
     DeviceId id = 0;
@@ -131,6 +132,8 @@ class Driver final : public Executor, private MemoryListener {
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);
   double seconds_on(const PlannedTask& planned, DeviceId device) const;
+  bool fills(const PlannedTask& planned, DeviceId device) const;
+  void predict_on(PlannedTask& planned, DeviceId device) const;
 
   bool pump(DeviceState& device);
   static void touch(DeviceState& device) { device.touched = true; }
@@ -141,7 +144,7 @@ class Driver final : public Executor, private MemoryListener {
   void note_needs(PlannedTask& planned);
   void spare_task(PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
-  bool fills(const DeviceState& device, const PlannedTask& planned) const;
+  static bool has_enough(const ComputeStream& stream);
   bool can_start(const DeviceState& device, const ComputeStream& stream) const;
   ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
   bool may_prefetch(const DeviceState& device) const;

@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/kernels/solve_cuda.cu: triangular systems by blocks of 32 unknowns, in shared memory.
 //
-// With unknowns in the order in which they are found, s(p,q) is what unknown p contributes to
-// equation q. A block of 32 unknowns is what is left of its equations times the inverse of their
-// triangle, and refined once: the inverse alone would lose digits where the triangle is badly
-// conditioned. A right-hand side's unknowns are found by one thread block, which reads the triangle
-// piece by piece; the next piece arrives while one is used.
+// A block of 32 unknowns is what is left of its equations times the inverse of their triangle, and
+// refined once: the inverse alone would lose digits where the triangle is badly conditioned. The
+// unknowns of a right-hand side are found by one thread block, which reads the triangle piece by
+// piece; the next piece arrives while one is used.
 #include "linalg/kernels/solve_cuda.h"
 
-#include <cuda_pipeline.h>
-
-#include <algorithm>
-
 #include "device/cuda/check.h"
-#include "linalg/kernels/number_cuda.cuh"
+#include "linalg/kernels/solve_shared.cuh"
 
 namespace quadriga::kernels::cuda {
 namespace {
 
 using quadriga::cuda::check;
-
-constexpr int lanes = 32;
-constexpr int width = 32;  // Unknowns of a block.
-constexpr int warps = 8;
-constexpr int threads = warps * lanes;
-// Rows of 4 modulo 16 numbers: the 16 that half a warp reads for a product lie in different banks.
-constexpr int skew = 4;
-constexpr int stride = width + skew;
 
 /// c - a*b
 template <class Real>
@@ -64,147 +51,19 @@ __device__ Pair<Real> inverse(Pair<Real> value) {
 }
 
 template <class Real>
-__device__ void set_to_one(Real& value) {
-  value = 1;
+__device__ Real told(Real value, int lane) {
+  return __shfl_sync(0xffffffff, value, lane);
 }
 template <class Real>
-__device__ void set_to_one(Pair<Real>& value) {
-  value = {1, 0};
-}
-
-/// Addresses are sums of products of two numbers each, so that loops need one addition an element.
-struct Steps {
-  std::ptrdiff_t origin = 0;
-  std::ptrdiff_t first = 0;
-  std::ptrdiff_t second = 0;
-
-  __device__ std::ptrdiff_t at(int i, int j) const { return origin + i * first + j * second; }
-};
-
-template <class N>
-struct System {
-  Tile<const N> a;
-  Tile<N> b;
-  Steps coefficients;  ///< Of unknown p in equation q; neither beyond the order.
-  Steps unknowns;      ///< At a position for a right-hand side.
-  int sides = 0;
-  bool along_unknowns = false;  ///< Neighbours in memory are coefficients of neighbouring unknowns,
-  bool along_positions = false;  ///< and unknowns of one right-hand side.
-  bool conjugated = false;
-  bool unit = false;
-};
-
-/// Asks for an element's copy into shared memory and doesn't wait: all copies of a thread fly at
-/// once. Through registers each would wait for the one before, as both memories might be the same.
-template <class N>
-__device__ void fetch(N* to, const N* from) {
-  __pipeline_memcpy_async(to, from, sizeof(N));
-}
-template <class Real>
-__device__ void fetch(Pair<Real>* to, const Pair<Real>* from) {
-  // A pair in memory may be aligned like its parts only.
-  __pipeline_memcpy_async(&to->real, &from->real, sizeof(Real));
-  __pipeline_memcpy_async(&to->imag, &from->imag, sizeof(Real));
-}
-
-/// What a thread block keeps in shared memory: `values` has the right-hand sides, then the
-/// unknowns, those of a position together; `inverses` the inverted triangle of each block;
-/// `pieces` two pieces of the triangle, `found` one block's unknowns.
-template <class N>
-struct Shared {
-  N* values;
-  N* inverses;
-  N* pieces;
-  N* found;
-  int value_stride;
-  int rows_a_piece;
-
-  __device__ Shared(void* memory, int most, int sides)
-      : values(static_cast<N*>(memory)), value_stride(sides + skew), rows_a_piece(most / 2) {
-    inverses = values + most * value_stride;
-    pieces = inverses + most * stride;
-    found = pieces + 2 * rows_a_piece * stride;
-  }
-  __device__ N* value(int position) const { return values + position * value_stride; }
-  __device__ N* inverse(int block) const { return inverses + block * width * stride; }
-  __device__ N* piece(int index) const { return pieces + index % 2 * rows_a_piece * stride; }
-  static constexpr std::size_t bytes(int most, int sides) {
-    return sizeof(N) *
-           static_cast<std::size_t>((most + width) * (sides + skew) + 2 * most * stride);
-  }
-};
-
-/// Calls element(i, j) for the pairs of rows and cols that this thread has: a warp has a row or a
-/// column, along rows if `along_rows`.
-template <class Element>
-__device__ void share_out(int rows, int cols, bool along_rows, Element element) {
-  const int outer = along_rows ? cols : rows;
-  const int inner = along_rows ? rows : cols;
-  for (int i = static_cast<int>(threadIdx.x) / lanes; i < outer; i += warps)
-#pragma unroll 4
-    for (int j = static_cast<int>(threadIdx.x) % lanes; j < inner; j += lanes)
-      element(along_rows ? j : i, along_rows ? i : j);
-}
-
-/// Asks for s(p,q) of a block's own equations and unknowns. Beyond its order the system goes on as
-/// the identity's.
-template <class N>
-__device__ void fetch_triangle(const System<N>& system, int block, N* to) {
-  const N* const from = system.a.data;
-  share_out(width, width, system.along_unknowns, [&](int i, int j) {
-    const int p = block * width + i;
-    const int q = block * width + j;
-    N& at = to[i * stride + j];
-    if (i <= j && q < system.a.rows && !(i == j && system.unit)) {
-      fetch(&at, from + system.coefficients.at(p, q));
-    } else {
-      at = N{};
-      if (i == j) set_to_one(at);
-    }
-  });
-}
-
-/// Asks for s(p,q) of a block's equations and `rows` unknowns before it, a multiple of 32.
-template <class N>
-__device__ void fetch_before(const System<N>& system, int begin, int rows, int block, N* to) {
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int warp = static_cast<int>(threadIdx.x) / lanes;
-  const int equations = min(width, system.a.rows - block * width);
-  const bool along = system.along_unknowns;
-  const int first_row = along ? lane : warp;
-  const int row_step = along ? lanes : warps;
-  const int col_step = along ? warps : lanes;
-  for (int j = along ? warp : lane; j < width; j += col_step) {
-    const N* from = system.a.data + system.coefficients.at(begin + first_row, block * width + j);
-#pragma unroll 4
-    for (int i = first_row; i < rows; i += row_step) {
-      if (j < equations)
-        fetch(&to[i * stride + j], from);
-      else
-        to[i * stride + j] = N{};
-      from += row_step * system.coefficients.first;
-    }
-  }
-}
-
-/// Asks for right-hand sides from `first` on, for all positions of `blocks` blocks.
-template <class N>
-__device__ void fetch_values(const System<N>& system, int blocks, int first, int sides,
-                             const Shared<N>& shared) {
-  const int present = system.sides - first;
-  share_out(blocks * width, sides, system.along_positions, [&](int p, int side) {
-    N& at = shared.value(p)[side];
-    if (p < system.a.rows && side < present)
-      fetch(&at, system.b.data + system.unknowns.at(p, first + side));
-    else
-      at = N{};
-  });
+__device__ Pair<Real> told(Pair<Real> value, int lane) {
+  return {told(value.real, lane), told(value.imag, lane)};
 }
 
 /// A warp replaces a triangle by its inverse; a lane has a row of it.
 template <class N>
 __device__ void invert(N* triangle) {
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int lane = lane_id();
+  const N own = inverse(triangle[lane * stride + lane]);
   N row[width];
 #pragma unroll
   for (int q = 0; q < width; ++q) {
@@ -213,7 +72,7 @@ __device__ void invert(N* triangle) {
   }
 #pragma unroll
   for (int p = 0; p < width; ++p) {
-    row[p] = product(row[p], inverse(triangle[p * stride + p]));
+    row[p] = product(row[p], told(own, p));
 #pragma unroll
     for (int q = p + 1; q < width; ++q)
       row[q] = less_product(row[q], row[p], triangle[p * stride + q]);
@@ -238,8 +97,8 @@ struct Place {
 
   __device__ Place() {
     constexpr int groups = 2 * tiles;  // Of right-hand sides: 8 warps, 32 unknowns.
-    const int warp = static_cast<int>(threadIdx.x) / lanes;
-    lane = static_cast<int>(threadIdx.x) % lanes;
+    const int warp = warp_id();
+    lane = lane_id();
     side = warp % groups * edge;
     unknown = warp / groups * tiles * edge;
   }
@@ -254,7 +113,7 @@ struct Place {
   }
 };
 
-/// Adds left(p, side)*right(p, q) for `count` unknowns p, a multiple of 4.
+/// Adds left(p, side)*right(p, q) for `count` unknowns p, a multiple of 8.
 template <class N, int tiles>
 __device__ void add_products(const Place<tiles>& place, const N* left, int left_stride,
                              const N* right, int count, Sums<N, tiles>& sums) {
@@ -271,21 +130,34 @@ __device__ void add_products(const Place<tiles>& place, const N* left, int left_
   }
 }
 
+__device__ inline void multiply_add(double (&sums)[2], double left, double right) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+      : "+d"(sums[0]), "+d"(sums[1])
+      : "d"(left), "d"(right));
+}
+
+/// On tensor cores: every other four unknowns by sums of their own, since each waits for the last.
 template <int tiles>
 __device__ void add_products(const Place<tiles>& place, const double* left, int left_stride,
                              const double* right, int count, Sums<double, tiles>& sums) {
   const int within = place.lane % 4;
   left += within * left_stride + place.side + place.lane / 4;
   right += within * stride + place.unknown + place.lane / 4;
+  Sums<double, tiles> others = {};
 #pragma unroll 4
-  for (int p = 0; p < count; p += 4) {
-    const double factor = left[p * left_stride];
+  for (int p = 0; p < count; p += 8) {
+    const double first = left[p * left_stride];
+    const double second = left[(p + 4) * left_stride];
 #pragma unroll
-    for (int t = 0; t < tiles; ++t)
-      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-          : "+d"(sums[t][0]), "+d"(sums[t][1])
-          : "d"(factor), "d"(right[p * stride + t * edge]));
+    for (int t = 0; t < tiles; ++t) {
+      multiply_add(sums[t], first, right[p * stride + t * edge]);
+      multiply_add(others[t], second, right[(p + 4) * stride + t * edge]);
+    }
   }
+#pragma unroll
+  for (int t = 0; t < tiles; ++t)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) sums[t][e] += others[t][e];
 }
 
 /// Finds a block's unknowns, all threads together. `sums` holds what the unknowns before contribute
@@ -317,15 +189,6 @@ __device__ void find(const Place<tiles>& place, const Shared<N>& shared, int blo
   place.each([&](int q, int side, int t, int e) { values[q * row + side] = found[t][e]; });
 }
 
-/// Of a conjugated triangle the conjugated system is solved.
-template <class N>
-__device__ void conjugate_values(const System<N>& system, int blocks, int sides,
-                                 const Shared<N>& shared) {
-  if (!system.conjugated) return;
-  share_out(blocks * width, sides, false,
-            [&](int p, int side) { shared.value(p)[side] = conjugate_of(shared.value(p)[side]); });
-}
-
 /// The pieces of the triangle in the order in which they are used: for each block the unknowns
 /// before it, and its own last.
 struct Piece {
@@ -341,9 +204,9 @@ struct Piece {
 
 template <class N>
 __device__ void fetch_piece(const System<N>& system, const Piece& piece, int most, N* to) {
-  const int before = piece.before(most);
-  fetch_before(system, piece.begin, before, piece.block, to);
-  if (piece.is_last(most)) fetch_triangle(system, piece.block, to + before * stride);
+  const int end = piece.begin + piece.before(most) + (piece.is_last(most) ? width : 0);
+  for (int p = piece.begin; p < end; p += width, to += width * stride)
+    fetch_square(system, p, piece.block * width, to);
 }
 
 template <class N, int tiles>
@@ -354,44 +217,41 @@ __global__ void __launch_bounds__(threads) substitute(System<N> system, int most
   const int blocks = (system.a.rows + width - 1) / width;
   const int first = static_cast<int>(blockIdx.x) * sides;
   const Place<tiles> place;
-  for (int block = 0; block < blocks; ++block) fetch_triangle(system, block, shared.inverse(block));
-  __pipeline_commit();
+  for (int block = 0; block < blocks; ++block)
+    fetch_square(system, block * width, block * width, shared.inverse(block));
+  close_fetches();
   Piece piece;
   fetch_piece(system, piece, shared.rows_a_piece, shared.piece(0));
-  fetch_values(system, blocks, first, sides, shared);
-  __pipeline_commit();
-  __pipeline_wait_prior(1);
+  fetch_values<sides>(system, blocks, first, shared);
+  close_fetches();
+  await_fetches<1>();
   __syncthreads();
-  for (int block = static_cast<int>(threadIdx.x) / lanes; block < blocks; block += warps)
-    invert(shared.inverse(block));
-  __pipeline_wait_prior(0);
+  for (int block = warp_id(); block < blocks; block += warps) invert(shared.inverse(block));
+  await_fetches<0>();
   __syncthreads();
-  conjugate_values(system, blocks, sides, shared);
+  conjugate_values<sides>(system, blocks, shared);
   Sums<N, tiles> sums = {};
   for (int index = 0; piece.block < blocks; ++index) {
-    __pipeline_wait_prior(0);
+    await_fetches<0>();
     __syncthreads();
     const Piece next = piece.next(shared.rows_a_piece);
     if (next.block < blocks) {
       fetch_piece(system, next, shared.rows_a_piece, shared.piece(index + 1));
-      __pipeline_commit();
+      close_fetches();
     }
     const N* const coefficients = shared.piece(index);
     const int before = piece.before(shared.rows_a_piece);
     add_products(place, shared.value(piece.begin), shared.value_stride, coefficients, before, sums);
     if (piece.is_last(shared.rows_a_piece)) {
-      find<N, tiles>(place, shared, piece.block, coefficients + before * stride, sums);
+      find(place, shared, piece.block, coefficients + before * stride, sums);
       place.each([&](int, int, int t, int e) { sums[t][e] = N{}; });
     }
     piece = next;
   }
   __syncthreads();
-  conjugate_values(system, blocks, sides, shared);
+  conjugate_values<sides>(system, blocks, shared);
   __syncthreads();
-  share_out(system.a.rows, min(sides, system.sides - first), system.along_positions,
-            [&](int p, int side) {
-              system.b.data[system.unknowns.at(p, first + side)] = shared.value(p)[side];
-            });
+  store_values<sides>(system, blocks, first, shared);
 }
 
 /// What a thread block may have of the current device, and how many of them run at once.
