@@ -82,111 +82,116 @@ __device__ void invert(N* triangle) {
   for (int q = 0; q < width; ++q) triangle[lane * stride + q] = row[q];
 }
 
-/// Of a block's unknowns, 8 right-hand sides times `tiles` times 8 unknowns are a warp's. A lane
-/// has two neighbouring unknowns of each tile for one right-hand side, as tensor cores want it.
+/// Of a block's unknowns, 8 of 16 right-hand sides are a warp's. A lane has two neighbouring ones
+/// of two right-hand sides, as tensor cores want it.
 constexpr int edge = 8;
-template <class N, int tiles>
-using Sums = N[tiles][2];
+constexpr int sides_a_warp = 16;
+template <class N>
+using Sums = N[4];
 
 /// Where a lane's sums are in a block.
-template <int tiles>
 struct Place {
   int lane;
   int side;
   int unknown;
+  bool is_used;  ///< Few right-hand sides leave warps without any.
 
-  __device__ Place() {
-    constexpr int groups = 2 * tiles;  // Of right-hand sides: 8 warps, 32 unknowns.
-    const int warp = warp_id();
+  __device__ explicit Place(int sides) {
+    const int groups = sides / sides_a_warp;
     lane = lane_id();
-    side = warp % groups * edge;
-    unknown = warp / groups * tiles * edge;
+    side = warp_id() % groups * sides_a_warp;
+    unknown = warp_id() / groups * edge;
+    is_used = unknown < width;
   }
-  /// Calls element(unknown, side, tile, which) for each of the lane's sums.
+  /// Calls element(unknown, side, which) for each of the lane's sums.
   template <class Element>
   __device__ void each(Element element) const {
+    if (!is_used) return;
 #pragma unroll
-    for (int t = 0; t < tiles; ++t)
-#pragma unroll
-      for (int e = 0; e < 2; ++e)
-        element(unknown + t * edge + lane % 4 * 2 + e, side + lane / 4, t, e);
+    for (int e = 0; e < 4; ++e)
+      element(unknown + lane % 4 * 2 + e % 2, side + lane / 4 + e / 2 * edge, e);
   }
 };
 
-/// Adds left(p, side)*right(p, q) for `count` unknowns p, a multiple of 8.
-template <class N, int tiles>
-__device__ void add_products(const Place<tiles>& place, const N* left, int left_stride,
-                             const N* right, int count, Sums<N, tiles>& sums) {
+/// Adds left(p, side)*right(p, q) for `count` unknowns p, a multiple of 16.
+template <class N>
+__device__ void add_products(const Place& place, const N* left, int left_stride, const N* right,
+                             int count, Sums<N>& sums) {
+  if (!place.is_used) return;
   left += place.side + place.lane / 4;
   right += place.unknown + place.lane % 4 * 2;
 #pragma unroll 4
   for (int p = 0; p < count; ++p) {
-    const N factor = negative(left[p * left_stride]);
+    const N factors[] = {negative(left[p * left_stride]), negative(left[p * left_stride + edge])};
+    const N coefficients[] = {right[p * stride], right[p * stride + 1]};
 #pragma unroll
-    for (int t = 0; t < tiles; ++t)
-#pragma unroll
-      for (int e = 0; e < 2; ++e)
-        sums[t][e] = less_product(sums[t][e], factor, right[p * stride + t * edge + e]);
+    for (int e = 0; e < 4; ++e)
+      sums[e] = less_product(sums[e], factors[e / 2], coefficients[e % 2]);
   }
 }
 
-__device__ inline void multiply_add(double (&sums)[2], double left, double right) {
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-      : "+d"(sums[0]), "+d"(sums[1])
-      : "d"(left), "d"(right));
+/// 16 x 16 times 16 x 8 on tensor cores: each lane has 8 and 4 of the factors' elements.
+__device__ inline void multiply_add(double (&sums)[4], const double (&left)[8],
+                                    const double (&right)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
+      "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+      : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+      : "d"(left[0]), "d"(left[1]), "d"(left[2]), "d"(left[3]), "d"(left[4]), "d"(left[5]),
+        "d"(left[6]), "d"(left[7]), "d"(right[0]), "d"(right[1]), "d"(right[2]), "d"(right[3]));
+#else
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+        : "+d"(sums[i % 2 * 2]), "+d"(sums[i % 2 * 2 + 1])
+        : "d"(left[i]), "d"(right[i / 2]));
+#endif
 }
 
-/// On tensor cores: every other four unknowns by sums of their own, since each waits for the last.
-template <int tiles>
-__device__ void add_products(const Place<tiles>& place, const double* left, int left_stride,
-                             const double* right, int count, Sums<double, tiles>& sums) {
+__device__ inline void add_products(const Place& place, const double* left, int left_stride,
+                                    const double* right, int count, Sums<double>& sums) {
+  if (!place.is_used) return;
   const int within = place.lane % 4;
   left += within * left_stride + place.side + place.lane / 4;
   right += within * stride + place.unknown + place.lane / 4;
-  Sums<double, tiles> others = {};
-#pragma unroll 4
-  for (int p = 0; p < count; p += 8) {
-    const double first = left[p * left_stride];
-    const double second = left[(p + 4) * left_stride];
+#pragma unroll 2
+  for (int p = 0; p < count; p += 16) {
+    double factors[8];
+    double coefficients[4];
 #pragma unroll
-    for (int t = 0; t < tiles; ++t) {
-      multiply_add(sums[t], first, right[p * stride + t * edge]);
-      multiply_add(others[t], second, right[(p + 4) * stride + t * edge]);
-    }
+    for (int i = 0; i < 8; ++i) factors[i] = left[(p + i / 2 * 4) * left_stride + i % 2 * edge];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) coefficients[i] = right[(p + i * 4) * stride];
+    multiply_add(sums, factors, coefficients);
   }
-#pragma unroll
-  for (int t = 0; t < tiles; ++t)
-#pragma unroll
-    for (int e = 0; e < 2; ++e) sums[t][e] += others[t][e];
 }
 
 /// Finds a block's unknowns, all threads together. `sums` holds what the unknowns before contribute
 /// to its equations, `triangle` the block's own s(p,q).
-template <class N, int tiles>
-__device__ void find(const Place<tiles>& place, const Shared<N>& shared, int block,
-                     const N* triangle, Sums<N, tiles>& sums) {
+template <class N>
+__device__ void find(const Place& place, const Shared<N>& shared, int block, const N* triangle,
+                     Sums<N>& sums) {
   N* const values = shared.value(block * width);
   const N* const inverse = shared.inverse(block);
   const int row = shared.value_stride;
-  Sums<N, tiles> rest;
-  place.each([&](int q, int side, int t, int e) {
-    rest[t][e] = sum(values[q * row + side], negative(sums[t][e]));
-    values[q * row + side] = rest[t][e];
+  Sums<N> rest;
+  place.each([&](int q, int side, int e) {
+    rest[e] = sum(values[q * row + side], negative(sums[e]));
+    values[q * row + side] = rest[e];
   });
   __syncthreads();
-  Sums<N, tiles> found = {};
+  Sums<N> found = {};
   add_products(place, values, row, inverse, width, found);
-  place.each([&](int q, int side, int t, int e) { shared.found[q * row + side] = found[t][e]; });
+  place.each([&](int q, int side, int e) { shared.found[q * row + side] = found[e]; });
   __syncthreads();
-  Sums<N, tiles> share = {};
+  Sums<N> share = {};
   add_products(place, shared.found, row, triangle, width, share);
-  place.each([&](int q, int side, int t, int e) {
-    values[q * row + side] = sum(rest[t][e], negative(share[t][e]));
-  });
+  place.each(
+      [&](int q, int side, int e) { values[q * row + side] = sum(rest[e], negative(share[e])); });
   __syncthreads();
   add_products(place, values, row, inverse, width, found);
   __syncthreads();
-  place.each([&](int q, int side, int t, int e) { values[q * row + side] = found[t][e]; });
+  place.each([&](int q, int side, int e) { values[q * row + side] = found[e]; });
 }
 
 /// The pieces of the triangle in the order in which they are used: for each block the unknowns
@@ -209,14 +214,13 @@ __device__ void fetch_piece(const System<N>& system, const Piece& piece, int mos
     fetch_square(system, p, piece.block * width, to);
 }
 
-template <class N, int tiles>
+template <class N, int sides>
 __global__ void __launch_bounds__(threads) substitute(System<N> system, int most) {
   extern __shared__ __align__(16) unsigned char memory[];
-  constexpr int sides = 2 * tiles * edge;
   const Shared<N> shared(memory, most, sides);
   const int blocks = (system.a.rows + width - 1) / width;
   const int first = static_cast<int>(blockIdx.x) * sides;
-  const Place<tiles> place;
+  const Place place(sides);
   for (int block = 0; block < blocks; ++block)
     fetch_square(system, block * width, block * width, shared.inverse(block));
   close_fetches();
@@ -230,7 +234,7 @@ __global__ void __launch_bounds__(threads) substitute(System<N> system, int most
   await_fetches<0>();
   __syncthreads();
   conjugate_values<sides>(system, blocks, shared);
-  Sums<N, tiles> sums = {};
+  Sums<N> sums = {};
   for (int index = 0; piece.block < blocks; ++index) {
     await_fetches<0>();
     __syncthreads();
@@ -244,7 +248,7 @@ __global__ void __launch_bounds__(threads) substitute(System<N> system, int most
     add_products(place, shared.value(piece.begin), shared.value_stride, coefficients, before, sums);
     if (piece.is_last(shared.rows_a_piece)) {
       find(place, shared, piece.block, coefficients + before * stride, sums);
-      place.each([&](int, int, int t, int e) { sums[t][e] = N{}; });
+      for (N& one : sums) one = N{};
     }
     piece = next;
   }
@@ -289,10 +293,9 @@ int most_for(const Limits& limits) {
   return 0;
 }
 
-template <class N, int tiles>
+template <class N, int sides>
 void launch(cudaStream_t stream, const System<N>& system, int most, const Limits& limits) {
-  constexpr int sides = 2 * tiles * edge;
-  const auto kernel = substitute<N, tiles>;
+  const auto kernel = substitute<N, sides>;
   // Always the same, since other threads may be between this and their launch.
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limits.bytes),
         "asking for shared memory");
@@ -337,9 +340,9 @@ void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Dia
   require(a.rows <= most, "a triangle by substitution is too large");
   // As many a thread block as fill the device once: those of few share the triangle with few.
   if (system.sides <= few_sides * limits.processors)
-    launch<Number<T>, few_sides / 16>(stream, system, most, limits);
+    launch<Number<T>, few_sides>(stream, system, most, limits);
   else
-    launch<Number<T>, many_sides / 16>(stream, system, most, limits);
+    launch<Number<T>, many_sides>(stream, system, most, limits);
 }
 
 #define QUADRIGA_INSTANTIATE(T)                                                             \
