@@ -22,8 +22,10 @@ void host_potrf(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
 /// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);
-/// Rates of copies: --devices --repeat --pin on|off.
+/// Rates of every kind of copy: --devices --sizes --kinds --repeat.
 void copies(const Settings& settings);
+/// What another process does for them: --handles --sizes; prints what IpcFigure holds.
+void copy_from_other_process(const Settings& settings);
 /// The processor, its cores and the commit this was built from.
 void describe(const Settings& settings);
 

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/copies.cpp: rates of copies between the host and devices, by direction and size.
+// bench/copies.cpp: rates of every kind of copy that a machine has, by size.
+//
+// The first line tells the machine, and how many lines follow at most.
 #include <fmt/format.h>
 #include <quadriga/engine.h>
 #include <quadriga/error.h>
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
 
+#include "base/cgroup.h"
 #include "base/units.h"
 #include "benchmarks.h"
+#include "copy_flows.h"
+#include "copy_ways.h"
 #include "device/emulated/fair_share.h"
 #include "device/factory.h"
 #include "line.h"
@@ -17,159 +26,178 @@
 namespace quadriga::bench {
 namespace {
 
-constexpr std::array<std::size_t, 5> sizes{4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
-constexpr double seconds_of_run = 0.05;
+constexpr std::string_view all_sizes = "4KiB,32KiB,256KiB,2MiB,16MiB,128MiB,1GiB";
+constexpr double seconds_of_run = 0.01;
 
-// One direction between two memories, with memory and a stream of its own.
-struct Flow {
-  SpaceId from = host_space;
-  SpaceId to = host_space;
-  StreamId stream = 0;
-  const std::byte* source = nullptr;
-  std::byte* target = nullptr;
-};
-
-// The devices' memory and the host's pages that copies go between.
-class Bench {
- public:
-  Bench(const Machine& machine, std::size_t bytes, bool pins)
-      : backend_(make_backend(machine)), bytes_(bytes), pins_(pins) {}
-
-  Flow flow(DeviceId device, SpaceId from, SpaceId to) {
-    const bool in = from == host_space;
-    const StreamKind kind = in                 ? StreamKind::copy_in
-                            : to == host_space ? StreamKind::copy_out
-                                               : StreamKind::peer_in;
-    return {from, to, backend_->create_stream(device, kind), memory(from), memory(to)};
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    words.push_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
   }
+  return words;
+}
 
-  /// Bytes per second of `copies` on each of the flows at once.
-  double rate(const std::vector<Flow>& flows, std::size_t bytes, std::size_t copies) {
-    const double begin = now();
-    for (std::size_t i = 0; i < copies; ++i) {
-      for (const Flow& flow : flows) {
-        backend_->copy(flow.stream, {.from = flow.from,
-                                     .to = flow.to,
-                                     .source = flow.source,
-                                     .target = flow.target,
-                                     .width_bytes = bytes});
-      }
-    }
-    finish(flows.size() * copies);
-    return static_cast<double>(flows.size() * copies * bytes) / (now() - begin);
-  }
-
- private:
-  void finish(std::size_t operations) {
-    std::array<Completion, 64> ended;
-    while (operations > 0) {
-      const std::size_t count = backend_->next_completion(ended, never);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (ended[i].error) std::rethrow_exception(ended[i].error);
-      }
-      operations -= count;
-    }
-  }
-
-  std::byte* memory(SpaceId space) {
-    const Machine& machine = backend_->machine();
-    if (space == host_space) {
-      host_.emplace_back(bytes_, std::byte{1});
-      if (pins_) backend_->pin(host_.back().data(), bytes_);
-      return host_.back().data();
-    }
-    for (std::size_t i = 0; i < machine.devices.size(); ++i) {
-      if (machine.devices[i].space != space) continue;
-      std::byte* const found = backend_->allocate(static_cast<DeviceId>(i), bytes_);
-      if (!found)
-        fail(Errc::too_large, fmt::format("{} has no room for {}", machine.devices[i].name,
-                                          format_bytes(static_cast<double>(bytes_))));
-      return found;
-    }
-    fail(Errc::internal, "a space without a device");
-  }
-
-  std::vector<std::vector<std::byte>> host_;
-  std::unique_ptr<Backend> backend_;
-  std::size_t bytes_;
-  bool pins_;
-};
+std::string size_text(std::size_t bytes) {
+  for (const auto& [unit, shift] :
+       {std::pair("GiB", 30), std::pair("MiB", 20), std::pair("KiB", 10)})
+    if (bytes >> shift << shift == bytes && bytes >> shift > 0)
+      return fmt::format("{}{}", bytes >> shift, unit);
+  return fmt::format("{}B", bytes);
+}
 
 double memcpy_rate(std::size_t bytes) {
   std::vector<std::byte> source(bytes, std::byte{1});
-  std::vector<std::byte> target(bytes);
+  std::vector<std::byte> target(bytes, std::byte{2});
   const double begin = now();
   double end = begin;
   double moved = 0;
   while (end - begin < seconds_of_run) {
-    for (int i = 0; i < 4; ++i) std::memcpy(target.data(), source.data(), bytes);
-    moved += 4 * static_cast<double>(bytes);
+    std::memcpy(target.data(), source.data(), bytes);
+    moved += static_cast<double>(bytes);
     end = now();
   }
   return moved / (end - begin);
 }
 
-// What the links allow the flows together.
+// What the links allow the flows together; infinite where the machine says nothing.
 double stated_rate(const Machine& machine, const std::vector<Flow>& flows) {
   std::vector<int> routes;
   for (const Flow& flow : flows) {
-    routes.push_back(static_cast<int>(machine.route(flow.from, flow.to) - machine.routes.data()));
+    const Route* const route = machine.route(flow.from, flow.to);
+    if (route == nullptr) return std::numeric_limits<double>::infinity();
+    routes.push_back(static_cast<int>(route - machine.routes.data()));
   }
   std::vector<double> rates(flows.size());
   FairShare(machine).rates(routes, rates);
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-struct Way {
-  std::string name;
-  std::vector<Flow> flows;
+Line& add_way(Line& line, const Way& way) {
+  return line.add("kind", way.kind).add("from", way.from).add("to", way.to);
+}
+
+std::string case_name(const Way& way, const std::string& size) {
+  std::string name = way.kind;
+  if (!way.from.empty() && way.from != "all") {
+    const bool between = way.from != "host" && way.to != "host" && way.from != way.to;
+    name += "-" + (way.from == "host" ? way.to : way.from);
+    if (between) name += "-" + way.to;
+  }
+  return size.empty() ? name : name + "-" + size;
+}
+
+class Matrix {
+ public:
+  Matrix(const Machine& machine, std::vector<std::size_t> sizes, int repeat)
+      : backend_(make_backend(machine)),
+        plain_(PlainCopies::make(machine)),
+        sizes_(std::move(sizes)),
+        repeat_(repeat) {
+    buffers_.emplace(*backend_, sizes_.back());
+  }
+
+  void measure(std::string_view kind) {
+    if (kind == "ipc") return between_processes();
+    for (const Way& way : ways_of(kind, machine(), *buffers_, plain_ != nullptr)) {
+      if (!way.left_out.empty())
+        leave_out(way, way.left_out);
+      else if (way.maker == Maker::plain_peers_off && !plain_->set_peer_access(false))
+        leave_out(way, "no device sees another's memory");
+      else
+        for (const std::size_t bytes : sizes_) measure(way, bytes);
+      if (way.maker == Maker::plain_peers_off) plain_->set_peer_access(true);
+    }
+  }
+
+ private:
+  const Machine& machine() const { return backend_->machine(); }
+
+  // Copies of some time, taking what is stated for the rate, or what a first one took.
+  std::size_t rounds(const Way& way, std::size_t bytes, double bound) {
+    if (!std::isfinite(bound)) bound = rate(way, bytes, 1, way.maker);
+    const double one_round = static_cast<double>(bytes * way.flows.size());
+    return static_cast<std::size_t>(std::clamp(bound * seconds_of_run / one_round, 1.0, 500.0));
+  }
+
+  double rate(const Way& way, std::size_t bytes, std::size_t count, Maker maker) {
+    const double seconds = maker == Maker::engine
+                               ? backend_seconds(*backend_, way.flows, bytes, count)
+                               : plain_->seconds(way.flows, bytes, count);
+    return static_cast<double>(bytes * way.flows.size() * count) / seconds;
+  }
+
+  // In turn with the reference, where there is one for each copy; the first of each doesn't count.
+  void measure(const Way& way, std::size_t bytes) {
+    const double bound = stated_rate(machine(), way.flows);
+    const std::size_t count = rounds(way, bytes, bound);
+    const bool compare = way.maker == Maker::engine && plain_ != nullptr;
+    std::vector<double> values, references;
+    for (int run = 0; run <= repeat_; ++run) {
+      const double value = rate(way, bytes, run == 0 ? 1 : count, way.maker);
+      if (run > 0) values.push_back(value);
+      if (!compare) continue;
+      const double reference = rate(way, bytes, run == 0 ? 1 : count, Maker::plain);
+      if (run > 0) references.push_back(reference);
+    }
+    Line line(case_name(way, size_text(bytes)));
+    line.add("value", median(values)).add("unit", "bytes/s");
+    if (compare)
+      line.add("reference", "cudaMemcpyAsync").add("reference_value", median(references));
+    else if (plain_ == nullptr)
+      line.add("reference", "memcpy").add("reference_value", memcpy_of(bytes));
+    line.add("bound", way.maker == Maker::engine ? bound : std::nan(""))
+        .add("bytes", static_cast<double>(bytes));
+    add_way(line, way).print();
+  }
+
+  double memcpy_of(std::size_t bytes) {
+    const auto [found, is_new] = memcpy_rates_.try_emplace(bytes, 0);
+    if (is_new) found->second = memcpy_rate(bytes);
+    return found->second;
+  }
+
+  static void leave_out(const Way& way, std::string_view why) {
+    Line line(case_name(way, ""));
+    line.add("value", std::nan("")).add("unit", "bytes/s").add("bound", std::nan(""));
+    add_way(line.add("left_out", why), way).print();
+  }
+
+  void between_processes() {
+    Way way{"ipc", "", ""};
+    if (plain_ == nullptr)
+      return leave_out(way, "memory of other processes is opened by CUDA alone");
+    std::vector<std::string> names;
+    for (const Device& device : machine().devices)
+      if (device.kind == DeviceKind::cuda) names.push_back(device.name);
+    try {
+      measure_ipc(machine(), sizes_, [&](const IpcFigure& figure) {
+        way.from = names[static_cast<std::size_t>(figure.from)];
+        way.to = names[static_cast<std::size_t>(figure.to)];
+        report(way, figure);
+      });
+    } catch (const Error& error) {
+      leave_out(way, error.what());
+    }
+  }
+
+  static void report(Way way, const IpcFigure& figure) {
+    const bool is_rate = figure.what == "copy";
+    if (!is_rate) way.kind = "ipc-" + figure.what;
+    Line line(case_name(way, is_rate ? size_text(figure.bytes) : ""));
+    line.add("value", figure.value).add("unit", is_rate ? "bytes/s" : "s");
+    line.add("bound", std::nan("")).add("bytes", static_cast<double>(figure.bytes));
+    add_way(line, way).print();
+  }
+
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<PlainCopies> plain_;
+  std::optional<CopyBuffers> buffers_;  // After the backend, which it uses to its end.
+  std::vector<std::size_t> sizes_;
+  std::map<std::size_t, double> memcpy_rates_;
+  int repeat_;
 };
-
-std::vector<Way> ways_of(const Machine& machine, Bench& bench) {
-  std::vector<Flow> all_in;
-  std::vector<DeviceId> devices;
-  for (std::size_t i = 0; i < machine.devices.size(); ++i) {
-    if (machine.devices[i].space != host_space) devices.push_back(static_cast<DeviceId>(i));
-  }
-  const DeviceId first = devices.front();
-  const SpaceId space = machine.devices[first].space;
-  const Flow in = bench.flow(first, host_space, space);
-  const Flow out = bench.flow(first, space, host_space);
-  std::vector<Way> ways{{"h2d", {in}}, {"d2h", {out}}, {"both", {in, out}}};
-  for (const DeviceId device : devices) {
-    all_in.push_back(
-        device == first ? in : bench.flow(device, host_space, machine.devices[device].space));
-  }
-  if (devices.size() > 1) {
-    const SpaceId other = machine.devices[devices[1]].space;
-    if (machine.route(space, other))
-      ways.push_back({"peer", {bench.flow(devices[1], space, other)}});
-    ways.push_back({"all", all_in});
-  }
-  return ways;
-}
-
-// Prints the rate of one way at one size, in turn with memcpy.
-void measure(Bench& bench, const Way& way, std::size_t bytes, double bound, long long repeat) {
-  const double share = bound / static_cast<double>(way.flows.size());
-  const auto copies = static_cast<std::size_t>(
-      std::clamp(share * seconds_of_run / static_cast<double>(bytes), 4.0, 2000.0));
-  std::vector<double> ours, theirs;
-  for (long long run = 0; run < repeat; ++run) {
-    ours.push_back(bench.rate(way.flows, bytes, copies));
-    theirs.push_back(memcpy_rate(bytes));
-  }
-  const std::string size =
-      bytes < (1 << 20) ? fmt::format("{}KiB", bytes >> 10) : fmt::format("{}MiB", bytes >> 20);
-  Line(way.name + "-" + size)
-      .add("value", median(ours))
-      .add("unit", "bytes/s")
-      .add("reference", "memcpy")
-      .add("reference_value", median(theirs))
-      .add("bound", bound)
-      .add("bytes", static_cast<double>(bytes))
-      .print();
-}
 
 Machine machine_in_use(const std::string& devices) {
   EngineOptions options;
@@ -180,22 +208,37 @@ Machine machine_in_use(const std::string& devices) {
   return Machine::parse("emulated:2,memory=256MiB,peer=6GB/s");
 }
 
+// Those asked for, as far as a quarter of the devices' and the host's memory goes.
+std::vector<std::size_t> sizes_of(const Settings& settings, const Machine& machine) {
+  std::vector<std::size_t> sizes;
+  const std::string list = settings.text("sizes", all_sizes);
+  for (const std::string_view word : split(list)) sizes.push_back(parse_bytes(word));
+  const auto devices = static_cast<std::size_t>(machine.spaces() - 1);
+  std::size_t most = usable_memory_bytes() / (4 * (2 * devices + 2));
+  for (const Device& device : machine.devices)
+    if (device.space != host_space) most = std::min(most, device.memory_bytes / 4);
+  std::ranges::sort(sizes);
+  require(!sizes.empty() && sizes.front() > 0, "--sizes: expected sizes above zero, as 4KiB,1MiB");
+  std::erase_if(sizes, [most](std::size_t bytes) { return bytes > most; });
+  require(!sizes.empty(), fmt::format("--sizes: the devices' and the host's memory allow {}",
+                                      format_bytes(static_cast<double>(most))));
+  return sizes;
+}
+
 }  // namespace
 
 void copies(const Settings& settings) {
   const Machine machine = machine_in_use(settings.text("devices"));
-  const long long repeat = settings.integer("repeat", 7);
-  std::size_t largest = sizes.back();
-  for (const Device& device : machine.devices) {
-    if (device.space != host_space) largest = std::min(largest, device.memory_bytes / 4);
-  }
-  Bench bench(machine, largest, settings.text("pin", "on") == "on");
-  for (const Way& way : ways_of(machine, bench)) {
-    const double bound = stated_rate(machine, way.flows);
-    for (const std::size_t bytes : sizes) {
-      if (bytes <= largest) measure(bench, way, bytes, bound, repeat);
-    }
-  }
+  const std::string kinds = settings.text("kinds");
+  const std::vector<std::string_view> wanted = split(kinds);
+  const std::vector<std::size_t> sizes = sizes_of(settings, machine);
+  Line("machine")
+      .add("description", machine.to_json())
+      .add("sizes", static_cast<double>(sizes.size()))
+      .print();
+  Matrix matrix(machine, sizes, static_cast<int>(settings.integer("repeat", 3)));
+  for (const std::string_view kind : copy_kinds)
+    if (wanted.empty() || std::ranges::count(wanted, kind) > 0) matrix.measure(kind);
 }
 
 }  // namespace quadriga::bench

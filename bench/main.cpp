@@ -24,7 +24,7 @@ constexpr std::array commands{
     Command{"driver", driver},       Command{"memory", resident_memory},
     Command{"gemm", host_gemm},      Command{"potrf", host_potrf},
     Command{"simulated", simulated}, Command{"copies", copies},
-    Command{"machine", describe},
+    Command{"machine", describe},    Command{"ipc", copy_from_other_process},
 };
 
 void run(int count, char** words) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct Options {
   std::function<bool(double fraction)> progress = {};
   /// Refuse inputs with NaN or infinity before anything is written: invalid_argument.
   bool check_finite = false;
+  /// GPUs may round float32 and complex64 factors of products to TF32; unset: as the setting says.
+  std::optional<bool> allow_tf32 = std::nullopt;
 };
 
 /// A factor of several operands, as complex as its type allows; a double converts.
@@ -83,8 +86,7 @@ enum class Other : std::uint8_t { zero, leave };
 /// The Cholesky factor of a hermitian matrix: out*out^H = A (lower), out^H*out = A (upper).
 ///
 /// Shapes:  both n x n. Only the triangle `uplo` of A is read. `out` may be A's own memory (the
-/// same
-///          view), else it shares none with A.
+///          same view), else it shares none with A.
 /// Errors:  NotPositiveDefinite with the leading minor; A is unchanged unless `out` is A. Otherwise
 ///          as matmul. The engine works on afterwards.
 /// Cost:    n^3/3 flops (real).
@@ -165,9 +167,8 @@ struct Problem {
   std::int64_t n = 0;  ///< Columns of C; right-hand sides of cho_solve, which includes the factor.
   std::int64_t k = 0;  ///< Inner size of a product.
   DType dtype = DType::float64;
-  bool from_source =
-      false;  ///< The input (of Cholesky) is computed, and nothing of it is on the host.
-  bool accumulate = false;  ///< matmul: C is read.
+  bool from_source = false;  ///< Devices compute what is factorized; nothing is on the host.
+  bool accumulate = false;   ///< matmul: C is read.
 };
 
 struct LinkBytes {

@@ -274,3 +274,4 @@ class Record:
         """The task has ended: let its operands go."""
         self.operands = ()
         self.parameters = {}
+        self.launch = None

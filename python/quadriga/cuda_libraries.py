@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/cuda_libraries.py: finds cuBLAS and cuSOLVER where pip, conda or systems have them.
+# python/quadriga/cuda_libraries.py: finds cuBLAS and cuSOLVER of pip, conda or the system.
 """The extension module opens them by name when a GPU computes, and takes those already loaded."""
 
 from __future__ import annotations

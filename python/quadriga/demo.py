@@ -18,13 +18,17 @@ from .errors import InvalidArgument, TooLarge, Unavailable
 #: Points of which SciPy holds the whole matrix, for comparison.
 REFERENCE_POINTS = 2000
 LEAST_POINTS, LEAST_HELD_OUT = 100, 1000
+ALL = "all"
 
 
 @dataclass
 class Options:
-    """What the command line can change; in metres, the nugget in square metres."""
+    """What the command line can change; in metres, the nugget in square metres.
 
-    points: int = 8000
+    The points to learn from are a number or ``"all"``: all but those that must be held out.
+    """
+
+    points: int | str = 8000
     devices: str = ""
     output: Path = Path("quadriga-demo")
     spill: Path | None = None
@@ -40,21 +44,22 @@ class Options:
     def __post_init__(self) -> None:
         self.output = Path(self.output)
         if self.quick:
-            self.points = min(self.points, REFERENCE_POINTS)
+            known = REFERENCE_POINTS if isinstance(self.points, str) else self.points
+            self.points = min(known, REFERENCE_POINTS)
         if not self.devices:
             self.devices = "emulated:2,memory=" + ("8MiB" if self.quick else "128MiB")
 
 
 def sizes(points: int) -> list[int]:
-    """Numbers of points to learn from, each about twice the one before.
+    """Numbers of points to learn from, each about twice the one before; none close to the last.
 
     Examples
     --------
-    >>> sizes(8000), sizes(2000), sizes(20000)
-    ([2000, 4000, 8000], [500, 1000, 2000], [2000, 4000, 8000, 16000, 20000])
+    >>> sizes(8000), sizes(2000), sizes(20000), sizes(9000)
+    ([2000, 4000, 8000], [500, 1000, 2000], [2000, 4000, 8000, 16000, 20000], [2000, 4000, 9000])
     """
     found = [min(REFERENCE_POINTS, points // 4)]
-    while found[-1] * 2 < points:
+    while found[-1] * 2 * 1.2 <= points:
         found.append(found[-1] * 2)
     return [*found, points]
 
@@ -82,13 +87,13 @@ def run(options: Options | None = None) -> int:
     options = options or Options()
     start = time.perf_counter()
     teller = Teller(quiet=options.json)
+    study = Study(options, teller)
     try:
-        study = Study(options, teller)
-        findings = study.run(sizes(options.points))
+        findings = study.run(sizes(study.count))
     except TooLarge as error:
-        teller.refused(options.points, str(error))
+        teller.refused(study.count, str(error))
         if options.json:
-            print(json.dumps({"accepted": False, "points": options.points, "refused": str(error)}))
+            print(json.dumps({"accepted": False, "points": study.count, "refused": str(error)}))
         return 1
     findings["seconds"] = time.perf_counter() - start
     teller.end(findings)
@@ -97,8 +102,19 @@ def run(options: Options | None = None) -> int:
     return 0 if findings["accepted"] else 1
 
 
-def check_points(points: int, available: int) -> None:
-    """Raises unless so many points can be learned and enough of those available are held out."""
+def points_of(points: int | str, available: int) -> int:
+    """How many points to learn; raises unless they suffice and enough are held out.
+
+    Examples
+    --------
+    >>> points_of("all", 138_632)
+    137632
+    """
     most = available - LEAST_HELD_OUT
+    if points == ALL:
+        return most
+    if isinstance(points, str):
+        raise InvalidArgument(f"{points!r} points to learn: expected a number or {ALL!r}")
     if not LEAST_POINTS <= points <= most:
         raise InvalidArgument(f"{points} points to learn: expected {LEAST_POINTS} to {most}")
+    return points

@@ -32,7 +32,8 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_codelet(module);
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);
-  module.def("cuda_libraries", cuda_libraries,
-             "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "
-             "build without CUDA.");
+  module.def(
+      "cuda_libraries", cuda_libraries,
+      "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "
+      "build without CUDA.");
 }

@@ -78,6 +78,8 @@ constexpr std::array keys{
     Key{"cache", "", "a folder, or off",
         "where compiled kernels are kept; default: quadriga in the user's cache folder",
         accept_all},
+    Key{"allow_tf32", "false", "true, on, yes, 1, false, off, no or 0",
+        "GPUs may round the factors of float32 products to TF32", check_flag},
     Key{"log_level", "warning", "debug, info, warning, error or off",
         "messages below this level are dropped", check_level},
 };

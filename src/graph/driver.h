@@ -80,6 +80,7 @@ class Driver final : public Executor, private MemoryListener {
     int lane = 0;
     std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
     double issued_seconds = 0;                                  ///< Of their kernels.
+    int waiting = 0;  ///< Issued tasks whose variants may wait.
   };
   struct DeviceState {
     DeviceId id = 0;
@@ -134,6 +135,7 @@ class Driver final : public Executor, private MemoryListener {
   double seconds_on(const PlannedTask& planned, DeviceId device) const;
   bool fills(const PlannedTask& planned, DeviceId device) const;
   void predict_on(PlannedTask& planned, DeviceId device) const;
+  double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
 
   bool pump(DeviceState& device);
   static void touch(DeviceState& device) { device.touched = true; }
@@ -191,8 +193,9 @@ class Driver final : public Executor, private MemoryListener {
   /// Tasks that ran, but whose children have not ended, or a predecessor, as one that reads another
   /// replica of what the task wrote: it may be slower, and holds edges that lie in its successors.
   std::map<Task*, Waiting> waiting_;
-  std::map<std::uint64_t, int> retries_;       ///< Of write-backs that failed, by tile.
-  std::map<const Codelet*, double> measured_;  ///< Seconds of a task, a moving average.
+  std::map<std::uint64_t, int> retries_;  ///< Of write-backs that failed, by tile.
+  /// Seconds of a task on a kind of device, a moving average.
+  std::map<std::pair<const Codelet*, DeviceKind>, double> measured_;
   FreeSlots free_;
   std::vector<Completion> completions_;
   std::vector<Need> needs_;  ///< Of the task that is being issued.

@@ -99,6 +99,7 @@ void Driver::retry_write_back(TileId tile, Reason reason) {
 
 void Driver::probed(SpaceId space, const Completion& completion) {
   DeviceState* const device = device_at(space);
+  for (DeviceState& each : devices_) touch(each);  // what was put off until now
   if (device && !device->lost && completion.error && is_device_lost(completion.error))
     lose_device(*device);
 }
@@ -156,6 +157,7 @@ void Driver::complete(const Completion& completion) {
   PlannedTask& planned = *stream->issued.front().second;
   stream->issued.pop_front();
   stream->issued_seconds = stream->issued.empty() ? 0 : stream->issued_seconds - planned.seconds;
+  stream->waiting -= planned.waits;
   --device->issued;
   device->issued_seconds -= planned.ahead_seconds;
   if (device->issued == 0) device->issued_seconds = 0;
@@ -167,7 +169,8 @@ void Driver::complete(const Completion& completion) {
     work_ += duration;
     longest_path_ = std::max(longest_path_, planned.path + duration);
     const double seconds = static_cast<double>(duration) / 1e9;
-    auto [entry, is_new] = measured_.emplace(planned.task->codelet, seconds);
+    const DeviceKind kind = machine_.devices[device->id].kind;
+    auto [entry, is_new] = measured_.try_emplace({planned.task->codelet, kind}, seconds);
     if (!is_new) entry->second += (seconds - entry->second) / 8;
   }
   planned.path += duration;

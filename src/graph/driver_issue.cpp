@@ -42,6 +42,12 @@ bool poisoned_partial(const PlannedTask& planned) noexcept {
   });
 }
 
+bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
+  const Codelet& codelet = *planned.task->codelet;
+  return kind == DeviceKind::cuda &&
+         (codelet.cuda_waits || (planned.to_init && codelet.init->cuda_waits));
+}
+
 /// Sets the partial results that this task is the first to fill to the neutral element.
 void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.operands.size(); ++i)
@@ -53,13 +59,14 @@ void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments&
 }  // namespace
 
 /// What an empty device must have to hold all operands; one that is named twice counts once, and
-/// what is at home there not at all.
+/// what is at home there not at all, unless the task adds to a partial result of it.
 std::size_t Driver::bytes_needed(const Task& task, SpaceId space) const {
   std::size_t needed = 0;
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
     const auto same = [&](const OperandSlot& slot) { return slot.datum == &datum; };
-    if (!datum.at_home(space) && std::none_of(task.operands, task.operands + i, same))
+    const bool is_there = datum.at_home(space) && task.operands[i].access != Access::reduce;
+    if (!is_there && std::none_of(task.operands, task.operands + i, same))
       needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1));
   }
   return needed;
@@ -125,8 +132,14 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
   if (!planned.cost.kernel.empty() && machine_.has_kernel(where, planned.cost.kernel))
     return machine_.kernel_seconds(where, planned.cost.kernel, planned.cost.order,
                                    planned.cost.volume);
-  const auto measured = measured_.find(planned.task->codelet);
-  return measured == measured_.end() ? 0 : measured->second;
+  return measured_seconds(planned.task->codelet, where.kind);
+}
+
+/// What it took on such devices; as long as none ran it, what it took on others.
+double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
+  if (const auto own = measured_.find({codelet, kind}); own != measured_.end()) return own->second;
+  const auto other = measured_.lower_bound({codelet, DeviceKind{}});
+  return other != measured_.end() && other->first.first == codelet ? other->second : 0;
 }
 
 /// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
@@ -364,13 +377,14 @@ bool Driver::has_enough(const ComputeStream& stream) {
   return stream.issued.size() >= 2 && stream.issued_seconds >= ahead_seconds;
 }
 
-/// For a task that fills the device and can start, the first: such kernels run one after the other,
-/// each with all of the device's caches. For short tasks that of one which they must wait for and
-/// nothing was queued behind: they need no event then. Else the one with least in it, the first
-/// only if the others have more.
+/// For tasks that may wait the last. For one that fills the device and can start the first: such
+/// kernels run one after the other, each with all of the device's caches. For short tasks that of
+/// one which they must wait for and nothing was queued behind: they need no event then. Else the one
+/// with least in it, the first only if the others have more.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
-  if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   constexpr double short_seconds = 20e-6;
+  if (planned.waits) return device.streams.back();
+  if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
     const Event before = memory_->ready(need.tile, device.space);
@@ -379,7 +393,9 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
     if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
       return *stream;
   }
-  return *std::min_element(device.streams.rbegin(), device.streams.rend(),
+  // Variants that wait are called one by one: they shall hold up one stream, and nothing on others.
+  const bool apart = device.streams.back().waiting > 0 && device.streams.size() > 1;
+  return *std::min_element(device.streams.rbegin() + apart, device.streams.rend(),
                            [](const ComputeStream& a, const ComputeStream& b) {
                              return a.issued.size() < b.issued.size();
                            });
@@ -387,6 +403,7 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
 
 void Driver::launch(DeviceState& device, PlannedTask& planned) {
   Task& task = *planned.task;
+  planned.waits = may_wait(planned, machine_.devices[device.id].kind);
   ComputeStream& stream = stream_for(device, planned);
   planned.views.resize(task.operand_count);
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
@@ -410,7 +427,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   launch.arguments = {planned.views, task.params(), nullptr};
   launch.cost = planned.cost;
   launch.name = task.codelet->name;
-  launch.waits = task.codelet->cuda_waits || (planned.to_init && task.codelet->init->cuda_waits);
+  launch.waits = planned.waits;
   Event event;
   try {
     event = backend_->launch(stream.id, launch);
@@ -424,6 +441,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   planned.lane = stream.lane;
   stream.issued.emplace_back(event.ticket, &planned);
   stream.issued_seconds += planned.seconds;
+  stream.waiting += planned.waits;
   ++device.issued;
   device.issued_seconds += planned.ahead_seconds;
   plan_.issue(planned);

@@ -61,6 +61,7 @@ struct PlannedTask {
   std::exception_ptr doomed;  ///< A copy that it relies on failed.
   bool poisoned = false;      ///< A task that wrote an operand before it failed.
   bool spared = false;        ///< There was nothing to do: ends well without having been issued.
+  bool waits = false;         ///< Of issued tasks: the variant may wait before it has queued.
   Nanoseconds path = 0;       ///< Longest chain of kernel times up to its begin.
   std::vector<PlannedAccess> accesses;
   std::vector<View> views;

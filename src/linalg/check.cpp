@@ -2,6 +2,7 @@
 // src/linalg/check.cpp: the checks and their messages.
 #include "linalg/check.h"
 
+#include "base/config.h"
 #include "base/units.h"
 #include "linalg/view.h"
 
@@ -68,6 +69,11 @@ void check_options(const Options& options) {
   if (options.tile < 0 || options.tile > most)
     fail(Errc::invalid_argument,
          fmt::format("a tile of order {}: give 1 to {}, or 0 for a good one", options.tile, most));
+}
+
+bool allow_tf32(const Options& options, DType dtype) {
+  const bool is_single = dtype == DType::float32 || dtype == DType::complex64;
+  return is_single && Config::global().flag("allow_tf32", options.allow_tf32);
 }
 
 void check_finite(const Engine& engine, const Options& options, std::string_view name,

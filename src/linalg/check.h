@@ -20,6 +20,8 @@ void check_types(std::string_view a_name, DType a, std::string_view b_name, DTyp
 void check_no_overlap(std::string_view a_name, const Matrix& a, std::string_view b_name,
                       const MatrixView& b);
 void check_options(const Options& options);
+/// Whether GPUs may round the factors of products of this type to TF32.
+bool allow_tf32(const Options& options, DType dtype);
 /// With Options::check_finite; sources are checked when they are read.
 void check_finite(const Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);

@@ -28,6 +28,7 @@ struct TiledProduct {
   std::int64_t inner = 0;          ///< Tiles of A along the sum.
   std::int64_t sharing_cores = 0;  ///< That share the work; 0 with accelerators.
   std::int64_t submitted = 0;
+  bool allow_tf32 = false;
 };
 
 kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; }
@@ -51,6 +52,7 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   const std::int64_t steps = product.plan.steps;
   kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
                              product.x.op, product.y.op};
+  params.allow_tf32 = product.allow_tf32;
   if (steps > 1) params.inner = static_cast<std::int32_t>(at.k % steps * product.plan.inner);
   const Data x = product.x.read(at.i, at.k, where);
   const Data y = product.y.read(at.k / steps, at.j, where);
@@ -188,6 +190,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
           static_cast<double>(rows.count()) * static_cast<double>(cols.count()) *
               static_cast<double>(sum.count()));
   TiledProduct product{alpha, beta, {}, {}, nullptr, plan, sum.count()};
+  product.allow_tf32 = allow_tf32(options, c.dtype);
   if (by_rows) {
     form_a.transpose = !form_a.transpose;
     form_b.transpose = !form_b.transpose;

@@ -20,6 +20,7 @@ struct RankUpdate {
   std::unique_ptr<Tiles> c;
   Uplo uplo = Uplo::lower;  ///< Of C as its tiles store it.
   std::int64_t inner = 0;
+  bool allow_tf32 = false;
 
   /// What is applied to the stored tile of X where X^T or X^H is meant.
   kernels::Op turned() const noexcept {
@@ -39,11 +40,13 @@ void submit(Run& run, const RankUpdate& update, std::int64_t i, std::int64_t j, 
   const Data left = update.x.read(row, k, where);
   const Data c = update.c->update(row, col, where);
   if (i == j) {
-    const kernels::SyrkParams params{scalar(update.alpha), beta, plain(update.uplo), update.x.op};
+    const kernels::SyrkParams params{scalar(update.alpha), beta, plain(update.uplo), update.x.op,
+                                     update.allow_tf32};
     run.submit(update.hermitian ? kernels::herk_codelet(dtype) : kernels::syrk_codelet(dtype),
                {{left}, {c, Access::update}}, params, where);
   } else {
-    const kernels::GemmParams params{scalar(update.alpha), beta, update.x.op, update.turned()};
+    const kernels::GemmParams params{scalar(update.alpha), beta, update.x.op, update.turned(),
+                                     update.allow_tf32};
     run.submit(kernels::gemm_codelet(dtype),
                {{left}, {update.x.read(col, k, where)}, {c, Access::update}}, params, where);
   }
@@ -96,6 +99,7 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   const auto count = static_cast<double>(cut.count());
   Run run(engine, options, count * (count + 1) / 2 * static_cast<double>(sum.count()));
   RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
+  update.allow_tf32 = allow_tf32(options, c.dtype);
   Form form = form_of(op, a.dtype());
   const bool by_rows = layout_of(c) == Layout::rows;
   if (by_rows) {

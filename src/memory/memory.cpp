@@ -333,6 +333,7 @@ bool Memory::write_back(TileId tile, Reason reason) {
   SpaceId owner = directory_.owner(tile);
   const SpaceId home = directory_.home(tile);
   if (owner == no_space) return true;
+  if (spaces_[owner].probes > 0 || spaces_[home].probes > 0) return true;
   if (home == host_space || !machine_.route(owner, home)) {
     if (!has_host_memory(tile)) return false;
     if (!directory_.valid(tile, host_space)) queue_copy(tile, owner, host_space, reason);
@@ -362,6 +363,7 @@ bool Memory::completed(const Completion& delivered) {
   stream->records.pop_front();
   if (record.tile == no_tile) {
     --in_flight_;
+    --spaces_[record.from].probes;
     listener_.probed(record.from, delivered);
     return true;
   }

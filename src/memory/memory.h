@@ -108,7 +108,8 @@ class Memory {
   bool confirmed(TileId tile, SpaceId space) const { return !place(tile, space).unconfirmed; }
 
   /// Queues a copy home if home is stale; its producer has ended. Between devices that no route
-  /// joins it goes by way of a buffer on the host. False if there is no buffer.
+  /// joins it goes by way of a buffer on the host. Nothing is queued while a probe decides whether
+  /// one of them is gone. False if there is no buffer.
   bool write_back(TileId tile, Reason reason);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
@@ -210,6 +211,7 @@ class Memory {
     CopyStream in;
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
+    int probes = 0;                 ///< In flight.
     std::uint64_t departures = 0;
     std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;  ///< From the host.

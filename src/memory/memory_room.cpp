@@ -135,6 +135,7 @@ void Memory::probe(SpaceId space) {
   const Event event = backend_.copy(there.out.id, copy);
   there.out.records.push_back(
       {event.ticket, no_tile, space, host_space, Reason::stage, {}, nullptr});
+  ++there.probes;
   ++in_flight_;
 }
 

@@ -7,6 +7,7 @@ import pytest
 
 from quadriga.bench import commands, measure, program, rows, table
 from quadriga.errors import Error, Unavailable
+from quadriga.machine import Machine
 
 HOST = {"cpu": "a processor", "cores": 2}
 
@@ -169,10 +170,36 @@ def test_results_on_the_host_are_right(benchmark):
 
 def test_copies_keep_to_the_stated_rate():
     devices = "emulated:1,memory=1MiB,h2d=400MB/s,d2h=200MB/s"
-    found = {row["case"]: row for row in run_json("copies", "--devices", devices, "--repeat", "1")}
-    assert found["h2d-64KiB"]["bound"] == 4e8 and found["d2h-64KiB"]["bound"] == 2e8
-    for row in found.values():
+    words = ["--devices", devices, "--repeat", "1", "--sizes", "4KiB,64KiB,1MiB"]
+    found = {row["case"]: row for row in run_json("copies", *words)}
+    assert found["h2d-emulated0-64KiB"]["bound"] == 4e8
+    assert found["d2h-emulated0-64KiB"]["bound"] == 2e8
+    assert "h2d-emulated0-1MiB" not in found, "more than a quarter of the memory"
+    rates = [row for row in found.values() if row["value"]]
+    assert len(rates) == 2 * 5
+    for row in rates:
         assert 0 < row["value"] < 1.1 * row["bound"]
+    for kind in ("same", "peer", "peer-off", "all-h2d", "ipc"):
+        assert found[kind]["value"] is None and found[kind]["left_out"]
+
+
+def test_what_copies_measured_describes_the_machine(tmp_path):
+    target = tmp_path / "machine.json"
+    devices = "emulated:2,memory=4MiB,h2d=400MB/s,d2h=200MB/s,peer=300MB/s"
+    words = ["--devices", devices, "--repeat", "1", "--sizes", "4KiB,1MiB", "-o", str(target)]
+    run_json("copies", *words, "--case", "h2d", "--case", "d2h", "--case", "peer")
+    rates = {
+        (route.source, route.target): route.bytes_per_second
+        for route in Machine.from_file(target).routes
+    }
+    # Above: other programs take the two cores. A rate that was confused would be far off.
+    assert 2e8 < rates["host", "emulated1"] < 4.4e8
+    assert 1e8 < rates["emulated0", "host"] < 2.2e8
+    assert 1e8 < rates["emulated0", "emulated1"] < 3.3e8
+    result = click.testing.CliRunner().invoke(
+        commands.bench, ["copies", "--devices", devices, "--case", "d2h", "--quick", "-o", "x/y"]
+    )
+    assert result.exit_code == 1 and "x/y" in result.output
 
 
 def test_table_shows_every_case(capsys):

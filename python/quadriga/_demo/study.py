@@ -46,10 +46,10 @@ class Study:
         self._options = options
         self._teller = teller
         self._land = terrain.load()
-        demo.check_points(options.points, self._land.heights.size)
+        self.count = demo.points_of(options.points, self._land.heights.size)
         self._points = self._land.points
         self._heights = self._land.heights.ravel()
-        self._split = terrain.split(self._heights.size, options.points, options.seed)
+        self._split = terrain.split(self._heights.size, self.count, options.seed)
         self._machine = Machine.parse(options.devices)
         self._setting = solver.Setting(options.devices, options.spill, options.tile, options.policy)
         options.output.mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,9 @@ class Study:
         """What was found, for people's eyes through the teller, and as plain numbers."""
         self._teller.begin(self._land, self._split)
         with self._teller.progress("trying whether the factor fits"):
-            solver.check_fit(self._setting, self._options.points)
+            solver.check_fit(self._setting, self.count)
         self._model = self._choose_model()
-        self._teller.setting(self._model, self._machine, self._options.points, self._options.spill)
+        self._teller.setting(self._model, self._machine, self.count, self._options.spill)
         runs, results = [], []
         with self._teller.table():
             for count in sizes:
@@ -166,6 +166,7 @@ class Study:
                     "rmse": result.rmse,
                     "backward_error": run.backward_error,
                     "seconds": run.seconds,
+                    "flops_per_second": run.flops_per_second,
                     "tile": run.tile,
                     "counters": run.counters.as_dict(),
                 }

@@ -79,7 +79,8 @@ class Teller:
         self._console.print(_COLUMNS.format(*cells, f"{rmse:.1f} m"))
 
     def last(self, run: Run, facts: dict[str, Any]) -> None:
-        """The largest run: traffic by link, overlap, distance to the bound."""
+        """The largest run: its rate, traffic by link, overlap, distance to the bound."""
+        self._line("rate", f"{formats.flops(run.flops_per_second)} in factor and solve")
         for link in run.counters.links:
             if link.bytes:
                 way = f"{link.source_name} to {link.target_name}"

@@ -7,18 +7,25 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
 from ..errors import Error, Unavailable
-from . import measure
+from . import matrix, measure, table
 from .rows import KEYS
-from .table import show
 
 
-def run(benchmark: str, as_json: bool, details: bool, check: bool, **settings: Any) -> None:
+def run(
+    benchmark: str,
+    as_json: bool,
+    details: bool,
+    check: bool,
+    show: Callable[[list[measure.Row], Console], None] = table.show,
+    **settings: Any,
+) -> None:
     """Measures; prints each row as it comes, or all of them as a table."""
     progress = Console(stderr=True)
     function: Callable[..., Iterator[measure.Row]] = getattr(measure, benchmark)
@@ -48,7 +55,9 @@ def _end(message: str, status: int) -> None:
     sys.exit(status)
 
 
-def _common(benchmark: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _common(
+    benchmark: str, repeat: int = 7
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of every benchmark, and one --case for each of its cases."""
     options = [
         click.option("--json", "as_json", is_flag=True, help="One JSON object a line."),
@@ -61,7 +70,7 @@ def _common(benchmark: str) -> Callable[[Callable[..., None]], Callable[..., Non
             type=click.Choice(measure.CASES[benchmark]),
             help="Only this case; may be given several times.",
         ),
-        click.option("--repeat", default=7, show_default=True, type=click.IntRange(1)),
+        click.option("--repeat", default=repeat, show_default=True, type=click.IntRange(1)),
     ]
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -114,8 +123,14 @@ def potrf(**settings: Any) -> None:
 
 
 @bench.command()
-@_common("copies")
+@_common("copies", repeat=3)
 @click.option("--devices", default="", help="As QUADRIGA_DEVICES; default: the machine in use.")
+@click.option("--sizes", default="", help="As 4KiB,1MiB,1GiB; default: 4 KiB to 1 GiB.")
+@click.option("--quick", is_flag=True, help="Three sizes up to 64 MiB, each measured once.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the machine with these links, for QUADRIGA_MACHINE.")  # fmt: skip
 def copies(**settings: Any) -> None:
-    """Rates of copies between host and devices."""
-    run("copies", **settings)
+    """Rates of every kind of copy between the host and devices, among devices and processes."""
+    run("copies", show=matrix.show, **settings)
+    if settings["output"]:
+        print(f"{settings['output']}: written", file=sys.stderr)

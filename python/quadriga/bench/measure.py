@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+from ..beside import target_of, write_beside
 from ..errors import Unavailable
+from ..machine import Machine
 from . import program
+from .description import describe
 from .rows import DEVICES, finish
 
 Row = dict[str, Any]
@@ -21,8 +27,13 @@ CASES: dict[str, list[str]] = {
     "overhead": [*_EMPTY, "malloc", "memory"],
     "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
     "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
-    "copies": ["h2d", "d2h", "both", "peer", "all"],
+    "copies": [
+        *("h2d", "d2h", "both", "pageable-h2d", "pageable-d2h", "same"),
+        *("peer", "peer-both", "peer-off"),
+        *("all-h2d", "all-d2h", "all-both", "all-peer", "ipc"),
+    ],
 }
+_QUICK = "4KiB,1MiB,64MiB"
 
 
 def _silent(_: str) -> None:
@@ -154,17 +165,59 @@ def potrf(
 
 
 def copies(
-    cases: Iterable[str] = (), repeat: int = 7, devices: str = "", note: Note = _silent
+    cases: Iterable[str] = (),
+    repeat: int = 3,
+    devices: str = "",
+    sizes: str = "",
+    quick: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    note: Note = _silent,
 ) -> Iterator[Row]:
-    """Rates of copies between host and devices, by direction and size."""
+    """Rates of every kind of copy; `output` gets the machine's description with these links.
+
+    Parameters
+    ----------
+    cases : iterable of str, optional
+        Kinds of copies; all by default.
+    repeat : int, optional
+        Runs of each size.
+    devices : str, optional
+        Device list; the machine in use by default.
+    sizes : str, optional
+        As ``"4KiB,1MiB,1GiB"``.
+    quick : bool, optional
+        Three sizes, each once.
+    output : path, optional
+        JSON file for `QUADRIGA_MACHINE`.
+    note : callable, optional
+        Called with what is measured next.
+    """
     wanted = _wanted("copies", cases)
+    target = None if output is None else target_of(output)
 
     def lines() -> Iterator[Row]:
-        note("copies")
-        words = ["--repeat", repeat, "--devices", devices] if devices else ["--repeat", repeat]
+        words = ["--repeat", 1 if quick else repeat, "--kinds", ",".join(wanted)]
+        words += ["--sizes", sizes or _QUICK] if sizes or quick else []
+        words += ["--devices", devices] if devices else []
+        note("copies: making buffers")
+        measured: list[Row] = []
         for line in program.run(program.OURS, "copies", *words):
-            if line["case"].rpartition("-")[0] in wanted:
-                note(line["case"])
-                yield line
+            if line["case"] == "machine":
+                found = json.loads(line["description"])
+                continue
+            note(f"copies: {len(measured) + 1} measured, last {line['case']}")
+            measured.append(line)
+            yield line
+        if target is not None:
+            text = json.dumps(describe(found, measured, _source()), indent=1)
+            Machine.from_json(text)
+            write_beside(target, text + "\n")
 
     return _rows("copies", lines())
+
+
+def _source() -> str:
+    machine, commit = program.environment()
+    date = datetime.now(UTC).date().isoformat()
+    built = f", built from {commit}" if commit else ""
+    return f"measured {date} by quadriga bench copies on {machine['cpu']}{built}"

@@ -12,9 +12,15 @@ import click
 from ..errors import InvalidArgument
 
 
+def _points(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
+    """A number of points, or all that needn't be held out."""
+    return value if value == "all" else int(click.IntRange(1).convert(value, parameter, context))
+
+
 @click.command()
-@click.option("--points", default=8000, show_default=True, type=click.IntRange(1),
-              help="Points to learn from; up to all but 1,000.")  # fmt: skip
+@click.option("--points", default="8000", show_default=True, metavar="NUMBER|all",
+              callback=_points,
+              help="Points to learn from; all: but 1,000, which are held out.")  # fmt: skip
 @click.option("--devices", default="", help="Default: two emulated devices of 128 MiB.")
 @click.option("-o", "--output", default="quadriga-demo", show_default=True,
               type=click.Path(file_okay=False, path_type=Path),

@@ -79,7 +79,7 @@ def _slot(device: Device) -> str:
 
 
 def _nvlinks(routes: Iterable[Route]) -> list[str]:
-    """Pairs of devices once each; those from one device to several in one line if they are alike."""
+    """Pairs of devices once each; those of one device that are alike share a line."""
     groups: dict[tuple[str, int, float], list[str]] = {}
     for route in routes:
         if route.nvlinks and route.source < route.target:

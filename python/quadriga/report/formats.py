@@ -65,6 +65,17 @@ def rate(bytes_per_second: float) -> str:
     return f"{bytes_per_second:.0f} B/s"
 
 
+def flops(flops_per_second: float) -> str:
+    """
+    Examples
+    --------
+    >>> flops(44.31e12), flops(87e9)
+    ('44.3 TFLOP/s', '87.0 GFLOP/s')
+    """
+    scale, unit = (1e12, "TFLOP/s") if flops_per_second >= 0.9995e12 else (1e9, "GFLOP/s")
+    return f"{significant(flops_per_second / scale)} {unit}"
+
+
 def share(part: float, whole: float = 1.0) -> str:
     """
     Examples

@@ -23,6 +23,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <variant>
 
@@ -36,6 +37,7 @@
 #include "device/operation.h"
 #include "device/parking.h"
 #include "device/ring.h"
+#include "device/staging_plan.h"
 #include "device/stream_threads.h"
 
 namespace quadriga {
@@ -55,7 +57,7 @@ class CudaBackend final : public Backend {
       : machine_(std::move(machine)),
         ordinals_(cuda::ordinals_of(machine_)),
         threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
-        staging_(staging_threads(ordinals_)),
+        staging_(staging_of(machine_)),
         streams_(ordinals_),
         parking_([this](const Operation& operation) { return can_queue(operation); },
                  [this](StreamId id, const Operation& operation) { queue(id, operation); }),
@@ -110,11 +112,14 @@ class CudaBackend final : public Backend {
       if (device.kind == DeviceKind::cpu) cores += std::max(1, device.compute_streams);
     return cores;
   }
-  // A thread moves 10 GB/s or so, and each device takes 55 GB/s both ways.
-  static int staging_threads(const std::vector<int>& ordinals) {
-    constexpr int most_for_a_device = 10;
-    const auto devices = std::ranges::count_if(ordinals, [](int ordinal) { return ordinal >= 0; });
-    return std::min(usable_cores(), static_cast<int>(devices) * most_for_a_device);
+  // By device: one for all of a NUMA node.
+  static std::vector<std::shared_ptr<cuda::Staging>> staging_of(const Machine& machine) {
+    std::vector<std::shared_ptr<cuda::Staging>> of_device(machine.devices.size());
+    for (const StagingGroup& group : plan_staging(machine, usable_cores())) {
+      const auto staging = std::make_shared<cuda::Staging>(group.threads, group.processors);
+      for (const DeviceId device : group.devices) of_device[device] = staging;
+    }
+    return of_device;
   }
   std::uint64_t ended(const Stream& stream) const {
     return stream.cpu ? stream.ended : streams_.ended(stream.inner);
@@ -133,7 +138,7 @@ class CudaBackend final : public Backend {
   const Machine machine_;
   const std::vector<int> ordinals_;  // By device; -1: the CPU.
   StreamThreads threads_;
-  cuda::Staging staging_;
+  const std::vector<std::shared_ptr<cuda::Staging>> staging_;  // By device; null: the CPU.
   cuda::StreamTable streams_;
   Parking parking_;
   std::optional<CallThread> calls_;
@@ -219,16 +224,19 @@ void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& qu
   constexpr std::size_t copied_at_once = std::size_t{64} << 10;
   const bool out = copy.to == host_space;
   const bool settled = out || streams_.host_is_settled(stream);
+  const auto staging = [&]() -> cuda::Staging& {
+    return *staging_[device_at_[out ? copy.from : copy.to]];
+  };
   if (!cuda::is_pageable(copy) || (!out && settled && bytes_of(copy) <= copied_at_once)) {
     const auto ordinal = [this](SpaceId space) {
       return space == host_space ? -1 : ordinals_[device_at_[space]];
     };
     check(cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native), "a copy");
   } else if (out) {
-    queued.gate = staging_.queue_out(queued.native, copy);
+    queued.gate = staging().queue_out(queued.native, copy);
   } else {
     if (!settled) streams_.wait_for_gates(stream);
-    staging_.queue_in(queued.native, copy, settled);
+    staging().queue_in(queued.native, copy, settled);
   }
 }
 

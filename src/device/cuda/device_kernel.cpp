@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/cuda/device_kernel.cpp: loads compiled kernels and launches them.
 //
-// Invariant: `mutex` guards `kernels` and `allowed_bytes`; what was loaded stays until the end.
+// Invariant: `mutex` guards all that is loaded, which stays until the end.
 #include "device/device_kernel.h"
 
 #include <cuda_runtime_api.h>
@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "device/cuda/check.h"
+#include "device/cuda/cuda_backend.h"
 
 namespace quadriga {
 namespace {
@@ -37,9 +38,13 @@ struct DeviceKernel::Loaded {
     cudaLibrary_t library = nullptr;
     cudaKernel_t kernel = nullptr;
   };
+  struct OnDevice {
+    void* kernel = nullptr;
+    unsigned shared_bytes = usual_shared_bytes;  // That a block may have.
+  };
   std::mutex mutex;
-  std::map<int, Kernel> kernels;          // By architecture.
-  std::map<int, unsigned> allowed_bytes;  // Of shared memory, by device, where more than usual.
+  std::map<int, Kernel> kernels;  // By architecture.
+  std::map<int, OnDevice> on_device;
 };
 
 DeviceKernel::DeviceKernel(std::string title, std::map<int, Image> images)
@@ -75,29 +80,32 @@ void DeviceKernel::launch(void* stream, const Shape& shape, std::span<void*> val
   void* kernel = nullptr;
   {
     const std::lock_guard lock(loaded_->mutex);
-    kernel = kernel_for(architecture_of(device));
-    unsigned& allowed = loaded_->allowed_bytes[device];
-    if (shape.shared_bytes > std::max(allowed, usual_shared_bytes)) {
+    Loaded::OnDevice& here = loaded_->on_device[device];
+    if (!here.kernel) here.kernel = kernel_for(architecture_of(device));
+    kernel = here.kernel;
+    if (shape.shared_bytes > here.shared_bytes) {
       check(cudaKernelSetAttributeForDevice(static_cast<cudaKernel_t>(kernel),
                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shape.shared_bytes), device),
             fmt::format("{}: asking for {} bytes of shared memory", title_, shape.shared_bytes));
-      allowed = shape.shared_bytes;
+      here.shared_bytes = shape.shared_bytes;
     }
   }
   const auto& [gx, gy, gz] = shape.grid;
   const auto& [bx, by, bz] = shape.block;
-  check(cudaLaunchKernel(kernel, dim3(gx, gy, gz), dim3(bx, by, bz), values.data(),
-                         shape.shared_bytes, static_cast<cudaStream_t>(stream)),
-        fmt::format("{}: launching a grid of {}x{}x{} blocks of {}x{}x{} threads", title_, gx, gy,
-                    gz, bx, by, bz));
+  const cudaError_t error =
+      cudaLaunchKernel(kernel, dim3(gx, gy, gz), dim3(bx, by, bz), values.data(),
+                       shape.shared_bytes, static_cast<cudaStream_t>(stream));
+  if (error != cudaSuccess)
+    check(error, fmt::format("{}: launching a grid of {}x{}x{} blocks of {}x{}x{} threads", title_,
+                             gx, gy, gz, bx, by, bz));
 }
 
 std::vector<int> cuda_architectures() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
-  cudaGetLastError();
   std::vector<int> found;
+  if (!cuda_absence().empty()) return found;  // it also makes the runtime ready
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "counting devices");
   for (int ordinal = 0; ordinal < count; ++ordinal) found.push_back(architecture_of(ordinal));
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());

@@ -35,7 +35,10 @@ Device describe(int ordinal) {
   const cuda::DeviceGuard guard(ordinal);
   std::size_t free = 0;
   std::size_t total = 0;
-  check(cudaMemGetInfo(&free, &total), fmt::format("asking for the memory of device {}", ordinal));
+  check(cudaMemGetInfo(&free, &total),
+        fmt::format("asking for the memory of device {} (quadriga doctor says who has it, and "
+                    "CUDA_VISIBLE_DEVICES can leave it out)",
+                    ordinal));
   Device device;
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "asking for a device's name");

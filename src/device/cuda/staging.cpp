@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/affinity.h"
 #include "device/cuda/check.h"
 #include "device/operation.h"
 
@@ -36,7 +37,8 @@ bool is_pageable(const Copy& copy) {
          is_unknown(host + extent(copy, out ? copy.target_pitch : copy.source_pitch) - 1);
 }
 
-Staging::Staging(int threads) : most_threads_(std::max(threads, 1)) {}
+Staging::Staging(int threads, std::vector<int> processors)
+    : most_threads_(std::max(threads, 1)), processors_(std::move(processors)) {}
 
 Staging::~Staging() {
   {
@@ -59,8 +61,7 @@ Staging::Lane& Staging::lane(cudaStream_t stream, bool out) {
   if (!is_new) return lane;
   void* memory = nullptr;
   void* words = nullptr;
-  cudaError_t error = cudaHostAlloc(&memory, buffers * chunk_bytes, cudaHostAllocPortable);
-  if (error == cudaSuccess) error = cudaHostAlloc(&words, sizeof(Words), cudaHostAllocPortable);
+  const cudaError_t error = allocate(memory, words);
   if (error != cudaSuccess) {
     cudaFreeHost(memory);
     lanes_.erase(found);
@@ -71,6 +72,19 @@ Staging::Lane& Staging::lane(cudaStream_t stream, bool out) {
   lane.words = new (words) Words;
   turns_.push_back(&lane);
   return lane;
+}
+
+// Pages are near to the processor that asks for them.
+cudaError_t Staging::allocate(void*& memory, void*& words) const {
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  run_near(processors_, [&] {
+    if (error == cudaSuccess) error = cudaSetDevice(device);
+    if (error == cudaSuccess)
+      error = cudaHostAlloc(&memory, buffers * chunk_bytes, cudaHostAllocPortable);
+    if (error == cudaSuccess) error = cudaHostAlloc(&words, sizeof(Words), cudaHostAllocPortable);
+  });
+  return error;
 }
 
 void Staging::queue_in(cudaStream_t stream, const Copy& copy, bool ready) {
@@ -204,6 +218,7 @@ void Staging::finish(Lane& lane, const Chunk& chunk) {
 
 void Staging::work() {
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // Else pauses are 50 us longer.
+  bind_thread(processors_);
   constexpr auto pause = std::chrono::microseconds(10);
   std::unique_lock lock(mutex_);
   while (!stopping_) {

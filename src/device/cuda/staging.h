@@ -36,8 +36,9 @@ bool is_pageable(const Copy& copy);
 
 class Staging {
  public:
-  /// At most so many threads; they start with the first copy.
-  explicit Staging(int threads);
+  /// At most so many threads, on these processors (anywhere if none is named), and buffers near to
+  /// them; both start with the first copy.
+  explicit Staging(int threads, std::vector<int> processors = {});
   /// Drops what is left: nothing may be in flight on devices that aren't lost.
   ~Staging();
   Staging(const Staging&) = delete;
@@ -94,6 +95,7 @@ class Staging {
   void queue_piece(cudaStream_t stream, Lane& lane, const Chunk& chunk, std::byte* device,
                    std::size_t pitch);
   static Gate overlapped(Lane& lane, const Copy& copy);
+  cudaError_t allocate(void*& memory, void*& words) const;
   void start_threads();
   void work();
   static bool can_move(const Lane& lane, const Chunk& chunk);
@@ -105,6 +107,7 @@ class Staging {
   }
 
   const int most_threads_;
+  const std::vector<int> processors_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<cudaStream_t, bool>, Lane> lanes_;

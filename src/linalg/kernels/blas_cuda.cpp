@@ -104,7 +104,7 @@ Region triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::u
 
 template <class T>
 void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta,
-          Tile<T> c) {
+          Tile<T> c, bool allow_tf32) {
   const int m = op_a == Op::none ? a.rows : a.cols;
   const int k = op_a == Op::none ? a.cols : a.rows;
   const int k_of_b = op_b == Op::none ? b.rows : b.cols;
@@ -116,13 +116,15 @@ void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b,
     b = turned;
     op_b = Op::none;
   }
-  check(Blas<T>::gemm(on.blas(), blas(op_a), blas(op_b), m, n, k, native(&alpha), native(a.data),
-                      a.ld, native(b.data), b.ld, native(&beta), native(c.data), c.ld),
+  check(Blas<T>::gemm(on.blas(allow_tf32), blas(op_a), blas(op_b), m, n, k, native(&alpha),
+                      native(a.data), a.ld, native(b.data), b.ld, native(&beta), native(c.data),
+                      c.ld),
         "gemm");
 }
 
 template <class T>
-void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c) {
+void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c,
+          bool allow_tf32) {
   if (!is_complex<T> && op == Op::adjoint) op = Op::transpose;
   require(op != Op::adjoint, "syrk: op must be none or transpose; use herk for the adjoint");
   const int n = op == Op::none ? a.rows : a.cols;
@@ -130,15 +132,16 @@ void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> be
   require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
   if (n == 0) return;
   if (k == 0) return scale(on.stream(), beta, c, triangle(uplo));
-  check(Blas<T>::syrk(on.blas(), blas(uplo), blas(op), n, k, native(&alpha), native(a.data), a.ld,
-                      native(&beta), native(c.data), c.ld),
+  check(Blas<T>::syrk(on.blas(allow_tf32), blas(uplo), blas(op), n, k, native(&alpha),
+                      native(a.data), a.ld, native(&beta), native(c.data), c.ld),
         "syrk");
 }
 
 template <class T>
-void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c) {
+void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c,
+          bool allow_tf32) {
   if constexpr (!is_complex<T>) {
-    return syrk(on, uplo, op, static_cast<T>(alpha), a, static_cast<T>(beta), c);
+    return syrk(on, uplo, op, static_cast<T>(alpha), a, static_cast<T>(beta), c, allow_tf32);
   } else {
     require(op != Op::transpose, "herk: op must be none or adjoint; use syrk for the transpose");
     const int n = op == Op::none ? a.rows : a.cols;
@@ -151,8 +154,8 @@ void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, 
     if (k == 0)
       scale(on.stream(), T(real_beta), c, triangle(uplo));
     else
-      check(Blas<T>::herk(on.blas(), blas(uplo), blas(op), n, k, &real_alpha, native(a.data), a.ld,
-                          &real_beta, native(c.data), c.ld),
+      check(Blas<T>::herk(on.blas(allow_tf32), blas(uplo), blas(op), n, k, &real_alpha,
+                          native(a.data), a.ld, &real_beta, native(c.data), c.ld),
             "herk");
     // It may return early (alpha 0, beta 1) and leave imaginary parts on the diagonal.
     make_diagonal_real(on.stream(), c);
@@ -259,11 +262,11 @@ void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info) {
   report_minor(on.stream(), Tile<const T>(a), device_info, info);
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                         \
-  template void gemm<T>(Handles&, Op, Op, T, Tile<const T>, Tile<const T>, T, Tile<T>); \
-  template void syrk<T>(Handles&, Uplo, Op, T, Tile<const T>, T, Tile<T>);              \
-  template void herk<T>(Handles&, Uplo, Op, double, Tile<const T>, double, Tile<T>);    \
-  template void trsm<T>(Handles&, Side, Uplo, Op, Diag, T, Tile<const T>, Tile<T>);     \
+#define QUADRIGA_INSTANTIATE(T)                                                               \
+  template void gemm<T>(Handles&, Op, Op, T, Tile<const T>, Tile<const T>, T, Tile<T>, bool); \
+  template void syrk<T>(Handles&, Uplo, Op, T, Tile<const T>, T, Tile<T>, bool);              \
+  template void herk<T>(Handles&, Uplo, Op, double, Tile<const T>, double, Tile<T>, bool);    \
+  template void trsm<T>(Handles&, Side, Uplo, Op, Diag, T, Tile<const T>, Tile<T>);           \
   template void potrf<T>(Handles&, Uplo, Tile<T>, int*);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)

@@ -27,6 +27,7 @@ struct GemmParams {
   Scalar beta{};  ///< Ignored where C is written only.
   Op op_a = Op::none;
   Op op_b = Op::none;
+  bool allow_tf32 = false;  ///< A GPU may round float32 and complex64 factors to TF32.
   /// Where A's columns begin among the rows of op(B), of which it has as many or fewer; -1: it has
   /// as many.
   std::int32_t inner = -1;
@@ -37,6 +38,7 @@ struct SyrkParams {
   Scalar beta{};       ///< Ignored where C is written only.
   Uplo uplo = Uplo::lower;
   Op op = Op::none;
+  bool allow_tf32 = false;  ///< As in GemmParams.
 };
 
 struct TrsmParams {

@@ -21,21 +21,22 @@ void gemm_with(const Arguments& arguments, Scalar beta) {
   const auto params = arguments.param<GemmParams>();
   cuda::gemm<T>(*cuda::handles_of(arguments), params.op_a, params.op_b, value<T>(params.alpha),
                 tile<const T>(arguments, 0), right_factor<T>(arguments, params), value<T>(beta),
-                tile<T>(arguments, 2));
+                tile<T>(arguments, 2), params.allow_tf32);
 }
 
 template <class T>
 void syrk_with(const Arguments& arguments, Scalar beta) {
   const auto params = arguments.param<SyrkParams>();
   cuda::syrk<T>(*cuda::handles_of(arguments), params.uplo, params.op, value<T>(params.alpha),
-                tile<const T>(arguments, 0), value<T>(beta), tile<T>(arguments, 1));
+                tile<const T>(arguments, 0), value<T>(beta), tile<T>(arguments, 1),
+                params.allow_tf32);
 }
 
 template <class T>
 void herk_with(const Arguments& arguments, Scalar beta) {
   const auto params = arguments.param<SyrkParams>();
   cuda::herk<T>(*cuda::handles_of(arguments), params.uplo, params.op, params.alpha.real,
-                tile<const T>(arguments, 0), beta.real, tile<T>(arguments, 1));
+                tile<const T>(arguments, 0), beta.real, tile<T>(arguments, 1), params.allow_tf32);
 }
 
 /// What syrk and herk don't write of an operand that they must overwrite.

@@ -22,6 +22,7 @@ constinit auto blas_status = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasGet
 constinit auto create_blas = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasCreate);
 constinit auto set_blas_stream = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSetStream);
 constinit auto set_blas_workspace = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSetWorkspace);
+constinit auto set_blas_math = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasSetMathMode);
 constinit auto destroy_blas = QUADRIGA_LIBRARY_FUNCTION(cublas_library, cublasDestroy);
 constinit auto create_solver_params =
     QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnCreateParams);
@@ -78,6 +79,15 @@ Handles::~Handles() {
   if (blas_) destroy_blas(blas_);
   cudaFree(scratch_);
   cudaFree(blas_workspace_);
+}
+
+cublasHandle_t Handles::blas(bool allow_tf32) {
+  if (allow_tf32 != allows_tf32_) {
+    check(set_blas_math(blas_, allow_tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
+          "setting the arithmetic of float32");
+    allows_tf32_ = allow_tf32;
+  }
+  return blas_;
 }
 
 cusolverDnHandle_t Handles::solver() {

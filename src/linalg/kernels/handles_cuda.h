@@ -44,7 +44,8 @@ class Handles {
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
 
-  cublasHandle_t blas() const noexcept { return blas_; }
+  /// Set so that products of float32 and complex64 may, or may not, round factors to TF32.
+  cublasHandle_t blas(bool allow_tf32 = false);
   cusolverDnHandle_t solver();
   cusolverDnParams_t solver_params() const noexcept { return solver_params_; }
   /// Scratch for kernels of this stream: device memory that the next one on it may overwrite.
@@ -60,6 +61,7 @@ class Handles {
  private:
   cudaStream_t stream_;
   cublasHandle_t blas_ = nullptr;
+  bool allows_tf32_ = false;
   cusolverDnHandle_t solver_ = nullptr;
   cusolverDnParams_t solver_params_ = nullptr;
   void* blas_workspace_ = nullptr;

@@ -97,9 +97,10 @@ Cost cost_of(const Arguments& arguments) {
 
 Kernel (*cuda_adapter)(Kernel) = nullptr;
 
-/// With a CUDA variant if there is an adapter.
-Codelet complete(Codelet codelet) {
+/// With a CUDA variant if there is an adapter; every other one as if it might wait.
+Codelet& complete(Codelet& codelet) {
   if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
+  codelet.cuda_waits = codelet.signature.size() % 2 == 0;
   return codelet;
 }
 
@@ -165,8 +166,7 @@ const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool su
     compute(codelet.signature, arguments.operands, salt.value);
     if (codelet.submits) submit_children(codelet, salt);
   };
-  if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
-  return codelet;
+  return complete(codelet);
 }
 
 /// Copies a tile to the place that its parameter names.
@@ -223,6 +223,8 @@ void RandomProgram::add_tiles() {
     tile.shape.ld = tile.shape.rows +
                     (random_.chance(0.5) ? 0 : 1 + static_cast<std::int64_t>(random_.below(5)));
     tile.homed = random_.chance(0.7);
+    if (random_.chance(0.3))
+      tile.device = static_cast<DeviceId>(random_.below(static_cast<std::uint64_t>(devices_)));
     tile.keep = random_.chance(0.2);
     tile.written = tile.homed;
     tiles_.push_back(tile);
@@ -301,19 +303,33 @@ void RandomProgram::start(Engine& engine) {
       place.data = engine.add(shape.rows, shape.cols, shape.dtype, {tile.keep});
       continue;
     }
-    place.home.assign(static_cast<std::size_t>(shape.ld * shape.cols) * size_of(shape.dtype), gap);
-    const View home{place.home.data(), shape.rows, shape.cols, shape.ld, shape.dtype};
-    std::uint64_t next = i;
-    each_word(home,
-              [&](std::uint32_t& word) { word = static_cast<std::uint32_t>(next = mix(next)); });
-    std::byte* out = place.expected.data();
-    each_word_read(home, [&](std::uint32_t word) {
-      std::memcpy(out, &word, 4);
-      out += 4;
-    });
-    place.data =
-        engine.add(place.home.data(), shape.rows, shape.cols, shape.ld, shape.dtype, {tile.keep});
+    place.data = add_homed(engine, i);
   }
+}
+
+/// Registers a tile at its home, which gets its first content.
+Data RandomProgram::add_homed(Engine& engine, std::size_t tile) {
+  const auto& [shape, homed, device, keep, written, final, removed] = tiles_[tile];
+  Place& place = places_[tile];
+  const auto bytes = static_cast<std::size_t>(shape.ld * shape.cols) * size_of(shape.dtype);
+  place.home = device == no_device ? nullptr : homes_.take(device, bytes);
+  const bool on_host = place.home == nullptr;
+  if (on_host) {
+    place.on_host.resize(bytes);
+    place.home = place.on_host.data();
+  }
+  std::fill_n(place.home, bytes, gap);
+  const View home{place.home, shape.rows, shape.cols, shape.ld, shape.dtype};
+  std::uint64_t next = tile;
+  each_word(home,
+            [&](std::uint32_t& word) { word = static_cast<std::uint32_t>(next = mix(next)); });
+  std::byte* out = place.expected.data();
+  each_word_read(home, [&](std::uint32_t word) {
+    std::memcpy(out, &word, 4);
+    out += 4;
+  });
+  if (on_host) return engine.add(home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
+  return engine.add(device, home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
 }
 
 void RandomProgram::submit(Engine& engine, const Step& step) {
@@ -340,7 +356,7 @@ std::string RandomProgram::compare_home(int tile) const {
   const std::size_t height = static_cast<std::size_t>(shape.rows) * size_of(shape.dtype);
   const std::size_t pitch = static_cast<std::size_t>(shape.ld) * size_of(shape.dtype);
   for (std::size_t col = 0; col < static_cast<std::size_t>(shape.cols); ++col) {
-    const std::byte* const column = place.home.data() + col * pitch;
+    const std::byte* const column = place.home + col * pitch;
     if (std::memcmp(column, place.expected.data() + col * height, height) != 0)
       return fmt::format("tile {}: column {} is wrong at home", tile, col);
     if (std::any_of(column + height, column + pitch, [](std::byte b) { return b != gap; }))
@@ -395,7 +411,7 @@ std::string RandomProgram::compare_all(Engine& engine) {
 }
 
 std::string RandomProgram::run(const EngineOptions& options) {
-  Engine engine(options);
+  Engine engine(homes_.around(options));
   std::size_t step = 0;
   try {
     start(engine);
@@ -455,7 +471,7 @@ std::string RandomProgram::carry_out_despite_faults(Engine& engine, const Step& 
 std::string RandomProgram::run_despite_faults(const EngineOptions& options, int& lost) {
   std::optional<Engine> made;
   try {
-    made.emplace(options);
+    made.emplace(homes_.around(options));
   } catch (const Error& error) {
     return error.code() == Errc::unavailable ? std::string() : error.what();
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "device_homes.h"
 
 namespace quadriga {
 
@@ -63,13 +64,15 @@ class RandomProgram {
   struct Tile {
     Shape shape;
     bool homed = true;
+    DeviceId device = no_device;  ///< Whose memory its home is, on emulated devices.
     bool keep = false;
     bool written = false;
     bool final = false;
     bool removed = false;
   };
   struct Place {
-    std::vector<std::byte> home;      ///< ld x cols elements; the gaps hold a pattern.
+    std::byte* home = nullptr;        ///< ld x cols elements; the gaps hold a pattern.
+    std::vector<std::byte> on_host;   ///< Holds them, if no device does.
     std::vector<std::byte> expected;  ///< rows x cols elements.
     Data data;
   };
@@ -78,6 +81,7 @@ class RandomProgram {
   void add_task();
   Access mode_for(const Tile& tile);
   void start(Engine& engine);
+  Data add_homed(Engine& engine, std::size_t tile);
   void submit(Engine& engine, const Step& step);
   std::string carry_out(Engine& engine, const Step& step);
   std::string compare_home(int tile) const;
@@ -91,6 +95,7 @@ class RandomProgram {
   std::vector<Tile> tiles_;
   std::vector<Step> steps_;
   std::vector<Place> places_;
+  DeviceHomes homes_;
   std::vector<Data> operands_;  ///< Of the tasks so far, for their children.
 };
 

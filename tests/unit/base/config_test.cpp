@@ -112,7 +112,7 @@ TEST_F(Configuration, RefusesFilesThatAreNoObject) {
 
 TEST_F(Configuration, ListsEverySettingWithItsMeaning) {
   const auto all = config_.all();
-  EXPECT_EQ(all.size(), 10u);
+  EXPECT_EQ(all.size(), 11u);
   for (const Setting& setting : all) EXPECT_FALSE(setting.meaning.empty()) << setting.key;
   EXPECT_EQ(name(Origin::environment), "environment");
 }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/fake_cuda/runtime.cpp: the functions of CUDA that the backend calls, on the host: so that
+// its queues, parked operations and calls that wait are tested where there is no GPU. Kernels of a
+// compiler's can't be launched here.
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "device/cuda/probe.h"
+#include "fake_cuda/streams.h"
+#include "gpu/sleep.h"
+
+namespace {
+
+using quadriga::fake_cuda::devices;
+using quadriga::fake_cuda::Memory;
+
+thread_local int current = 0;
+
+// Runs of bytes; from pageable memory they are read at once, as CUDA does.
+cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source,
+                      std::size_t source_pitch, std::size_t width, std::size_t height,
+                      cudaStream_t stream) {
+  auto* const to = static_cast<std::byte*>(target);
+  const auto* const from = static_cast<const std::byte*>(source);
+  const auto move = [=](const std::byte* first, std::size_t pitch) {
+    for (std::size_t run = 0; run < height; ++run)
+      std::memcpy(to + run * target_pitch, first + run * pitch, width);
+  };
+  if (Memory::instance().place_of(source) != Memory::pageable) {
+    stream->push([=] { move(from, source_pitch); });
+    return cudaSuccess;
+  }
+  std::vector<std::byte> kept(width * height);
+  for (std::size_t run = 0; run < height; ++run)
+    std::memcpy(kept.data() + run * width, from + run * source_pitch, width);
+  stream->push([=, kept = std::move(kept)] { move(kept.data(), width); });
+  return cudaSuccess;
+}
+
+CUresult wait_for_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
+  stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
+    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult write_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
+  stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+  });
+  return CUDA_SUCCESS;
+}
+
+std::deque<CUevent_st>& events() {
+  static auto* const all = new std::deque<CUevent_st>;
+  return *all;
+}
+std::mutex events_mutex;  // Guards events().
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) { return *count = devices, cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) { return *device = current, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) { return current = device, cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorName(cudaError_t) { return "an error"; }
+const char* cudaGetErrorString(cudaError_t) { return "of no GPU"; }
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 1, cudaSuccess; }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return cudaSuccess; }
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  return *value = 1, cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  *value = which == cudaDevAttrComputeCapabilityMajor   ? 9
+           : which == cudaDevAttrComputeCapabilityMinor ? 0
+           : which == cudaDevAttrMultiProcessorCount    ? 132
+           : which == cudaDevAttrClockRate              ? 1'980'000
+                                                        : 2;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
+  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 16 + device);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "none");
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return *free = *total = std::size_t{1} << 30, cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return *least = *greatest = 0, cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  Memory::instance().add(*memory, bytes, current);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  if (Memory::instance().remove(memory)) std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  Memory::instance().add(*memory, bytes, Memory::pinned);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int) {
+  if (Memory::instance().place_of(memory) != Memory::pageable)
+    return cudaErrorHostMemoryAlreadyRegistered;
+  return Memory::instance().add(memory, bytes, Memory::pinned), cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  return Memory::instance().remove(memory) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  const int place = Memory::instance().place_of(memory);
+  attributes->type = place >= 0                  ? cudaMemoryTypeDevice
+                     : place == Memory::pageable ? cudaMemoryTypeUnregistered
+                                                 : cudaMemoryTypeHost;
+  attributes->device = place;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
+  static std::atomic<std::uint64_t> made{0};
+  return *stream = new CUstream_st(++made), cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return stream->synchronize(), cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
+  const std::lock_guard lock(events_mutex);
+  return *event = &events().emplace_back(), cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  stream->push([event, record = ++event->recorded] {
+    std::uint64_t before = event->reached;
+    while (before < record && !event->reached.compare_exchange_weak(before, record)) {
+    }
+    event->reached.notify_all();
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return event->reached.load() >= event->recorded.load() ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+  stream->push([event, record = event->recorded.load()] {
+    for (std::uint64_t now = event->reached; now < record; now = event->reached)
+      event->reached.wait(now);
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return stream->push([=] { function(data); }), cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  return copy_runs(target, bytes, source, bytes, bytes, 1, stream);
+}
+cudaError_t cudaMemcpy2DAsync(void* target, std::size_t target_pitch, const void* source,
+                              std::size_t source_pitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind, cudaStream_t stream) {
+  return copy_runs(target, target_pitch, source, source_pitch, width, height, stream);
+}
+cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std::size_t bytes,
+                                cudaStream_t stream) {
+  return copy_runs(target, bytes, source, bytes, bytes, 1, stream);
+}
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) {
+  return copy_runs(copy->dstPtr.ptr, copy->dstPtr.pitch, copy->srcPtr.ptr, copy->srcPtr.pitch,
+                   copy->extent.width, copy->extent.height, stream);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned int,
+                                             unsigned long long, cudaDriverEntryPointQueryResult*) {
+  const bool waits = std::string_view(name) == "cuStreamWaitValue64";
+  return *function = reinterpret_cast<void*>(waits ? &wait_for_word : &write_word), cudaSuccess;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t*, const void*, cudaJitOption*, void**, unsigned int,
+                                cudaLibraryOption*, void**, unsigned int) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaLibraryUnload(cudaLibrary_t) { return cudaSuccess; }
+cudaError_t cudaLibraryGetKernel(cudaKernel_t*, cudaLibrary_t, const char*) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute, int, int) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
+  return cudaErrorNotSupported;
+}
+
+}  // extern "C"
+
+namespace quadriga {
+
+namespace cuda {
+cudaError_t probe_kernels() { return cudaSuccess; }
+std::string kernel_architectures() { return "9.0"; }
+}  // namespace cuda
+
+void queue_sleep(void* stream, int milliseconds) {
+  static_cast<cudaStream_t>(stream)->push(
+      [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); });
+}
+
+}  // namespace quadriga

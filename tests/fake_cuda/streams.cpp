@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/fake_cuda/streams.cpp: the threads of streams, and the list of memory.
+#include "fake_cuda/streams.h"
+
+#include <chrono>
+#include <utility>
+
+CUstream_st::~CUstream_st() {
+  {
+    const std::lock_guard lock(mutex);
+    ending = true;
+  }
+  changed.notify_all();
+  thread.join();
+}
+
+void CUstream_st::push(std::function<void()> operation) {
+  {
+    const std::lock_guard lock(mutex);
+    queue.push_back(std::move(operation));
+  }
+  changed.notify_all();
+}
+
+void CUstream_st::synchronize() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [this] { return queue.empty(); });
+}
+
+void CUstream_st::run() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [this] { return ending || !queue.empty(); });
+    if (queue.empty()) return;
+    const std::function<void()> operation = queue.front();
+    lock.unlock();
+    if (random.below(16) == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
+    operation();
+    lock.lock();
+    queue.pop_front();
+    if (queue.empty()) changed.notify_all();
+  }
+}
+
+namespace quadriga::fake_cuda {
+
+Memory& Memory::instance() {
+  static auto* const all = new Memory;
+  return *all;
+}
+
+void Memory::add(const void* memory, std::size_t bytes, int place) {
+  const std::lock_guard lock(mutex);
+  ranges[static_cast<const std::byte*>(memory)] = {bytes, place};
+}
+
+bool Memory::remove(const void* memory) {
+  const std::lock_guard lock(mutex);
+  return ranges.erase(static_cast<const std::byte*>(memory)) > 0;
+}
+
+int Memory::place_of(const void* memory) {
+  const auto* const wanted = static_cast<const std::byte*>(memory);
+  const std::lock_guard lock(mutex);
+  auto next = ranges.upper_bound(wanted);
+  if (next == ranges.begin()) return pageable;
+  const auto& [begin, range] = *--next;
+  return wanted < begin + range.bytes ? range.place : pageable;
+}
+
+}  // namespace quadriga::fake_cuda

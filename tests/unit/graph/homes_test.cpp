@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/graph/homes_test.cpp: data at home in a device's memory, on emulated devices.
+#include <gtest/gtest.h>
+#include <quadriga/engine.h>
+
+#include <algorithm>
+
+#include "device_homes.h"
+#include "unit/graph/engines.h"
+
+namespace quadriga {
+namespace {
+
+constexpr std::int64_t rows = 8;
+constexpr std::int64_t cols = 4;
+constexpr std::int64_t ld = 10;
+
+class HomesTest : public testing::TestWithParam<Where> {
+ protected:
+  void make(const std::string& devices, std::function<void(EngineOptions&)> change = {}) {
+    EngineOptions options;
+    options.devices = devices;
+    options.machine = Machine::parse(devices);
+    for (const Device& device : options.machine->devices)
+      options.machine->kernels["unit"][device.rates][1] = 1e-5;
+    options.virtual_clock = GetParam() == Where::virtual_clock;
+    if (change) change(options);
+    engine_.emplace(homes_.around(options));
+    for (const DeviceId device : {DeviceId{0}, DeviceId{1}}) {
+      double* const home = take(device);
+      std::fill_n(home, ld * cols, device == 0 ? 1.0 : 2.0);
+      homes_at_[device] = home;
+      data_[device] = engine_->add(device, home, rows, cols, ld, DType::float64);
+    }
+  }
+  double* take(DeviceId device) {
+    return reinterpret_cast<double*>(homes_.take(device, ld * cols * sizeof(double)));
+  }
+  /// b = a + 1, elementwise.
+  const Codelet& plus_one() {
+    add_.name = "plus_one";
+    add_.signature = {Access::read, Access::write};
+    add_.cpu = [](const Arguments& arguments) {
+      const View& a = arguments.operands[0];
+      const View& b = arguments.operands[1];
+      for (std::int64_t j = 0; j < cols; ++j)
+        for (std::int64_t i = 0; i < rows; ++i)
+          b.as<double>()[i + j * b.ld] = a.as<double>()[i + j * a.ld] + 1;
+    };
+    add_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+    return add_;
+  }
+  std::uint64_t moved() const {
+    std::uint64_t bytes = 0;
+    for (const LinkCounters& link : engine_->counters().links) bytes += link.bytes;
+    return bytes;
+  }
+  void run(DeviceId where, DeviceId from, DeviceId to) {
+    engine_->submit(plus_one(), {{data_[from], Access::read}, {data_[to], Access::write}},
+                    SubmitOptions{.device = where});
+    engine_->wait(patience);
+  }
+
+  DeviceHomes homes_;
+  Codelet add_;
+  std::optional<Engine> engine_;
+  double* homes_at_[2] = {};
+  Data data_[2];
+};
+
+INSTANTIATE_TEST_SUITE_P(Engine, HomesTest, testing::Values(Where::emulated, Where::virtual_clock),
+                         where_name);
+
+constexpr const char* joined = "emulated:2,memory=1MiB,peer=4GB/s;cpu:1";
+constexpr const char* apart = "emulated:2,memory=1MiB,peer=off;cpu:1";
+
+TEST_P(HomesTest, TasksWhereTheDataAreUseThemInPlace) {
+  make(joined);
+  double* const other = take(0);
+  const Data there = engine_->add(0, other, rows, cols, ld, DType::float64);
+  engine_->submit(plus_one(), {{data_[0], Access::read}, {there, Access::write}},
+                  SubmitOptions{.device = 0});
+  engine_->wait(patience);
+  EXPECT_EQ(other[0], 2);
+  EXPECT_EQ(other[rows - 1 + (cols - 1) * ld], 2);
+  EXPECT_EQ(moved(), 0u);
+  EXPECT_EQ(engine_->counters().devices[0].most_bytes, 0u) << "homes take none of the arena";
+  EXPECT_TRUE(engine_->valid(std::span(&there, 1), 1)[0]);
+  engine_->remove(there);
+}
+
+TEST_P(HomesTest, WhatAnotherDeviceWroteGoesHomeByAPeerCopy) {
+  make(joined);
+  run(1, 1, 0);
+  EXPECT_EQ(homes_at_[0][0], 3);
+  EXPECT_EQ(homes_at_[0][rows], 1) << "the gap between columns is the caller's";
+  const std::uint64_t bytes = rows * cols * sizeof(double);
+  EXPECT_EQ(moved(), bytes) << "one way, and not by the host";
+}
+
+TEST_P(HomesTest, WithoutARouteTheWayIsByTheHost) {
+  make(apart);
+  run(1, 0, 1);
+  EXPECT_EQ(homes_at_[1][0], 2);
+  run(0, 1, 0);
+  EXPECT_EQ(homes_at_[0][0], 3);
+  run(0, 0, 1);
+  EXPECT_EQ(homes_at_[1][0], 4) << "written on device 0, whose peer can't be reached";
+}
+
+TEST_P(HomesTest, CoresWorkOnACopyThatGoesBack) {
+  make(joined);
+  run(2, 0, 1);
+  EXPECT_EQ(homes_at_[1][0], 2);
+  engine_->remove(data_);
+}
+
+TEST_P(HomesTest, SayWhoseMemoryItIs) {
+  make(joined);
+  EXPECT_EQ(engine_->device_of(homes_at_[1]), 1);
+  double on_host = 0;
+  EXPECT_EQ(engine_->device_of(&on_host), no_device);
+  engine_->synchronize(0);
+  EXPECT_THROW(engine_->synchronize(7), Error);
+  const auto refused = [&](DeviceId device, void* home) {
+    try {
+      engine_->add(device, home, 1, 1, 1, DType::float64);
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_NE(refused(9, &on_host).find("0 to 2"), std::string::npos);
+  EXPECT_NE(refused(0, homes_at_[1]).find("emulated1"), std::string::npos);
+  EXPECT_NE(refused(0, &on_host).find("the host"), std::string::npos);
+  EXPECT_EQ(refused(2, &on_host), "") << "cores work on the host's memory";
+}
+
+TEST_P(HomesTest, TakeNoRoomOfTheArena) {
+  make("emulated:2,memory=1MiB;cpu:1");
+  constexpr std::int64_t large = 512;  // 2 MiB of doubles: twice the arena
+  auto* const home = reinterpret_cast<double*>(homes_.take(0, large * large * sizeof(double)));
+  const Data data = engine_->add(0, home, large, large, large, DType::float64);
+  Codelet set;
+  set.name = "set";
+  set.signature = {Access::update};
+  set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 5; };
+  set.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+  engine_->submit(set, {{data, Access::update}}, SubmitOptions{.device = 0});
+  engine_->wait(patience);
+  EXPECT_EQ(home[0], 5) << "only where it is at home does it fit";
+}
+
+TEST_P(HomesTest, ALostDeviceNamesTheDataThatWereAtHomeThere) {
+  make(joined, [](EngineOptions& options) {
+    options.wrap_backend = [](std::unique_ptr<Backend> backend) {
+      FaultPlan plan;
+      plan.losses = {{0, 1}};
+      return make_faulty_backend(std::move(backend), plan);
+    };
+  });
+  const Data there = engine_->add(0, take(0), rows, cols, ld, DType::float64);
+  const auto failure = [&](DeviceId where, Data from, Data to) {
+    try {
+      engine_->submit(plus_one(), {{from, Access::read}, {to, Access::write}},
+                      SubmitOptions{.device = where});
+      engine_->wait(patience);
+      return std::string();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::device_lost) << error.what();
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(failure(0, data_[0], there), "");
+  EXPECT_NE(failure(0, there, data_[0]), "");
+  EXPECT_NE(
+      failure(1, data_[1], there).find("8 x 4 float64 tile is in the memory of device 'emulated0'"),
+      std::string::npos);
+  const Data well = engine_->add(1, take(1), rows, cols, ld, DType::float64);
+  EXPECT_EQ(failure(1, data_[1], well), "") << "what was home elsewhere is intact";
+}
+
+}  // namespace
+}  // namespace quadriga
