@@ -44,7 +44,9 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
     const int count = std::max(1, is_cpu ? device.cores : device.compute_streams);
     for (int i = 0; i < count; ++i) {
       ComputeStream stream;
-      stream.id = backend_->create_stream(d, StreamKind::compute);
+      // The first of an accelerator takes the kernels that fill it; others pass these.
+      const StreamKind kind = is_cpu || i == 0 ? StreamKind::compute : StreamKind::panel;
+      stream.id = backend_->create_stream(d, kind);
       stream.lane = recorder_.add_lane(d, StreamKind::compute,
                                        count == 1 ? "compute" : fmt::format("compute {}", i));
       name_lane(stream.id, stream.lane);

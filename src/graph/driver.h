@@ -79,6 +79,7 @@ class Driver final : public Executor, private MemoryListener {
     StreamId id = 0;
     int lane = 0;
     std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
+    double issued_seconds = 0;                                  ///< Of their kernels.
     int waiting = 0;  ///< Issued tasks whose variants may wait.
   };
   struct DeviceState {
@@ -132,6 +133,8 @@ class Driver final : public Executor, private MemoryListener {
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);
   double seconds_on(const PlannedTask& planned, DeviceId device) const;
+  bool fills(const PlannedTask& planned, DeviceId device) const;
+  void predict_on(PlannedTask& planned, DeviceId device) const;
   double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
 
   bool pump(DeviceState& device);
@@ -143,6 +146,8 @@ class Driver final : public Executor, private MemoryListener {
   void note_needs(PlannedTask& planned);
   void spare_task(PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
+  static bool has_enough(const ComputeStream& stream);
+  bool can_start(const DeviceState& device, const ComputeStream& stream) const;
   ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
   bool may_prefetch(const DeviceState& device) const;
   void prefetch(DeviceState& device);

@@ -156,6 +156,7 @@ void Driver::complete(const Completion& completion) {
   auto [device, stream] = compute_of_stream_[completion.event.stream];
   PlannedTask& planned = *stream->issued.front().second;
   stream->issued.pop_front();
+  stream->issued_seconds = stream->issued.empty() ? 0 : stream->issued_seconds - planned.seconds;
   stream->waiting -= planned.waits;
   --device->issued;
   device->issued_seconds -= planned.ahead_seconds;

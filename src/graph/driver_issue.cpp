@@ -142,6 +142,22 @@ double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
   return other != measured_.end() && other->first.first == codelet ? other->second : 0;
 }
 
+/// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
+bool Driver::fills(const PlannedTask& planned, DeviceId device) const {
+  constexpr double gain = 1.1;
+  const Cost& cost = planned.cost;
+  const Device& where = machine_.devices[device];
+  if (where.space == host_space || cost.kernel.empty() || !machine_.has_kernel(where, cost.kernel))
+    return false;
+  return planned.seconds <=
+         gain * machine_.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
+}
+
+void Driver::predict_on(PlannedTask& planned, DeviceId device) const {
+  planned.seconds = seconds_on(planned, device);
+  planned.fills = fills(planned, device);
+}
+
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost || !offers(machine_, machine_.devices[device.id], *task.codelet)) return false;
   if (device.space == host_space) return true;
@@ -204,12 +220,14 @@ void Driver::choose_device(PlannedTask& planned) {
   if (candidates.empty()) return;
   const std::size_t choice =
       candidates.size() == 1 ? 0 : policy_->place({candidates, task.owner, planned.activator});
-  planned.seconds = candidates[choice].kernel_seconds;
+  predict_on(planned, candidates[choice].device);
   plan_.place(planned, candidates[choice].device);
 }
 
+/// What is issued ahead beyond two tasks a stream.
+constexpr double ahead_seconds = 2e-3;
+
 bool Driver::wants_more(const DeviceState& device) const {
-  constexpr double ahead_seconds = 2e-3;
   const int streams = static_cast<int>(device.streams.size());
   return device.issued < 2 * streams ||
          (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
@@ -241,11 +259,14 @@ bool Driver::issue_next(DeviceState& device) {
     if (outcome != Outcome::no_source) return outcome == Outcome::done;
     device.awaits_source = true;
   }
-  // Tasks whose content is still to come home from elsewhere let others pass.
+  // Tasks whose content is still to come home from elsewhere let others pass, and those that would
+  // stand behind enough of their like.
   constexpr int most = 16;
   int looked = 0;
+  const bool is_full = has_enough(device.streams.front());
   for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
     PlannedTask& planned = **next++;
+    if (planned.fills && is_full) continue;
     const Outcome outcome = issue(device, planned);
     if (outcome == Outcome::no_source) {
       device.awaits_source = true;
@@ -341,11 +362,29 @@ void Driver::spare_task(PlannedTask& planned) {
   fail_task(planned, nullptr);
 }
 
-/// For short tasks that of one which they must wait for and nothing was queued behind: they need no
-/// event then; for those that may wait the last one. Else the one with least in it.
+/// All that the task being issued needs is there, or made by an earlier task of the stream.
+bool Driver::can_start(const DeviceState& device, const ComputeStream& stream) const {
+  return std::ranges::all_of(needs_, [&](const Need& need) {
+    const Event made = memory_->ready(need.tile, device.space);
+    return !made || made.stream == stream.id ||
+           (memory_->confirmed(need.tile, device.space) &&
+            memory_->directory().arrived(need.tile, device.space));
+  });
+}
+
+/// Of kernels that run one after the other.
+bool Driver::has_enough(const ComputeStream& stream) {
+  return stream.issued.size() >= 2 && stream.issued_seconds >= ahead_seconds;
+}
+
+/// For tasks that may wait the last. For one that fills the device and can start the first: such
+/// kernels run one after the other, each with all of the device's caches. For short tasks that of
+/// one which they must wait for and nothing was queued behind: they need no event then. Else the one
+/// with least in it, the first only if the others have more.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
   constexpr double short_seconds = 20e-6;
   if (planned.waits) return device.streams.back();
+  if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
     const Event before = memory_->ready(need.tile, device.space);
@@ -356,7 +395,7 @@ Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask
   }
   // Variants that wait are called one by one: they shall hold up one stream, and nothing on others.
   const bool apart = device.streams.back().waiting > 0 && device.streams.size() > 1;
-  return *std::min_element(device.streams.begin(), device.streams.end() - apart,
+  return *std::min_element(device.streams.rbegin() + apart, device.streams.rend(),
                            [](const ComputeStream& a, const ComputeStream& b) {
                              return a.issued.size() < b.issued.size();
                            });
@@ -401,6 +440,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   planned.stream = stream.id;
   planned.lane = stream.lane;
   stream.issued.emplace_back(event.ticket, &planned);
+  stream.issued_seconds += planned.seconds;
   stream.waiting += planned.waits;
   ++device.issued;
   device.issued_seconds += planned.ahead_seconds;

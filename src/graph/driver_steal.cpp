@@ -70,7 +70,7 @@ bool Driver::steal(DeviceState& thief) {
   if (choice >= tasks.size()) return false;
   PlannedTask& stolen = *tasks[choice];
   plan_.unplace(stolen);
-  stolen.seconds = seconds_on(stolen, thief.id);
+  predict_on(stolen, thief.id);
   stolen.stolen = true;
   plan_.place(stolen, thief.id);
   recorder_.mark(thief.streams.front().lane, Mark::steal, no_tile, stolen.task->id, now());

@@ -52,6 +52,7 @@ struct PlannedTask {
   bool stolen = false;
   Edge* released = nullptr;  ///< Edges that issued() has walked.
   double seconds = 0;        ///< Predicted kernel time; 0: unknown.
+  bool fills = false;        ///< Its kernel alone uses all of its device.
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.
   Cost cost;
   int lane = 0;

@@ -63,8 +63,10 @@ class Planner {
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
         for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
-          add(rows, cols, inner, candidates);
-    if (team_.resident) add(problem_.m, problem_.n, problem_.k, candidates);
+          for (std::int64_t tall = inner;
+               tall == inner || tall < 2 * std::min<std::int64_t>(problem_.k, 16384); tall *= 2)
+            if (tall >= 2048 || tall >= problem_.k) add({rows, cols, inner, tall}, candidates);
+    if (team_.resident) add({problem_.m, problem_.n, problem_.k, problem_.k}, candidates);
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates, {}, &Candidate::bound);
     ProductPlan best;
@@ -94,7 +96,7 @@ class Planner {
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048})
         for (const std::int64_t inner : {512, 1024, 2048}) {
-          ProductPlan plan = cut(rows, cols, inner);
+          ProductPlan plan = cut({rows, cols, inner, tall_where_it_streams});
           set_times(plan, grid_of(plan));
           plan.listed = false;
           consider(plan, panel_seconds(plan));
@@ -115,12 +117,20 @@ class Planner {
     double bound = 0;  ///< Seconds that any schedule takes.
   };
 
+  /// Sizes at most; `tall` is that of B's tiles.
+  struct Sizes {
+    std::int64_t rows;
+    std::int64_t cols;
+    std::int64_t inner;
+    std::int64_t tall;
+  };
+  static constexpr std::int64_t tall_where_it_streams = 8192;
+
   /// Unless there are too many products, or they don't fit. Times are those of the device with most
   /// to do.
-  void add(std::int64_t rows, std::int64_t cols, std::int64_t inner,
-           std::vector<Candidate>& candidates) const {
+  void add(const Sizes& sizes, std::vector<Candidate>& candidates) const {
     constexpr std::int64_t most_products = 512;
-    ProductPlan plan = cut(rows, cols, inner);
+    ProductPlan plan = cut(sizes);
     const ListShape& times = plan.times;
     const std::int64_t products = times.rows.size() * times.cols.size() * times.inner;
     if (products > most_products || !fits(plan)) return;
@@ -130,13 +140,13 @@ class Planner {
     candidates.push_back({plan, start, start + shortest(times)});
   }
 
-  ProductPlan cut(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
-    constexpr std::int64_t tall = 8192;
+  ProductPlan cut(const Sizes& sizes) const {
     ProductPlan plan;
-    plan.rows = even(problem_.m, rows);
-    plan.cols = even(problem_.n, cols);
-    plan.inner = even(problem_.k, inner);
-    plan.steps = std::max<std::int64_t>(1, tall / plan.inner);
+    plan.rows = even(problem_.m, sizes.rows);
+    plan.cols = even(problem_.n, sizes.cols);
+    plan.inner = even(problem_.k, sizes.inner);
+    plan.steps =
+        std::clamp<std::int64_t>(sizes.tall / plan.inner, 1, parts(problem_.k, plan.inner));
     plan.listed = true;
     const Grid grid = grid_of(plan);
     plan.times.rows = {0, parts(parts(problem_.m, plan.rows), grid.rows)};
@@ -261,11 +271,22 @@ class Planner {
            (1 + loss) * kernel_seconds(engine_, team_, name(), std::cbrt(volume), volume);
   }
 
-  /// While products run, copies lose what 4 KiB a run would take; whole columns are one run.
   double copy_seconds(std::int64_t rows, double cols, std::int64_t all_rows) const {
-    constexpr double lost_bytes = 4096;
     const double run = real(rows) * element_;
-    return (run + (rows == all_rows ? 0 : lost_bytes)) * cols * team_.seconds_a_byte;
+    const double share = rows == all_rows ? 1 : share_of_link(run);
+    return run * cols * team_.seconds_a_byte / share;
+  }
+
+  /// What copies by runs of so many bytes reach of a link while products run: H200s 33 GB/s of 55
+  /// by runs of 8 and 16 KiB, 48 by 32 KiB and all by 64 KiB, whatever the pitch.
+  static double share_of_link(double run) {
+    constexpr double of_short_runs = 0.59;
+    constexpr double shortest = 8192;
+    constexpr double longest = 65536;
+    if (run < shortest) return of_short_runs * run / shortest;
+    const double doublings = std::max(0.0, std::log2(run / (2 * shortest)));
+    return std::min(
+        1.0, of_short_runs + (1 - of_short_runs) * doublings / std::log2(longest / (2 * shortest)));
   }
 
   const Engine& engine_;

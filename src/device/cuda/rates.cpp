@@ -23,7 +23,7 @@ constexpr std::array dgemm{Time{256, 7.71366e-06},  Time{512, 8.96279e-06},  Tim
 constexpr std::array sgemm{Time{1024, 6.43537e-05}, Time{2048, 0.000359637}, Time{4096, 0.00277935},
                            Time{8192, 0.0228779}, Time{16384, 0.163862}};
 constexpr std::array syrk{Time{1024, 4.72579e-05}, Time{2048, 0.000165101}, Time{4096, 0.00138439}};
-constexpr std::array trsm{Time{1024, 0.00032736}, Time{2048, 0.000788791}, Time{4096, 0.00274329}};
+constexpr std::array trsm{Time{1024, 0.000127811}, Time{2048, 0.000377385}, Time{4096, 0.0019052}};
 constexpr std::array potrf{Time{1024, 0.000442908}, Time{2048, 0.000879808}, Time{4096, 0.00186606},
                            Time{8192, 0.00747967}, Time{16384, 0.0363235}};
 

@@ -171,13 +171,13 @@ Tile<T> block(const Tile<T>& tile, int row, int col, int rows, int cols) {
 }
 
 /// A triangular solve by halves: one is solved, its share is subtracted from the other by a
-/// product, the other is solved. cuBLAS takes three times as long at an order of 2048; inverses of
-/// larger blocks would be faster and lose a digit.
+/// product, the other is solved. cuBLAS takes four times as long at an order of 2048.
 template <class T>
 class Halves {
  public:
-  Halves(Handles& on, Side side, Uplo uplo, Op op, Diag diag)
+  Halves(Handles& on, int most, Side side, Uplo uplo, Op op, Diag diag)
       : on_(on),
+        most_(most),
         left_(side == Side::left),
         uplo_(uplo),
         op_(op),
@@ -186,10 +186,10 @@ class Halves {
 
   void solve(const Tile<const T>& a, const Tile<T>& b) const {
     const int order = a.rows;
-    if (order <= most_substituted<T>)
+    if (order <= most_)
       return solve_by_substitution<T>(on_.stream(), left_ ? Side::left : Side::right, uplo_, op_,
                                       diag_, a, b);
-    int half = most_substituted<T>;
+    int half = most_;
     while (2 * half < order) half *= 2;
     const int rest = order - half;
     const Tile<const T> a1 = block(a, 0, 0, half, half);
@@ -214,6 +214,7 @@ class Halves {
   }
 
   Handles& on_;
+  int most_;  ///< By substitution.
   bool left_;
   Uplo uplo_;
   Op op_;
@@ -230,9 +231,9 @@ void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, I
   require(a.rows == order && a.cols == order, "trsm: the shapes of A and B disagree");
   if (b.empty()) return;
   if (alpha == T{}) return scale(on.stream(), alpha, b);
-  if (can_substitute<T>()) {
+  if (const int most = most_substituted<T>(); most > 0) {
     scale(on.stream(), alpha, b);
-    return Halves<T>(on, side, uplo, op, diag).solve(a, b);
+    return Halves<T>(on, most, side, uplo, op, diag).solve(a, b);
   }
   check(Blas<T>::trsm(on.blas(), blas(side), blas(uplo), blas(op), blas(diag), b.rows, b.cols,
                       native(&alpha), native(a.data), a.ld, native(b.data), b.ld),

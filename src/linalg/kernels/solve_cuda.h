@@ -9,16 +9,13 @@
 
 namespace quadriga::kernels::cuda {
 
-/// The largest order that solve_by_substitution() takes.
+/// The largest order that solve_by_substitution() takes on the current device: a power of two, or 0
+/// where it has too little shared memory for any.
 template <class T>
-constexpr int most_substituted = sizeof(T) <= 8 ? 128 : 64;
-
-/// Whether the stream's device has the shared memory that it takes.
-template <class T>
-bool can_substitute();
+int most_substituted();
 
 /// B = op(A)^-1*B (side left) or B*op(A)^-1 (side right), A triangular of an order of at most
-/// most_substituted. Backward stable as substitution is. What happens to a right-hand side doesn't
+/// most_substituted(). Backward stable as substitution is. What happens to a right-hand side doesn't
 /// depend on the others.
 ///
 /// Async:   returns once queued.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <quadriga/engine.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 namespace quadriga {
@@ -43,6 +45,30 @@ TEST(Issue, CopiesCountInWhatIsIssuedAhead) {
   EXPECT_LT(engine.now(), 10'000'000);
   engine.wait();
   EXPECT_GT(engine.now(), 100'000'000);
+}
+
+// On how many streams of a device tasks of a kernel run whose rates at orders 1 and 2 are 1 and
+// `at_two`.
+std::size_t streams_used(double at_two) {
+  EngineOptions options;
+  options.machine = Machine::parse("emulated:1,memory=64MiB,streams=4");
+  options.machine->kernels["kernel"]["emulated"] = {{1, 1e-3}, {2, 8e-3 / at_two}};
+  options.virtual_clock = options.trace = true;
+  Engine engine(options);
+  const Codelet writes = codelet(Access::write, "kernel");
+  for (int i = 0; i < 8; ++i)
+    engine.submit(writes, {{engine.add(4, 4, DType::float64), Access::write}});
+  engine.wait();
+  std::set<int> streams;
+  const nlohmann::json trace = nlohmann::json::parse(engine.trace_json());
+  for (const nlohmann::json& event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] != "copy") streams.insert(event["tid"].get<int>());
+  return streams.size();
+}
+
+TEST(Issue, KernelsThatFillTheDeviceRunOneAfterTheOther) {
+  EXPECT_EQ(streams_used(1.05), 1);
+  EXPECT_EQ(streams_used(2), 4);
 }
 
 }  // namespace
