@@ -57,6 +57,10 @@ class Driver final : public Executor, private MemoryListener {
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
+  std::size_t memory_bytes(DeviceId device) const override {
+    const SpaceId space = machine_.devices[device].space;
+    return space == host_space ? 0 : memory_->capacity(space);
+  }
   DeviceId holder(const void* memory) const override { return backend_->holder(memory); }
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     backend_->synchronize(device, stream);

@@ -67,6 +67,15 @@ bool runs_on_host(const Machine& machine, const EngineOptions& options) {
          machine.devices.front().kind == DeviceKind::cpu;
 }
 
+/// Others may have taken memory of a device since it was asked for: plans must not count on it.
+void take_what_is_given(Device& device, std::size_t bytes) {
+  if (device.space == host_space || bytes >= device.memory_bytes) return;
+  log(LogLevel::warning, fmt::format("device '{}' gives {} of the {} that it was asked for",
+                                     device.name, format_bytes(static_cast<double>(bytes)),
+                                     format_bytes(static_cast<double>(device.memory_bytes))));
+  device.memory_bytes = bytes;
+}
+
 /// What an engine is made of, for the log; said by the thread that makes it.
 void tell_begin(const Machine& machine, const EngineOptions& options) {
   for (const Device& device : machine.devices)
@@ -103,6 +112,8 @@ Engine::Impl::Impl(EngineOptions given)
                         options.host_memory, options.spill});
   else
     executor = make_driver(graph, failures, recorder, machine, options);
+  for (DeviceId device = 0; device < machine.devices.size(); ++device)
+    take_what_is_given(machine.devices[device], executor->memory_bytes(device));
   reductions.emplace(graph, *executor);
   graph.set_reductions(&*reductions);
   tell_begin(machine, options);

@@ -45,6 +45,8 @@ class Executor {
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
+  /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
+  virtual std::size_t memory_bytes(DeviceId device) const = 0;
   /// As Backend's. Any thread.
   virtual DeviceId holder(const void* memory) const = 0;
   virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;

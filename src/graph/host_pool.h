@@ -62,6 +62,7 @@ class HostPool final : public Executor {
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
     return std::vector<bool>(data.size(), space == host_space);
   }
+  std::size_t memory_bytes(DeviceId) const override { return 0; }
   DeviceId holder(const void*) const override { return no_device; }
   void synchronize(DeviceId, std::uintptr_t) const override {}
   Nanoseconds now() const override;

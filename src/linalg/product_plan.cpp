@@ -62,10 +62,7 @@ class Planner {
     std::vector<Candidate> candidates;
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
-        for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
-          for (std::int64_t tall = inner;
-               tall == inner || tall < 2 * std::min<std::int64_t>(problem_.k, 16384); tall *= 2)
-            if (tall >= 2048 || tall >= problem_.k) add({rows, cols, inner, tall}, candidates);
+        add_depths(rows, cols, candidates);
     if (team_.resident) add({problem_.m, problem_.n, problem_.k, problem_.k}, candidates);
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates, {}, &Candidate::bound);
@@ -125,6 +122,14 @@ class Planner {
     std::int64_t tall;
   };
   static constexpr std::int64_t tall_where_it_streams = 8192;
+
+  void add_depths(std::int64_t rows, std::int64_t cols, std::vector<Candidate>& candidates) const {
+    constexpr std::int64_t shortest = 2048;
+    const std::int64_t tallest = std::min<std::int64_t>(problem_.k, 16384);
+    for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
+      for (std::int64_t tall = inner; tall == inner || tall < 2 * tallest; tall *= 2)
+        if (tall >= std::min(shortest, problem_.k)) add({rows, cols, inner, tall}, candidates);
+  }
 
   /// Unless there are too many products, or they don't fit. Times are those of the device with most
   /// to do.
