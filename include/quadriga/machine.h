@@ -63,8 +63,9 @@ class Machine {
   /// Understands a device list as "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
   /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a
-  /// rate), latency (seconds), streams. Errors: invalid_argument, naming the item and what is
-  /// accepted.
+  /// rate), latency (seconds), streams. Rates of the description that the setting `machine` names
+  /// stand for supposed ones. Errors: invalid_argument, naming the item and what is accepted, or
+  /// both machines if that description is of another one.
   static Machine parse(std::string_view devices);
   /// The NUMA nodes of this computer, by hwloc where its library is installed, else by /sys.
   static std::vector<Node> host_nodes();

@@ -173,7 +173,7 @@ class Machine:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(d.name)}</td><td>{html.escape(d.kind)}</td>"
+            f"<tr><td>{html.escape(d.name)}</td><td>{html.escape(d.model or d.kind)}</td>"
             f"<td>{_core.format_bytes(d.memory_bytes) if d.memory_bytes else 'the host’s'}</td>"
             f"<td>{'for what needs the host' if d.is_bare_host else d.cores or ''}</td></tr>"
             for d in self.devices

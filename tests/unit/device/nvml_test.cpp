@@ -87,6 +87,15 @@ TEST(Inspection, HoldsBothSidesReadings) {
   EXPECT_EQ(json["nvml"]["gpus"][0]["processes"][1]["pid"], 1001);
   EXPECT_EQ(json["cuda"]["absence"], cuda.absence);
   EXPECT_EQ(json["cuda"]["gpus"][0]["unreachable"], nlohmann::json({1, 2}));
+  // What python/quadriga/gpus.py asks for.
+  for (const char* const key :
+       {"index", "model", "pci_address", "compute_mode", "mig", "processes"})
+    EXPECT_TRUE(json["nvml"]["gpus"][0].contains(key)) << key;
+  for (const char* const key : {"model", "pci_address", "capability", "error", "has_kernels",
+                                "free", "memory", "unreachable"})
+    EXPECT_TRUE(json["cuda"]["gpus"][0].contains(key)) << key;
+  for (const char* const key : {"absence", "driver_version", "runtime_version", "architectures"})
+    EXPECT_TRUE(json["cuda"].contains(key)) << key;
 }
 
 }  // namespace
