@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/linalg/estimate_test.cpp: an estimate says what the run then does; tiles chosen by
 // default.
+#include "linalg/kernels/codelets.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg::testing {
@@ -38,6 +39,7 @@ TEST(Estimate, SpillOfAFactorThatFitsNoDevice) {
 }
 
 TEST(Estimate, GpusComputeASourceThemselves) {
+  if (!kernels::covariance_codelet(DType::float64).cuda) GTEST_SKIP() << "a build without CUDA";
   EngineOptions options;
   options.machine = Machine::from_file(QUADRIGA_SOURCE_DIR "/machines/h200x1.json");
   std::erase_if(options.machine->devices,
