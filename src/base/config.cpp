@@ -80,6 +80,9 @@ constexpr std::array keys{
         accept_all},
     Key{"allow_tf32", "false", "true, on, yes, 1, false, off, no or 0",
         "GPUs may round the factors of float32 products to TF32", check_flag},
+    Key{"cuda_pool", "false", "true, on, yes, 1, false, off, no or 0",
+        "GPUs' memory comes from CUDA's default pools, which other libraries may share",
+        check_flag},
     Key{"log_level", "warning", "debug, info, warning, error or off",
         "messages below this level are dropped", check_level},
 };

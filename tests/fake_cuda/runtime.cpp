@@ -111,6 +111,21 @@ cudaError_t cudaFree(void* memory) {
   if (Memory::instance().remove(memory)) std::free(memory);
   return cudaSuccess;
 }
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  return cudaMalloc(memory, bytes);
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  return *pool = nullptr, cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* value) {
+  // Others gave back half of what they had.
+  const std::uint64_t bytes = which == cudaMemPoolAttrReservedMemCurrent ? 2 << 20 : 1 << 20;
+  return std::memcpy(value, &bytes, sizeof bytes), cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
+  return cudaSuccess;
+}
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   Memory::instance().add(*memory, bytes, Memory::pinned);
@@ -140,7 +155,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return stream->synchronize(), cudaSuccess;
+  if (stream != cudaStreamPerThread) stream->synchronize();
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {

@@ -28,9 +28,11 @@
 #include <variant>
 
 #include "base/cgroup.h"
+#include "base/config.h"
 #include "device/call_thread.h"
 #include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/device_memory.h"
 #include "device/cuda/foreign.h"
 #include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
@@ -62,7 +64,7 @@ class CudaBackend final : public Backend {
         parking_([this](const Operation& operation) { return can_queue(operation); },
                  [this](StreamId id, const Operation& operation) { queue(id, operation); }),
         calls_(std::in_place, [this] { threads_.wake(); }),
-        memories_(machine_.devices.size()),
+        memory_(ordinals_, Config::global().flag("cuda_pool")),
         device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
     for (DeviceId device = 0; device < machine_.devices.size(); ++device)
       device_at_[machine_.devices[device].space] = device;
@@ -100,10 +102,6 @@ class CudaBackend final : public Backend {
     StreamId mirror = none;   // Among `threads_`.
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;  // Retired, of a CPU stream.
-  };
-  struct Memory {
-    std::map<std::byte*, std::size_t> blocks;
-    std::size_t used = 0;
   };
 
   static int cores_of(const Machine& machine) {
@@ -143,7 +141,7 @@ class CudaBackend final : public Backend {
   Parking parking_;
   std::optional<CallThread> calls_;
   std::size_t calls_in_flight_ = 0;
-  std::vector<Memory> memories_;
+  cuda::DeviceMemory memory_;
   std::vector<DeviceId> device_at_;   // By space.
   std::vector<DeviceId> device_of_;   // By stream.
   std::vector<Stream> table_;         // By stream.
@@ -160,39 +158,20 @@ class CudaBackend final : public Backend {
 CudaBackend::~CudaBackend() {
   calls_.reset();
   streams_.synchronize();
-  for (std::size_t device = 0; device < memories_.size(); ++device) {
-    if (streams_.lost(static_cast<DeviceId>(device))) continue;
-    for (const auto& [block, bytes] : memories_[device].blocks) cudaFree(block);
-  }
+  for (DeviceId device = 0; device < machine_.devices.size(); ++device)
+    memory_.deallocate_all(device, streams_.lost(device));
   cudaGetLastError();
 }
 
 std::byte* CudaBackend::allocate(DeviceId device, std::size_t bytes) {
   const Device& where = checked_device(machine_, device);
   if (where.space == host_space) return nullptr;
-  Memory& memory = memories_[device];
-  if (bytes > where.memory_bytes - memory.used || streams_.lost(device)) return nullptr;
-  const DeviceGuard guard(ordinals_[device]);
-  void* block = nullptr;
-  const cudaError_t error = cudaMalloc(&block, std::max<std::size_t>(bytes, 1));
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    return nullptr;
-  }
-  check(error, "allocating device memory");
-  memory.blocks[static_cast<std::byte*>(block)] = bytes;
-  memory.used += bytes;
-  return static_cast<std::byte*>(block);
+  if (bytes > where.memory_bytes - memory_.used(device) || streams_.lost(device)) return nullptr;
+  return memory_.allocate(device, bytes);
 }
 
 void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
-  if (device >= memories_.size()) return;
-  Memory& memory = memories_[device];
-  const auto found = memory.blocks.find(block);
-  if (found == memory.blocks.end()) return;
-  memory.used -= found->second;
-  memory.blocks.erase(found);
-  if (!streams_.lost(device)) cudaFree(block);
+  if (device < machine_.devices.size()) memory_.deallocate(device, block, streams_.lost(device));
 }
 
 StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {

@@ -6,12 +6,15 @@
 // begin with: `quadriga bench copies -o FILE` measures the links.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <quadriga/error.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/config.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/device_memory.h"
 #include "device/cuda/rates.h"
 #include "device/nvml.h"
 #include "device/topology.h"
@@ -31,14 +34,18 @@ int attribute(cudaDeviceAttr which, int ordinal) {
   return value;
 }
 
+std::size_t free_of(int ordinal) {
+  try {
+    return cuda::free_bytes(ordinal, Config::global().flag("cuda_pool"));
+  } catch (const Error& error) {
+    fail(error.code(), fmt::format("device {}: {} (quadriga doctor says who has its memory, and "
+                                   "CUDA_VISIBLE_DEVICES can leave it out)",
+                                   ordinal, error.what()));
+  }
+}
+
 Device describe(int ordinal) {
   const cuda::DeviceGuard guard(ordinal);
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check(cudaMemGetInfo(&free, &total),
-        fmt::format("asking for the memory of device {} (quadriga doctor says who has it, and "
-                    "CUDA_VISIBLE_DEVICES can leave it out)",
-                    ordinal));
   Device device;
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "asking for a device's name");
@@ -48,7 +55,8 @@ Device describe(int ordinal) {
   device.space = static_cast<SpaceId>(1 + ordinal);
   constexpr std::size_t page = std::size_t{2} << 20;
   device.memory_bytes =
-      static_cast<std::size_t>(static_cast<double>(free) * share_of_memory) / page * page;
+      static_cast<std::size_t>(static_cast<double>(free_of(ordinal)) * share_of_memory) / page *
+      page;
   device.compute_streams = 4;
   device.copy_engines = attribute(cudaDevAttrAsyncEngineCount, ordinal);
   device.rates = "gpu";
