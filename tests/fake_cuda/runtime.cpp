@@ -26,9 +26,12 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
                       cudaStream_t stream) {
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
+  // Variants of tests copy back what they only read, at once with other readers: that isn't
+  // written.
   const auto move = [=](const std::byte* first, std::size_t pitch) {
     for (std::size_t run = 0; run < height; ++run)
-      std::memcpy(to + run * target_pitch, first + run * pitch, width);
+      if (std::memcmp(to + run * target_pitch, first + run * pitch, width) != 0)
+        std::memcpy(to + run * target_pitch, first + run * pitch, width);
   };
   if (Memory::instance().place_of(source) != Memory::pageable) {
     stream->push([=] { move(from, source_pitch); });

@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 
 def _points(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """A number of points, or all that needn't be held out."""
-    return value if value == "all" else int(click.IntRange(1).convert(value, parameter, context))
+    return value if value == "all" else int(click.IntRange(1)(value, parameter, context))
 
 
 @click.command()

@@ -9,7 +9,8 @@ import json
 
 import click
 
-from ..doctor import State, collect, judge
+from ..doctor import collect, judge
+from ..findings import State
 from .main import DONE, UNAVAILABLE
 
 
