@@ -96,11 +96,13 @@ class StreamTable {
     std::size_t gates = 0;  // Operations in flight that have one.
     Gate last_gate;
     Nanoseconds last_end = 0;
+    std::size_t ended_at_once = 1;  // When the stream was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
   };
 
   cudaEvent_t take_event(DeviceId device);
   bool front_waits(const Stream& stream) const;
+  bool can_wait(const Stream& stream, Nanoseconds now) const;
   std::uint64_t count_ended(Stream& stream);
   bool has_ended(Stream& stream, std::size_t position);
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
