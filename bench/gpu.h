@@ -31,8 +31,18 @@ void fill(Engine& engine, const HostMatrix& matrix, std::uint64_t seed, bool pos
 
 /// ||C*x - A*(B*x)|| / (||A||*||B||*||x||) in the infinity norm for a random x.
 double product_error(const HostMatrix& a, const HostMatrix& b, const HostMatrix& c);
-/// ||L*L^T*x - A*x|| / (||A||*||x||), both in lower triangles.
-double factor_error(const HostMatrix& a, const HostMatrix& factor);
+/// The largest element of L*L^T*x - A*x over norm(A) and the largest of x, for a random x; sums are
+/// in long double.
+class FactorCheck {
+ public:
+  /// A may be overwritten afterwards.
+  explicit FactorCheck(const HostMatrix& a);
+  double error(const HostMatrix& factor) const;
+
+ private:
+  std::vector<double> x_;
+  std::vector<long double> expected_;
+};
 
 /// Flops a second of cuBLAS on resident tiles, all GPUs at once, for some seconds.
 double resident_gemm(int gpus, int tile, double seconds);

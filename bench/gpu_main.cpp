@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <optional>
 
 #include "device/factory.h"
 #include "gpu.h"
@@ -68,12 +69,14 @@ double processor_seconds() {
 
 struct Timing {
   std::vector<double> seconds;
-  double cores = 0;  // Busy in the last run.
+  double cores = 0;       // Busy in the last run.
+  long long counted = 1;  // Runs since the engine's counters were reset.
 };
 
 template <class Work>
 Timing time_runs(long long repeat, Work work) {
   Timing timing;
+  timing.counted = repeat;
   for (long long i = 0; i < repeat; ++i) {
     const double processor = processor_seconds();
     const double begin = now();
@@ -89,7 +92,7 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
   double peers = 0;
   for (const LinkCounters& link : engine.counters().links)
     if (link.from != host_space && link.to != host_space) peers += static_cast<double>(link.bytes);
-  const double runs = static_cast<double>(timing.seconds.size());
+  const double runs = static_cast<double>(timing.counted);
   line.add("gpus", static_cast<double>(settings.integer("gpus", 1)))
       .add("n", static_cast<double>(settings.integer("n", 8192)))
       .add("tile", static_cast<double>(settings.integer("tile", 0, 0)))
@@ -144,19 +147,32 @@ void potrf(const Settings& settings) {
   const long long n = settings.integer("n", 8192);
   linalg::Options options;
   options.tile = settings.integer("tile", 0, 0);
+  // Half the memory: the factor takes A's place, and each run begins with A made anew.
+  const bool in_place = settings.text("in-place", "off") == "on";
   const HostMatrix a(n, is_pinned(settings));
-  const HostMatrix factor(n, is_pinned(settings));
-  fill(engine, a, 3, true);
+  const std::optional<HostMatrix> apart =
+      in_place ? std::nullopt : std::optional<HostMatrix>(std::in_place, n, is_pinned(settings));
+  const HostMatrix& factor = in_place ? a : *apart;
+  const auto prepare = [&] { fill(engine, a, 3, true); };
   const auto factorize = [&] {
     linalg::cholesky(engine, view(a), view(factor), linalg::Uplo::lower, linalg::Other::leave,
                      options);
   };
+  prepare();
+  const FactorCheck check(a);
   factorize();
-  engine.reset_counters();
-  const Timing timing = time_runs(settings.integer("repeat", 3), factorize);
+  Timing timing;
+  for (long long i = 0; i < settings.integer("repeat", 3); ++i) {
+    if (in_place) prepare();
+    if (in_place || i == 0) engine.reset_counters();
+    const Timing once = time_runs(1, factorize);
+    timing.seconds.push_back(once.seconds.front());
+    timing.cores = once.cores;
+    timing.counted = in_place ? 1 : i + 1;
+  }
   Line line("potrf");
   report(line, engine, settings, timing, cube(n) / 3);
-  line.add("error", factor_error(a, factor)).print();
+  line.add("error", check.error(factor)).print();
   write_trace(engine, settings);
 }
 

@@ -133,16 +133,17 @@ double product_error(const HostMatrix& a, const HostMatrix& b, const HostMatrix&
   return largest_difference(times(c, x), times(a, times(b, x))) / (norm * norm * largest(x));
 }
 
-double factor_error(const HostMatrix& a, const HostMatrix& factor) {
-  const Vector x = random_vector(a.order());
-  const Wide wide(x.begin(), x.end());
-  const Wide expected = sweep(a, wide, false);
-  const Wide actual = sweep(factor, dots(factor, wide), true);
+FactorCheck::FactorCheck(const HostMatrix& a) : x_(random_vector(a.order())) {
+  expected_ = sweep(a, Wide(x_.begin(), x_.end()), false);
+}
+
+double FactorCheck::error(const HostMatrix& factor) const {
+  const Wide actual = sweep(factor, dots(factor, Wide(x_.begin(), x_.end())), true);
   long double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!(std::abs(actual[i] - expected[i]) <= worst)) worst = std::abs(actual[i] - expected[i]);
-  const double norm = norm_of_random(a.order()) + static_cast<double>(a.order());
-  return static_cast<double>(worst) / (norm * largest(x));
+  for (std::size_t i = 0; i < x_.size(); ++i)
+    if (!(std::abs(actual[i] - expected_[i]) <= worst)) worst = std::abs(actual[i] - expected_[i]);
+  const double norm = norm_of_random(factor.order()) + static_cast<double>(factor.order());
+  return static_cast<double>(worst) / (norm * largest(x_));
 }
 
 }  // namespace quadriga::bench
