@@ -267,7 +267,9 @@ constexpr std::array commands{
     Command{"copies",
             [](const Settings& settings) { engine_copies(machine_of(settings), settings); }},
     Command{"small",
-            [](const Settings& settings) { small_problems(machine_of(settings), settings); }}};
+            [](const Settings& settings) { small_problems(machine_of(settings), settings); }},
+    Command{"resident",
+            [](const Settings& settings) { resident_problems(machine_of(settings), settings); }}};
 
 void run(int count, char** words) {
   std::string names;

@@ -14,5 +14,8 @@ void kernel_rates(const Machine& machine, const Settings& settings);
 void engine_copies(const Machine& machine, const Settings& settings);
 /// Product and Cholesky of order --n beside copying in, one call of CUDA's libraries, copying out.
 void small_problems(const Machine& machine, const Settings& settings);
+/// Product and Cholesky of order --n of matrices that lie on the first GPU, beside one call of
+/// CUDA's libraries on the same memory.
+void resident_problems(const Machine& machine, const Settings& settings);
 
 }  // namespace quadriga::bench

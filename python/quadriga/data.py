@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from .codelets import Operand, Record
 from .errors import Deadline, Error, InvalidArgument
+from .foreign import DeviceArray
 from .layout import Array, Layout
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: Data that nobody holds any more, and the arrays that they still may be written to.
-Retired = deque[tuple[_core.Data, Array | None]]
+Retired = deque[tuple[_core.Data, Any]]
 
 
 def seconds_of(timeout: float | None) -> float:
@@ -36,14 +37,24 @@ class Place:
     the engine may still write to until then.
     """
 
-    __slots__ = ("_address", "_frozen", "_retired", "array", "core", "layout")
+    __slots__ = (
+        "_address", "_frozen", "_retired", "array", "core", "given", "layout", "writable",
+    )  # fmt: skip
 
     def __init__(
-        self, core: _core.Data, layout: Layout, array: Array | None, retired: Retired
+        self,
+        core: _core.Data,
+        layout: Layout,
+        array: Array | None,
+        retired: Retired,
+        given: Any = None,
+        writable: bool = True,
     ) -> None:
         self.core = core
         self.layout = layout
-        self.array = array
+        self.array = array  # On the host; None for what lies on a device, or nowhere.
+        self.given = array if given is None else given
+        self.writable = writable
         self._address = array.ctypes.data if array is not None else None
         self._frozen: Array | None = None
         self._retired = retired
@@ -61,7 +72,7 @@ class Place:
         return self._frozen
 
     def __del__(self) -> None:
-        self._retired.append((self.core, self.array))
+        self._retired.append((self.core, self.given))
 
 
 class Data:
@@ -78,9 +89,10 @@ class Data:
         self.place = place
 
     @property
-    def array(self) -> Array | None:
+    def array(self) -> Any:
         """The user's array, current after `Engine.wait` or `wait`; None for a temporary."""
-        return self.place.array
+        given = self.place.given
+        return given.native if isinstance(given, DeviceArray) else given
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -119,7 +131,7 @@ class Data:
         self.engine.core.evict(self.place.core)
 
     def _written(self, access: str) -> Operand:
-        if self.array is not None and not self.array.flags.writeable:
+        if not self.place.writable:
             raise InvalidArgument(f"the array is read-only, so no task may {access} it")
         return Operand(self, access)
 

@@ -25,6 +25,7 @@ from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
 from .data import Data, Future, Place, Retired, seconds_of
 from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
+from .foreign import DeviceArray, place_on, seen
 from .layout import layout_of, layout_of_new
 from .machine import Device, Machine
 from .settings import config
@@ -137,24 +138,38 @@ class Engine:
 
     # Data
 
-    def data(self, array: npt.ArrayLike) -> Data:
+    def data(self, array: Any) -> Data:
         """Register an array: tasks work on its memory, which the engine keeps alive.
 
         Parameters
         ----------
-        array : ndarray
-            Of any type without Python objects, with contiguous rows or columns. Not copied.
+        array : ndarray, or array of CuPy, PyTorch or another library
+            Of any type without Python objects, with contiguous rows or columns. Not copied: tasks
+            on the device where it lies use it in place. What was queued on its owner's stream
+            before comes first.
         """
-        if not isinstance(array, np.ndarray):
+        found = seen(array)
+        if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
-                f"expected a NumPy array, got {type(array).__name__}: a copy would hide the results"
+                f"expected an array, got {type(array).__name__}: a copy would hide the results"
             )
         self._forget_retired()
-        layout = layout_of(array)
-        core = self.core.add(
-            array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype
-        )
-        return Data(self, Place(core, layout, array, self._retired))
+        if isinstance(found, np.ndarray):
+            layout = layout_of(found)
+            size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
+            core = self.core.add(found.ctypes.data, *size)
+            return Data(
+                self, Place(core, layout, found, self._retired, array, found.flags.writeable)
+            )
+        layout = layout_of(found.shadow)
+        size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
+        device = place_on(self.core, found)
+        if device is None:
+            core = self.core.add(found.address, *size)
+        else:
+            core = self.core.add_on_device(device, found.address, *size)
+        place = Place(core, layout, None, self._retired, found, found.writeable)
+        return Data(self, place)
 
     def temporary(
         self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, *, keep: bool = False

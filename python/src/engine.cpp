@@ -45,6 +45,17 @@ Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t
   return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype);
 }
 
+Data add_on_device(PyEngine& self, DeviceId device, std::uintptr_t address, std::int64_t rows,
+                   std::int64_t cols, std::int64_t ld, DType dtype) {
+  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+}
+
+/// None: the host's memory.
+std::optional<DeviceId> device_of(const PyEngine& self, std::uintptr_t address) {
+  const DeviceId device = self.engine().device_of(reinterpret_cast<const void*>(address));
+  return device == no_device ? std::nullopt : std::optional(device);
+}
+
 Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dtype, bool keep) {
   return self.engine().add(rows, cols, dtype, DataOptions{keep});
 }
@@ -158,6 +169,15 @@ void bind_engine(nb::module_& module) {
            nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
            nb::arg("dtype"))
+      .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),
+           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"))
+      .def("device_of", device_of, nb::arg("address"))
+      .def(
+          "synchronize",
+          [](PyEngine& self, DeviceId device, std::uintptr_t stream) {
+            self.without_gil([=](Engine& e) { e.synchronize(device, stream); });
+          },
+          nb::arg("device"), nb::arg("stream"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
       .def("remove", remove, nb::arg("retired"))

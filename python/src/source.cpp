@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/source.cpp: matrices as inputs and outputs, sources in Python, covariances.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,9 +53,10 @@ class PythonSource final : public linalg::Source {
 };
 
 Matrix view_of(std::uintptr_t address, std::int64_t rows, std::int64_t cols,
-               std::int64_t row_stride, std::int64_t col_stride, DType dtype) {
-  return Matrix(
-      MatrixView{reinterpret_cast<void*>(address), rows, cols, row_stride, col_stride, dtype});
+               std::int64_t row_stride, std::int64_t col_stride, DType dtype,
+               std::optional<DeviceId> device) {
+  return Matrix(MatrixView{reinterpret_cast<void*>(address), rows, cols, row_stride, col_stride,
+                           dtype, device.value_or(no_device)});
 }
 
 std::span<const double> numbers(std::uintptr_t address, std::size_t count) {
@@ -101,7 +104,8 @@ std::shared_ptr<linalg::Source> python_source(std::int64_t rows, std::int64_t co
 void bind_matrix(nb::module_& module) {
   nb::class_<Matrix>(module, "Matrix", "A matrix in memory, or a source of its elements.")
       .def_static("view", view_of, nb::arg("address"), nb::arg("rows"), nb::arg("cols"),
-                  nb::arg("row_stride"), nb::arg("col_stride"), nb::arg("dtype"))
+                  nb::arg("row_stride"), nb::arg("col_stride"), nb::arg("dtype"),
+                  nb::arg("device") = nb::none())
       .def_static(
           "source",
           [](std::int64_t rows, std::int64_t cols, DType dtype, bool hermitian,

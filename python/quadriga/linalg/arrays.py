@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import InvalidArgument, InvalidType
+from ..foreign import DeviceArray, Kind, kind_of, seen
 from .sources import Source, as_source
 
 Array = npt.NDArray[Any]
-Input = Array | Source
+Dense = Array | DeviceArray
+Input = Dense | Source
 DType = np.dtype[Any]
 
 # How SciPy ranks types: the highest decides, and complex64 with a double is complex128.
@@ -45,9 +47,30 @@ def as_input(value: Any, name: str) -> Input:
     if source is not None:
         check_type(source.dtype, name)
         return source
-    array = np.asarray(value)
+    array: Any = seen(value)
+    if not isinstance(array, DeviceArray):
+        array = np.asarray(array)
     check_type(array.dtype, name)
-    return array
+    found: Dense = array
+    return found
+
+
+def kind_for(name: str, **values: Any) -> Kind:
+    """The kind of a result, that of the arrays; sources, lists and numbers have none."""
+    kinds = {key: kind_of(value) for key, value in values.items()}
+    found = {key: kind for key, kind in kinds.items() if kind is not None}
+    if len(set(found.values())) > 1:
+        said = ", ".join(f"{key} is {kind}'s" for key, kind in found.items())
+        raise InvalidArgument(f"{name}: {said}; say by out= whose the result is to be")
+    return next(iter(found.values()), Kind())
+
+
+def as_output(value: Any, name: str) -> Dense:
+    """An array that results are to go to, of any kind."""
+    found = seen(value)
+    if not isinstance(found, (np.ndarray, DeviceArray)):
+        raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
+    return found
 
 
 def check_type(dtype: DType, name: str) -> None:
@@ -82,6 +105,9 @@ def in_type(value: Input, dtype: DType) -> Input:
     """The same in another type, native and with whole strides; the same object if it is so."""
     if isinstance(value, Source):
         return value.astype(dtype)
+    if isinstance(value, DeviceArray):
+        usable = value.dtype == dtype and value.is_contiguous
+        return value if usable else value.converted(dtype)
     if value.dtype.isnative and value.dtype == dtype and _has_whole_strides(value):
         return value
     return value.astype(dtype.newbyteorder("="), order="K")
@@ -91,21 +117,56 @@ def _has_whole_strides(array: Array) -> bool:
     return array.flags.aligned and all(s % array.itemsize == 0 for s in array.strides)
 
 
-def matrix_of(value: Input) -> _core.Matrix:
-    """As the extension module takes it; the caller keeps `value` alive. Vectors are columns."""
+def without_conjugate(value: Input, op: int) -> tuple[Input, int]:
+    """No kernel conjugates without transposing: on a device, where nothing is gathered, a complex
+    matrix is conjugated before its conjugate transpose is taken.
+    """
+    if op != 2 or not isinstance(value, DeviceArray) or value.dtype.char not in "FD":
+        return value, op
+    return value.conjugated(), 1
+
+
+def by_columns(value: Input) -> Input:
+    """Where a complex matrix on a device has its rows together and no kernel takes it so: a copy
+    there, columns one after the other. Anything else as it is.
+    """
+    if not isinstance(value, DeviceArray) or value.ndim < 2 or value.dtype.char not in "FD":
+        return value
+    return (
+        value
+        if value.shape[0] <= 1 or value.strides[0] == value.itemsize
+        else value.converted(value.dtype)
+    )
+
+
+def matrix_of(value: Input, device: int | None = None) -> _core.Matrix:
+    """As the extension module takes it; the caller keeps `value` alive. Vectors are columns.
+
+    `device`: the engine's, that holds a `DeviceArray`.
+    """
     if isinstance(value, Source):
         return value.core()
     item = value.itemsize
     rows, cols = value.shape if value.ndim == 2 else (value.shape[0], 1)
     row_stride = value.strides[0] // item
     col_stride = value.strides[1] // item if value.ndim == 2 else max(rows, 1)
+    address = value.address if isinstance(value, DeviceArray) else value.ctypes.data
     return _core.Matrix.view(
-        value.ctypes.data, rows, cols, row_stride, col_stride, core_type(value.dtype)
+        address, rows, cols, row_stride, col_stride, core_type(value.dtype), device
     )
 
 
-def writable(array: Array, name: str) -> Array:
+def writable(array: Dense, name: str) -> Dense:
     """Refuses an output that can't be written in place."""
+    if isinstance(array, DeviceArray):
+        if not array.writeable:
+            raise InvalidArgument(f"{name} is read-only")
+        if not array.is_contiguous:
+            raise InvalidArgument(
+                f"{name} lies on a device with strides {array.strides}: expected contiguous rows "
+                "or columns"
+            )
+        return array
     if not array.flags.writeable:
         raise InvalidArgument(f"{name} is read-only")
     if not (array.dtype.isnative and _has_whole_strides(array)):
@@ -113,17 +174,15 @@ def writable(array: Array, name: str) -> Array:
     return array
 
 
-def share_memory(one: Input | None, other: Input | None) -> bool:
-    """Whether two inputs may have bytes in common; sources have none."""
-    both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-    return both and np.may_share_memory(one, other)
-
-
-def to_overwrite(value: Input, given: Any, dtype: DType, overwrite: bool) -> Array:
-    """An array of `dtype` that may be written: a copy, unless `given` may be overwritten."""
+def to_overwrite(value: Input, dtype: DType, overwrite: bool) -> Dense:
+    """An array of `dtype` that may be written: a copy, unless `value` may be overwritten."""
     if isinstance(value, Source):
         return np.asfortranarray(value[:, :], dtype=dtype)
     copied = in_type(value, dtype)
+    if isinstance(value, DeviceArray):
+        assert isinstance(copied, DeviceArray)
+        may_write = copied is not value or (overwrite and value.writeable)
+        return copied if may_write else value.converted(dtype)
     assert isinstance(copied, np.ndarray)
     if overwrite and not copied.flags.writeable:
         overwrite = False
@@ -150,6 +209,10 @@ def check_finite(value: Input, wanted: bool) -> None:
     """SciPy's check of a whole array; sources are not looked at."""
     if not wanted or isinstance(value, Source) or value.dtype.char not in "fdFD":
         return
+    if isinstance(value, DeviceArray):
+        if value.size and not value.all_finite():
+            raise InvalidArgument("array must not contain infs or NaNs")
+        return
     for block in _blocks(value):
         if not np.isfinite(block).all():
             raise InvalidArgument("array must not contain infs or NaNs")
@@ -170,15 +233,23 @@ def check_symmetric(value: Input, wanted: bool | float) -> None:
         raise InvalidArgument(f"check_symmetric is {wanted}; expected True, False or at least 0")
     eps = 2.0**-23 if value.dtype.char in "fF" else 2.0**-52
     relative = 100 * eps if wanted is True else float(wanted)
+    if isinstance(value, DeviceArray):
+        largest, far = value.asymmetry() if value.size else (0.0, 0.0)
+        if not far <= relative * largest:
+            raise InvalidArgument(
+                f"the matrix isn't {'hermitian' if value.dtype.char in 'FD' else 'symmetric'}: "
+                f"it differs from its transpose by up to {far}"
+            )
+        return
     largest = max((float(np.abs(block).max()) for block in _blocks(value) if block.size), default=0)
     step = 1024
     for row in range(0, value.shape[0], step):
         for col in range(0, row + 1, step):
             here = _subtractable(value[row : row + step, col : col + step])
             there = _subtractable(value[col : col + step, row : row + step]).conj().T
-            far = np.abs(here - there) > relative * largest
-            if far.any():
-                i, j = (int(k) for k in np.argwhere(far)[0])
+            apart = np.abs(here - there) > relative * largest
+            if apart.any():
+                i, j = (int(k) for k in np.argwhere(apart)[0])
                 raise InvalidArgument(
                     f"the matrix isn't {'hermitian' if np.iscomplexobj(value) else 'symmetric'}: "
                     f"element ({row + i}, {col + j}) is {here[i, j]} and "

@@ -17,17 +17,18 @@ from .. import _core
 from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument
+from ..foreign import DeviceArray, Kind, kind_of, share_memory
 from .arrays import (
     Array,
+    Dense,
     DType,
     Input,
     as_input,
+    by_columns,
     check_finite,
     check_symmetric,
     in_type,
     lapack_type,
-    matrix_of,
-    share_memory,
     to_overwrite,
 )
 from .run import Call, Devices, Progress, start
@@ -73,10 +74,17 @@ class Factor:
     >>> c, lower = factor
     """
 
-    def __init__(self, engine: Engine, core: _core.Factor, memory: Array | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        core: _core.Factor,
+        memory: Dense | None = None,
+        kind: Kind | None = None,
+    ) -> None:
         self.engine = engine
         self._core = core
         self._memory = memory
+        self._kind = kind or Kind()
         self._lock = threading.Lock()
 
     @property
@@ -104,7 +112,7 @@ class Factor:
         check_finite: bool = True,
         *,
         progress: Progress = None,
-    ) -> Array:
+    ) -> Any:
         """Solve ``a @ x = b`` for x; parameters as of `cho_solve`."""
         return _solve(self, as_input(b, "b"), b, overwrite_b, check_finite, progress)
 
@@ -114,14 +122,14 @@ class Factor:
             return self._core.logdet(self._options())
 
     def inverse_diagonal(self, *, progress: Progress = None) -> Array:
-        """The diagonal of the inverse matrix, as real numbers."""
+        """The diagonal of the inverse matrix, as real numbers in NumPy's array."""
         out = np.empty(self.shape[0])
         with self._lock, start("inverse", self.engine, None, None, progress) as call:
             self._core.inverse_diagonal(out.ctypes.data, call.options(out))
         return out
 
-    def unpack(self, clean: bool = False) -> Array:
-        """The factor as an array.
+    def unpack(self, clean: bool = False) -> Any:
+        """The factor as an array, of the kind of the matrix.
 
         Parameters
         ----------
@@ -132,10 +140,11 @@ class Factor:
         with self._lock:
             if self._memory is not None and not clean:
                 self._core.bring_home(self._options())
-                return self._memory
-            out = np.zeros(self.shape, self.dtype, order="F")
-            self._core.unpack(matrix_of(out), bool(clean), self._options(out))
-            return out
+                return self._kind.give(self._memory)
+            out = self._kind.make(self.shape, self.dtype, zeros=True)
+            call = Call(self.engine, 0, None)
+            self._core.unpack(call.matrix(out), bool(clean), call.options(out))
+            return self._kind.give(out)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the factor to a file, which `load` reads; complete or not at all."""
@@ -251,8 +260,9 @@ def cho_factor(
     """
     matrix = square(a)
     _check(matrix, check_finite, check_symmetric)
+    kind = kind_of(a)
     with start("cho_factor", engine, devices, tile, progress, matrix) as call:
-        return factorize(call, matrix, lower, overwrite_a)
+        return factorize(call, matrix, lower, overwrite_a, kind=kind)
 
 
 def _check(matrix: Input, finite: bool, symmetric: bool | float) -> None:
@@ -267,19 +277,25 @@ def factorize(
     overwrite: bool,
     dtype: DType | None = None,
     part: tuple[float, float] = (0.0, 1.0),
+    kind: Kind | None = None,
 ) -> Factor:
     """The factor of a checked matrix."""
     matrix = in_type(given, dtype or lapack_type(given))
-    in_place = (
-        isinstance(matrix, np.ndarray)
-        and (overwrite or not np.may_share_memory(matrix, given))
-        and matrix.flags.writeable
-    )
+    if overwrite:
+        matrix = by_columns(matrix)
+    memory: Dense | None = None
+    if isinstance(matrix, DeviceArray):
+        memory = matrix if matrix is not given or (overwrite and matrix.writeable) else None
+    elif isinstance(matrix, np.ndarray) and matrix.flags.writeable:
+        memory = matrix if overwrite or not np.may_share_memory(matrix, given) else None
     core = _core.cho_factor(
-        call.core, matrix_of(matrix), bool(lower), in_place, call.options(matrix, part=part)
+        call.core,
+        call.matrix(matrix),
+        bool(lower),
+        memory is not None,
+        call.options(matrix, part=part),
     )
-    memory = matrix if in_place and isinstance(matrix, np.ndarray) else None
-    return Factor(call.engine, core, memory)
+    return Factor(call.engine, core, memory, kind)
 
 
 def cho_solve(
@@ -292,7 +308,7 @@ def cho_solve(
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """Solve ``a @ x = b`` with the factor of `a`, as `scipy.linalg.cho_solve`.
 
     Parameters
@@ -331,17 +347,18 @@ def cho_solve(
     _fits(given.shape, right)
     _check(given, check_finite, False)
     dtype = lapack_type(given, right)
-    factor = in_type(given, dtype)
+    factor = by_columns(in_type(given, dtype))
     if right.shape[0] == 0 or 0 in right.shape:
-        return np.empty(right.shape, dtype)
+        kind = kind_of(b) or Kind()
+        return kind.give(kind.make(right.shape, dtype))
     with start("cho_solve", engine, devices, tile, progress) as call:
-        core = _core.factor_from(call.core, matrix_of(factor), bool(lower), call.options(factor))
+        core = _core.factor_from(call.core, call.matrix(factor), bool(lower), call.options(factor))
         held = Factor(call.engine, core)
         overwrite_b = overwrite_b and not share_memory(right, factor)
         return _solve(held, right, b, overwrite_b, check_finite, progress)
 
 
-def _fits(shape: tuple[int, int], right: Input) -> None:
+def _fits(shape: tuple[int, ...], right: Input) -> None:
     if right.ndim not in (1, 2):
         raise InvalidArgument(f"b has {right.ndim} dimensions; expected 1 or 2")
     if shape[1] != right.shape[0]:
@@ -350,30 +367,33 @@ def _fits(shape: tuple[int, int], right: Input) -> None:
 
 def _solve(
     factor: Factor, right: Input, given: Any, overwrite: bool, finite: bool, progress: Progress
-) -> Array:
+) -> Any:
     _fits(factor.shape, right)
     check_finite(right, finite)
     wanted = lapack_type(right)
     dtype = factor.dtype
     if np.result_type(wanted, dtype) != dtype:
-        return _solve_wider(factor, right, np.result_type(wanted, dtype), progress)
-    x = to_overwrite(right, given, dtype, overwrite and not share_memory(right, factor._memory))
+        return _solve_wider(factor, given, np.result_type(wanted, dtype), progress)
+    kind = kind_of(given) or Kind()
+    overwrite = overwrite and not share_memory(right, factor._memory)
+    x = to_overwrite(by_columns(right), dtype, overwrite)
     if x.size:
         with start("solve", factor.engine, None, None, progress) as call:
             solve_in_place(call, factor, x)
-    return x
+    return kind.give(x)
 
 
-def _solve_wider(factor: Factor, right: Input, dtype: DType, progress: Progress) -> Array:
+def _solve_wider(factor: Factor, right: Any, dtype: DType, progress: Progress) -> Any:
     """A right-hand side of a type that the factor's can't hold: solved with a converted factor."""
-    c = np.asarray(factor.unpack(), dtype=dtype)
+    unpacked = as_input(factor.unpack(), "c")
+    c = unpacked if isinstance(unpacked, DeviceArray) else np.asarray(unpacked, dtype=dtype)
     return cho_solve((c, factor.lower), right, False, False, engine=factor.engine,
                      progress=progress)  # fmt: skip
 
 
 def solve_in_place(
-    call: Call, factor: Factor, x: Array, part: tuple[float, float] = (0.0, 1.0)
+    call: Call, factor: Factor, x: Dense, part: tuple[float, float] = (0.0, 1.0)
 ) -> None:
     """Overwrites x, of the factor's type, by the solution."""
     with factor._lock:
-        factor._core.solve(matrix_of(x), call.options(x, part=part))
+        factor._core.solve(call.matrix(x), call.options(x, part=part))

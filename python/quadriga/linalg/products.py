@@ -11,15 +11,19 @@ import numpy as np
 from .. import _core
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
+from ..foreign import DeviceArray, Kind
 from .arrays import (
-    Array,
+    Dense,
     DType,
     Input,
     as_input,
+    as_output,
+    by_columns,
     common_type,
     in_type,
+    kind_for,
     lapack_type,
-    matrix_of,
+    without_conjugate,
     writable,
 )
 from .run import Devices, Progress, Trans, op_of, start
@@ -31,7 +35,7 @@ _SIGNATURE = "gufunc signature (n?,k),(k,m?)->(n?,m?)"
 def matmul(
     a: Any,
     b: Any,
-    out: Array | None = None,
+    out: Any = None,
     *,
     alpha: complex = 1,
     beta: complex = 0,
@@ -48,8 +52,9 @@ def matmul(
     ----------
     a, b : array_like or source
         Integers are promoted to float64.
-    out : ndarray, optional
-        Where the product goes; shares no memory with `a` or `b`. Needed if `beta` isn't 0.
+    out : array, optional
+        Where the product goes; shares no memory with `a` or `b`. Needed if `beta` isn't 0, and if
+        `a` and `b` are arrays of different libraries or devices.
     alpha, beta : scalar
     trans_a, trans_b : {0, 1, 2, 'N', 'T', 'C'}
         1 or 'T': the transpose of a matrix, 2 or 'C': the conjugate transpose.
@@ -58,8 +63,8 @@ def matmul(
 
     Returns
     -------
-    ndarray or scalar
-        `out` if it was given.
+    array or scalar
+        `out` if it was given, else of the kind of `a` and `b`.
 
     Examples
     --------
@@ -70,36 +75,67 @@ def matmul(
            [2., 4.]])
     """
     left, right = (_operand(each, index) for index, each in enumerate((a, b)))
-    dtype = _scaled_type(common_type(left, right), alpha, beta, out)
+    result = None if out is None else as_output(out, "out")
+    kind = kind_for("matmul", a=a, b=b) if result is None else Kind()
+    dtype = _scaled_type(common_type(left, right), alpha, beta, result)
     op_a, op_b = op_of(trans_a, "trans_a"), op_of(trans_b, "trans_b")
     row = left.ndim == 1
     left, right = in_type(left, dtype), in_type(right, dtype)
     if row:
-        assert isinstance(left, np.ndarray)
-        left, op_a = left[None, :], 0
+        assert not isinstance(left, Source)
+        left, op_a = _as_matrix(left, (1, left.shape[0])), 0
     op_b = op_b if right.ndim == 2 else 0
+    left, op_a = without_conjugate(left, op_a)
+    right, op_b = without_conjugate(right, op_b)
     shape, inner = _product_shape(left, op_a, right, op_b)
     wanted = shape[1 if row else 0 : 1 if right.ndim == 1 else 2]
-    target = _target(out, wanted, dtype, beta)
-    view = target.reshape(shape) if target.ndim < 2 and out is None else target
-    if out is not None and target.ndim == 1:
-        view = target[None, :] if row else target
+    target = _target(result, kind, wanted, dtype, beta)
+    view = _as_matrix(target, shape)
     if inner == 0 or target.size == 0:
-        target[...] = beta * target if beta != 0 else 0
-        return target if out is not None or target.ndim else target[()]
+        _scale(target, beta)
+        return _given(out, kind, target)
     with start("matmul", engine, devices, tile, progress, left, right) as call:
         _core.matmul(
             call.core,
             complex(alpha),
-            matrix_of(left),
+            call.matrix(left),
             op_a,
-            matrix_of(right),
+            call.matrix(right),
             op_b,
             complex(beta),
-            matrix_of(view),
+            call.matrix(view),
             call.options(left, right, target, view),
         )
-    return target if out is not None or target.ndim else target[()]
+    return _given(out, kind, target)
+
+
+def _as_matrix(array: Dense, shape: tuple[int, int]) -> Dense:
+    """The same elements in two dimensions, in the same memory."""
+    if array.ndim == 2:
+        return array
+    if isinstance(array, DeviceArray):
+        return array.matrix(*shape)
+    if array.ndim == 1:
+        return array[None, :] if shape[0] == 1 and shape[1] != 1 else array[:, None]
+    return array.reshape(shape)
+
+
+def _scale(target: Dense, beta: complex) -> None:
+    if isinstance(target, DeviceArray):
+        if target.size:
+            target.set(beta)
+    else:
+        target[...] = beta * target if beta != 0 else 0
+
+
+def _given(out: Any, kind: Kind, target: Dense) -> Any:
+    """What the caller gets: NumPy's numbers are numbers, those of others arrays."""
+    if out is not None:
+        return out
+    if target.ndim == 0 and kind == Kind():
+        assert isinstance(target, np.ndarray)
+        return target[()]
+    return kind.give(target)
 
 
 def _operand(value: Any, index: int) -> Input:
@@ -116,11 +152,11 @@ def _operand(value: Any, index: int) -> Input:
     return found
 
 
-def _scaled_type(dtype: DType, alpha: complex, beta: complex, out: Array | None) -> DType:
+def _scaled_type(dtype: DType, alpha: complex, beta: complex, out: Dense | None) -> DType:
     """A complex factor of real matrices makes the product complex."""
     if (np.iscomplexobj(alpha) or np.iscomplexobj(beta)) and dtype.char in "fd":
         dtype = np.dtype("F" if dtype.char == "f" else "D")
-    if out is not None and isinstance(out, np.ndarray) and out.dtype != dtype:
+    if out is not None and out.dtype != dtype:
         raise InvalidType(f"out is {out.dtype}; expected {dtype}")
     return dtype
 
@@ -137,14 +173,17 @@ def _product_shape(left: Input, op_a: int, right: Input, op_b: int) -> tuple[tup
     return (m, n), k
 
 
-def _target(out: Array | None, shape: tuple[int, ...], dtype: DType, beta: complex) -> Array:
+def _target(
+    out: Dense | None, kind: Kind, shape: tuple[int, ...], dtype: DType, beta: complex
+) -> Dense:
     if out is None:
         if beta != 0:
             raise InvalidArgument(f"beta is {beta}, so out must be given")
+        if kind.on_device:
+            return kind.make(shape, dtype, zeros=0 in shape)
         return np.zeros(shape, dtype) if 0 in shape else np.empty(shape, dtype)
-    if not isinstance(out, np.ndarray) or out.shape != shape:
-        found = out.shape if isinstance(out, np.ndarray) else type(out).__name__
-        raise InvalidArgument(f"out: expected an array of shape {shape}, got {found}")
+    if out.shape != shape:
+        raise InvalidArgument(f"out: expected an array of shape {shape}, got {out.shape}")
     return writable(out, "out")
 
 
@@ -152,7 +191,7 @@ def syrk(
     alpha: complex,
     a: Any,
     beta: complex = 0,
-    c: Array | None = None,
+    c: Any = None,
     trans: Trans = 0,
     lower: bool = False,
     overwrite_c: bool = False,
@@ -161,14 +200,14 @@ def syrk(
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """A triangle of ``alpha * a @ a.T + beta * c``, as `scipy.linalg.blas.dsyrk`.
 
     Parameters
     ----------
     alpha, beta : scalar
     a : array_like or source
-    c : ndarray, optional
+    c : array, optional
         Added `beta` times; its other triangle is in the result as it is.
     trans : {0, 1}
         1: ``a.T @ a`` instead.
@@ -181,7 +220,8 @@ def syrk(
 
     Returns
     -------
-    ndarray
+    array
+        Of the kind of `c`, or else of `a`.
 
     Examples
     --------
@@ -192,7 +232,7 @@ def syrk(
     """
     where = (tile, engine, devices, progress)
     op = op_of(trans)
-    if op == 2 and np.iscomplexobj(a):
+    if op == 2 and as_input(a, "a").dtype.char in "FD":
         raise InvalidArgument("syrk takes trans 0 or 1; herk takes the conjugate transpose")
     return _rank_k("syrk", alpha, a, beta, c, min(op, 1), lower, overwrite_c, where)
 
@@ -201,7 +241,7 @@ def herk(
     alpha: float,
     a: Any,
     beta: float = 0,
-    c: Array | None = None,
+    c: Any = None,
     trans: Trans = 0,
     lower: bool = False,
     overwrite_c: bool = False,
@@ -210,7 +250,7 @@ def herk(
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """A triangle of ``alpha * a @ a.conj().T + beta * c``, as `scipy.linalg.blas.zherk`.
 
     Parameters are those of `syrk`, with real `alpha` and `beta`, and `trans` 0 or 2 (1 for real
@@ -229,44 +269,48 @@ def _rank_k(
     alpha: complex,
     a: Any,
     beta: complex,
-    c: Array | None,
+    c: Any,
     op: int,
     lower: bool,
     overwrite_c: bool,
     where: tuple[int | None, Engine | None, Devices, Progress],
-) -> Array:
+) -> Any:
     given = as_input(a, "a")
     if given.ndim != 2:
         raise InvalidArgument(f"{name}: a has {given.ndim} dimensions; expected 2")
     kept: Input = given if c is None else as_input(c, "c")
+    kind = kind_for(name, a=a) if c is None else kind_for(name, c=c)
     dtype = lapack_type(given, kept)
     matrix = in_type(given, dtype)
+    if name == "herk":
+        matrix = by_columns(matrix)
     n, k = matrix.shape if op == 0 else matrix.shape[::-1]
-    target = _triangle_target(name, c, n, dtype, overwrite_c)
+    target = _triangle_target(name, kind, None if c is None else kept, n, dtype, overwrite_c)
     if n == 0:
-        return target
+        return kind.give(target)
     if k == 0:
         matrix, alpha, op = np.zeros((n, 1), dtype), 0, 0
     tile, engine, devices, progress = where
     with start(name, engine, devices, tile, progress, matrix) as call:
-        arguments = (matrix_of(matrix), op)
+        arguments = (call.matrix(matrix), op)
         options = call.options(matrix, target)
         factor = beta if c is not None else 0
         if name == "syrk":
-            _core.syrk(call.core, complex(alpha), *arguments, complex(factor), matrix_of(target),
+            _core.syrk(call.core, complex(alpha), *arguments, complex(factor), call.matrix(target),
                        bool(lower), options)  # fmt: skip
         else:
             _core.herk(call.core, complex(alpha).real, *arguments, complex(factor).real,
-                       matrix_of(target), bool(lower), options)  # fmt: skip
-    return target
+                       call.matrix(target), bool(lower), options)  # fmt: skip
+    return kind.give(target)
 
 
-def _triangle_target(name: str, c: Array | None, n: int, dtype: DType, overwrite: bool) -> Array:
+def _triangle_target(
+    name: str, kind: Kind, c: Input | None, n: int, dtype: DType, overwrite: bool
+) -> Dense:
     if c is None:
-        return np.zeros((n, n), dtype, order="F")
-    found = as_input(c, "c")
-    if isinstance(found, Source) or found.shape != (n, n):
-        raise InvalidArgument(f"{name}: c has shape {found.shape}; expected {(n, n)}")
-    if overwrite and found is c and found.dtype == dtype:
-        return writable(found, "c")
-    return np.array(found, dtype, order="F")
+        return kind.make((n, n), dtype, zeros=True)
+    if isinstance(c, Source) or c.shape != (n, n):
+        raise InvalidArgument(f"{name}: c has shape {c.shape}; expected {(n, n)}")
+    if overwrite and c.dtype == dtype and (name != "herk" or by_columns(c) is c):
+        return writable(c, "c")
+    return c.converted(dtype) if isinstance(c, DeviceArray) else np.array(c, dtype, order="F")

@@ -13,8 +13,10 @@ from .. import _core
 from ..defaults import default_engine
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType, TaskFailed
+from ..foreign import DeviceArray, place_on
 from ..machine import Machine
 from ..settings import config
+from .arrays import Input, matrix_of
 from .sources import Source
 
 Progress = bool | Callable[[float], object] | None
@@ -30,16 +32,26 @@ class Call:
         self._tile = tile
         self._report = report
 
+    def matrix(self, value: Input) -> _core.Matrix:
+        """As the extension module takes it, wherever it lies."""
+        if isinstance(value, DeviceArray) and value.size > 0:
+            return matrix_of(value, self.core.device_of(value.address))
+        return matrix_of(value)
+
     def options(self, *kept: Any, part: tuple[float, float] = (0.0, 1.0)) -> _core.CallOptions:
         """What the extension module takes.
 
         Parameters
         ----------
         *kept
-            Arrays and sources that the work touches.
+            Arrays and sources that the work touches. Those on devices are waited for: what their
+            owners have queued comes first.
         part : (float, float)
             Which part of the whole call's progress this work is.
         """
+        for each in kept:
+            if isinstance(each, DeviceArray):
+                place_on(self.core, each)  # waits for what is queued on its owner's stream
         report = self._report
         if report is None:
             return _core.CallOptions(self._tile, kept, None)

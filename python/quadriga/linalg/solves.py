@@ -7,21 +7,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..engine import Engine
 from ..errors import InvalidArgument, SingularMatrix, Unavailable
+from ..foreign import DeviceArray, Kind, kind_of, share_memory
 from .arrays import (
-    Array,
+    Dense,
     DType,
     Input,
     as_input,
+    as_output,
+    by_columns,
     common_type,
     in_type,
     lapack_type,
-    matrix_of,
-    share_memory,
     to_overwrite,
+    without_conjugate,
     writable,
 )
 from .arrays import check_finite as refuse_infinite
@@ -52,13 +55,13 @@ def cholesky(
     overwrite_a: bool = False,
     check_finite: bool = True,
     *,
-    out: Array | None = None,
+    out: Any = None,
     check_symmetric: bool | float = False,
     tile: int | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """The Cholesky factor of a matrix, as `scipy.linalg.cholesky`.
 
     Parameters
@@ -71,7 +74,7 @@ def cholesky(
         Whether the factor may go to `a`: then no other memory of its size is needed.
     check_finite : bool
         Refuse infinities and NaNs.
-    out : ndarray, optional
+    out : array, optional
         Where the factor goes, as a memory-mapped file.
     check_symmetric : bool or float
         Refuse a matrix that isn't hermitian, within a number times its largest element.
@@ -80,8 +83,8 @@ def cholesky(
 
     Returns
     -------
-    ndarray
-        With zeros in the other triangle.
+    array
+        Of the kind of `a`, with zeros in the other triangle.
 
     Raises
     ------
@@ -99,36 +102,43 @@ def cholesky(
     refuse_infinite(matrix, check_finite)
     refuse_asymmetric(matrix, check_symmetric)
     dtype = lapack_type(matrix)
-    if out is not None:
-        _check_output(out, matrix.shape, dtype)
+    kind = kind_of(a) or Kind()
     source = in_type(matrix, dtype)
-    target = out if out is not None else _factor_target(matrix, source, overwrite_a)
+    if out is not None:
+        target = _checked_output(out, matrix.shape, dtype)
+    else:
+        target = _factor_target(kind, matrix, source, overwrite_a)
     if target.size:
         with start("cholesky", engine, devices, tile, progress, source) as call:
             _core.cholesky(
                 call.core,
-                matrix_of(source),
-                matrix_of(target),
+                call.matrix(source),
+                call.matrix(target),
                 bool(lower),
                 call.options(source, target),
             )
-    return target
+    return kind.give(target) if out is None else out
 
 
-def _factor_target(given: Input, matrix: Input, overwrite: bool) -> Array:
+def _factor_target(kind: Kind, given: Input, matrix: Input, overwrite: bool) -> Dense:
     """Where a factor goes: to the matrix, if that may be overwritten or is a copy anyhow."""
-    if isinstance(matrix, np.ndarray) and matrix.flags.writeable:
+    if isinstance(matrix, DeviceArray):
+        if matrix is not given or (overwrite and matrix.writeable):
+            return matrix
+    elif isinstance(matrix, np.ndarray) and matrix.flags.writeable:
         copied = isinstance(given, np.ndarray) and not np.may_share_memory(matrix, given)
         if overwrite or copied:
             return matrix
-    return np.empty(matrix.shape, matrix.dtype, order="F")
+    return kind.make(matrix.shape, matrix.dtype)
 
 
-def _check_output(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
-        found = f"{out.dtype} of {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        raise InvalidArgument(f"out is {found}; expected an array, {dtype} of {shape}")
-    writable(out, "out")
+def _checked_output(out: Any, shape: tuple[int, ...], dtype: DType) -> Dense:
+    found = as_output(out, "out")
+    if found.shape != shape or found.dtype != dtype:
+        raise InvalidArgument(
+            f"out is {found.dtype} of {found.shape}; expected an array, {dtype} of {shape}"
+        )
+    return writable(found, "out")
 
 
 def solve(
@@ -146,7 +156,7 @@ def solve(
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """Solve ``a @ x = b`` for x, as `scipy.linalg.solve`.
 
     Parameters
@@ -154,7 +164,7 @@ def solve(
     a : array_like or source
         Hermitian and positive definite.
     b : array_like
-        Right-hand side or sides.
+        Right-hand side or sides; the solution is of its kind.
     lower : bool
         Which triangle of `a` is used.
     overwrite_a, overwrite_b : bool
@@ -172,7 +182,7 @@ def solve(
 
     Returns
     -------
-    ndarray
+    array
 
     Raises
     ------
@@ -181,6 +191,7 @@ def solve(
     """
     _check_structure(assume_a)
     matrix, right = as_input(a, "a"), as_input(b, "b")
+    kind = kind_of(b) or Kind()
     if isinstance(matrix, np.ndarray):
         matrix = np.atleast_2d(matrix)
     refuse_infinite(matrix, check_finite)
@@ -195,7 +206,7 @@ def solve(
     if isinstance(right, np.ndarray):
         right = np.atleast_1d(right)
     # To SciPy, a matrix of one element is a number, whatever is known of it, that divides all.
-    scalar = matrix.shape == (1, 1) and not isinstance(matrix, Source)
+    scalar = matrix.shape == (1, 1) and isinstance(matrix, np.ndarray)
     if right.ndim > 2 or (right.shape[0] != matrix.shape[0] and not scalar):
         raise InvalidArgument(
             f"incompatible shapes: a1.shape={matrix.shape} and b1.shape={right.shape}"
@@ -203,20 +214,21 @@ def solve(
     undecided = assume_a is None and not (isinstance(matrix, Source) and matrix.hermitian)
     refuse_asymmetric(matrix, check_symmetric or (undecided and not scalar))
     if 0 in right.shape:
-        return np.empty(right.shape, dtype)
-    x = to_overwrite(right, b, dtype, overwrite_b and not share_memory(right, matrix))
-    if scalar:
-        return _divided(x, np.asarray(matrix[:, :], dtype)[0, 0])
+        return kind.give(kind.make(right.shape, dtype))
+    x = to_overwrite(by_columns(right), dtype, overwrite_b and not share_memory(right, matrix))
+    if scalar and isinstance(x, np.ndarray):
+        assert isinstance(matrix, np.ndarray)
+        return kind.give(_divided(x, np.asarray(matrix, dtype)[0, 0]))
     # The share of the whole work that the factorization is.
     rights = 1 if x.ndim == 1 else x.shape[1]
     share = matrix.shape[0] / (matrix.shape[0] + 6 * rights)
     with start("solve", engine, devices, tile, progress, matrix) as call:
         factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
         solve_in_place(call, factor, x, (share, 1.0))
-    return x
+    return kind.give(x)
 
 
-def _divided(x: Array, divisor: Any) -> Array:
+def _divided(x: npt.NDArray[Any], divisor: Any) -> npt.NDArray[Any]:
     if divisor == 0:
         raise SingularMatrix("A singular matrix detected.")
     x /= divisor
@@ -247,7 +259,7 @@ def solve_triangular(
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
-) -> Array:
+) -> Any:
     """Solve ``a @ x = b`` with a triangular matrix, as `scipy.linalg.solve_triangular`.
 
     Parameters
@@ -255,7 +267,7 @@ def solve_triangular(
     a : array_like or source
         Only the triangle `lower` says is used.
     b : array_like
-        Right-hand side or sides.
+        Right-hand side or sides; the solution is of its kind.
     trans : {0, 1, 2, 'N', 'T', 'C'}
         Solve with `a`, its transpose, or its conjugate transpose.
     lower : bool
@@ -271,7 +283,7 @@ def solve_triangular(
 
     Returns
     -------
-    ndarray
+    array
 
     Raises
     ------
@@ -292,22 +304,23 @@ def solve_triangular(
     if right.ndim not in (1, 2) or matrix.shape[0] != right.shape[0]:
         raise InvalidArgument(f"shapes of a {matrix.shape} and b {right.shape} are incompatible")
     dtype = lapack_type(matrix, right)
+    kind = kind_of(b) or Kind()
     if 0 in right.shape:
-        return np.empty(right.shape, dtype)
+        return kind.give(kind.make(right.shape, dtype))
     if isinstance(matrix, np.ndarray) and not unit_diagonal:
         zeros = np.flatnonzero(matrix.diagonal() == 0)
         if zeros.size:
             raise SingularMatrix(f"singular matrix: resolution failed at diagonal {zeros[0]}")
-    triangle = in_type(matrix, dtype)
-    x = to_overwrite(right, b, dtype, overwrite_b)
+    triangle, op = without_conjugate(in_type(matrix, dtype), op_of(trans))
+    x = to_overwrite(right, dtype, overwrite_b)
     with start("solve_triangular", engine, devices, tile, progress, triangle) as call:
         _core.solve_triangular(
             call.core,
-            matrix_of(triangle),
+            call.matrix(triangle),
             bool(lower),
-            op_of(trans),
+            op,
             bool(unit_diagonal),
-            matrix_of(x),
+            call.matrix(x),
             call.options(triangle, x),
         )
-    return x
+    return kind.give(x)
