@@ -178,7 +178,7 @@ void resident_factor(Engine& engine, long long n, int repeat) {
   a.fetch(matrix);
   ours.fetch(factor);
   turns.print("resident potrf", "cusolver_tflops", n, std::pow(static_cast<double>(n), 3) / 3,
-              factor_error(matrix, factor));
+              FactorCheck(matrix).error(factor));
 }
 
 }  // namespace

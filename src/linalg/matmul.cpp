@@ -92,6 +92,22 @@ struct Part {
   bool over = false;
 };
 
+/// Devices of a row of the grid need the same tiles of A, those of a column the same of B: each
+/// begins elsewhere, fetches from the host what it comes to first and gets the rest from the
+/// others.
+void turn(std::vector<Product>& products, Range rows, Range cols, const Grid& grid,
+          std::int64_t place) {
+  const std::int64_t down = rows.size() * (place % grid.cols) / grid.cols;
+  const std::int64_t right = cols.size() * (place / grid.cols) / grid.rows;
+  const auto turned = [](std::int32_t index, Range range, std::int64_t by) {
+    return static_cast<std::int32_t>(range.begin + (index - range.begin + by) % range.size());
+  };
+  for (Product& product : products) {
+    product.i = turned(product.i, rows, down);
+    product.j = turned(product.j, cols, right);
+  }
+}
+
 std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& product) {
   const std::int64_t rows = product.c->rows().count();
   const std::int64_t cols = product.c->cols().count();
@@ -115,6 +131,7 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
       shape.rows = down;
       shape.cols = right;
       list_products(shape, part.stage);
+      turn(part.stage, down, right, grid, p);
     }
     parts.push_back(std::move(part));
   }

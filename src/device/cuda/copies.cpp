@@ -2,6 +2,8 @@
 // src/device/cuda/copies.cpp: which call of the runtime makes which copy.
 #include "device/cuda/copies.h"
 
+#include <algorithm>
+
 #include "device/cuda/check.h"
 
 namespace quadriga::cuda {
@@ -51,6 +53,22 @@ void enable_peer_access(const std::vector<int>& ordinals) {
         check(error, "enabling peer access");
     }
   }
+}
+
+cudaError_t queue_in_slices(const Copy& copy, int to, cudaStream_t stream) {
+  constexpr std::size_t slice = std::size_t{8} << 20;
+  Copy next = copy;
+  const bool single = copy.height == 1;
+  const std::size_t step = single ? slice : std::max<std::size_t>(1, slice / copy.width_bytes);
+  const std::size_t all = single ? copy.width_bytes : copy.height;
+  for (std::size_t done = 0; done < all; done += step) {
+    (single ? next.width_bytes : next.height) = std::min(step, all - done);
+    next.source = copy.source + done * (single ? 1 : copy.source_pitch);
+    next.target = copy.target + done * (single ? 1 : copy.target_pitch);
+    const cudaError_t error = queue_copy(next, -1, to, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 cudaError_t queue_copy(const Copy& copy, int from, int to, cudaStream_t stream) {

@@ -21,4 +21,8 @@ void enable_peer_access(const std::vector<int>& ordinals);
 /// Queues a copy on a stream of either device. Ordinals: -1 for the host.
 cudaError_t queue_copy(const Copy& copy, int from, int to, cudaStream_t stream);
 
+/// A copy from the host by parts. What a device gives to others goes through the engine that its
+/// copies from the host go through: between two parts it has its turn.
+cudaError_t queue_in_slices(const Copy& copy, int to, cudaStream_t stream);
+
 }  // namespace quadriga::cuda

@@ -210,7 +210,11 @@ void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& qu
     const auto ordinal = [this](SpaceId space) {
       return space == host_space ? -1 : ordinals_[device_at_[space]];
     };
-    check(cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native), "a copy");
+    const bool shares_engine = copy.from == host_space && machine_.spaces() > 2;
+    check(shares_engine
+              ? cuda::queue_in_slices(copy, ordinal(copy.to), queued.native)
+              : cuda::queue_copy(copy, ordinal(copy.from), ordinal(copy.to), queued.native),
+          "a copy");
   } else if (out) {
     queued.gate = staging().queue_out(queued.native, copy);
   } else {
