@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "device/factory.h"
 #include "graph/engine_impl.h"
@@ -249,6 +250,20 @@ void Driver::signal_waiters() {
   changed_.notify_all();
 }
 
+void Driver::notice(std::string text) {
+  std::lock_guard lock(wait_mutex_);
+  notices_.push_back(std::move(text));
+}
+
+void Driver::tell_notices() {
+  std::vector<std::string> notices;
+  {
+    std::lock_guard lock(wait_mutex_);
+    notices.swap(notices_);
+  }
+  for (const std::string& text : notices) log(LogLevel::warning, text);
+}
+
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
@@ -265,17 +280,24 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
   if (current_task(graph_))
     fail(Errc::unavailable,
          "a task on a device can't wait; it may submit tasks, and its successors wait for them");
-  if (virtual_) {
-    std::lock_guard lock(driving_);
-    while (!condition()) {
-      if (now() >= deadline) return false;
-      if (!drive(deadline) && !condition() && now() < deadline) {
-        std::lock_guard inbox(inbox_mutex_);
-        if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + explain_stuck());
-      }
+  const bool met = virtual_ ? drive_until(condition, deadline) : sleep_until(condition, deadline);
+  tell_notices();
+  return met;
+}
+
+bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+  std::lock_guard lock(driving_);
+  while (!condition()) {
+    if (now() >= deadline) return false;
+    if (!drive(deadline) && !condition() && now() < deadline) {
+      std::lock_guard inbox(inbox_mutex_);
+      if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + explain_stuck());
     }
-    return true;
   }
+  return true;
+}
+
+bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   bool met = false;
   {

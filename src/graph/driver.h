@@ -16,6 +16,8 @@
 //   5. Per device, once a task found no room, it is the head: nothing else is issued there before
 //   it.
 //   6. Waiters sleep on changed_; the driver signals after each batch of completions.
+//   7. The log may take locks of the user's, such as Python's GIL: waiters write it, not the
+//   driver.
 #pragma once
 
 #include <quadriga/engine.h>
@@ -175,9 +177,14 @@ class Driver final : public Executor, private MemoryListener {
   void retry_write_back(TileId tile, Reason reason);
   void doom_readers(TileId tile, const Completion& copy);
   void content_lost(TileId tile, std::exception_ptr error);
-  void lose_device(DeviceState& device);
+  void lose_device(DeviceState& device, const std::exception_ptr& cause);
   /// Fails a task that can't be issued any more.
   void fail_task(PlannedTask& planned, std::exception_ptr error);
+  /// Something that who waits next shall say in the log.
+  void notice(std::string text);
+  bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
+  bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
+  void tell_notices();
   bool anything_in_flight() const;
   void signal_waiters();
   DeviceState* device_at(SpaceId space);
@@ -227,6 +234,7 @@ class Driver final : public Executor, private MemoryListener {
   std::atomic<bool> stopping_{false};
   std::atomic<int> waiters_{0};
   std::mutex wait_mutex_;
+  std::vector<std::string> notices_;  ///< Guarded by wait_mutex_.
   std::condition_variable changed_;
   std::thread thread_;
 };

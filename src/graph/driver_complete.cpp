@@ -20,6 +20,16 @@ bool is_device_lost(const std::exception_ptr& error) {
   }
 }
 
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& cause) {
+    return cause.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
 }  // namespace
 
 Driver::DeviceState* Driver::device_at(SpaceId space) {
@@ -74,7 +84,7 @@ void Driver::copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId fro
       DeviceState* const device = space == host_space ? nullptr : device_at(space);
       if (!device || device->lost) continue;
       if (is_known)
-        lose_device(*device);
+        lose_device(*device, completion.error);
       else
         memory_->probe(space);
     }
@@ -101,7 +111,7 @@ void Driver::probed(SpaceId space, const Completion& completion) {
   DeviceState* const device = device_at(space);
   for (DeviceState& each : devices_) touch(each);  // what was put off until now
   if (device && !device->lost && completion.error && is_device_lost(completion.error))
-    lose_device(*device);
+    lose_device(*device, completion.error);
 }
 
 /// Tasks in flight that waited for this copy work on nothing.
@@ -175,7 +185,8 @@ void Driver::complete(const Completion& completion) {
   }
   planned.path += duration;
   finish(planned, completion.error ? completion.error : planned.doomed);
-  if (completion.error && is_device_lost(completion.error) && !device->lost) lose_device(*device);
+  if (completion.error && is_device_lost(completion.error) && !device->lost)
+    lose_device(*device, completion.error);
 }
 
 void Driver::written_ok(PlannedTask& planned) {
@@ -304,16 +315,16 @@ void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
 }
 
 /// Sets the device aside: what is placed there goes elsewhere, what only it held is lost.
-void Driver::lose_device(DeviceState& device) {
+void Driver::lose_device(DeviceState& device, const std::exception_ptr& cause) {
   device.lost = true;
   device.head = nullptr;
   device.fetches.clear();
+  notice(fmt::format("device '{}' is set aside: {}", machine_.devices[device.id].name,
+                     text_of(cause)));
   if (device.space != host_space) {
     std::vector<TileId> lost;
     memory_->space_lost(device.space, lost);
-    const std::exception_ptr error = std::make_exception_ptr(Error(
-        Errc::device_lost, fmt::format("device '{}' is gone", machine_.devices[device.id].name)));
-    for (const TileId tile : lost) content_lost(tile, error);
+    for (const TileId tile : lost) content_lost(tile, cause);
   }
   const PlanSet& planned = plan_.on(device.id).planned;
   const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());

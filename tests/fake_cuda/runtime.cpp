@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/fake_cuda/runtime.cpp: the functions of CUDA that the backend calls, on the host: so that
-// its queues, parked operations and calls that wait are tested where there is no GPU. Kernels of a
-// compiler's can't be launched here.
+// tests/fake_cuda/runtime.cpp: the functions of CUDA that the backend calls, on the host: memory,
+// streams, events and copies; so that its queues, parked operations and calls that wait are tested
+// where there is no GPU. Kernels of a compiler's can't be launched here.
 #include <cuda.h>
 
 #include <cstdlib>
@@ -9,16 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include "device/cuda/probe.h"
 #include "fake_cuda/streams.h"
 #include "gpu/sleep.h"
 
 namespace {
 
 using quadriga::fake_cuda::devices;
+using quadriga::fake_cuda::faults;
 using quadriga::fake_cuda::Memory;
 
-thread_local int current = 0;
+using quadriga::fake_cuda::has_faulted;
+using quadriga::fake_cuda::state;
 
 // Runs of bytes; from pageable memory they are read at once, as CUDA does.
 cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source,
@@ -26,6 +27,7 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
                       cudaStream_t stream) {
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
+  if (has_faulted()) return state();
   // Variants of tests copy back what they only read, at once with other readers: that isn't
   // written.
   const auto move = [=](const std::byte* first, std::size_t pitch) {
@@ -45,14 +47,16 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
 }
 
 CUresult wait_for_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
+  if (has_faulted()) return static_cast<CUresult>(state());
   stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
-    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value)
+    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value && !has_faulted())
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   });
   return CUDA_SUCCESS;
 }
 
 CUresult write_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
+  if (has_faulted()) return static_cast<CUresult>(state());
   stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
     std::atomic_ref(*word).store(value, std::memory_order_release);
   });
@@ -69,48 +73,20 @@ std::mutex events_mutex;  // Guards events().
 
 extern "C" {
 
-cudaError_t cudaGetDeviceCount(int* count) { return *count = devices, cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { return *device = current, cudaSuccess; }
-cudaError_t cudaSetDevice(int device) { return current = device, cudaSuccess; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorName(cudaError_t) { return "an error"; }
-const char* cudaGetErrorString(cudaError_t) { return "of no GPU"; }
-cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
-cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 1, cudaSuccess; }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return cudaSuccess; }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
-  return *value = 1, cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
-  *value = which == cudaDevAttrComputeCapabilityMajor   ? 9
-           : which == cudaDevAttrComputeCapabilityMinor ? 0
-           : which == cudaDevAttrMultiProcessorCount    ? 132
-           : which == cudaDevAttrClockRate              ? 1'980'000
-                                                        : 2;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
-  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 16 + device);
-  return cudaSuccess;
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  std::strcpy(properties->name, "none");
-  return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  return *free = *total = std::size_t{1} << 30, cudaSuccess;
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return *least = *greatest = 0, cudaSuccess;
-}
-
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  int current = 0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (has_faulted()) return state();
+  cudaGetDevice(&current);
+  cudaMemGetInfo(&free, &total);
+  if (bytes > free) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   Memory::instance().add(*memory, bytes, current);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  if (has_faulted()) return state();
   if (Memory::instance().remove(memory)) std::free(memory);
   return cudaSuccess;
 }
@@ -130,12 +106,18 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::s
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
+  if (has_faulted()) return state();
+  if (faults().refused_host_allocations > 0) {
+    --faults().refused_host_allocations;
+    return cudaErrorMemoryAllocation;
+  }
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   Memory::instance().add(*memory, bytes, Memory::pinned);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int) {
+  if (has_faulted()) return state();
   if (Memory::instance().place_of(memory) != Memory::pageable)
     return cudaErrorHostMemoryAlreadyRegistered;
   return Memory::instance().add(memory, bytes, Memory::pinned), cudaSuccess;
@@ -144,6 +126,7 @@ cudaError_t cudaHostUnregister(void* memory) {
   return Memory::instance().remove(memory) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  if (has_faulted()) return state();
   const int place = Memory::instance().place_of(memory);
   attributes->type = place >= 0                  ? cudaMemoryTypeDevice
                      : place == Memory::pageable ? cudaMemoryTypeUnregistered
@@ -154,20 +137,24 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
   static std::atomic<std::uint64_t> made{0};
+  if (has_faulted()) return state();
   return *stream = new CUstream_st(++made), cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t) { return state(); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream != cudaStreamPerThread) stream->synchronize();
-  return cudaSuccess;
+  return state();
 }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return state(); }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
+  if (has_faulted()) return state();
   const std::lock_guard lock(events_mutex);
   return *event = &events().emplace_back(), cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (has_faulted()) return state();
   stream->push([event, record = ++event->recorded] {
     std::uint64_t before = event->reached;
     while (before < record && !event->reached.compare_exchange_weak(before, record)) {
@@ -177,9 +164,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (has_faulted()) return state();
   return event->reached.load() >= event->recorded.load() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+  if (has_faulted()) return state();
   stream->push([event, record = event->recorded.load()] {
     for (std::uint64_t now = event->reached; now < record; now = event->reached)
       event->reached.wait(now);
@@ -187,6 +176,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (has_faulted()) return state();
   return stream->push([=] { function(data); }), cudaSuccess;
 }
 
@@ -233,14 +223,20 @@ cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaS
 
 namespace quadriga {
 
-namespace cuda {
-cudaError_t probe_kernels() { return cudaSuccess; }
-std::string kernel_architectures() { return "9.0"; }
-}  // namespace cuda
-
 void queue_sleep(void* stream, int milliseconds) {
   static_cast<cudaStream_t>(stream)->push(
       [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); });
+}
+
+void queue_fault(void* stream) {
+  static_cast<cudaStream_t>(stream)->push([] {
+    faults().fault = cudaErrorIllegalAddress;
+    const std::lock_guard lock(events_mutex);
+    for (CUevent_st& event : events()) {  // who waits shall see it
+      event.reached = UINT64_MAX;
+      event.reached.notify_all();
+    }
+  });
 }
 
 }  // namespace quadriga

@@ -36,7 +36,7 @@ void CUstream_st::run() {
     lock.unlock();
     if (random.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
-    operation();
+    if (quadriga::fake_cuda::faults().fault == cudaSuccess) operation();
     lock.lock();
     queue.pop_front();
     if (queue.empty()) changed.notify_all();
@@ -44,6 +44,11 @@ void CUstream_st::run() {
 }
 
 namespace quadriga::fake_cuda {
+
+Faults& faults() {
+  static auto* const all = new Faults;
+  return *all;
+}
 
 Memory& Memory::instance() {
   static auto* const all = new Memory;
@@ -67,6 +72,13 @@ int Memory::place_of(const void* memory) {
   if (next == ranges.begin()) return pageable;
   const auto& [begin, range] = *--next;
   return wanted < begin + range.bytes ? range.place : pageable;
+}
+
+std::size_t Memory::bytes_at(int place) {
+  const std::lock_guard lock(mutex);
+  std::size_t bytes = 0;
+  for (const auto& [begin, range] : ranges) bytes += range.place == place ? range.bytes : 0;
+  return bytes;
 }
 
 }  // namespace quadriga::fake_cuda

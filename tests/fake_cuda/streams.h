@@ -6,9 +6,10 @@
 //   1. Each stream has a thread, which runs its operations in order, and now and then sleeps before
 //      one, so that what doesn't wait for what it needs is found out.
 //   2. An event's `recorded` counts its records, `reached` the latest that a stream got to. Who
-//   waits
-//      for it waits for what was recorded when the wait was queued. Events live to the end.
+//      waits for it waits for what was recorded when the wait was queued. Events live to the end.
 //   3. `mutex` of Memory guards its maps; nothing is called while it is held.
+//   4. After a fault streams drop what is queued, as if it had never been, and every function but
+//      those that say what an error means returns the fault.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -52,6 +53,22 @@ namespace quadriga::fake_cuda {
 
 constexpr int devices = 2;
 
+/// What is wrong with the machine; tests set it.
+struct Faults {
+  std::atomic<cudaError_t> fault{cudaSuccess};    ///< A kernel's, of the whole process.
+  std::atomic<cudaError_t> absence{cudaSuccess};  ///< Why no device is to be found.
+  std::atomic<int> driver_version{13000};         ///< 0: there is none.
+  std::atomic<int> without_kernels{-1};           ///< A device that none is compiled for.
+  std::atomic<bool> without_peers{false};         ///< No device reaches another.
+  std::atomic<bool> are_mixed{false};             ///< The second device is older and smaller.
+  std::atomic<std::size_t> taken_bytes{0};        ///< By another process, of each device.
+  std::atomic<std::uint64_t> refused_host_allocations{0};  ///< That many to come.
+};
+Faults& faults();
+/// What functions return that don't fail by themselves.
+inline cudaError_t state() { return faults().fault; }
+inline bool has_faulted() { return state() != cudaSuccess; }
+
 /// What was allocated, where.
 class Memory {
  public:
@@ -62,6 +79,8 @@ class Memory {
   bool remove(const void* memory);
   /// A device, or pinned or pageable memory of the host.
   int place_of(const void* memory);
+  /// In a place altogether.
+  std::size_t bytes_at(int place);
   static Memory& instance();
 
  private:

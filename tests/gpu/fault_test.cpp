@@ -88,6 +88,7 @@ void run_engine() {
     try {
       engine.wait(20);
     } catch (const Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
       named = error.code() == Errc::device_lost &&
               std::string(error.what()).find("careless") != std::string::npos;
     }

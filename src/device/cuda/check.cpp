@@ -35,7 +35,7 @@ bool is_fatal(cudaError_t error) noexcept { return std::ranges::count(fatal, err
 Error error_of(cudaError_t error, std::string_view call, std::source_location where) {
   std::string text =
       fmt::format("CUDA: {}: {} ({})", call, cudaGetErrorString(error), cudaGetErrorName(error));
-  if (is_fatal(error)) text += "; the device can't be used any more by this process";
+  if (is_fatal(error)) text += "; CUDA does no more work in this process: start a new one";
   return Error(code_of(error), text, where);
 }
 

@@ -60,7 +60,8 @@ class CudaBackend final : public Backend {
         ordinals_(cuda::ordinals_of(machine_)),
         threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
         staging_(staging_of(machine_)),
-        streams_(ordinals_),
+        streams_(ordinals_, [this](DeviceId device,
+                                   cudaStream_t stream) { staging_[device]->abandon(stream); }),
         parking_([this](const Operation& operation) { return can_queue(operation); },
                  [this](StreamId id, const Operation& operation) { queue(id, operation); }),
         calls_(std::in_place, [this] { threads_.wake(); }),
@@ -245,6 +246,7 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
   const Launch* const launch = std::get_if<Launch>(&operation);
   if (launch != nullptr && launch->waits) return call(id, *launch);
   cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  if (launch != nullptr) queued.kernel = launch->name;
   if (!queued.error) {
     try {
       if (const Copy* const copy = std::get_if<Copy>(&operation))
@@ -273,6 +275,7 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
     streams_.end(stream.inner);
     return;
   }
+  queued.kernel = launch.name;
   calls_->add(id, [&queued, ordinal = ordinals_[device_of_[id]], launch] {
     queue_kernel(queued, ordinal, launch);
   });
@@ -300,7 +303,10 @@ void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, int ordinal,
   arguments.on_end = &queued.on_end;
   (*launch.kernel)(arguments);
   const cudaError_t error = cudaGetLastError();
-  if (error != cudaErrorNotReady) check(error, launch.name);
+  if (error == cudaSuccess || error == cudaErrorNotReady) return;
+  // A fault is mostly an earlier kernel's.
+  check(error, cuda::is_fatal(error) ? fmt::format("found while '{}' was queued", launch.name)
+                                     : std::string(launch.name));
 }
 
 void CudaBackend::wait(StreamId id, Event event) {

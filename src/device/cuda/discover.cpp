@@ -153,6 +153,7 @@ std::string cuda_absence() {
   const cudaError_t error = count_devices(count);
   if (error == cudaSuccess && count > 0) return {};
   if (error == cudaSuccess || error == cudaErrorNoDevice) return "no CUDA device is visible";
+  if (cuda::is_fatal(error)) return cuda::error_of(error, "counting devices").what();
   int driver = 0;
   int runtime = 0;
   cudaDriverGetVersion(&driver);

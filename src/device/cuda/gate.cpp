@@ -12,35 +12,42 @@ namespace {
 using WordOperation = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
 
 // The driver's library isn't linked to: it is absent where there is no driver.
-WordOperation find(const char* name) {
+struct Found {
+  WordOperation operation = nullptr;
+  cudaError_t error = cudaSuccess;
+};
+
+Found find(const char* name) noexcept {
   constexpr unsigned int since = 12000;
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  check(cudaGetDriverEntryPointByVersion(name, &function, since, cudaEnableDefault, &found),
-        "looking for a function of the driver");
-  if (function == nullptr) fail(Errc::unavailable, "CUDA: the driver lacks stream operations");
-  return reinterpret_cast<WordOperation>(function);
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &function, since, cudaEnableDefault, &found);
+  if (error == cudaSuccess && function == nullptr) return {nullptr, cudaErrorNotSupported};
+  return {reinterpret_cast<WordOperation>(function), error};
 }
 
-void queue(WordOperation operation, cudaStream_t stream, Gate gate, unsigned int flags) {
-  const CUresult result =
-      operation(stream, reinterpret_cast<CUdeviceptr>(gate.word), gate.value, flags);
-  if (result == CUDA_SUCCESS) [[likely]]
-    return;
-  // Its numbers are the runtime's.
-  check(static_cast<cudaError_t>(result), "an operation on a word");
+// The driver's errors have the runtime's numbers.
+cudaError_t queue(const Found& found, cudaStream_t stream, Gate gate, unsigned int flags) noexcept {
+  if (found.error != cudaSuccess) return found.error;
+  return static_cast<cudaError_t>(
+      found.operation(stream, reinterpret_cast<CUdeviceptr>(gate.word), gate.value, flags));
 }
 
 }  // namespace
 
+cudaError_t try_queue_wait(cudaStream_t stream, Gate gate) noexcept {
+  static const Found wait = find("cuStreamWaitValue64");
+  return queue(wait, stream, gate, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
 void queue_wait(cudaStream_t stream, Gate gate) {
-  static const WordOperation wait = find("cuStreamWaitValue64");
-  queue(wait, stream, gate, CU_STREAM_WAIT_VALUE_GEQ);
+  check(try_queue_wait(stream, gate), "making a stream wait for a word");
 }
 
 void queue_open(cudaStream_t stream, Gate gate) {
-  static const WordOperation write = find("cuStreamWriteValue64");
-  queue(write, stream, gate, CU_STREAM_WRITE_VALUE_DEFAULT);
+  static const Found write = find("cuStreamWriteValue64");
+  check(queue(write, stream, gate, CU_STREAM_WRITE_VALUE_DEFAULT), "making a stream write a word");
 }
 
 }  // namespace quadriga::cuda

@@ -25,6 +25,8 @@ struct Gate {
 
 /// Makes a stream wait until a gate is open. Errors: as check().
 void queue_wait(cudaStream_t stream, Gate gate);
+/// The same, and the error is returned.
+cudaError_t try_queue_wait(cudaStream_t stream, Gate gate) noexcept;
 /// Opens a gate when the stream gets there and what it wrote before can be seen by the host.
 void queue_open(cudaStream_t stream, Gate gate);
 

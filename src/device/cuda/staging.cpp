@@ -107,6 +107,19 @@ Gate Staging::queue_out(cudaStream_t stream, const Copy& copy) {
   return {&out.words->through.value, out.queued};
 }
 
+void Staging::abandon(cudaStream_t stream) noexcept {
+  std::unique_lock lock(mutex_);
+  for (const bool out : {false, true}) {
+    const auto found = lanes_.find({stream, out});
+    if (found == lanes_.end()) continue;
+    Lane& lane = found->second;
+    waiting_ -= lane.waiting.size();
+    lane.waiting.clear();
+    finished_.wait(lock, [&] { return lane.moving == 0; });
+    Gate{&lane.words->through.value, lane.queued}.open();  // for streams of other devices
+  }
+}
+
 /// What is on its way to the same place must be there first.
 Gate Staging::overlapped(Lane& lane, const Copy& copy) {
   const auto home = [&](const Range& range) {
@@ -186,6 +199,7 @@ Staging::Lane* Staging::take(Chunk& chunk) {
     chunk = lane->waiting.front();
     lane->waiting.pop_front();
     --waiting_;
+    ++lane->moving;
     std::rotate(turns_.begin() + static_cast<std::ptrdiff_t>(i),
                 turns_.begin() + static_cast<std::ptrdiff_t>(i) + 1, turns_.end());
     return lane;
@@ -207,6 +221,7 @@ void Staging::move(const Lane& lane, const Chunk& chunk) {
 }
 
 void Staging::finish(Lane& lane, const Chunk& chunk) {
+  if (--lane.moving == 0) finished_.notify_all();
   if (!lane.out) return;
   lane.done[chunk.number - lane.through] = true;
   while (!lane.done.empty() && lane.done.front()) {

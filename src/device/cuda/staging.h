@@ -7,8 +7,8 @@
 //
 // Invariants
 //   1. One thread, the driver's, queues copies. `mutex_` guards what it shares with the others: a
-//      lane's `waiting`, `done` and `through`, and the members of Staging; words are atomic. It
-//      isn't held while bytes move.
+//      lane's `waiting`, `moving`, `done` and `through`, and the members of Staging; words are
+//      atomic. It isn't held while bytes move.
 //   2. A lane's chunks pass through its buffers in turn, numbered from 0; chunk q uses buffer
 //      q % buffers after chunk q - buffers has left it. Threads take chunks of a lane in order.
 //   3. A thread takes a chunk only when it can move all of it without waiting.
@@ -49,6 +49,9 @@ class Staging {
   void queue_in(cudaStream_t stream, const Copy& copy, bool ready);
   /// Queues a copy to the host, which is complete once the gate is open.
   Gate queue_out(cudaStream_t stream, const Copy& copy);
+  /// The device of a stream is lost: its copies are dropped where they are. Returns once no thread
+  /// touches their memory any more; a chunk takes a millisecond. Their gates are open then.
+  void abandon(cudaStream_t stream) noexcept;
 
  private:
   static constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
@@ -86,6 +89,7 @@ class Staging {
     std::uint64_t through = 0;  // Out: chunks that are home, all before included.
     std::uint64_t copies = 0;
     std::deque<Chunk> waiting;
+    int moving = 0;         // Chunks that threads have taken and not finished.
     std::deque<bool> done;  // Out: of the chunks from `through` on.
     std::deque<Range> ranges;
   };
@@ -101,7 +105,7 @@ class Staging {
   static bool can_move(const Lane& lane, const Chunk& chunk);
   Lane* take(Chunk& chunk);
   static void move(const Lane& lane, const Chunk& chunk);
-  static void finish(Lane& lane, const Chunk& chunk);
+  void finish(Lane& lane, const Chunk& chunk);
   static std::byte* buffer(const Lane& lane, std::uint64_t number) {
     return lane.memory + number % buffers * chunk_bytes;
   }
@@ -110,6 +114,7 @@ class Staging {
   const std::vector<int> processors_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable finished_;  // A lane's last chunk that moved.
   std::map<std::pair<cudaStream_t, bool>, Lane> lanes_;
   std::vector<Lane*> turns_;  // Lanes in the order in which they are asked next.
   std::size_t waiting_ = 0;   // Chunks of all lanes.

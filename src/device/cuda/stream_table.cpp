@@ -2,6 +2,8 @@
 // src/device/cuda/stream_table.cpp: events of operations: recorded, waited for, asked for, reused.
 #include "device/cuda/stream_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "device/cuda/check.h"
@@ -9,8 +11,11 @@
 
 namespace quadriga::cuda {
 
-StreamTable::StreamTable(std::vector<int> ordinals)
-    : ordinals_(std::move(ordinals)), lost_(ordinals_.size()), events_(ordinals_.size()) {}
+StreamTable::StreamTable(std::vector<int> ordinals, Abandon abandon)
+    : ordinals_(std::move(ordinals)),
+      abandon_(std::move(abandon)),
+      lost_(ordinals_.size()),
+      events_(ordinals_.size()) {}
 
 StreamTable::~StreamTable() {
   for (Stream& stream : streams_) {
@@ -47,6 +52,7 @@ std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
   return static_cast<std::uint32_t>(streams_.size() - 1);
 }
 
+// Null, and the device is lost, where none can be had.
 cudaEvent_t StreamTable::take_event(DeviceId device) {
   std::vector<cudaEvent_t>& unused = events_[device];
   if (!unused.empty()) {
@@ -54,18 +60,22 @@ cudaEvent_t StreamTable::take_event(DeviceId device) {
     unused.pop_back();
     return event;
   }
-  const DeviceGuard guard(ordinals_[device]);
+  int before = 0;
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+  cudaError_t error = cudaGetDevice(&before);
+  if (error == cudaSuccess) error = cudaSetDevice(ordinals_[device]);
+  if (error == cudaSuccess) error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  if (error != cudaSuccess) lose(device, error, "creating an event");
+  cudaSetDevice(before);
   return event;
 }
 
 StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now) {
   Stream& stream = streams_[id];
+  if (!stream.open.event && !lost_[stream.device]) stream.open.event = take_event(stream.device);
   stream.open.queued.native = stream.native;
   stream.open.queued.error = lost_[stream.device];
   stream.open.issued = now;
-  if (!stream.open.event && !lost_[stream.device]) stream.open.event = take_event(stream.device);
   return stream.open.queued;
 }
 
@@ -73,7 +83,10 @@ std::uint64_t StreamTable::end(std::uint32_t id) {
   Stream& stream = streams_[id];
   if (!lost_[stream.device]) {
     const cudaError_t error = cudaEventRecord(stream.open.event, stream.native);
-    if (error != cudaSuccess) lose(stream.device, error, "recording an event");
+    if (error != cudaSuccess) {
+      lose(stream.device, error, "recording an event");
+      stream.open.queued.error = lost_[stream.device];  // says more than what queueing met
+    }
   }
   stream.open.awaited = std::exchange(stream.awaited_next, 0);
   if (stream.open.queued.gate) {
@@ -94,9 +107,10 @@ void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t 
   stream.waited[source_id] = ticket;
   if (!lost_[stream.device] && !lost_[source.device]) {
     const InFlight& awaited = source.queue.at(ticket - source.ended - 1);
-    const cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
+    cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
+    if (error == cudaSuccess && !awaited.queued.gate.is_open())
+      error = try_queue_wait(stream.native, awaited.queued.gate);
     if (error != cudaSuccess) lose(stream.device, error, "waiting for an event");
-    if (!awaited.queued.gate.is_open()) queue_wait(stream.native, awaited.queued.gate);
   }
   stream.awaited.push({source_id, ticket});
   ++stream.awaited_next;
@@ -117,18 +131,48 @@ bool StreamTable::front_waits(const Stream& stream) const {
   return false;
 }
 
+// The event is asked for first: the gate of what a device never did wouldn't open, either.
 bool StreamTable::has_ended(Stream& stream, std::size_t position) {
-  if (!stream.queue.at(position).queued.gate.is_open()) return false;
-  const cudaError_t state = cudaEventQuery(stream.queue.at(position).event);
+  const InFlight& operation = stream.queue.at(position);
+  const cudaError_t state = cudaEventQuery(operation.event);
   if (state == cudaErrorNotReady) return false;
-  if (state == cudaSuccess) return true;
+  if (state == cudaSuccess) return operation.queued.gate.is_open();
   lose(stream.device, state, "an operation in flight");
   return false;
 }
 
+/// A fault mostly holds the whole process: devices that it took along are lost at once, so that
+/// nothing is tried on them.
 void StreamTable::lose(DeviceId device, cudaError_t error, std::string_view call) {
-  lost_[device] = std::make_exception_ptr(Error(Errc::device_lost, error_of(error, call).what()));
+  const std::string why = error_of(error, call).what() + kernels_in_flight();
+  set_aside(device, why);
+  for (const Stream& stream : streams_) {
+    if (!is_fatal(error) || lost_[stream.device]) continue;
+    const cudaError_t state = cudaStreamQuery(stream.native);
+    if (state != cudaSuccess && state != cudaErrorNotReady) set_aside(stream.device, why);
+  }
+}
+
+void StreamTable::set_aside(DeviceId device, const std::string& why) {
+  lost_[device] = std::make_exception_ptr(Error(Errc::device_lost, why));
   any_lost_ = true;
+  for (const Stream& stream : streams_)
+    if (stream.device == device && abandon_) abandon_(device, stream.native);
+}
+
+/// Which of them it was isn't told, nor on which device.
+std::string StreamTable::kernels_in_flight() const {
+  constexpr std::size_t most = 8;
+  std::vector<std::string_view> names;
+  const auto add = [&](std::string_view name) {
+    if (!name.empty() && names.size() < most && !std::ranges::count(names, name))
+      names.push_back(name);
+  };
+  for (const Stream& stream : streams_) {
+    for (std::size_t i = 0; i < stream.queue.size(); ++i) add(stream.queue.at(i).queued.kernel);
+    add(stream.open.queued.kernel);
+  }
+  return names.empty() ? "" : fmt::format("; kernels in flight: '{}'", fmt::join(names, "', '"));
 }
 
 // A question costs half of what queueing a kernel does: streams of short ones are asked for several

@@ -8,7 +8,8 @@
 //      were queued for the event keep what they saw, so it may be recorded anew after that.
 //   3. Operations of a stream are retired in order, and after all that they waited for. That an
 //      operation has ended tells that those have, too: they are retired without being asked for.
-//   4. On a lost device operations end with the loss, once all that they waited for is retired.
+//   4. On a lost device operations end with the loss, once all that they waited for is retired. No
+//      thread of the host touches what they copy from or to by then.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,6 +19,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +32,11 @@ namespace quadriga::cuda {
 /// The streams of all CUDA devices of a backend; ids count from 0.
 class StreamTable {
  public:
+  /// Called for each stream of a device that is lost, before its operations end.
+  using Abandon = std::function<void(DeviceId, cudaStream_t)>;
+
   /// `ordinals` are the runtime's numbers of a machine's devices, -1 for those of other kinds.
-  explicit StreamTable(std::vector<int> ordinals);
+  explicit StreamTable(std::vector<int> ordinals, Abandon abandon = {});
   /// After synchronize().
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
@@ -45,6 +50,7 @@ class StreamTable {
     std::function<void()> on_end;  ///< Runs when the operation is retired; may throw.
     std::exception_ptr error;      ///< What the operation shall end with.
     Gate gate;                     ///< Opens when the host's part of the operation is done, too.
+    std::string_view kernel;       ///< The name of the one that it runs, if any.
   };
   /// Opens an operation of a stream. Its error is set if the device is lost: queue nothing then.
   Queued& begin(std::uint32_t stream, Nanoseconds now);
@@ -96,7 +102,7 @@ class StreamTable {
     std::size_t gates = 0;  // Operations in flight that have one.
     Gate last_gate;
     Nanoseconds last_end = 0;
-    std::size_t ended_at_once = 1;  // When the stream was asked last.
+    std::size_t ended_at_once = 1;       // When the stream was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
   };
 
@@ -107,9 +113,12 @@ class StreamTable {
   bool has_ended(Stream& stream, std::size_t position);
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
   void lose(DeviceId device, cudaError_t error, std::string_view call);
+  void set_aside(DeviceId device, const std::string& why);
+  std::string kernels_in_flight() const;
   Nanoseconds end_of(const Awaited& awaited) const;
 
   std::vector<int> ordinals_;
+  const Abandon abandon_;
   std::vector<std::exception_ptr> lost_;  // By device.
   bool any_lost_ = false;
   std::vector<std::vector<cudaEvent_t>> events_;  // Unused ones, by device.

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/fake_cuda/faults_test.cpp: a kernel's fault, which ends CUDA's work in the whole process:
+// whatever is queued anywhere ends, nothing touches the user's memory afterwards.
+#include <gtest/gtest.h>
+#include <quadriga/engine.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/cuda/cuda_backend.h"
+#include "fake_cuda/streams.h"
+#include "gpu/host_body.h"
+#include "gpu/sleep.h"
+
+namespace quadriga {
+namespace {
+
+using fake_cuda::faults;
+
+std::string device_loss(const std::exception_ptr& error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    if (cause.code() == Errc::device_lost) return cause.what();
+  }
+  return {};
+}
+
+class FaultsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    machine_ = discover_cuda();
+    for (Device& device : machine_.devices) device.memory_bytes = std::size_t{64} << 20;
+  }
+  void TearDown() override {
+    backend_.reset();
+    faults().fault = cudaSuccess;
+  }
+  Event launch(StreamId stream, const Kernel& kernel, std::string_view name) {
+    Launch launch;
+    launch.kernel = &kernel;
+    launch.name = name;
+    return backend_->launch(stream, launch);
+  }
+  /// What ends within seconds.
+  std::vector<Completion> collect(std::size_t count) {
+    std::vector<Completion> all;
+    const Nanoseconds until = backend_->now() + 20'000'000'000;
+    while (all.size() < count && backend_->now() < until) {
+      Completion some[16];
+      const std::size_t got = backend_->next_completion(some, until);
+      all.insert(all.end(), some, some + got);
+    }
+    return all;
+  }
+
+  Machine machine_;
+  std::unique_ptr<Backend> backend_;
+  const Kernel fault_ = [](const Arguments& call) { queue_fault(call.stream); };
+  const Kernel sleep_ = [](const Arguments& call) { queue_sleep(call.stream, 5); };
+};
+
+TEST_F(FaultsTest, WhatWaitsForTheHostOnAnotherDeviceEnds) {
+  backend_ = make_cuda_backend(machine_);
+  const StreamId first = backend_->create_stream(0, StreamKind::compute);
+  const StreamId second = backend_->create_stream(1, StreamKind::copy_out);
+  std::vector<std::byte> home(std::size_t{9} << 20);
+  std::byte* const block = backend_->allocate(1, home.size());
+  launch(second, sleep_, "long");
+  backend_->copy(second, {machine_.devices[1].space, host_space, block, home.data(), home.size()});
+  launch(first, fault_, "careless");
+  const std::vector<Completion> ended = collect(3);
+  ASSERT_EQ(ended.size(), 3u);
+  for (const Completion& each : ended) {
+    EXPECT_NE(device_loss(each.error), "");
+    EXPECT_NE(device_loss(each.error).find("careless"), std::string::npos);
+    EXPECT_NE(device_loss(each.error).find("start a new one"), std::string::npos);
+  }
+}
+
+// More streams and events than were there before are asked for after the fault.
+TEST_F(FaultsTest, WhatIsQueuedAfterwardsEndsAsWell) {
+  backend_ = make_cuda_backend(machine_);
+  const StreamId first = backend_->create_stream(0, StreamKind::compute);
+  const StreamId second = backend_->create_stream(1, StreamKind::compute);
+  launch(first, fault_, "careless");
+  while (!fake_cuda::has_faulted()) std::this_thread::yield();
+  const Event late = launch(second, sleep_, "late");
+  backend_->wait(first, late);
+  launch(first, sleep_, "later");
+  const std::vector<Completion> ended = collect(3);
+  ASSERT_EQ(ended.size(), 3u);
+  for (const Completion& each : ended) EXPECT_NE(device_loss(each.error), "");
+  EXPECT_EQ(backend_->allocate(0, 4096), nullptr);
+  EXPECT_EQ(backend_->allocate(1, 4096), nullptr);
+}
+
+// A thread that still copied would touch pages that are gone.
+TEST_F(FaultsTest, MemoryMayGoOnceItsCopiesHaveEnded) {
+  for (int round = 0; round < 20; ++round) {
+    backend_ = make_cuda_backend(machine_);
+    constexpr std::size_t bytes = std::size_t{24} << 20;
+    const StreamId compute = backend_->create_stream(0, StreamKind::compute);
+    const StreamId in = backend_->create_stream(0, StreamKind::copy_in);
+    const StreamId out = backend_->create_stream(0, StreamKind::copy_out);
+    std::byte* const block = backend_->allocate(0, bytes);
+    void* const pages = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    auto* const home = static_cast<std::byte*>(pages);
+    const SpaceId space = machine_.devices[0].space;
+    backend_->copy(in, {host_space, space, home, block, bytes});
+    backend_->copy(out, {space, host_space, block, home + bytes, bytes});
+    std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+    launch(compute, fault_, "careless");
+    EXPECT_EQ(collect(3).size(), 3u);
+    munmap(pages, 2 * bytes);
+    backend_.reset();
+    faults().fault = cudaSuccess;
+  }
+}
+
+class EngineFaultsTest : public FaultsTest {
+ protected:
+  static Codelet codelet(std::string name, Access access, Kernel cuda) {
+    Codelet made;
+    made.name = std::move(name);
+    made.signature = {access};
+    made.cuda = std::move(cuda);
+    return made;
+  }
+};
+
+TEST_F(EngineFaultsTest, WhatIsHomeIsIntactAndEveryWaitEnds) {
+  const Codelet add =
+      codelet("add", Access::update,
+              on_stream([](const Arguments& call) { call.operands[0].as<double>()[0] += 1; }));
+  const Codelet careless = codelet("careless", Access::update, fault_);
+  std::vector<double> good(100, 1.5);
+  std::vector<double> bad(100, 2.5);
+  EngineOptions options;
+  options.machine = machine_;
+  {
+    Engine engine(options);
+    const Data first = engine.add(good.data(), 100, 1, 100, DType::float64);
+    const Data second = engine.add(bad.data(), 100, 1, 100, DType::float64);
+    engine.submit(add, {{first, Access::update}});
+    engine.wait(20);
+    engine.submit(careless, {{second, Access::update}});
+    for (int i = 0; i < 50; ++i) engine.submit(add, {{second, Access::update}});
+    try {
+      engine.wait(20);
+      ADD_FAILURE() << "nothing was said of the fault";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::device_lost) << error.what();
+      EXPECT_NE(std::string(error.what()).find("careless"), std::string::npos) << error.what();
+    }
+    engine.wait(first, 20);
+    EXPECT_NE(engine.status().find("(lost)"), std::string::npos) << engine.status();
+  }
+  EXPECT_EQ(good[0], 2.5);
+  EXPECT_EQ(bad, std::vector<double>(100, 2.5));
+}
+
+TEST_F(EngineFaultsTest, ANewEngineSaysThatTheProcessMustBeNew) {
+  faults().fault = cudaErrorIllegalAddress;
+  EXPECT_NE(cuda_absence().find("start a new"), std::string::npos) << cuda_absence();
+  try {
+    EngineOptions options;
+    options.machine = machine_;
+    const Engine engine(options);
+    FAIL() << "an engine was made after a fault";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::unavailable) << error.what();
+    EXPECT_NE(std::string(error.what()).find("start a new"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace quadriga
