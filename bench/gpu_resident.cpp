@@ -55,19 +55,20 @@ class Resident {
   DeviceBuffer buffer_;
 };
 
-/// Seconds of two ways to do the same, by turns; the first turn isn't counted.
+/// Seconds of two ways to do the same, by turns; the first turn isn't counted. Before each,
+/// prepare(whether it is ours) is called.
 struct Turns {
   std::vector<double> ours;
   std::vector<double> theirs;
 
-  template <class Prepare, class Ours, class Theirs>
-  void run(int repeat, Prepare prepare, Ours our_way, Theirs their_way) {
+  template <class Ours, class Theirs, class Prepare>
+  void run(int repeat, Ours our_way, Theirs their_way, Prepare prepare) {
     for (int turn = 0; turn <= repeat; ++turn) {
-      prepare();
+      prepare(true);
       const double begin = now();
       our_way();
       const double middle = now();
-      prepare();
+      prepare(false);
       const double again = now();
       their_way();
       if (turn == 0) continue;
@@ -97,7 +98,7 @@ void resident_product(Engine& engine, long long n, int repeat) {
   const auto order = static_cast<int>(n);
   Turns turns;
   turns.run(
-      repeat, [] {},
+      repeat,
       [&] {
         linalg::matmul(engine, 1.0, a.view(), linalg::Op::none, b.view(), linalg::Op::none, 0.0,
                        ours.view());
@@ -107,7 +108,8 @@ void resident_product(Engine& engine, long long n, int repeat) {
                           order, b.data(), order, &zero, theirs.data(), order),
               "gemm");
         check(cudaDeviceSynchronize(), "gemm");
-      });
+      },
+      [](bool) {});
   cublasDestroy(handle);
   const HostMatrix left(n, true), right(n, true), product(n, true);
   a.fetch(left);
@@ -166,14 +168,10 @@ void resident_factor(Engine& engine, long long n, int repeat) {
   turns.run(
       repeat,
       [&] {
-        ours.become(a);
-        theirs.become(a);
-      },
-      [&] {
         linalg::cholesky(engine, ours.view(), ours.view(), linalg::Uplo::lower,
                          linalg::Other::leave);
       },
-      [&] { solver.factorize(); });
+      [&] { solver.factorize(); }, [&](bool is_ours) { (is_ours ? ours : theirs).become(a); });
   const HostMatrix matrix(n, true), factor(n, true);
   a.fetch(matrix);
   ours.fetch(factor);

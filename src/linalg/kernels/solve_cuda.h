@@ -15,8 +15,8 @@ template <class T>
 int most_substituted();
 
 /// B = op(A)^-1*B (side left) or B*op(A)^-1 (side right), A triangular of an order of at most
-/// most_substituted(). Backward stable as substitution is. What happens to a right-hand side doesn't
-/// depend on the others.
+/// most_substituted(). Backward stable as substitution is. What happens to a right-hand side
+/// doesn't depend on the others.
 ///
 /// Async:   returns once queued.
 template <class T>
