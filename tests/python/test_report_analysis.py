@@ -154,3 +154,41 @@ def test_the_verdict_names_the_bound(tmp_path, bound, words):
 def test_the_terminal_shows_disagreements(tmp_path):
     trace = load(tmp_path, [kernel("a", 0, 100, 0)])
     assert "! gpu0: tasks is reported as 0, the events give 1" in report.summary_text(trace)
+
+
+def test_kernels_that_share_a_device_are_told_from_those_alone(tmp_path):
+    """a runs from 0 to 20, b from 10 to 40 beside it, a again by itself from 50 to 55."""
+    other = kernel("b", 10, 30, 1) | {"tid": 5}
+    events = [copied(0, 1), kernel("a", 0, 20, 0), other, kernel("a", 50, 5, 2)]
+    trace = load(tmp_path, events)
+    rows = {row["name"]: row for row in report.summary(trace)["kernels"]}
+    assert rows["a"]["alone"] == pytest.approx(15 / 25)
+    assert rows["b"]["alone"] == pytest.approx(20 / 30)
+    assert rows["a"]["median_alone_seconds"] == pytest.approx(0.005)
+    assert rows["b"]["median_alone_seconds"] is None
+    assert "share it: each takes longer than alone" in report.to_html(trace)
+    assert "go first wherever both want" in report.to_html(trace)
+    apart = load(tmp_path, [copied(0, 1), kernel("a", 0, 20, 0), kernel("b", 20, 20, 1)])
+    assert "share it: each takes longer than alone" not in report.to_html(apart)
+    assert "go first wherever both want" not in report.to_html(apart)
+
+
+def test_start_and_end_of_a_device(tmp_path):
+    """Operands come until 30, kernels run 10 to 20 and 25 to 60, the result is home at 80."""
+    home = copied(60, 20, source="gpu0", target="host", why="final")
+    events = [copied(0, 10), copied(15, 15), kernel("a", 10, 10, 0), kernel("a", 25, 35, 1), home]
+    trace = load(tmp_path, events, devices=2)
+    one, idle = report.summary(trace)["devices"]
+    assert idle["phases"] is None
+    assert one["phases"] == {
+        "first_kernel_seconds": 0.01,
+        "last_operand_seconds": 0.03,
+        "last_kernel_seconds": 0.06,
+        "last_result_seconds": 0.08,
+        "computing_until_last_operand": 0.5,
+        "computing_from_last_operand": 1.0,
+    }
+    assert "last operand from the host" in report.to_html(trace)
+    bare = load(tmp_path, [kernel("a", 0, 10, 0)])
+    assert report.summary(bare)["devices"][0]["phases"] is None
+    assert "last operand from the host" not in report.to_html(bare)

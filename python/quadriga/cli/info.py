@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/cli/info.py: info, report and completion.
-"""What is here, what a run did, and completion for shells."""
+# python/quadriga/cli/info.py: info and completion.
+"""What is here, and completion for shells."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from .. import __version__, _core
-from ..beside import write_beside
 from ..errors import InvalidArgument
 from ..gpus import nvidia_gpus
 from ..machine import Machine, Node, host_nodes
 from ..settings import config, settings, show_config
 from . import machine_text
-from .files import need_apart
 
 
 @click.command()
@@ -74,34 +71,6 @@ def _unused_gpus(machine: Machine, wanted: str) -> list[str]:
     if not gpus:
         return []
     return [f"GPUs not in use: {', '.join(gpus)} (quadriga doctor says why)"]
-
-
-@click.command()
-@click.argument("trace", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="The HTML file; TRACE with .html by default.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
-@click.option("--dot", type=click.Path(dir_okay=False, path_type=Path), help="Write the graph.")
-@click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write a trace for Perfetto, with rates and arrows.")  # fmt: skip
-def report(
-    trace: Path, output: Path | None, as_json: bool, dot: Path | None, perfetto: Path | None
-) -> None:
-    """Make an HTML report of a trace."""
-    from .. import report as reports
-
-    target = output or trace.with_suffix(".html")
-    need_apart({"TRACE": trace}, {"--output": target, "--dot": dot, "--perfetto": perfetto})
-    found = reports.write_report(trace, target)
-    if dot is not None:
-        write_beside(dot, reports.to_dot(found))
-    if perfetto is not None:
-        write_beside(perfetto, reports.to_perfetto(found))
-    if as_json:
-        click.echo(json.dumps({"output": str(target)} | reports.summary(found), default=str))
-    else:
-        click.echo(reports.summary_text(found))
-        click.echo(f"{target}: written")
 
 
 @click.command()

@@ -24,7 +24,7 @@ _COMMANDS = {
     "solve": "compute:solve",
     "cholesky": "compute:cholesky",
     "matmul": "compute:matmul",
-    "report": "info:report",
+    "report": "report:report",
     "demo": "demo:demo",
     "bench": "..bench.commands:bench",
     "completion": "info:completion",

@@ -14,6 +14,8 @@ from .counters import Disagreement, check, recount
 from .export import to_dot, to_perfetto
 from .header import TraceError
 from .page import to_html, write_report
+from .part import part, runs
+from .picture import to_svg
 from .reading import load
 from .summary import summary, summary_text
 from .trace import Trace
@@ -24,11 +26,14 @@ __all__ = [
     "TraceError",
     "check",
     "load",
+    "part",
     "recount",
+    "runs",
     "summary",
     "summary_text",
     "to_dot",
     "to_html",
     "to_perfetto",
+    "to_svg",
     "write_report",
 ]

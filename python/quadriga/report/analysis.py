@@ -13,8 +13,11 @@ import numpy as np
 from .counters import busy
 from .gaps import Gap, Idleness, Unit
 from .header import BOUNDS
-from .intervals import Intervals, common_length
+from .intervals import Integers, Intervals, busy_before, common_length, singly
+from .phases import Phases, phases
 from .trace import COPY, HOST, KERNEL, Spans, Trace
+
+_ALONE = 0.95  # of a kernel's time without another one, for it to count as alone
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,18 @@ class DeviceUse:
     def share(self, end: int) -> float:
         """Of the run's time that the device computed."""
         return self.computing / (end * len(self.units))
+
+
+def alone_time(kernels: Spans) -> Integers:
+    """How long each kernel of a unit ran without another one."""
+    single = singly(kernels.start, kernels.end)
+    before = busy_before(single.start, single.end, kernels.end)
+    return before - busy_before(single.start, single.end, kernels.start)
+
+
+def _median_seconds(taken: Integers) -> float | None:
+    """The middle one of sorted times; None if there is none."""
+    return int(taken[len(taken) // 2]) / 1e9 if len(taken) else None
 
 
 class Analysis:
@@ -100,19 +115,25 @@ class Analysis:
 
     def kernels(self) -> list[dict[str, Any]]:
         """Kernels by the time that they took in all, longest first."""
-        spans = self.trace.spans.take(self.trace.spans.kind == KERNEL)
+        parts = [unit.kernels for use in self.devices for unit in use.units]
+        alone = np.concatenate([np.zeros(0, np.int64), *map(alone_time, parts)])
+        spans = Spans.join(parts)
         total = max(int(spans.duration.sum()), 1)
         rows = []
         for name in np.unique(spans.name):
-            taken = np.sort(spans.duration[spans.name == name])
+            own = spans.name == name
+            taken = np.sort(spans.duration[own])
+            by_itself = np.sort(spans.duration[own & (alone >= _ALONE * spans.duration)])
             rows.append(
                 {
                     "name": self.trace.labels[int(name)],
+                    "alone": int(alone[own].sum()) / max(int(taken.sum()), 1),
+                    "median_alone_seconds": _median_seconds(by_itself),
                     "count": len(taken),
                     "seconds": int(taken.sum()) / 1e9,
                     "share": int(taken.sum()) / total,
                     "shortest_seconds": int(taken[0]) / 1e9,
-                    "median_seconds": int(taken[len(taken) // 2]) / 1e9,
+                    "median_seconds": _median_seconds(taken),
                     "longest_seconds": int(taken[-1]) / 1e9,
                 }
             )
@@ -163,6 +184,12 @@ class Analysis:
                 rates = [links[n]["bandwidth"] / names.count(n) for n in names if n in links]
                 return min(rates, default=None)
         return None
+
+    @cached_property
+    def phases(self) -> dict[int, Phases]:
+        """When each device with copies started and ended, by pid."""
+        found = {use.pid: phases(self.trace, use.pid, use.units[0].busy) for use in self.devices}
+        return {pid: seen for pid, seen in found.items() if seen is not None}
 
     def gaps(self, most: int = 10) -> list[Gap]:
         """The longest times without a kernel on some device, longest first."""

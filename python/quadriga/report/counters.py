@@ -148,8 +148,10 @@ def check(trace: Trace) -> list[Disagreement]:
     Returns
     -------
     list of Disagreement
-        Empty if all agree: numbers exactly, seconds to a microsecond.
+        Empty if all agree: numbers exactly, seconds to a microsecond. Of a part of a trace, the
+        whole is compared, as that is what was counted.
     """
+    trace = trace.whole or trace
     reported, recounted = trace.counters, recount(trace)
     found = _compare_links(reported["links"], recounted["links"])
     ours = {device["name"]: device for device in reported["devices"]}

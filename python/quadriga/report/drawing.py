@@ -10,6 +10,7 @@ and each bucket shows, stacked, which part of it every kind of operation took. A
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,8 +22,24 @@ from .intervals import Integers, coverage
 from .trace import KERNEL, Spans
 
 WIDTH = 20_000
-_ZONES = 100
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How many shapes a page may have."""
+
+    exact_in_all: int  # kernels, or copies, drawn one by one
+    exact_a_lane: int
+    points_in_all: int  # of lanes drawn by buckets: about 12 bytes each
+    least_buckets: int  # of a lane; and of any other picture
+    most_buckets: int
+    close_up_spans: int
+    zones: int  # fields with a hover text, in a picture drawn by buckets
+
+
+FULL = Detail(6_000, 2_000, 120_000, 240, 1600, 2_500, 100)
+SMALL = Detail(250, 250, 3_000, 120, 500, 100, 20)
 
 
 def svg(body: str, height: int, kind: str = "") -> Markup:
@@ -42,7 +59,7 @@ def exact_lane(
     spans: Spans,
     window: tuple[int, int],
     classes: Sequence[str],
-    describe: Callable[[Spans, int], str],
+    describe: Callable[[Spans, int], str] | None,
     height: int = 10,
 ) -> str:
     """One rectangle an event; ``classes`` says the colour of each, ``describe`` its hover text."""
@@ -53,15 +70,16 @@ def exact_lane(
     shapes = []
     for row, (x, far) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
         width = max(far - x, 2)
+        title = f"<title>{escape(describe(spans, row))}</title>" if describe else ""
         shapes.append(
             f'<rect class="{classes[row]}" x="{x:.0f}" width="{width:.0f}" height="{height}">'
-            f"<title>{escape(describe(spans, row))}</title></rect>"
+            f"{title}</rect>"
         )
     return "".join(shapes)
 
 
 def bucket_lane(
-    layers: Sequence[tuple[str, str, Spans]], edges: Integers, height: int = 100
+    layers: Sequence[tuple[str, str, Spans]], edges: Integers, most_zones: int, height: int = 100
 ) -> str:
     """Stacked shares of each bucket; a layer is its colour's class, its name and its events."""
     widths = np.maximum(np.diff(edges), 1)
@@ -72,8 +90,11 @@ def bucket_lane(
         top = top + part
         shapes.append(f'<path class="{colour}" d="{_steps(top, height)}"/>')
     shapes.reverse()  # the whole stack first, each lower layer painted over it
+    if most_zones == 0:
+        return "".join(shapes)
     names = [name for _, name, _ in layers]
-    return "".join(shapes) + zones(edges, height, lambda a, b: _shares_text(names, shares, a, b))
+    fields = zones(edges, height, lambda a, b: _shares_text(names, shares, a, b), most_zones)
+    return "".join(shapes) + fields
 
 
 def _shares_text(names: Sequence[str], shares: Sequence[Floats], first: int, last: int) -> str:
@@ -99,10 +120,10 @@ def _steps(values: Floats, height: int) -> str:
     return f"M0 {height}{''.join(steps)}H{WIDTH}V{height}Z"
 
 
-def zones(edges: Integers, height: int, text: Callable[[int, int], str]) -> str:
+def zones(edges: Integers, height: int, text: Callable[[int, int], str], most: int) -> str:
     """Invisible fields that tell, on hover, what ``text`` says of a run of buckets."""
     count = len(edges) - 1
-    borders = np.unique(np.linspace(0, count, min(_ZONES, count) + 1).astype(int)).tolist()
+    borders = np.unique(np.linspace(0, count, min(most, count) + 1).astype(int)).tolist()
     shapes = []
     for first, last in pairwise(borders):
         x, far = first * WIDTH // count, last * WIDTH // count

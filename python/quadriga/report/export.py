@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from .analysis import Analysis
 from .header import TraceError
 from .intervals import rates
+from .reading import contents
 from .trace import KERNEL, Trace
 
 # Fill colours by device: light enough for black text.
@@ -61,9 +61,11 @@ def _quoted(text: str) -> str:
 def to_perfetto(trace: Trace) -> str:
     """The trace for Perfetto, with what the run's own file leaves out.
 
-    Devices and streams are in order, each way has a track of bytes a second, and where the graph is
-    known, arrows lead from a task to those that waited for it.
+    Always the whole, also of a part. Devices and streams are in order, each way has a track of
+    bytes a second, and where the graph is known, arrows lead from a task to those that waited for
+    it.
     """
+    trace = trace.whole or trace
     events: list[dict[str, Any]] = []
     for pid in (0, *trace.devices):
         events.append(_metadata("process_sort_index", pid, {"sort_index": pid}))
@@ -76,7 +78,7 @@ def to_perfetto(trace: Trace) -> str:
 
 def _with_events(trace: Trace, events: list[dict[str, Any]]) -> str:
     """The file's own text with events put first, so that a large one isn't taken apart again."""
-    text = Path(trace.path).read_text(encoding="utf-8")
+    text = contents(trace.path).decode("utf-8")
     opening = re.search(r'"traceEvents"\s*:\s*\[', text)
     if opening is None:
         raise TraceError(f"{trace.path}: has changed since it was read; expected 'traceEvents'")

@@ -14,7 +14,7 @@ from .summary import LIMITS, above
 def source(facts: dict[str, Any]) -> list[str]:
     """Which run this is about."""
     policy = f"policy {facts['policy']}" if facts["policy"] else ""
-    parts = [Path(facts["file"]).name, facts["devices_requested"], policy]
+    parts = [Path(facts["file"]).name, facts["part"] or "", facts["devices_requested"], policy]
     return [part for part in [*parts, f"{facts['clock']} clock"] if part]
 
 

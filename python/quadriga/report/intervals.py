@@ -47,6 +47,22 @@ def unite(*parts: Intervals) -> Intervals:
     return merge(np.concatenate([p.start for p in parts]), np.concatenate([p.end for p in parts]))
 
 
+def singly(start: Integers, end: Integers) -> Intervals:
+    """When exactly one of any intervals is busy.
+
+    Examples
+    --------
+    >>> singly(np.array([0, 2]), np.array([5, 9]))
+    Intervals(start=array([0, 5]), end=array([2, 9]))
+    """
+    times = np.concatenate((start, end))
+    order = np.argsort(times, kind="stable")
+    steps = np.concatenate((np.ones(len(start), np.int64), -np.ones(len(end), np.int64)))
+    busy = np.cumsum(steps[order])[:-1] == 1
+    times = times[order]
+    return merge(times[:-1][busy], times[1:][busy])
+
+
 def complement(busy: Intervals, end: int) -> Intervals:
     """What ``[0, end)`` has beside ``busy``."""
     starts = np.concatenate((np.zeros(1, np.int64), busy.end))

@@ -10,7 +10,7 @@ from pathlib import Path
 import jinja2
 
 from ..beside import write_beside
-from . import formats, glance, panels
+from . import drawing, formats, glance, panels
 from .analysis import Analysis
 from .reading import load
 from .summary import largest_loss, summarize, verdict
@@ -18,14 +18,17 @@ from .timeline import Timeline, why_css
 from .trace import Trace
 
 _MOST_FOUND = 20
+_ALONE = 0.95  # of all kernels' time: if less, the page says that kernels shared devices
 
 
-def to_html(trace: Trace) -> str:
+def to_html(trace: Trace, *, small: bool = False) -> str:
     """The report on a run, as one HTML page without anything from elsewhere.
 
     Parameters
     ----------
     trace : Trace
+    small : bool, optional
+        Draw less: about a tenth of a megabyte for a run of thousands of events.
 
     Returns
     -------
@@ -33,8 +36,9 @@ def to_html(trace: Trace) -> str:
         Under 5 MB for a million events; the same trace gives the same text.
     """
     run = Analysis(trace)
-    facts, timeline, states = summarize(run), Timeline(run), panels.states(run)
-    template = _environment().get_template("report.html")
+    detail = drawing.SMALL if small else drawing.FULL
+    facts, timeline, states = summarize(run), Timeline(run, detail), panels.states(run)
+    template = environment().get_template("report.html")
     return template.render(
         facts=facts,
         name=Path(trace.path).name,
@@ -48,14 +52,17 @@ def to_html(trace: Trace) -> str:
         timeline=timeline,
         devices=timeline.whole(),
         ticks=panels.ticks(trace),
-        use=panels.use(run),
-        ways=panels.ways(run),
+        use=panels.use(run, detail),
+        ways=panels.ways(run, detail),
         other_ways=max(0, len(run.ways) - panels.MOST_WAYS),
         matrix=panels.matrix(run),
         counters=panels.counters(facts, trace),
         kernels=panels.kernels(facts, timeline),
         copies=[row | {"css": why_css(row["why"])} for row in facts["copies"]],
         gaps=run.gaps(),
+        phases=panels.phases(run),
+        several_streams=panels.has_several_streams(run),
+        shared=any(row["alone"] < _ALONE for row in facts["kernels"]),
         whole=trace.end,
         most_found=_MOST_FOUND,
     )
@@ -85,7 +92,7 @@ def write_report(trace_path: str | os.PathLike[str], out_path: str | os.PathLike
     return trace
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

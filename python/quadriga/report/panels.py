@@ -16,7 +16,6 @@ from .intervals import coverage, rates
 from .timeline import Timeline, tick_row
 from .trace import COPY, HOST, Trace
 
-_BUCKETS = 240
 MOST_WAYS = 16
 _MOST_KERNELS = 20
 _HEIGHT = 1000
@@ -55,16 +54,16 @@ def ticks(trace: Trace) -> list[dict[str, Any]]:
     return rows
 
 
-def use(run: Analysis) -> list[dict[str, Any]]:
+def use(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
     """Share of each device's time that it computes and copies, over time."""
-    edges = drawing.edges_between(0, run.trace.end, _BUCKETS)
+    edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
     widths = np.maximum(np.diff(edges), 1)
     rows = []
     for use in run.devices:
         copies, parts = run.busy(use.pid, COPY), [unit.busy for unit in use.units]
         computing = sum(coverage(part.start, part.end, edges) for part in parts) / len(parts)
         shares = [computing / widths, coverage(copies.start, copies.end, edges) / widths]
-        hover = drawing.zones(edges, _HEIGHT, _use_text(*shares))
+        hover = drawing.zones(edges, _HEIGHT, _use_text(*shares), detail.zones)
         pictures = [
             drawing.svg(drawing.area(part, _HEIGHT, css) + hover, _HEIGHT)
             for part, css in zip(shares, ("u-compute", "u-copy"), strict=True)
@@ -88,16 +87,16 @@ def _use_text(kernels: drawing.Floats, copies: drawing.Floats) -> Any:
     return text
 
 
-def ways(run: Analysis) -> list[dict[str, Any]]:
+def ways(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
     """Bytes a second on each way over time, the busiest ways first."""
-    edges = drawing.edges_between(0, run.trace.end, _BUCKETS)
+    edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
     rows = []
     for (source, target), spans in list(run.ways.items())[:MOST_WAYS]:
         speeds = rates(spans.start, spans.end, spans.bytes, edges) * 1e9
         capacity, peak = run.way_capacity(source, target), float(speeds.max())
         top = max(peak, capacity or 0.0, 1e-9)
         body = drawing.area(speeds / top, _HEIGHT, "u-link")
-        body += drawing.zones(edges, _HEIGHT, _speed_text(speeds))
+        body += drawing.zones(edges, _HEIGHT, _speed_text(speeds), detail.zones)
         total = int(spans.bytes.sum())
         rows.append(
             {
@@ -139,6 +138,31 @@ def matrix(run: Analysis) -> dict[str, Any]:
         rows.append({"name": source, "cells": cells, "sum": sum(c["bytes"] for c in cells)})
     sums = [sum(moved.get((source, target), 0) for source in names) for target in names]
     return {"names": names, "rows": rows, "sums": sums, "total": sum(sums)}
+
+
+def has_several_streams(run: Analysis) -> bool:
+    """Whether kernels of one device ran on more than one of its streams."""
+    units = [use.units[0] for use in run.devices if len(use.units) == 1]
+    return any(len(np.unique(unit.kernels.tid)) > 1 for unit in units)
+
+
+def phases(run: Analysis) -> list[dict[str, Any]]:
+    """When each device's operands came and its results went, as text."""
+    rows = []
+    for pid, seen in run.phases.items():
+        after = seen.share_after()
+        rows.append(
+            {
+                "name": run.trace.devices[pid],
+                "first_kernel": formats.time(seen.first_kernel / 1e9),
+                "last_operand": formats.time(seen.last_operand / 1e9),
+                "before": formats.share(seen.share_before()),
+                "last_kernel": formats.time(seen.last_kernel / 1e9),
+                "after": "-" if after is None else formats.share(after),
+                "last_result": formats.time(seen.last_result / 1e9),
+            }
+        )
+    return rows
 
 
 def counters(facts: dict[str, Any], trace: Trace) -> list[dict[str, Any]]:

@@ -8,8 +8,10 @@ parser meets them, one column a field, and never exist as a million dictionaries
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,7 @@ from .trace import INSTANTS, Instants, Integers, Spans, Trace
 
 _LONGEST = 1e15  # microseconds: what nanoseconds in 64 bits can hold
 _NO_TILE = 2**32 - 1
+_PACKED = b"\x1f\x8b"  # how gzip's files begin
 
 
 @dataclass
@@ -196,8 +199,26 @@ def _arrays(columns: tuple[array[Any], ...], times: int) -> list[Integers]:
     return whole + [np.array(column, dtype=np.int64) for column in columns[times:]]
 
 
-def _parse(path: str, columns: _Columns) -> Any:
+def contents(path: str) -> bytes:
+    """A trace file's text; one that gzip made is unpacked.
+
+    Raises
+    ------
+    TraceError
+        If it is packed and damaged.
+    """
     raw = Path(path).read_bytes()
+    if not raw.startswith(_PACKED):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        what = f"{path}: can't be unpacked ({error}); expected a whole file of gzip's"
+        raise TraceError(what) from None
+
+
+def _parse(path: str, columns: _Columns) -> Any:
+    raw = contents(path)
     if not raw.strip():
         raise TraceError(f"{path}: is empty; expected a trace file of Quadriga's (JSON)")
     try:

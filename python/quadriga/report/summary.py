@@ -10,6 +10,7 @@ from . import formats
 from .analysis import Analysis
 from .counters import COUNTED, check
 from .gaps import CAUSES
+from .part import runs
 from .trace import Trace
 
 LIMITS = {
@@ -30,7 +31,8 @@ def summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies``,
-        ``totals`` and ``disagreements`` (text; empty if the counters equal the trace).
+        ``totals``, ``disagreements`` (text; empty if the counters equal the trace), ``part`` (which
+        part of a trace, in words) and ``runs`` (how many the whole trace holds).
     """
     return summarize(Analysis(trace))
 
@@ -43,6 +45,8 @@ def summarize(run: Analysis) -> dict[str, Any]:
     counted = trace.counters["devices"]
     return {
         "file": trace.path,
+        "part": trace.part or None,
+        "runs": len(runs(trace.whole or trace)),
         "seconds": trace.seconds,
         "clock": trace.header.get("clock", "real"),
         "policy": trace.header.get("policy", ""),
@@ -92,6 +96,7 @@ def _device(run: Analysis, index: int) -> dict[str, Any]:
         "idle_seconds": {cause: part / each for cause, part in zip(CAUSES, idle, strict=True)},
         "overlap_seconds": use.hidden / each,
         "overlap_possible_seconds": use.overlap_possible / 1e9,
+        "phases": phases.facts() if (phases := run.phases.get(use.pid)) else None,
     }
 
 
@@ -150,7 +155,7 @@ def summary_text(trace: Trace, width: int = 24) -> str:
     """
     facts = summary(trace)
     sentence, loss = verdict(facts)
-    lines = [sentence] + ([loss] if loss else []) + [""]
+    lines = [sentence] + ([loss] if loss else []) + _part_lines(facts) + [""]
     lines += _bound_lines(facts, width)
     names = max([len(device["name"]) for device in facts["devices"]] + [6])
     for device in facts["devices"]:
@@ -168,6 +173,15 @@ def summary_text(trace: Trace, width: int = 24) -> str:
     lines.append(f"  counts {counted}")
     lines += [f"  ! {found}" for found in facts["disagreements"]]
     return "\n".join(lines) + "\n"
+
+
+def _part_lines(facts: dict[str, Any]) -> list[str]:
+    """Which part of a trace this is; of a whole one with several runs, that there are several."""
+    if facts["part"]:
+        return [f"This is {facts['part']}."]
+    if facts["runs"] > 1:
+        return [f"It holds {facts['runs']} runs; --run 1 shows the first, --run last the last."]
+    return []
 
 
 def _bound_lines(facts: dict[str, Any], width: int) -> list[str]:

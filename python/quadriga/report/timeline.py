@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,9 @@ from .analysis import Analysis
 from .counters import kind_of_stream
 from .trace import COPY, KERNEL, WHYS, Spans
 
-_EXACT_IN_ALL = 6_000  # of kernels, and of copies
-_EXACT_A_LANE = 2_000
-_POINTS_IN_ALL = 120_000  # of bucket lanes: about 12 bytes each
 _KERNEL_COLOURS = 6
 _OUTLINED = drawing.WIDTH // 300  # narrower shapes would vanish behind their outlines
 _CLOSE_UP_KERNELS = 40
-_CLOSE_UP_SPANS = 2_500
 _ORDER = ("panel", "compute", "copy_in", "peer_in", "copy_out")
 _NAMES = {"copy_in": "copy in", "copy_out": "copy out", "peer_in": "peer in"}
 
@@ -50,12 +46,19 @@ class Timeline:
     Parameters
     ----------
     run : Analysis
+    detail : Detail
+        How many shapes there may be.
+    hover : bool
+        Whether shapes say what they are when pointed at.
     """
 
-    def __init__(self, run: Analysis) -> None:
+    def __init__(
+        self, run: Analysis, detail: drawing.Detail = drawing.FULL, hover: bool = True
+    ) -> None:
         self.run = run
+        self.detail = detail if hover else replace(detail, zones=0)
         self.labels = run.trace.labels
-        self.describe = drawing.describe_span(self.labels)
+        self.describe = drawing.describe_span(self.labels) if hover else None
         self._kernel_colour = self._assign_colours()
         self.lanes = self._find_lanes()
 
@@ -108,14 +111,15 @@ class Timeline:
         window = (0, self.run.trace.end)
         exact = self._lanes_drawn_exactly()
         layers = sum(len(self._layers(lane)) for i, lane in enumerate(self.lanes) if i not in exact)
-        buckets = int(np.clip(_POINTS_IN_ALL // max(layers, 1), 200, 1600))
+        wanted = self.detail.points_in_all // max(layers, 1)
+        buckets = int(np.clip(wanted, self.detail.least_buckets, self.detail.most_buckets))
         edges = drawing.edges_between(*window, buckets)
         drawn = []
         for index, lane in enumerate(self.lanes):
             if index in exact:
                 picture = self._exact(lane, window)
             else:
-                body = drawing.bucket_lane(self._layers(lane), edges)
+                body = drawing.bucket_lane(self._layers(lane), edges, self.detail.zones)
                 picture = drawing.svg(body, 100)
             drawn.append((lane, picture))
         return _by_device(drawn)
@@ -126,7 +130,8 @@ class Timeline:
         for kind in ("kernel", "copy"):
             alike = [i for i, lane in enumerate(self.lanes) if lane.kind == kind]
             counts = [len(self.lanes[i].spans) for i in alike]
-            if sum(counts) <= _EXACT_IN_ALL and max(counts, default=0) <= _EXACT_A_LANE:
+            in_all, longest = sum(counts), max(counts, default=0)
+            if in_all <= self.detail.exact_in_all and longest <= self.detail.exact_a_lane:
                 chosen.update(alike)
         return chosen
 
@@ -147,7 +152,8 @@ class Timeline:
 
     def _close_up(self, name: str, start: int, end: int) -> dict[str, Any]:
         shown = [self._cut(lane, start, end) for lane in self.lanes]
-        while sum(len(lane.spans) for lane in shown) > _CLOSE_UP_SPANS and end - start > 1000:
+        most = self.detail.close_up_spans
+        while sum(len(lane.spans) for lane in shown) > most and end - start > 1000:
             middle = start if name == "Start" else end if name == "End" else (start + end) // 2
             half = (end - start) // 4
             start, end = max(middle - half, start), min(middle + half, end)

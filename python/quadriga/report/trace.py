@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,6 +45,13 @@ class Spans:
         """The rows that a mask or a list of indices selects."""
         return Spans(*(getattr(self, column)[rows] for column in self.__dataclass_fields__))
 
+    @classmethod
+    def join(cls, parts: Sequence[Spans]) -> Spans:
+        """All rows of several, in that order."""
+        none = np.zeros(0, np.int64)
+        columns = cls.__dataclass_fields__
+        return cls(*(np.concatenate([none, *(getattr(p, c) for p in parts)]) for c in columns))
+
     def __len__(self) -> int:
         return len(self.start)
 
@@ -74,6 +82,10 @@ class Trace:
         streams are for, where the file says so.
     header : dict
         The file's ``quadriga`` object: counters, bound, machine and, if recorded, tasks.
+    whole : Trace or None
+        What this is a part of.
+    part : str
+        Which part, in words.
     """
 
     path: str
@@ -84,6 +96,8 @@ class Trace:
     spans: Spans
     instants: Instants
     header: dict[str, Any]
+    whole: Trace | None = None
+    part: str = ""
 
     @property
     def seconds(self) -> float:
