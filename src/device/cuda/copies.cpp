@@ -56,7 +56,7 @@ void enable_peer_access(const std::vector<int>& ordinals) {
 }
 
 cudaError_t queue_in_slices(const Copy& copy, int to, cudaStream_t stream) {
-  constexpr std::size_t slice = std::size_t{8} << 20;
+  constexpr std::size_t slice = std::size_t{16} << 20;
   Copy next = copy;
   const bool single = copy.height == 1;
   const std::size_t step = single ? slice : std::max<std::size_t>(1, slice / copy.width_bytes);
