@@ -379,8 +379,8 @@ bool Driver::has_enough(const ComputeStream& stream) {
 
 /// For tasks that may wait the last. For one that fills the device and can start the first: such
 /// kernels run one after the other, each with all of the device's caches. For short tasks that of
-/// one which they must wait for and nothing was queued behind: they need no event then. Else the one
-/// with least in it, the first only if the others have more.
+/// one which they must wait for and nothing was queued behind: they need no event then. Else the
+/// one with least in it, the first only if the others have more.
 Driver::ComputeStream& Driver::stream_for(DeviceState& device, const PlannedTask& planned) {
   constexpr double short_seconds = 20e-6;
   if (planned.waits) return device.streams.back();
