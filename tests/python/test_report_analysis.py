@@ -167,10 +167,10 @@ def test_kernels_that_share_a_device_are_told_from_those_alone(tmp_path):
     assert rows["a"]["median_alone_seconds"] == pytest.approx(0.005)
     assert rows["b"]["median_alone_seconds"] is None
     assert "share it: each takes longer than alone" in report.to_html(trace)
-    assert "go first wherever both want" in report.to_html(trace)
+    assert "and go first wherever both" in report.to_html(trace)
     apart = load(tmp_path, [copied(0, 1), kernel("a", 0, 20, 0), kernel("b", 20, 20, 1)])
     assert "share it: each takes longer than alone" not in report.to_html(apart)
-    assert "go first wherever both want" not in report.to_html(apart)
+    assert "and go first wherever both" not in report.to_html(apart)
 
 
 def test_start_and_end_of_a_device(tmp_path):
