@@ -204,9 +204,7 @@ void Driver::take_messages() {
 bool Driver::step(Nanoseconds deadline) {
   take_messages();
   run_commands();
-  bool happened = false;
-  for (DeviceState& device : devices_)
-    if (!device.lost) happened |= pump(device);
+  bool happened = pump();
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
   if (std::exchange(failed_, false)) {
     deadline = std::min(deadline, backend_->now());

@@ -99,6 +99,8 @@ class Driver final : public Executor, private MemoryListener {
     std::unique_ptr<Lookahead> lookahead;
     std::deque<Fetch> fetches;  ///< Foreseen and not made yet.
     bool touched = true;        ///< Something changed that may let it do more.
+    bool open = false;          ///< It may find a task to issue.
+    bool looked = false;        ///< For one, since it last filled up.
     bool awaits_source =
         false;  ///< A ready task waits for content that another device still makes.
   };
@@ -143,7 +145,9 @@ class Driver final : public Executor, private MemoryListener {
   void predict_on(PlannedTask& planned, DeviceId device) const;
   double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
 
-  bool pump(DeviceState& device);
+  bool pump();
+  bool issue_in_turn(DeviceState& device);
+  bool fill_up(DeviceState& device);
   static void touch(DeviceState& device) { device.touched = true; }
   bool wants_more(const DeviceState& device) const;
   /// Issues the best ready task; false if none could be.

@@ -233,12 +233,33 @@ bool Driver::wants_more(const DeviceState& device) const {
          (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
 }
 
-bool Driver::pump(DeviceState& device) {
-  // An idle device looks around each time: others may have got what it can steal.
-  if (!device.touched && !device.awaits_source && device.issued > 0) return false;
-  device.touched = device.awaits_source = false;
+/// Devices issue by turns, so that of those which need the same tiles each fetches some.
+bool Driver::pump() {
   bool happened = false;
-  while (wants_more(device) && issue_next(device)) happened = true;
+  // An idle device looks around each time: others may have got what it can steal.
+  for (DeviceState& device : devices_)
+    if (device.awaits_source || device.issued == 0) touch(device);
+  for (bool more = true; more;) {
+    more = false;
+    for (DeviceState& device : devices_) more |= !device.lost && issue_in_turn(device);
+    happened |= more;
+  }
+  for (DeviceState& device : devices_)
+    if (std::exchange(device.looked, false) && !device.lost) happened |= fill_up(device);
+  return happened;
+}
+
+/// One task of a device that something happened to since it found none to issue.
+bool Driver::issue_in_turn(DeviceState& device) {
+  if (std::exchange(device.touched, false)) device.looked = device.open = true;
+  if (!device.open) return false;
+  device.awaits_source = false;
+  device.open = wants_more(device) && issue_next(device);
+  return device.open;
+}
+
+bool Driver::fill_up(DeviceState& device) {
+  bool happened = false;
   while (wants_more(device) && !device.head && plan_.on(device.id).ready.empty() && steal(device)) {
     if (!issue_next(device)) break;
     happened = true;
