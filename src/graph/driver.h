@@ -144,6 +144,7 @@ class Driver final : public Executor, private MemoryListener {
   bool fills(const PlannedTask& planned, DeviceId device) const;
   void predict_on(PlannedTask& planned, DeviceId device) const;
   double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
+  Nanoseconds expected(const PlannedTask& planned) const;
 
   bool pump();
   bool issue_in_turn(DeviceState& device);

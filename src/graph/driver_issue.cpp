@@ -142,6 +142,13 @@ double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
   return other != measured_.end() && other->first.first == codelet ? other->second : 0;
 }
 
+/// How long its kernel takes by the machine's table; 0 if it isn't there.
+Nanoseconds Driver::expected(const PlannedTask& planned) const {
+  const std::string_view kernel = planned.cost.kernel;
+  if (kernel.empty() || !machine_.has_kernel(machine_.devices[planned.device], kernel)) return 0;
+  return static_cast<Nanoseconds>(planned.seconds * 1e9);
+}
+
 /// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
 bool Driver::fills(const PlannedTask& planned, DeviceId device) const {
   constexpr double gain = 1.1;

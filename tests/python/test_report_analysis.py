@@ -192,3 +192,23 @@ def test_start_and_end_of_a_device(tmp_path):
     bare = load(tmp_path, [kernel("a", 0, 10, 0)])
     assert report.summary(bare)["devices"][0]["phases"] is None
     assert "last operand from the host" not in report.to_html(bare)
+
+
+def test_kernels_are_compared_with_the_machines_table(tmp_path):
+    """a takes 20 instead of 10 and 12 instead of 10, b isn't in the table but hardly counts."""
+    events = [kernel("a", 0, 20, 0), kernel("a", 30, 12, 1), kernel("b", 50, 0.2, 2)]
+    for event in events[:2]:
+        event["args"]["expected"] = 10 * MS
+    bound = {"work_seconds": 0.0322}
+    trace = load(tmp_path, events, bound=bound)
+    facts = report.summary(trace)
+    rows = {row["name"]: row for row in facts["kernels"]}
+    assert rows["a"]["of_table"] == pytest.approx(1.6) and rows["b"]["of_table"] is None
+    assert facts["bound"]["table_seconds"] == pytest.approx(0.0202)
+    assert "the work would take 20.2 ms" in report.to_html(trace).replace("\n", " ")
+    cut = report.summary(report.part(trace, start=0.01))
+    assert cut["bound"]["table_seconds"] == pytest.approx(0.0152)
+    del events[0]["args"]["expected"]
+    trace = load(tmp_path, events, bound=bound)
+    assert report.summary(trace)["bound"]["table_seconds"] is None
+    assert "By the machine" not in report.to_html(trace)

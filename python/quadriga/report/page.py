@@ -62,6 +62,7 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
         gaps=run.gaps(),
         phases=panels.phases(run),
         several_streams=panels.has_several_streams(run),
+        table=any(row["of_table"] is not None for row in facts["kernels"]),
         shared=any(row["alone"] < _ALONE for row in facts["kernels"]),
         whole=trace.end,
         most_found=_MOST_FOUND,

@@ -163,6 +163,16 @@ def _cut_spans(spans: Spans, start: int, end: int) -> Spans:
     spans = spans.take((spans.start < end) & (spans.end > start))
     begin, finish = np.maximum(spans.start, start), np.minimum(spans.end, end)
     length = finish - begin
-    cut = np.rint(spans.bytes * (length / np.maximum(spans.duration, 1))).astype(np.int64)
-    amount = np.where(length == spans.duration, spans.bytes, cut)
-    return dataclasses.replace(spans, start=begin - start, duration=length, bytes=amount)
+    shares = length / np.maximum(spans.duration, 1)
+
+    def kept(whole: Integers) -> Integers:
+        cut = np.rint(whole * shares).astype(np.int64)
+        return np.where(length == spans.duration, whole, cut)
+
+    return dataclasses.replace(
+        spans,
+        start=begin - start,
+        duration=length,
+        bytes=kept(spans.bytes),
+        expected=kept(spans.expected),
+    )

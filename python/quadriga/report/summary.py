@@ -8,6 +8,7 @@ from typing import Any
 
 from . import formats
 from .analysis import Analysis
+from .bound import table_seconds
 from .counters import COUNTED, check
 from .gaps import CAUSES
 from .part import runs
@@ -81,6 +82,7 @@ def _bound(run: Analysis) -> dict[str, Any] | None:
         "limit": limit,
         "binding": binding,
         "link": given.get("link"),
+        "table_seconds": table_seconds(run.trace),
         **parts,
     }
 
