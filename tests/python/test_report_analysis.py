@@ -212,3 +212,20 @@ def test_kernels_are_compared_with_the_machines_table(tmp_path):
     trace = load(tmp_path, events, bound=bound)
     assert report.summary(trace)["bound"]["table_seconds"] is None
     assert "By the machine" not in report.to_html(trace)
+
+
+def test_a_host_that_looks_late_is_told(tmp_path):
+    """Four streams end at 20 to the nanosecond and nothing before: nobody looked for 18 ms."""
+    events = [copied(0, 2)]
+    events += [kernel(f"k{i}", 1 + i, 19 - i, i) | {"tid": 4 + i} for i in range(4)]
+    events += [kernel("alone", 30, 20, 9)]
+    facts = report.summary(load(tmp_path, events))
+    assert facts["late"]["seconds"] == facts["late"]["longest_seconds"] == pytest.approx(0.018)
+    assert facts["late"]["longest_start_seconds"] == pytest.approx(0.002)
+    assert facts["late"]["share"] == pytest.approx(0.18)
+    trace = load(tmp_path, events)
+    assert "The host saw ends late: 18 % of the time" in report.summary_text(trace)
+    assert "The host saw ends late" in report.to_html(trace)
+    for quiet in (load(tmp_path, events, clock="virtual"), load(tmp_path, events[:4])):
+        assert report.summary(quiet)["late"]["seconds"] == 0
+        assert "The host saw ends late" not in report.to_html(quiet)
