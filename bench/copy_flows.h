@@ -31,8 +31,8 @@ class CopyBuffers {
   CopyBuffers(const CopyBuffers&) = delete;
   CopyBuffers& operator=(const CopyBuffers&) = delete;
 
-  /// A flow between the host's memory and a device's, or between two devices; `number` tells apart
-  /// those that run at once. The host's pages are pinned, or all flows share some that aren't.
+  /// A flow between the host's memory and a device's, or between two devices. Each device has
+  /// pinned pages of its own on the host; all flows share those that aren't pinned.
   Flow flow(SpaceId from, SpaceId to, bool pinned = true);
   /// Both ends on one device. The backend has no stream for it.
   Flow flow_within(SpaceId space);

@@ -62,7 +62,7 @@ class Kind:
             make = torch.zeros if zeros else torch.empty
             kind = getattr(torch, np.dtype(dtype).name)
             native = make(shape[::-1], dtype=kind, device=self.place)
-            native = native.permute(*range(len(shape))[::-1])
+            native = native.permute(tuple(range(len(shape))[::-1]))
         else:
             raise InvalidType(
                 f"results can't be made as arrays of '{self.library}', only as those of NumPy, "
@@ -231,10 +231,10 @@ def seen(value: Any) -> Any:
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None and kind is not None:
         return _by_interface(value, interface, kind)
-    if hasattr(value, "__dlpack_device__") and not hasattr(value, "__array__"):
-        if kind is None:
-            return np.from_dlpack(value)
+    if kind is not None:  # on a device; `__array__` would copy it from there
         return _by_dlpack(value, kind)
+    if hasattr(value, "__dlpack_device__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
     return value
 
 
@@ -245,8 +245,12 @@ def _tensor(tensor: Any, kind: Kind) -> Array | DeviceArray:
         raise InvalidType(f"tensors of layout {tensor.layout} have no plain memory to use")
     # Conjugation and negation that PyTorch has put off are made on its device.
     whole = tensor.resolve_conj().resolve_neg()
+    # A copy that was made for us isn't the caller's to be written.
+    own = whole.data_ptr() == tensor.data_ptr()
     if not kind.on_device:
-        return np.asarray(whole)
+        array = np.asarray(whole)
+        array.flags.writeable = array.flags.writeable and own
+        return array
     name = str(tensor.dtype).removeprefix("torch.")
     try:
         dtype = np.dtype(name)
@@ -255,8 +259,6 @@ def _tensor(tensor: Any, kind: Kind) -> Array | DeviceArray:
     item = dtype.itemsize
     stream = sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
     strides = tuple(step * item for step in whole.stride())
-    # A copy that was made for us isn't the caller's to be written.
-    own = whole.data_ptr() == tensor.data_ptr()
     return DeviceArray(whole, kind, whole.data_ptr(), tuple(whole.shape), strides, dtype, own,
                        stream or _DEFAULT_STREAM)  # fmt: skip
 
@@ -288,7 +290,7 @@ def _by_dlpack(value: Any, kind: Kind) -> DeviceArray:
 def place_on(core: _core.Engine, array: DeviceArray) -> int | None:
     """The engine's device that holds the array; waits until its owner's stream is done with it.
 
-    None for an array without elements, or on a device that is said to share the host's memory.
+    None for an array without elements.
     """
     if array.size == 0:
         return None

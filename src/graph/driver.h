@@ -137,6 +137,7 @@ class Driver final : public Executor, private MemoryListener {
   void activate(PlannedTask& planned);
   void choose_device(PlannedTask& planned);
   std::size_t bytes_needed(const Task& task, SpaceId space) const;
+  bool takes_over(const DeviceState& device, const Codelet& codelet) const;
   bool can_run(const DeviceState& device, const Task& task) const;
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);
@@ -144,6 +145,7 @@ class Driver final : public Executor, private MemoryListener {
   bool fills(const PlannedTask& planned, DeviceId device) const;
   void predict_on(PlannedTask& planned, DeviceId device) const;
   double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
+  Nanoseconds expected(const PlannedTask& planned) const;
 
   bool pump();
   bool issue_in_turn(DeviceState& device);

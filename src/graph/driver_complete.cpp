@@ -174,7 +174,8 @@ void Driver::complete(const Completion& completion) {
   last_end_ = std::max(last_end_, completion.end);
   const Nanoseconds duration = completion.end - completion.begin;
   if (!completion.error) {
-    recorder_.kernel(planned.lane, *planned.task, completion.begin, completion.end);
+    recorder_.kernel(planned.lane, *planned.task, completion.begin, completion.end,
+                     recorder_.tracing() ? expected(planned) : 0);
     recorder_.computed(device->id, completion.begin, completion.end);
     work_ += duration;
     longest_path_ = std::max(longest_path_, planned.path + duration);

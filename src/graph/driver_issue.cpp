@@ -7,28 +7,10 @@
 #include "base/units.h"
 #include "graph/driver.h"
 #include "graph/host_pool.h"
+#include "graph/variants.h"
 
 namespace quadriga {
 namespace {
-
-const Kernel& variant_for(const Codelet& codelet, DeviceKind kind) noexcept {
-  return kind == DeviceKind::cuda ? codelet.cuda : codelet.cpu;
-}
-
-bool has_cuda(const Machine& machine) noexcept {
-  const auto is_cuda = [](const Device& device) { return device.kind == DeviceKind::cuda; };
-  return std::ranges::any_of(machine.devices, is_cuda);
-}
-
-bool offers(const Machine& machine, const Device& device, const Codelet& codelet) noexcept {
-  if (!variant_for(codelet, device.kind)) return false;
-  if (device.kind == DeviceKind::cuda) return true;
-  const bool is_cpu = device.kind == DeviceKind::cpu;
-  if (is_cpu && device.cores > 0) return true;
-  // A CPU without cores is there for what needs the host, and for nothing else.
-  const bool needs_host = codelet.host_only && !(codelet.cuda && has_cuda(machine));
-  return is_cpu == needs_host;
-}
 
 bool has_nothing_to_combine(const Task& task) noexcept {
   return task.operand_count == 2 && task.operands[1].datum->partial &&
@@ -142,6 +124,13 @@ double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
   return other != measured_.end() && other->first.first == codelet ? other->second : 0;
 }
 
+/// How long its kernel takes by the machine's table; 0 if it isn't there.
+Nanoseconds Driver::expected(const PlannedTask& planned) const {
+  const std::string_view kernel = planned.cost.kernel;
+  if (kernel.empty() || !machine_.has_kernel(machine_.devices[planned.device], kernel)) return 0;
+  return static_cast<Nanoseconds>(planned.seconds * 1e9);
+}
+
 /// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
 bool Driver::fills(const PlannedTask& planned, DeviceId device) const {
   constexpr double gain = 1.1;
@@ -158,8 +147,19 @@ void Driver::predict_on(PlannedTask& planned, DeviceId device) const {
   planned.fills = fills(planned, device);
 }
 
+/// Once all devices that are meant to run a codelet are lost, the host does if it can.
+bool Driver::takes_over(const DeviceState& device, const Codelet& codelet) const {
+  return device.space == host_space && codelet.cpu &&
+         std::ranges::all_of(devices_, [&](const DeviceState& each) {
+           return each.lost || !offers(machine_, machine_.devices[each.id], codelet);
+         });
+}
+
 bool Driver::can_run(const DeviceState& device, const Task& task) const {
-  if (device.lost || !offers(machine_, machine_.devices[device.id], *task.codelet)) return false;
+  const Codelet& codelet = *task.codelet;
+  if (device.lost) return false;
+  if (!offers(machine_, machine_.devices[device.id], codelet) && !takes_over(device, codelet))
+    return false;
   if (device.space == host_space) return true;
   return bytes_needed(task, device.space) <= memory_->capacity(device.space);
 }

@@ -47,7 +47,8 @@ void Recorder::log(Lane& lane, const Record& record) {
   lane.records.push_back(record);
 }
 
-void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanoseconds end) {
+void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanoseconds end,
+                      Nanoseconds expected) {
   Lane& lane = *lanes_[static_cast<std::size_t>(index)];
   lane.tasks.store(lane.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
@@ -57,6 +58,7 @@ void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanosecond
   record.kind = Record::Kind::kernel;
   record.task = task.id;
   if (tracing_) record.name = &*lane.names.insert(task.codelet->name).first;
+  record.expected = expected;
   record.begin = begin;
   record.end = end;
   log(lane, record);

@@ -36,6 +36,7 @@ struct Record {
   std::uint64_t task = 0;
   std::uint64_t bytes = 0;
   const std::string* name = nullptr;  ///< Of a kernel; kept by its lane.
+  Nanoseconds expected = 0;           ///< Of a kernel, by the machine's table; 0: unknown.
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
 };
@@ -47,7 +48,9 @@ class Recorder {
   /// A lane of a device; not thread-safe, before work starts.
   int add_lane(DeviceId device, StreamKind kind, std::string name);
 
-  void kernel(int lane, const Task& task, Nanoseconds begin, Nanoseconds end);
+  /// `expected`: how long it should take, 0 if unknown.
+  void kernel(int lane, const Task& task, Nanoseconds begin, Nanoseconds end,
+              Nanoseconds expected = 0);
   /// Many kernels at once, when nobody traces: only counts.
   void kernels(int lane, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end);
   void copy(int lane, Reason reason, TileId tile, SpaceId from, SpaceId to, std::uint64_t bytes,

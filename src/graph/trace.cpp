@@ -173,8 +173,10 @@ void Recorder::append_event(std::string& text, const Lane& lane, std::size_t tid
     case Record::Kind::kernel:
       fmt::format_to(
           out,
-          R"({{"ph":"X","cat":"kernel","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"task":{}}}}})",
-          quoted(*record.name), pid, tid, when, duration, record.task);
+          R"({{"ph":"X","cat":"kernel","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"task":{}{}}}}})",
+          quoted(*record.name), pid, tid, when, duration, record.task,
+          record.expected > 0 ? fmt::format(R"(,"expected":{})", microseconds(record.expected))
+                              : "");
       return;
     case Record::Kind::copy:
       fmt::format_to(

@@ -22,7 +22,7 @@ thread_local int current = 0;
 
 bool is_lesser(int device) { return device == 1 && faults().are_mixed; }
 
-std::size_t memory_of(int device) { return std::size_t{1} << (is_lesser(device) ? 28 : 30); }
+std::size_t memory_of(int device) { return std::size_t{1} << (is_lesser(device) ? 32 : 34); }
 
 }  // namespace
 

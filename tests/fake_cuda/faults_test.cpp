@@ -6,13 +6,16 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "device/cuda/cuda_backend.h"
 #include "fake_cuda/streams.h"
 #include "gpu/host_body.h"
 #include "gpu/sleep.h"
+#include "model/graph/random_program.h"
 
 namespace quadriga {
 namespace {
@@ -36,7 +39,7 @@ class FaultsTest : public testing::Test {
   }
   void TearDown() override {
     backend_.reset();
-    faults().fault = cudaSuccess;
+    fake_cuda::start_anew();
   }
   Event launch(StreamId stream, const Kernel& kernel, std::string_view name) {
     Launch launch;
@@ -118,7 +121,7 @@ TEST_F(FaultsTest, MemoryMayGoOnceItsCopiesHaveEnded) {
     EXPECT_EQ(collect(3).size(), 3u);
     munmap(pages, 2 * bytes);
     backend_.reset();
-    faults().fault = cudaSuccess;
+    fake_cuda::start_anew();
   }
 }
 
@@ -176,6 +179,24 @@ TEST_F(EngineFaultsTest, ANewEngineSaysThatTheProcessMustBeNew) {
     EXPECT_EQ(error.code(), Errc::unavailable) << error.what();
     EXPECT_NE(std::string(error.what()).find("start a new"), std::string::npos) << error.what();
   }
+}
+
+// Whatever isn't reported lost is right, every error is of a fault's kind, and everything ends.
+TEST(FaultyPrograms, EndWhereverTheFaultIs) {
+  set_log_level(LogLevel::off);
+  give_cuda_variants(on_stream);
+  const Seeds seeds = test_seeds(400'000, 150);
+  int lost = 0;
+  for (std::uint64_t i = 0; i < seeds.count; ++i) {
+    const std::uint64_t seed = seeds.first + i;
+    ProgramRun run = make_gpu_run(seed);
+    faults().operations_left = 1 + static_cast<std::int64_t>(Random(seed).below(1200));
+    const std::string wrong = run.program.run_despite_faults(run.options, lost);
+    fake_cuda::start_anew();
+    ASSERT_EQ(wrong, "") << "replay with QUADRIGA_TEST_SEED=" << seed;
+  }
+  std::printf("%d tiles lost\n", lost);
+  set_log_level(LogLevel::warning);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
 CUresult wait_for_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
   if (has_faulted()) return static_cast<CUresult>(state());
   stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
-    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value && !has_faulted())
+    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value && !faults().stops)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   });
   return CUDA_SUCCESS;
@@ -165,12 +165,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (has_faulted()) return state();
+  if (faults().stops) return cudaErrorNotReady;
   return event->reached.load() >= event->recorded.load() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   if (has_faulted()) return state();
   stream->push([event, record = event->recorded.load()] {
-    for (std::uint64_t now = event->reached; now < record; now = event->reached)
+    for (std::uint64_t now = event->reached; now < record && !faults().stops; now = event->reached)
       event->reached.wait(now);
   });
   return cudaSuccess;
@@ -229,14 +230,15 @@ void queue_sleep(void* stream, int milliseconds) {
 }
 
 void queue_fault(void* stream) {
-  static_cast<cudaStream_t>(stream)->push([] {
-    faults().fault = cudaErrorIllegalAddress;
-    const std::lock_guard lock(events_mutex);
-    for (CUevent_st& event : events()) {  // who waits shall see it
-      event.reached = UINT64_MAX;
-      event.reached.notify_all();
-    }
-  });
+  static_cast<cudaStream_t>(stream)->push([] { fake_cuda::fault_all(); });
+}
+
+void fake_cuda::release_waits() {
+  const std::lock_guard lock(events_mutex);
+  for (CUevent_st& event : events()) {
+    event.reached = UINT64_MAX;
+    event.reached.notify_all();
+  }
 }
 
 }  // namespace quadriga

@@ -8,8 +8,8 @@
 //   2. An event's `recorded` counts its records, `reached` the latest that a stream got to. Who
 //      waits for it waits for what was recorded when the wait was queued. Events live to the end.
 //   3. `mutex` of Memory guards its maps; nothing is called while it is held.
-//   4. After a fault streams drop what is queued, as if it had never been, and every function but
-//      those that say what an error means returns the fault.
+//   4. After a fault streams drop what is queued, as if it had never been, and once none runs
+//      anything, every function but those that say what an error means returns the fault.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,11 +32,15 @@ struct CUevent_st {
 };
 
 struct CUstream_st {
-  explicit CUstream_st(std::uint64_t seed) : random(seed), thread([this] { run(); }) {}
+  explicit CUstream_st(std::uint64_t seed);
   /// Once all that is queued has run.
   ~CUstream_st();
   void push(std::function<void()> operation);
   void synchronize();
+  /// After a fault: nothing that is queued will run.
+  void give_up();
+  /// Waits for its end, unless it is this thread that would have to.
+  void join_dead();
 
  private:
   void run();
@@ -46,6 +50,8 @@ struct CUstream_st {
   std::condition_variable changed;
   std::deque<std::function<void()>> queue;  // Guarded by mutex; its front runs.
   bool ending = false;                      // Guarded by mutex.
+  bool dead = false;                        // Guarded by mutex.
+  bool ended = false;                       // Guarded by mutex.
   std::thread thread;
 };
 
@@ -55,7 +61,8 @@ constexpr int devices = 2;
 
 /// What is wrong with the machine; tests set it.
 struct Faults {
-  std::atomic<cudaError_t> fault{cudaSuccess};    ///< A kernel's, of the whole process.
+  std::atomic<cudaError_t> fault{cudaSuccess};  ///< A kernel's, of the whole process.
+  std::atomic<bool> stops{false};  ///< Set before `fault`: what runs ends, nothing else begins.
   std::atomic<cudaError_t> absence{cudaSuccess};  ///< Why no device is to be found.
   std::atomic<int> driver_version{13000};         ///< 0: there is none.
   std::atomic<int> without_kernels{-1};           ///< A device that none is compiled for.
@@ -63,8 +70,15 @@ struct Faults {
   std::atomic<bool> are_mixed{false};             ///< The second device is older and smaller.
   std::atomic<std::size_t> taken_bytes{0};        ///< By another process, of each device.
   std::atomic<std::uint64_t> refused_host_allocations{0};  ///< That many to come.
+  std::atomic<std::int64_t> operations_left{-1};           ///< Of all streams, before one faults.
 };
 Faults& faults();
+/// A kernel's fault, by a thread of a stream.
+void fault_all();
+/// Streams that wait for events pass.
+void release_waits();
+/// As if in a new process: what was lost stays so.
+void start_anew();
 /// What functions return that don't fail by themselves.
 inline cudaError_t state() { return faults().fault; }
 inline bool has_faulted() { return state() != cudaSuccess; }

@@ -63,8 +63,10 @@ struct Call {
   std::exception_ptr error;
 };
 
+// Its owner may let go of it before, when the device is lost.
 void run(void* data) {
-  Call& call = *static_cast<Call*>(data);
+  const std::unique_ptr<std::shared_ptr<Call>> held(static_cast<std::shared_ptr<Call>*>(data));
+  Call& call = **held;
   try {
     call.body({call.views, call.params, nullptr});
   } catch (...) {
@@ -93,7 +95,7 @@ Kernel on_stream(Kernel body) {
             "a copy of an operand");
       view.data = values.data;
     }
-    check(cudaLaunchHostFunc(stream, run, call.get()), "a host function");
+    check(cudaLaunchHostFunc(stream, run, new std::shared_ptr<Call>(call)), "a host function");
     for (std::size_t i = 0; i < call->views.size(); ++i)
       check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data, call->values[i].bytes,
                             cudaMemcpyHostToDevice, stream),

@@ -3,6 +3,7 @@
 # are like them. Emulated devices stand for GPUs; the last tests need real ones.
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -203,6 +204,23 @@ def test_dlpack_on_the_host():
     assert foreign.seen(Lender(a)).ctypes.data == a.ctypes.data
 
 
+class LenderOnDevice(Lender):
+    """Says that it lies on a device, and would copy itself from there for NumPy."""
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __array__(self, *_):
+        raise AssertionError("elements were copied to the host")
+
+
+def test_dlpack_on_a_device_is_copied_by_nobody():
+    a = spd(8)
+    found = foreign.seen(LenderOnDevice(a))
+    assert isinstance(found, foreign.DeviceArray)
+    assert (found.address, found.writeable) == (a.ctypes.data, False)
+
+
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D", "i4", "u1", "?"])
 def test_what_dlpack_tells(dtype):
     array = np.zeros((4, 6), dtype)[:, ::2]
@@ -237,6 +255,40 @@ def test_tensors_on_the_host():
     assert isinstance(linalg.matmul(a, a), torch.Tensor)
     with pytest.raises(quadriga.InvalidType, match="detach"):
         linalg.matmul(a.clone().requires_grad_(), a)
+
+
+class TensorOfTests:
+    """What is asked of a PyTorch tensor on the host; its conjugation may be put off."""
+
+    __module__ = "torch"
+    device = types.SimpleNamespace(type="cpu")
+    requires_grad = False
+    layout = "strided"
+
+    def __init__(self, array, conjugate=False):
+        self._array, self._conjugate = array, conjugate
+
+    def resolve_conj(self):
+        return TensorOfTests(self._array.conj()) if self._conjugate else self
+
+    def resolve_neg(self):
+        return self
+
+    def data_ptr(self):
+        return self._array.ctypes.data
+
+    def __array__(self, *_, **__):
+        return self._array
+
+
+def test_what_a_tensor_has_put_off_can_not_be_written(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(strided="strided"))
+    array = np.zeros((3, 3), complex)
+    assert foreign.seen(TensorOfTests(array)).flags.writeable
+    a = np.eye(3, dtype=complex)
+    with pytest.raises(quadriga.InvalidArgument, match="out is read-only"):
+        linalg.matmul(a, a, out=TensorOfTests(array, conjugate=True))
+    assert not array.any()
 
 
 # On a GPU

@@ -53,7 +53,9 @@ def test_the_reason_is_named_and_what_would_help(changes, word):
 
 
 def test_the_setting_may_leave_gpus_out():
-    assert "'cpu:2'" in finding("GPUs", devices="cpu:2").text
+    left_out = finding("GPUs", devices="cpu:2")
+    assert "'cpu:2'" in left_out.text
+    assert "QUADRIGA_DEVICES=cuda" in left_out.remedy, "what is built in names no GPU either"
     assert finding("GPUs", devices="cuda:1").state is State.used
 
 

@@ -29,7 +29,7 @@ def test_the_table_is_what_the_tool_prints():
 @pytest.mark.parametrize("name", names())
 def test_pages_and_pictures_are_there_and_small(name):
     page, picture = (PAGE.parent / f"gpu-runs/{name}{end}" for end in (".html", ".svg"))
-    assert page.stat().st_size < 150_000 and picture.stat().st_size < 60_000
+    assert page.stat().st_size < 170_000 and picture.stat().st_size < 60_000
     assert f"gpu-runs/{name}.svg" in PAGE.read_text()
 
 

@@ -192,3 +192,40 @@ def test_start_and_end_of_a_device(tmp_path):
     bare = load(tmp_path, [kernel("a", 0, 10, 0)])
     assert report.summary(bare)["devices"][0]["phases"] is None
     assert "last operand from the host" not in report.to_html(bare)
+
+
+def test_kernels_are_compared_with_the_machines_table(tmp_path):
+    """a takes 20 instead of 10 and 12 instead of 10, b isn't in the table but hardly counts."""
+    events = [kernel("a", 0, 20, 0), kernel("a", 30, 12, 1), kernel("b", 50, 0.2, 2)]
+    for event in events[:2]:
+        event["args"]["expected"] = 10 * MS
+    bound = {"work_seconds": 0.0322}
+    trace = load(tmp_path, events, bound=bound)
+    facts = report.summary(trace)
+    rows = {row["name"]: row for row in facts["kernels"]}
+    assert rows["a"]["of_table"] == pytest.approx(1.6) and rows["b"]["of_table"] is None
+    assert facts["bound"]["table_seconds"] == pytest.approx(0.0202)
+    assert "the work would take 20.2 ms" in report.to_html(trace).replace("\n", " ")
+    cut = report.summary(report.part(trace, start=0.01))
+    assert cut["bound"]["table_seconds"] == pytest.approx(0.0152)
+    del events[0]["args"]["expected"]
+    trace = load(tmp_path, events, bound=bound)
+    assert report.summary(trace)["bound"]["table_seconds"] is None
+    assert "By the machine" not in report.to_html(trace)
+
+
+def test_a_host_that_looks_late_is_told(tmp_path):
+    """Four streams end at 20 to the nanosecond and nothing before: nobody looked for 18 ms."""
+    events = [copied(0, 2)]
+    events += [kernel(f"k{i}", 1 + i, 19 - i, i) | {"tid": 4 + i} for i in range(4)]
+    events += [kernel("alone", 30, 20, 9)]
+    facts = report.summary(load(tmp_path, events))
+    assert facts["late"]["seconds"] == facts["late"]["longest_seconds"] == pytest.approx(0.018)
+    assert facts["late"]["longest_start_seconds"] == pytest.approx(0.002)
+    assert facts["late"]["share"] == pytest.approx(0.18)
+    trace = load(tmp_path, events)
+    assert "The host saw ends late: 18 % of the time" in report.summary_text(trace)
+    assert "The host saw ends late" in report.to_html(trace)
+    for quiet in (load(tmp_path, events, clock="virtual"), load(tmp_path, events[:4])):
+        assert report.summary(quiet)["late"]["seconds"] == 0
+        assert "The host saw ends late" not in report.to_html(quiet)

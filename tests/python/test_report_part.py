@@ -76,6 +76,16 @@ def test_a_pause_that_a_task_waits_across_parts_nothing(tmp_path):
     assert len(report.runs(short)) == 1
 
 
+def test_results_that_go_home_after_a_pause_belong_to_the_run_before(tmp_path):
+    document = copy.deepcopy(DOCUMENT)
+    late = max((e for e in document["traceEvents"] if e["ph"] == "X"), key=lambda e: e["ts"])
+    assert late["args"]["to"] == "host"
+    late["ts"] += 300.0
+    document["quadriga"]["seconds"] += 300e-6
+    trace = report.load(traces.write(tmp_path / "t.json", repeated(document, 2)))
+    assert len(report.runs(trace)) == 2
+
+
 def test_the_bound_of_a_part_is_the_engines_rule(tmp_path):
     """Against the maker's own sums, of all events; the link by what was copied."""
     trace = report.load(traces.write(tmp_path / "t.json", DOCUMENT))

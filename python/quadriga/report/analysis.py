@@ -54,6 +54,12 @@ def alone_time(kernels: Spans) -> Integers:
     return before - busy_before(single.start, single.end, kernels.start)
 
 
+def _of_table(kernels: Spans) -> float | None:
+    """Their time as a multiple of what the machine's table says; None if it says nothing."""
+    known = kernels.take(kernels.expected > 0)
+    return int(known.duration.sum()) / int(known.expected.sum()) if len(known) else None
+
+
 def _median_seconds(taken: Integers) -> float | None:
     """The middle one of sorted times; None if there is none."""
     return int(taken[len(taken) // 2]) / 1e9 if len(taken) else None
@@ -129,6 +135,7 @@ class Analysis:
                     "name": self.trace.labels[int(name)],
                     "alone": int(alone[own].sum()) / max(int(taken.sum()), 1),
                     "median_alone_seconds": _median_seconds(by_itself),
+                    "of_table": _of_table(spans.take(own)),
                     "count": len(taken),
                     "seconds": int(taken.sum()) / 1e9,
                     "share": int(taken.sum()) / total,

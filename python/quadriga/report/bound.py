@@ -34,15 +34,37 @@ def work_seconds(trace: Trace) -> float:
     described = (trace.header.get("machine") or {}).get("devices", [])
     spans, seconds, workers = trace.spans, 0.0, 0
     for pid in trace.devices:
-        device = described[pid - 1] if pid <= len(described) else {}
-        if device.get("kind") == "cpu":
+        device = described[pid - 1 : pid]
+        workers += _workers(device)
+        if device and device[0].get("kind") == "cpu":
             own = (spans.pid == pid) & (spans.kind == KERNEL)
             seconds += int(spans.duration[own].sum()) / 1e9
-            workers += int(device.get("cores") or 0)
         else:  # Kernels that run at once on an accelerator share its speed.
             seconds += busy(trace, pid, KERNEL).length / 1e9
-            workers += 1
     return seconds / max(workers, 1)
+
+
+def table_seconds(trace: Trace) -> float | None:
+    """What the work would take at the rates of the machine's table; None where it isn't known.
+
+    Kernels that the table doesn't have count with their own time if they are a hundredth at most.
+    """
+    spans = trace.spans.take(trace.spans.kind == KERNEL)
+    known = spans.expected > 0
+    taken = int(spans.duration.sum())
+    unknown = int(spans.duration[~known].sum())
+    if taken == 0 or unknown > 0.01 * taken:
+        return None
+    described = (trace.header.get("machine") or {}).get("devices", [])
+    workers = sum(_workers(described[pid - 1 : pid]) for pid in trace.devices)
+    return (int(spans.expected.sum()) + unknown) / 1e9 / max(workers, 1)
+
+
+def _workers(described: list[dict[str, Any]]) -> int:
+    """How many kernels a device can run without sharing, by its description if there is one."""
+    if described and described[0].get("kind") == "cpu":
+        return int(described[0].get("cores") or 0)
+    return 1
 
 
 def _path_seconds(trace: Trace) -> float:

@@ -35,11 +35,16 @@ class Detail:
     least_buckets: int  # of a lane; and of any other picture
     most_buckets: int
     close_up_spans: int
-    zones: int  # fields with a hover text, in a picture drawn by buckets
+    zones_each: int  # fields with a hover text, in a picture drawn by buckets
+    zones_in_all: int  # of all pictures of a kind
+
+    def zones(self, pictures: int) -> int:
+        """How many of them each of some pictures may have."""
+        return min(max(self.zones_in_all // max(pictures, 1), 5), self.zones_each)
 
 
-FULL = Detail(6_000, 2_000, 120_000, 240, 1600, 2_500, 100)
-SMALL = Detail(250, 250, 3_000, 120, 500, 100, 20)
+FULL = Detail(6_000, 2_000, 120_000, 240, 1600, 2_500, 100, 1_000_000)
+SMALL = Detail(250, 250, 3_000, 100, 400, 50, 20, 100)
 
 
 def svg(body: str, height: int, kind: str = "") -> Markup:

@@ -13,7 +13,7 @@ from ..beside import write_beside
 from . import drawing, formats, glance, panels
 from .analysis import Analysis
 from .reading import load
-from .summary import largest_loss, summarize, verdict
+from .summary import is_late, largest_loss, summarize, verdict
 from .timeline import Timeline, why_css
 from .trace import Trace
 
@@ -61,7 +61,9 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
         copies=[row | {"css": why_css(row["why"])} for row in facts["copies"]],
         gaps=run.gaps(),
         phases=panels.phases(run),
+        late=facts["late"] if is_late(facts) else None,
         several_streams=panels.has_several_streams(run),
+        table=any(row["of_table"] is not None for row in facts["kernels"]),
         shared=any(row["alone"] < _ALONE for row in facts["kernels"]),
         whole=trace.end,
         most_found=_MOST_FOUND,

@@ -57,13 +57,14 @@ def ticks(trace: Trace) -> list[dict[str, Any]]:
 def use(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
     """Share of each device's time that it computes and copies, over time."""
     edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
+    zones = detail.zones(2 * len(run.devices))
     widths = np.maximum(np.diff(edges), 1)
     rows = []
     for use in run.devices:
         copies, parts = run.busy(use.pid, COPY), [unit.busy for unit in use.units]
         computing = sum(coverage(part.start, part.end, edges) for part in parts) / len(parts)
         shares = [computing / widths, coverage(copies.start, copies.end, edges) / widths]
-        hover = drawing.zones(edges, _HEIGHT, _use_text(*shares), detail.zones)
+        hover = drawing.zones(edges, _HEIGHT, _use_text(*shares), zones)
         pictures = [
             drawing.svg(drawing.area(part, _HEIGHT, css) + hover, _HEIGHT)
             for part, css in zip(shares, ("u-compute", "u-copy"), strict=True)
@@ -90,13 +91,14 @@ def _use_text(kernels: drawing.Floats, copies: drawing.Floats) -> Any:
 def ways(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
     """Bytes a second on each way over time, the busiest ways first."""
     edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
+    zones = detail.zones(min(len(run.ways), MOST_WAYS))
     rows = []
     for (source, target), spans in list(run.ways.items())[:MOST_WAYS]:
         speeds = rates(spans.start, spans.end, spans.bytes, edges) * 1e9
         capacity, peak = run.way_capacity(source, target), float(speeds.max())
         top = max(peak, capacity or 0.0, 1e-9)
         body = drawing.area(speeds / top, _HEIGHT, "u-link")
-        body += drawing.zones(edges, _HEIGHT, _speed_text(speeds), detail.zones)
+        body += drawing.zones(edges, _HEIGHT, _speed_text(speeds), zones)
         total = int(spans.bytes.sum())
         rows.append(
             {

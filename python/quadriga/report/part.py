@@ -3,7 +3,8 @@
 """A trace lasts as long as its engine; often one call of many is what somebody wants to see.
 
 A *run* is what lies between two pauses: moments at which nothing was under way for 50 µs, such that
-no later task waited for an earlier one. Calls that end with their results at home are runs.
+no later task waited for an earlier one. Calls that end with their results at home are runs. What is
+on its way home right after a pause is a late result, and no run begins with it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from . import formats
 from .bound import lower_bound
 from .counters import recount
 from .intervals import Integers, merge
-from .trace import KERNEL, Instants, Spans, Trace
+from .trace import HOST, KERNEL, Instants, Spans, Trace
 
 _PAUSE = 50_000  # nanoseconds
 
@@ -112,6 +113,8 @@ def _runs(trace: Trace) -> list[tuple[int, int]]:
         return []
     after, before = under_way.start[1:], under_way.end[:-1]
     apart = (after - before >= _PAUSE) & (_crossings(trace, after) == 0)
+    going_home = trace.spans.target == trace.label(HOST)
+    apart &= np.isin(after, trace.spans.start[~going_home])
     starts = np.concatenate((under_way.start[:1], after[apart])).tolist()
     ends = np.concatenate((before[apart], under_way.end[-1:])).tolist()
     return list(zip(starts, ends, strict=True))
@@ -163,6 +166,16 @@ def _cut_spans(spans: Spans, start: int, end: int) -> Spans:
     spans = spans.take((spans.start < end) & (spans.end > start))
     begin, finish = np.maximum(spans.start, start), np.minimum(spans.end, end)
     length = finish - begin
-    cut = np.rint(spans.bytes * (length / np.maximum(spans.duration, 1))).astype(np.int64)
-    amount = np.where(length == spans.duration, spans.bytes, cut)
-    return dataclasses.replace(spans, start=begin - start, duration=length, bytes=amount)
+    shares = length / np.maximum(spans.duration, 1)
+
+    def kept(whole: Integers) -> Integers:
+        cut = np.rint(whole * shares).astype(np.int64)
+        return np.where(length == spans.duration, whole, cut)
+
+    return dataclasses.replace(
+        spans,
+        start=begin - start,
+        duration=length,
+        bytes=kept(spans.bytes),
+        expected=kept(spans.expected),
+    )

@@ -39,7 +39,7 @@ class _Columns:
     events: int = 0
     # In the order of Spans' columns; times as microseconds until they are whole.
     spans: tuple[array[Any], ...] = field(
-        default_factory=lambda: tuple(array("d" if i < 2 else "q") for i in range(12))
+        default_factory=lambda: tuple(array("d" if i < 2 else "q") for i in range(13))
     )
     instants: tuple[array[Any], ...] = field(
         default_factory=lambda: tuple(array("d" if i < 1 else "q") for i in range(5))
@@ -80,11 +80,12 @@ class _Columns:
         if category == "kernel":
             none = label("")
             row += (label(item["name"]), args.get("task", -1), none, none, none, 0, -1)
+            row += (round(self._time(args, "expected") * 1e3) if "expected" in args else 0,)
         else:
             ends = (label(args["from"]), label(args["to"]), label(args.get("why", "stage")))
             if args["bytes"] < 0:
                 self._refuse(f"moves {args['bytes']} bytes; expected 0 or more")
-            row += (label(item["name"]), -1, *ends, args["bytes"], _tile(args))
+            row += (label(item["name"]), -1, *ends, args["bytes"], _tile(args), 0)
         for column, value in zip(self.spans, row, strict=True):
             column.append(value)
 

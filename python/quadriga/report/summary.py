@@ -8,10 +8,14 @@ from typing import Any
 
 from . import formats
 from .analysis import Analysis
+from .bound import table_seconds
 from .counters import COUNTED, check
 from .gaps import CAUSES
 from .part import runs
+from .sight import sight
 from .trace import Trace
+
+_LATE = 0.02  # of a run
 
 LIMITS = {
     "work_seconds": "work",
@@ -31,8 +35,9 @@ def summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies``,
-        ``totals``, ``disagreements`` (text; empty if the counters equal the trace), ``part`` (which
-        part of a trace, in words) and ``runs`` (how many the whole trace holds).
+        ``totals``, ``late`` (for how long the host didn't see ends), ``disagreements`` (text; empty
+        if the counters equal the trace), ``part`` (which part of a trace, in words) and ``runs``
+        (how many the whole trace holds).
     """
     return summarize(Analysis(trace))
 
@@ -52,6 +57,7 @@ def summarize(run: Analysis) -> dict[str, Any]:
         "policy": trace.header.get("policy", ""),
         "devices_requested": trace.header.get("devices_requested", ""),
         "bound": _bound(run),
+        "late": sight(trace).facts(trace.end),
         "overlap": {
             "seconds": reached,
             "possible_seconds": possible,
@@ -81,6 +87,7 @@ def _bound(run: Analysis) -> dict[str, Any] | None:
         "limit": limit,
         "binding": binding,
         "link": given.get("link"),
+        "table_seconds": table_seconds(run.trace),
         **parts,
     }
 
@@ -155,7 +162,7 @@ def summary_text(trace: Trace, width: int = 24) -> str:
     """
     facts = summary(trace)
     sentence, loss = verdict(facts)
-    lines = [sentence] + ([loss] if loss else []) + _part_lines(facts) + [""]
+    lines = [sentence] + ([loss] if loss else []) + _part_lines(facts) + _late_lines(facts) + [""]
     lines += _bound_lines(facts, width)
     names = max([len(device["name"]) for device in facts["devices"]] + [6])
     for device in facts["devices"]:
@@ -182,6 +189,21 @@ def _part_lines(facts: dict[str, Any]) -> list[str]:
     if facts["runs"] > 1:
         return [f"It holds {facts['runs']} runs; --run 1 shows the first, --run last the last."]
     return []
+
+
+def _late_lines(facts: dict[str, Any]) -> list[str]:
+    late = facts["late"]
+    if not is_late(facts):
+        return []
+    return [
+        f"The host saw ends late: {formats.share(late['share'])} of the time passed before ends of"
+        f" several streams were seen at once, {formats.time(late['longest_seconds'])} the longest."
+    ]
+
+
+def is_late(facts: dict[str, Any]) -> bool:
+    """Whether the host saw ends so late that times in the trace are much in doubt."""
+    return bool(facts["late"]["share"] > _LATE)
 
 
 def _bound_lines(facts: dict[str, Any], width: int) -> list[str]:

@@ -56,7 +56,7 @@ class Timeline:
         self, run: Analysis, detail: drawing.Detail = drawing.FULL, hover: bool = True
     ) -> None:
         self.run = run
-        self.detail = detail if hover else replace(detail, zones=0)
+        self.detail = detail if hover else replace(detail, zones_each=0)
         self.labels = run.trace.labels
         self.describe = drawing.describe_span(self.labels) if hover else None
         self._kernel_colour = self._assign_colours()
@@ -114,12 +114,13 @@ class Timeline:
         wanted = self.detail.points_in_all // max(layers, 1)
         buckets = int(np.clip(wanted, self.detail.least_buckets, self.detail.most_buckets))
         edges = drawing.edges_between(*window, buckets)
+        zones = self.detail.zones(len(self.lanes) - len(exact))
         drawn = []
         for index, lane in enumerate(self.lanes):
             if index in exact:
                 picture = self._exact(lane, window)
             else:
-                body = drawing.bucket_lane(self._layers(lane), edges, self.detail.zones)
+                body = drawing.bucket_lane(self._layers(lane), edges, zones)
                 picture = drawing.svg(body, 100)
             drawn.append((lane, picture))
         return _by_device(drawn)

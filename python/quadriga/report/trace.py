@@ -36,6 +36,7 @@ class Spans:
     why: Integers
     bytes: Integers
     tile: Integers  # -1: none
+    expected: Integers  # kernels only: nanoseconds by the machine's table; 0: unknown
 
     @property
     def end(self) -> Integers:

@@ -14,6 +14,16 @@ cudaMemcpyKind kind_of(int from, int to) {
   return to < 0 ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
+// Which device has an address; what isn't here, as in descriptions of other machines, is stood for
+// by another one.
+int ordinal_at(const std::string& pci_address, int otherwise) {
+  int ordinal = otherwise;
+  if (pci_address.empty()) return otherwise;
+  if (cudaDeviceGetByPCIBusId(&ordinal, pci_address.c_str()) == cudaSuccess) return ordinal;
+  cudaGetLastError();
+  return otherwise;
+}
+
 // Runs between devices that may not see each other's memory.
 cudaError_t queue_peer_runs(const Copy& copy, int from, int to, cudaStream_t stream) {
   cudaMemcpy3DPeerParms parms{};
@@ -34,7 +44,8 @@ std::vector<int> ordinals_of(const Machine& machine) {
   std::vector<int> ordinals;
   int next = 0;
   for (const Device& device : machine.devices)
-    ordinals.push_back(device.kind == DeviceKind::cuda ? next++ % count : -1);
+    ordinals.push_back(
+        device.kind == DeviceKind::cuda ? ordinal_at(device.pci_address, next++ % count) : -1);
   return ordinals;
 }
 

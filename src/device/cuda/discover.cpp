@@ -12,9 +12,11 @@
 #include <cstdlib>
 
 #include "base/config.h"
+#include "base/log.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/device_memory.h"
+#include "device/cuda/probe.h"
 #include "device/cuda/rates.h"
 #include "device/nvml.h"
 #include "device/topology.h"
@@ -44,15 +46,34 @@ std::size_t free_of(int ordinal) {
   }
 }
 
+std::string model_of(int ordinal) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "asking for a device's name");
+  return properties.name;
+}
+
+// Others may be of use here: one that nothing was compiled for is left out, and said so.
+bool has_kernels(int ordinal) {
+  const cuda::DeviceGuard guard(ordinal);
+  const cudaError_t error = cuda::probe_kernels();
+  cudaGetLastError();
+  if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
+    return true;
+  log(LogLevel::warning,
+      fmt::format("device {}, {}, is left out: it has compute capability {}.{}, and this build has "
+                  "kernels for {}",
+                  ordinal, model_of(ordinal), attribute(cudaDevAttrComputeCapabilityMajor, ordinal),
+                  attribute(cudaDevAttrComputeCapabilityMinor, ordinal),
+                  cuda::kernel_architectures()));
+  return false;
+}
+
 Device describe(int ordinal) {
   const cuda::DeviceGuard guard(ordinal);
   Device device;
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), "asking for a device's name");
   device.name = fmt::format("gpu{}", ordinal);
-  device.model = properties.name;
+  device.model = model_of(ordinal);
   device.kind = DeviceKind::cuda;
-  device.space = static_cast<SpaceId>(1 + ordinal);
   constexpr std::size_t page = std::size_t{2} << 20;
   device.memory_bytes =
       static_cast<std::size_t>(static_cast<double>(free_of(ordinal)) * share_of_memory) / page *
@@ -72,15 +93,13 @@ cuda::Speed speed_of(int ordinal) {
 }
 
 // One column of the table for all devices if they are equal.
-void add_rates(Machine& machine) {
-  const cuda::Speed first = speed_of(0);
-  bool equal = true;
-  for (int i = 1; i < static_cast<int>(machine.devices.size()); ++i)
-    equal = equal && speed_of(i) == first;
-  for (std::size_t i = 0; i < machine.devices.size(); ++i) {
+void add_rates(Machine& machine, const std::vector<int>& ordinals) {
+  const cuda::Speed first = speed_of(ordinals.front());
+  const bool equal =
+      std::ranges::all_of(ordinals, [&](int each) { return speed_of(each) == first; });
+  for (std::size_t i = 0; i < ordinals.size(); ++i) {
     if (!equal) machine.devices[i].rates = machine.devices[i].name;
-    if (!equal || i == 0)
-      cuda::add_rates(machine, machine.devices[i].rates, speed_of(static_cast<int>(i)));
+    if (!equal || i == 0) cuda::add_rates(machine, machine.devices[i].rates, speed_of(ordinals[i]));
   }
 }
 
@@ -126,13 +145,23 @@ Machine describe_all(int count) {
   machine.launch_seconds = 2.7e-6;
   machine.nodes = Machine::host_nodes();
   std::vector<GpuReading> readings;
-  for (int i = 0; i < count; ++i) {
-    machine.devices.push_back(describe(i));
-    readings.push_back(reading_of(nvml, i));
+  std::vector<int> ordinals;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    if (!has_kernels(ordinal)) continue;
+    ordinals.push_back(ordinal);
+    readings.push_back(reading_of(nvml, ordinal));
+    machine.devices.push_back(describe(ordinal));
+    machine.devices.back().space = static_cast<SpaceId>(machine.devices.size());
     add_place(machine.devices.back(), readings.back());
   }
-  add_rates(machine);
-  add_links(machine, readings, reach);
+  if (ordinals.empty())
+    fail(Errc::unavailable, fmt::format("this build has kernels for CUDA devices of compute "
+                                        "capability {} and later, and none is here",
+                                        cuda::kernel_architectures()));
+  add_rates(machine, ordinals);
+  add_links(machine, readings, [&](int from, int to) {
+    return reach(ordinals[static_cast<std::size_t>(from)], ordinals[static_cast<std::size_t>(to)]);
+  });
   return machine;
 }
 

@@ -2,6 +2,7 @@
 // src/device/cuda/staging.cpp: chunks: queued on streams, moved by threads.
 #include "device/cuda/staging.h"
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -48,43 +49,42 @@ Staging::~Staging() {
   }
   for (std::thread& thread : threads_) thread.join();
   for (auto& [stream, lane] : lanes_) {
-    cudaFreeHost(lane.memory);
-    cudaFreeHost(lane.words);
+    cudaFreeHost(lane.small);
+    cudaFreeHost(lane.large);
   }
 }
 
 Staging::Lane& Staging::lane(cudaStream_t stream, bool out) {
+  if (const auto found = lanes_.find({stream, out}); found != lanes_.end()) return found->second;
+  std::byte* const memory = allocate(buffers * small_bytes + sizeof(Words));
   const std::lock_guard lock(mutex_);
   start_threads();
-  const auto [found, is_new] = lanes_.try_emplace({stream, out});
-  Lane& lane = found->second;
-  if (!is_new) return lane;
-  void* memory = nullptr;
-  void* words = nullptr;
-  const cudaError_t error = allocate(memory, words);
-  if (error != cudaSuccess) {
-    cudaFreeHost(memory);
-    lanes_.erase(found);
-    check(error, "allocating pinned buffers");
-  }
+  Lane& lane = lanes_[{stream, out}];
   lane.out = out;
-  lane.memory = static_cast<std::byte*>(memory);
-  lane.words = new (words) Words;
+  lane.small = memory;
+  lane.words = new (memory + buffers * small_bytes) Words;
   turns_.push_back(&lane);
   return lane;
 }
 
 // Pages are near to the processor that asks for them.
-cudaError_t Staging::allocate(void*& memory, void*& words) const {
+std::byte* Staging::allocate(std::size_t bytes) const {
   int device = 0;
+  void* memory = nullptr;
   cudaError_t error = cudaGetDevice(&device);
   run_near(processors_, [&] {
     if (error == cudaSuccess) error = cudaSetDevice(device);
-    if (error == cudaSuccess)
-      error = cudaHostAlloc(&memory, buffers * chunk_bytes, cudaHostAllocPortable);
-    if (error == cudaSuccess) error = cudaHostAlloc(&words, sizeof(Words), cudaHostAllocPortable);
+    if (error == cudaSuccess) error = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
   });
-  return error;
+  if (error != cudaSuccess) check(error, fmt::format("pinning {} bytes for copies", bytes));
+  return static_cast<std::byte*>(memory);
+}
+
+std::byte* Staging::buffer(Lane& lane, const Chunk& chunk) const {
+  const std::uint64_t number = chunk.number % buffers;
+  if (chunk.width * chunk.height <= small_bytes) return lane.small + number * small_bytes;
+  if (!lane.large) lane.large = allocate(buffers * chunk_bytes);
+  return lane.large + number * chunk_bytes;
 }
 
 void Staging::queue_in(cudaStream_t stream, const Copy& copy, bool ready) {
@@ -147,6 +147,7 @@ void Staging::queue_chunks(cudaStream_t stream, Lane& lane, const Copy& copy, Ch
       chunk.height = std::min(most_runs, copy.height - run);
       chunk.pitch = host_pitch;
       chunk.host = host + run * host_pitch + offset;
+      chunk.pinned = buffer(lane, chunk);
       queue_piece(stream, lane, chunk, device + run * device_pitch + offset, device_pitch);
       ++lane.queued;
       const std::lock_guard lock(mutex_);
@@ -163,15 +164,14 @@ void Staging::queue_piece(cudaStream_t stream, Lane& lane, const Chunk& chunk, s
                           std::size_t pitch) {
   Word& by_thread = lane.words->by_thread[chunk.number % buffers];
   Word& by_stream = lane.words->by_stream[chunk.number % buffers];
-  std::byte* const pinned = buffer(lane, chunk.number);
   if (!lane.out)
     queue_wait(stream, {&by_thread.value, chunk.number + 1});
   else if (chunk.number >= buffers)
     queue_wait(stream, {&by_thread.value, chunk.number + 1 - buffers});
   const bool dense = chunk.height == 1 || pitch == chunk.width;
   const cudaMemcpyKind kind = lane.out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-  std::byte* const target = lane.out ? pinned : device;
-  std::byte* const source = lane.out ? device : pinned;
+  std::byte* const target = lane.out ? chunk.pinned : device;
+  std::byte* const source = lane.out ? device : chunk.pinned;
   check(dense ? cudaMemcpyAsync(target, source, chunk.width * chunk.height, kind, stream)
               : cudaMemcpy2DAsync(target, lane.out ? chunk.width : pitch, source,
                                   lane.out ? pitch : chunk.width, chunk.width, chunk.height, kind,
@@ -211,9 +211,8 @@ void Staging::move(const Lane& lane, const Chunk& chunk) {
   Copy piece;
   piece.width_bytes = chunk.width;
   piece.height = chunk.height;
-  std::byte* const pinned = buffer(lane, chunk.number);
-  piece.source = lane.out ? pinned : chunk.host;
-  piece.target = lane.out ? chunk.host : pinned;
+  piece.source = lane.out ? chunk.pinned : chunk.host;
+  piece.target = lane.out ? chunk.host : chunk.pinned;
   piece.source_pitch = lane.out ? chunk.width : chunk.pitch;
   piece.target_pitch = lane.out ? chunk.pitch : chunk.width;
   move_bytes(piece);

@@ -10,7 +10,9 @@
 //      lane's `waiting`, `moving`, `done` and `through`, and the members of Staging; words are
 //      atomic. It isn't held while bytes move.
 //   2. A lane's chunks pass through its buffers in turn, numbered from 0; chunk q uses buffer
-//      q % buffers after chunk q - buffers has left it. Threads take chunks of a lane in order.
+//      q % buffers after chunk q - buffers has left it: the small one of that number, or the large
+//      one, which lanes get with the first chunk that needs it, for pinning takes long. Threads
+//      take chunks of a lane in order.
 //   3. A thread takes a chunk only when it can move all of it without waiting.
 //   4. One idle thread at a time, the scout, looks for chunks; who finds one wakes the next scout.
 #pragma once
@@ -55,6 +57,7 @@ class Staging {
 
  private:
   static constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
+  static constexpr std::size_t small_bytes = std::size_t{64} << 10;
   static constexpr std::uint64_t buffers = 16;
 
   /// Words of a lane, pinned, each on a line of its own.
@@ -70,6 +73,7 @@ class Staging {
   struct Chunk {
     std::uint64_t number = 0;
     std::byte* host = nullptr;
+    std::byte* pinned = nullptr;
     std::size_t width = 0;
     std::size_t height = 1;
     std::size_t pitch = 0;
@@ -83,7 +87,8 @@ class Staging {
   };
   struct Lane {
     bool out = false;
-    std::byte* memory = nullptr;  // The buffers.
+    std::byte* small = nullptr;  // The buffers, and the words behind them.
+    std::byte* large = nullptr;
     Words* words = nullptr;
     std::uint64_t queued = 0;   // Chunks so far.
     std::uint64_t through = 0;  // Out: chunks that are home, all before included.
@@ -99,16 +104,14 @@ class Staging {
   void queue_piece(cudaStream_t stream, Lane& lane, const Chunk& chunk, std::byte* device,
                    std::size_t pitch);
   static Gate overlapped(Lane& lane, const Copy& copy);
-  cudaError_t allocate(void*& memory, void*& words) const;
+  std::byte* allocate(std::size_t bytes) const;
+  std::byte* buffer(Lane& lane, const Chunk& chunk) const;
   void start_threads();
   void work();
   static bool can_move(const Lane& lane, const Chunk& chunk);
   Lane* take(Chunk& chunk);
   static void move(const Lane& lane, const Chunk& chunk);
   void finish(Lane& lane, const Chunk& chunk);
-  static std::byte* buffer(const Lane& lane, std::uint64_t number) {
-    return lane.memory + number % buffers * chunk_bytes;
-  }
 
   const int most_threads_;
   const std::vector<int> processors_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include "base/units.h"
 #include "device/cuda/check.h"
 #include "device/cuda/stream_local.h"
 #include "linalg/kernels/library_cuda.h"
@@ -32,19 +33,38 @@ constinit auto create_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusol
 constinit auto set_solver_stream = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnSetStream);
 constinit auto destroy_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnDestroy);
 
+/// Others may have taken what an engine leaves free of a device for libraries.
+std::string memory_left() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return {};
+  return fmt::format(
+      "; {} of the device's {} are free, and an engine can be told to take less of "
+      "them, as in devices=\"cuda,memory=8GiB\"",
+      format_bytes(static_cast<double>(free)), format_bytes(static_cast<double>(total)));
+}
+
+[[noreturn]] void fail_full(std::size_t bytes, std::string_view what) {
+  static_cast<void>(cudaGetLastError());  // it would fail the next launch
+  fail(Errc::task_failed, fmt::format("no device memory for {}, {}{}", what,
+                                      format_bytes(static_cast<double>(bytes)), memory_left()));
+}
+
 }  // namespace
 
 void check(cublasStatus_t status, std::string_view call, std::source_location where) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
-  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}", call, blas_status(status)), where);
+  const std::string left = status == CUBLAS_STATUS_ALLOC_FAILED ? memory_left() : "";
+  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}{}", call, blas_status(status), left), where);
 }
 
 void check(cusolverStatus_t status, std::string_view call, std::source_location where) {
   if (status == CUSOLVER_STATUS_SUCCESS) [[likely]]
     return;
-  fail(Errc::task_failed, fmt::format("cuSOLVER: {}: status {}", call, static_cast<int>(status)),
-       where);
+  const std::string left = status == CUSOLVER_STATUS_ALLOC_FAILED ? memory_left() : "";
+  fail(Errc::task_failed,
+       fmt::format("cuSOLVER: {}: status {}{}", call, static_cast<int>(status), left), where);
 }
 
 Words::Words() = default;
@@ -67,13 +87,27 @@ int* Words::take() {
 }
 
 Handles::Handles(cudaStream_t stream) : stream_(stream) {
+  try {
+    open();
+  } catch (...) {
+    close();  // the next task tries again
+    throw;
+  }
+}
+
+Handles::~Handles() { close(); }
+
+void Handles::open() {
   check(create_blas(&blas_), "making a handle");
-  check(set_blas_stream(blas_, stream), "setting the stream");
-  check(cudaMalloc(&blas_workspace_, blas_workspace_bytes), "allocating the workspace of cuBLAS");
+  check(set_blas_stream(blas_, stream_), "setting the stream");
+  const cudaError_t status = cudaMalloc(&blas_workspace_, blas_workspace_bytes);
+  if (status == cudaErrorMemoryAllocation)
+    fail_full(blas_workspace_bytes, "the workspace of cuBLAS");
+  check(status, "allocating the workspace of cuBLAS");
   check(set_blas_workspace(blas_, blas_workspace_, blas_workspace_bytes), "setting the workspace");
 }
 
-Handles::~Handles() {
+void Handles::close() noexcept {
   if (solver_params_) destroy_solver_params(solver_params_);
   if (solver_) destroy_solver(solver_);
   if (blas_) destroy_blas(blas_);
@@ -91,8 +125,8 @@ cublasHandle_t Handles::blas(bool allow_tf32) {
 }
 
 cusolverDnHandle_t Handles::solver() {
-  if (!solver_) {
-    check(create_solver(&solver_), "making a handle");
+  if (!solver_params_) {
+    if (!solver_) check(create_solver(&solver_), "making a handle");
     check(set_solver_stream(solver_, stream_), "setting the stream");
     check(create_solver_params(&solver_params_), "making parameters");
   }
@@ -101,7 +135,7 @@ cusolverDnHandle_t Handles::solver() {
 
 void* Handles::scratch(std::size_t bytes) {
   void* const memory = try_scratch(bytes);
-  if (!memory) check(cudaErrorMemoryAllocation, "allocating a workspace");
+  if (!memory) fail_full(bytes, "the workspace of a kernel");
   return memory;
 }
 

@@ -59,6 +59,9 @@ class Handles {
   cudaStream_t stream() const noexcept { return stream_; }
 
  private:
+  void open();
+  void close() noexcept;
+
   cudaStream_t stream_;
   cublasHandle_t blas_ = nullptr;
   bool allows_tf32_ = false;

@@ -412,13 +412,20 @@ std::string RandomProgram::compare_all(Engine& engine) {
 
 std::string RandomProgram::run(const EngineOptions& options) {
   Engine engine(homes_.around(options));
+  return run(engine);
+}
+
+std::string RandomProgram::run(Engine& engine) {
   std::size_t step = 0;
   try {
     start(engine);
     for (; step < steps_.size(); ++step)
       if (std::string wrong = carry_out(engine, steps_[step]); !wrong.empty())
         return fmt::format("step {}: {}", step, wrong);
-    return compare_all(engine);
+    std::string wrong = compare_all(engine);
+    for (std::size_t i = 0; i < tiles_.size(); ++i)
+      if (!tiles_[i].removed) engine.remove(places_[i].data);
+    return wrong;
   } catch (const std::exception& error) {
     std::string wrong = fmt::format("step {}: {}", step, error.what());
     // Should the engine's end hang as well, this is all that is seen.
@@ -482,8 +489,8 @@ std::string RandomProgram::run_despite_faults(const EngineOptions& options, int&
       return fmt::format("step {}: {}", i, wrong);
   for (std::size_t i = 0; i < tiles_.size(); ++i) {
     if (tiles_[i].removed || !tiles_[i].written) continue;
-    std::string wrong = compare_if_there(engine, static_cast<int>(i), lost);
-    if (!wrong.empty()) return wrong;
+    if (std::string wrong = compare_if_there(engine, static_cast<int>(i), lost); !wrong.empty())
+      return wrong;
   }
   return {};
 }

@@ -56,6 +56,8 @@ class RandomProgram {
 
   /// Runs on an engine; empty, or what was wrong at which step.
   std::string run(const EngineOptions& options);
+  /// The same on one that others use before and after; nothing of the program stays there.
+  std::string run(Engine& engine);
   /// Runs on an engine that meets faults: what isn't reported lost must be right, and every error
   /// must be of a fault's kind. `lost` counts the tiles that were.
   std::string run_despite_faults(const EngineOptions& options, int& lost);
@@ -110,22 +112,26 @@ struct ProgramRun {
 };
 ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested = true);
 
+/// The seeds of a test: `count` from `first`.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t count = 1;
+};
+
 /// Runs the program of a seed, from which everything about the run follows, on emulated
 /// accelerators; empty, or what was wrong.
 std::string run_on_devices(std::uint64_t seed, bool virtual_clock);
 /// Before the first program: codelets have CUDA variants, which an adapter makes of the others.
 void give_cuda_variants(Kernel (*adapter)(Kernel));
-/// The same on GPUs, of which one may stand for several.
-std::string run_on_gpus(std::uint64_t seed);
+/// The same on GPUs, of which one may stand for several: programs of so many seeds, some on each
+/// engine, for to make one takes long there. Ends early when the seconds are over; `done` counts.
+std::string run_on_gpus(Seeds seeds, double most_seconds, std::uint64_t& done);
+/// The program of a seed there, and what it and the others of its batch run on.
+ProgramRun make_gpu_run(std::uint64_t seed);
 /// The same on the host's cores alone.
 std::string run_on_host(std::uint64_t seed);
 
-/// The seeds of a test: `count` from `first`, or QUADRIGA_TEST_SEED alone if it is set;
-/// QUADRIGA_TEST_TIMES multiplies their number.
-struct Seeds {
-  std::uint64_t first = 1;
-  std::uint64_t count = 1;
-};
+/// As the environment would have it: QUADRIGA_TEST_SEED alone, QUADRIGA_TEST_TIMES as many.
 Seeds test_seeds(std::uint64_t first, std::uint64_t count);
 
 }  // namespace quadriga

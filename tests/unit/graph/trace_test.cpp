@@ -232,6 +232,20 @@ TEST_P(TraceTest, TheHeadHoldsTheGraphAndTheBound) {
   }
 }
 
+TEST_P(TraceTest, KernelsSayHowLongTheMachinesTableExpectedThem) {
+  const Json trace = traced();
+  std::size_t told = 0, kernels = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X" || event["cat"] != "kernel") continue;
+    ++kernels;
+    if (!event["args"].contains("expected")) continue;
+    EXPECT_EQ(nanoseconds(event["args"]["expected"]), 10'000);
+    ++told;
+  }
+  // Only the machine of the virtual clock has a table.
+  EXPECT_EQ(told, GetParam() == Where::virtual_clock ? kernels : 0);
+}
+
 TEST_P(TraceTest, ResetForgetsCountersAndEvents) {
   traced();
   engine().reset_counters();
