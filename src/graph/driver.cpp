@@ -205,6 +205,7 @@ bool Driver::step(Nanoseconds deadline) {
   take_messages();
   run_commands();
   bool happened = pump();
+  if (more_to_issue_) deadline = std::min(deadline, backend_->now());
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
   if (std::exchange(failed_, false)) {
     deadline = std::min(deadline, backend_->now());

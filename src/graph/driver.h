@@ -223,6 +223,7 @@ class Driver final : public Executor, private MemoryListener {
   Nanoseconds last_end_ = 0;
   std::atomic<bool> cancelled_{false};  ///< Set by any thread.
   bool failed_ = false;                 ///< A task failed without a completion since the last step.
+  bool more_to_issue_ = false;          ///< Some device may have, after the last step.
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   bool virtual_ = false;

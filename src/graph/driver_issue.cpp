@@ -233,16 +233,19 @@ bool Driver::wants_more(const DeviceState& device) const {
          (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
 }
 
-/// Devices issue by turns, so that of those which need the same tiles each fetches some.
+/// Devices issue by turns, so that of those which need the same tiles each fetches some. A few
+/// tasks each, under a real clock: issuing takes time, in which nobody sees what has ended.
 bool Driver::pump() {
+  constexpr int rounds_at_once = 4;
   bool happened = false;
   // An idle device looks around each time: others may have got what it can steal.
   for (DeviceState& device : devices_)
     if (device.awaits_source || device.issued == 0) touch(device);
-  for (bool more = true; more;) {
-    more = false;
-    for (DeviceState& device : devices_) more |= !device.lost && issue_in_turn(device);
-    happened |= more;
+  more_to_issue_ = true;
+  for (int round = 0; more_to_issue_ && (virtual_ || round < rounds_at_once); ++round) {
+    more_to_issue_ = false;
+    for (DeviceState& device : devices_) more_to_issue_ |= !device.lost && issue_in_turn(device);
+    happened |= more_to_issue_;
   }
   for (DeviceState& device : devices_)
     if (std::exchange(device.looked, false) && !device.lost) happened |= fill_up(device);
@@ -251,8 +254,9 @@ bool Driver::pump() {
 
 /// One task of a device that something happened to since it found none to issue.
 bool Driver::issue_in_turn(DeviceState& device) {
-  if (std::exchange(device.touched, false)) device.looked = device.open = true;
+  if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
+  device.looked = true;
   device.awaits_source = false;
   device.open = wants_more(device) && issue_next(device);
   return device.open;

@@ -45,9 +45,13 @@ void queue_wait(cudaStream_t stream, Gate gate) {
   check(try_queue_wait(stream, gate), "making a stream wait for a word");
 }
 
-void queue_open(cudaStream_t stream, Gate gate) {
+cudaError_t try_queue_open(cudaStream_t stream, Gate gate) noexcept {
   static const Found write = find("cuStreamWriteValue64");
-  check(queue(write, stream, gate, CU_STREAM_WRITE_VALUE_DEFAULT), "making a stream write a word");
+  return queue(write, stream, gate, CU_STREAM_WRITE_VALUE_DEFAULT);
+}
+
+void queue_open(cudaStream_t stream, Gate gate) {
+  check(try_queue_open(stream, gate), "making a stream write a word");
 }
 
 }  // namespace quadriga::cuda

@@ -29,5 +29,7 @@ void queue_wait(cudaStream_t stream, Gate gate);
 cudaError_t try_queue_wait(cudaStream_t stream, Gate gate) noexcept;
 /// Opens a gate when the stream gets there and what it wrote before can be seen by the host.
 void queue_open(cudaStream_t stream, Gate gate);
+/// The same, and the error is returned.
+cudaError_t try_queue_open(cudaStream_t stream, Gate gate) noexcept;
 
 }  // namespace quadriga::cuda

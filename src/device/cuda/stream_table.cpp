@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 
 #include "device/cuda/check.h"
 #include "device/cuda/stream_local.h"
@@ -15,7 +17,8 @@ StreamTable::StreamTable(std::vector<int> ordinals, Abandon abandon)
     : ordinals_(std::move(ordinals)),
       abandon_(std::move(abandon)),
       lost_(ordinals_.size()),
-      events_(ordinals_.size()) {}
+      events_(ordinals_.size()),
+      tells_(std::ranges::count_if(ordinals_, [](int ordinal) { return ordinal >= 0; }) > 1) {}
 
 StreamTable::~StreamTable() {
   for (Stream& stream : streams_) {
@@ -30,6 +33,7 @@ StreamTable::~StreamTable() {
     if (lost_[device]) continue;
     for (const cudaEvent_t event : events_[device]) cudaEventDestroy(event);
   }
+  for (std::uint64_t* const block : word_blocks_) cudaFreeHost(block);
   cudaGetLastError();
 }
 
@@ -49,7 +53,23 @@ std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
   check(cudaStreamCreateWithPriority(&stream.native, cudaStreamNonBlocking, priority),
         "creating a stream");
   open_stream_local(stream.native);
+  if (tells_) stream.word = take_word();
   return static_cast<std::uint32_t>(streams_.size() - 1);
+}
+
+// Each on a line of its own: devices write them.
+std::uint64_t* StreamTable::take_word() {
+  constexpr std::size_t a_line = 8;
+  constexpr std::size_t lines = 64;
+  const std::size_t place = (streams_.size() - 1) % lines;
+  if (place == 0) {
+    void* block = nullptr;
+    constexpr std::size_t bytes = lines * a_line * sizeof(std::uint64_t);
+    check(cudaHostAlloc(&block, bytes, cudaHostAllocPortable), "allocating words of streams");
+    std::memset(block, 0, bytes);
+    word_blocks_.push_back(static_cast<std::uint64_t*>(block));
+  }
+  return word_blocks_.back() + place * a_line;
 }
 
 // Null, and the device is lost, where none can be had.
@@ -82,7 +102,10 @@ StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now) {
 std::uint64_t StreamTable::end(std::uint32_t id) {
   Stream& stream = streams_[id];
   if (!lost_[stream.device]) {
-    const cudaError_t error = cudaEventRecord(stream.open.event, stream.native);
+    cudaError_t error = cudaEventRecord(stream.open.event, stream.native);
+    // After the event, which is used again once the word is there.
+    if (error == cudaSuccess && stream.word)
+      error = try_queue_open(stream.native, {stream.word, stream.issued + 1});
     if (error != cudaSuccess) {
       lose(stream.device, error, "recording an event");
       stream.open.queued.error = lost_[stream.device];  // says more than what queueing met
@@ -180,13 +203,30 @@ std::string StreamTable::kernels_in_flight() const {
 bool StreamTable::can_wait(const Stream& stream, Nanoseconds now) const {
   constexpr std::size_t enough = 8;
   constexpr Nanoseconds brief = 20'000;
-  return !any_lost_ && stream.gates == 0 && stream.queue.size() >= enough &&
+  return !stream.word && !any_lost_ && stream.gates == 0 && stream.queue.size() >= enough &&
          now - stream.last_end < brief;
 }
 
+// Streams of several devices are too many to be asked one by one: they tell, and are asked whether
+// that was no fault. One that has told nothing for long is asked, too: after a fault none tells.
+std::uint64_t StreamTable::count_told(Stream& stream, Nanoseconds now) {
+  constexpr Nanoseconds patience = 10'000'000;
+  const std::uint64_t reached = std::atomic_ref(*stream.word).load(std::memory_order_acquire);
+  std::uint64_t told = reached > stream.ended ? reached - stream.ended : 0;
+  if (told == 0) {
+    if (now - std::max(stream.asked, stream.last_end) < patience) return 0;
+    stream.asked = now;
+  }
+  // One at a time, so that front_waits() looks at each, or because each has a gate of its own.
+  if (any_lost_ || stream.gates > 0) told = 1;
+  told = std::clamp<std::uint64_t>(told, 1, stream.queue.size());
+  return has_ended(stream, told - 1) ? told : 0;
+}
+
 // Begins with as many as had ended the last time; two or three questions mostly do.
-std::uint64_t StreamTable::count_ended(Stream& stream) {
+std::uint64_t StreamTable::count_ended(Stream& stream, Nanoseconds now) {
   if (lost_[stream.device]) return 1;
+  if (stream.word) return count_told(stream, now);
   // One at a time, so that front_waits() looks at each, or because each has a gate of its own.
   if (any_lost_ || stream.gates > 0) return has_ended(stream, 0) ? 1 : 0;
   std::size_t ended = 0;
@@ -209,7 +249,7 @@ void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
     Stream& stream = streams_[busy_[i]];
     // An empty queue: retired as something that another one waited for.
     while (!stream.queue.empty() && !can_wait(stream, now) && !front_waits(stream)) {
-      const std::uint64_t count = count_ended(stream);
+      const std::uint64_t count = count_ended(stream, now);
       if (count == 0) break;
       retire(busy_[i], stream.ended + count, now, out);
       if (!any_lost_ && stream.gates == 0) break;

@@ -103,14 +103,18 @@ class StreamTable {
     Gate last_gate;
     Nanoseconds last_end = 0;
     std::size_t ended_at_once = 1;       // When the stream was asked last.
+    std::uint64_t* word = nullptr;       // In pinned memory: the ticket that the stream reached.
+    Nanoseconds asked = 0;               // When a stream with a word was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
   };
 
   cudaEvent_t take_event(DeviceId device);
   bool front_waits(const Stream& stream) const;
   bool can_wait(const Stream& stream, Nanoseconds now) const;
-  std::uint64_t count_ended(Stream& stream);
+  std::uint64_t count_ended(Stream& stream, Nanoseconds now);
+  std::uint64_t count_told(Stream& stream, Nanoseconds now);
   bool has_ended(Stream& stream, std::size_t position);
+  std::uint64_t* take_word();
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
   void lose(DeviceId device, cudaError_t error, std::string_view call);
   void set_aside(DeviceId device, const std::string& why);
@@ -124,6 +128,8 @@ class StreamTable {
   std::vector<std::vector<cudaEvent_t>> events_;  // Unused ones, by device.
   std::deque<Stream> streams_;
   std::vector<std::uint32_t> busy_;  // Streams with operations in flight.
+  bool tells_ = false;               // Streams have words.
+  std::vector<std::uint64_t*> word_blocks_;
 };
 
 }  // namespace quadriga::cuda
