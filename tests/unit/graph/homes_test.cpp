@@ -108,6 +108,24 @@ TEST_P(HomesTest, WithoutARouteTheWayIsByTheHost) {
   EXPECT_EQ(homes_at_[1][0], 4) << "written on device 0, whose peer can't be reached";
 }
 
+TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
+  constexpr std::size_t buffer_bytes = 4096;  // a page
+  make(apart, [](EngineOptions& options) { options.host_memory = 3 * buffer_bytes; });
+  constexpr int count = 12;
+  std::vector<double*> results;
+  for (int i = 0; i < count; ++i) {
+    double* const from = take(0);
+    std::fill_n(from, ld * cols, i);
+    results.push_back(take(1));
+    const Data source = engine_->add(0, from, rows, cols, ld, DType::float64);
+    const Data target = engine_->add(1, results.back(), rows, cols, ld, DType::float64);
+    engine_->submit(plus_one(), {{source, Access::read}, {target, Access::write}},
+                    SubmitOptions{.device = 1});
+  }
+  engine_->wait(patience);
+  for (int i = 0; i < count; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)][0], i + 1);
+}
+
 TEST_P(HomesTest, CoresWorkOnACopyThatGoesBack) {
   make(joined);
   run(2, 0, 1);
