@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace quadriga {
 namespace {
@@ -58,7 +59,17 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
   constexpr std::size_t least = 4096;
   require(bytes >= least, fmt::format("device '{}' has {} bytes of memory; it needs at least {}",
                                       machine.devices[device].name, bytes, least));
-  while (bytes >= least && !(space.base = backend_.allocate(device, bytes))) bytes = bytes / 8 * 7;
+  const auto take = [&] {
+    while (bytes >= least && !(space.base = backend_.allocate(device, bytes)))
+      bytes = bytes / 8 * 7;
+  };
+  take();
+  if (space.base && bytes < machine.devices[device].memory_bytes) {
+    // Libraries need some of what is left of a full device.
+    backend_.deallocate(device, std::exchange(space.base, nullptr));
+    bytes = std::max(bytes / 8 * 7, least);
+    take();
+  }
   if (!space.base)
     fail(Errc::unavailable,
          fmt::format("device '{}' has no memory to give (asked for {} bytes)",
