@@ -9,6 +9,7 @@ by a `DeviceArray`, which has no elements to look at: nothing here moves any.
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -47,30 +48,39 @@ class Kind:
             self.library == "torch" and getattr(self.place, "type", "cpu") == "cpu"
         )
 
+    def current(self) -> AbstractContextManager[Any]:
+        """What is queued meanwhile is on the array's device: CuPy leaves this to its caller, and
+        names the stream of the device that is current.
+        """
+        if self.library == "cupy":
+            device: AbstractContextManager[Any] = sys.modules["cupy"].cuda.Device(self.place)
+            return device
+        return nullcontext()
+
     def make(self, shape: tuple[int, ...], dtype: Any, zeros: bool = False) -> Array | DeviceArray:
         """A new array of this kind, columns one after the other, seen as `seen` would."""
         if not self.on_device:
             made = np.zeros if zeros else np.empty
             return made(shape, dtype, order="F")
-        native: Any
+        with self.current():
+            found = seen(self._native(shape, dtype, zeros))
+        assert isinstance(found, DeviceArray)
+        return found
+
+    def _native(self, shape: tuple[int, ...], dtype: Any, zeros: bool) -> Any:
         if self.library == "cupy":
             cupy = sys.modules["cupy"]
-            with cupy.cuda.Device(self.place):
-                native = (cupy.zeros if zeros else cupy.empty)(shape, dtype, order="F")
-        elif self.library == "torch":
+            return (cupy.zeros if zeros else cupy.empty)(shape, dtype, order="F")
+        if self.library == "torch":
             torch = sys.modules["torch"]
             make = torch.zeros if zeros else torch.empty
             kind = getattr(torch, np.dtype(dtype).name)
             native = make(shape[::-1], dtype=kind, device=self.place)
-            native = native.permute(tuple(range(len(shape))[::-1]))
-        else:
-            raise InvalidType(
-                f"results can't be made as arrays of '{self.library}', only as those of NumPy, "
-                "CuPy and PyTorch: pass an array of yours that may be overwritten"
-            )
-        found = seen(native)
-        assert isinstance(found, DeviceArray)
-        return found
+            return native.permute(tuple(range(len(shape))[::-1]))
+        raise InvalidType(
+            f"results can't be made as arrays of '{self.library}', only as those of NumPy, "
+            "CuPy and PyTorch: pass an array of yours that may be overwritten"
+        )
 
     def give(self, array: Array | DeviceArray) -> Any:
         """What the caller gets for an array that was made, or seen, as this kind."""
@@ -168,27 +178,33 @@ class DeviceArray:
         """A copy on the device, of another type, columns one after the other."""
         made = self.kind.make(self.shape, dtype)
         assert isinstance(made, DeviceArray)
-        made.native[...] = self.native
+        with self.kind.current():
+            made.native[...] = self.native
         return made
 
     def conjugated(self) -> DeviceArray:
         """A copy on the device of the conjugate, columns one after the other."""
         made = self.converted(self.dtype)
-        made.native[...] = self.native.conj()
+        with self.kind.current():
+            made.native[...] = self.native.conj()
         return made
 
     def set(self, factor: complex) -> None:
         """Multiply all elements; 0 sets them, whatever they were."""
-        self.native[...] = 0 if factor == 0 else self.native * factor
+        with self.kind.current():
+            self.native[...] = 0 if factor == 0 else self.native * factor
 
     def all_finite(self) -> bool:
-        return bool(self._library("check_finite=False").isfinite(self.native).all())
+        library = self._library("check_finite=False")
+        with self.kind.current():
+            return bool(library.isfinite(self.native).all())
 
     def asymmetry(self) -> tuple[float, float]:
         """The largest element, and the largest difference to the conjugate transpose."""
         absolute = self._library("check_symmetric=False, assume_a='pos'").abs
-        far = absolute(self.native - self.native.conj().T)
-        return float(absolute(self.native).max()), float(far.max())
+        with self.kind.current():
+            far = absolute(self.native - self.native.conj().T)
+            return float(absolute(self.native).max()), float(far.max())
 
     def _library(self, instead: str) -> Any:
         if self.kind.library not in ("cupy", "torch"):
@@ -228,7 +244,8 @@ def seen(value: Any) -> Any:
         return value
     if kind is not None and kind.library == "torch":
         return _tensor(value, kind)
-    interface = getattr(value, "__cuda_array_interface__", None)
+    with (kind or Kind()).current():
+        interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None and kind is not None:
         return _by_interface(value, interface, kind)
     if kind is not None:  # on a device; `__array__` would copy it from there

@@ -444,7 +444,9 @@ DeviceId Engine::device_of(const void* memory) const { return checked().executor
 
 void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
   const Impl& impl = checked();
-  require(device < impl.machine.devices.size(), "synchronize(): no such device in this engine");
+  if (device >= impl.machine.devices.size())
+    fail(Errc::invalid_argument, fmt::format("synchronize(): device {}; the engine's are 0 to {}",
+                                             device, impl.machine.devices.size() - 1));
   impl.executor->synchronize(device, stream);
 }
 

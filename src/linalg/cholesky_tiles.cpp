@@ -27,7 +27,7 @@ class Steps {
   void submit(const Step& step) {
     SubmitOptions where;
     where.priority = step.priority;
-    where.owner = team_.device(step.owner);
+    where.owner = team_.owner(step.owner);
     if (fill_) {
       auto filled =
           filled_[static_cast<std::size_t>(step.i) * (static_cast<std::size_t>(step.i) + 1) / 2 +
@@ -116,6 +116,7 @@ CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_
   CholeskyShape shape;
   shape.tiles = Cut{order, tile}.count();
   shape.devices = std::max<std::int64_t>(1, team.size());
+  shape.places = std::max(shape.devices, static_cast<std::int64_t>(team.places.size()));
   if (team.size() > 0)
     shape.memory = std::max<std::int64_t>(
         3, team.tiles(static_cast<std::size_t>(tile * tile) * size_of(dtype)));

@@ -154,7 +154,7 @@ Factor Factor::load(Engine& engine, const std::string& path) {
     const auto [rows, cols] = extent(cut, impl->uplo, i, j);
     const Data tile = passage.next(rows, cols, dtype);
     SubmitOptions where;
-    where.owner = team.device(cholesky_owner(shape, i, j));
+    where.owner = team.owner(cholesky_owner(shape, i, j));
     run.submit(load_codelet(), {{tile, Access::write}},
                StoreParams{&file, tile_offset(cut, dtype, i, j)});
     run.submit(kernels::copy_write_codelet(dtype),

@@ -135,7 +135,8 @@ struct Step {
 struct CholeskyShape {
   std::int64_t tiles = 0;  ///< Its order.
   std::int64_t devices = 1;
-  std::int64_t memory = 0;   ///< Tiles that each device holds; 0: the host's memory.
+  std::int64_t places = 0;  ///< That share the work, where faster devices have several; 0: devices.
+  std::int64_t memory = 0;  ///< Tiles that each device holds; 0: the host's memory.
   double potrf_seconds = 1;  ///< Of one task each; their ratios are what counts.
   double trsm_seconds = 1;
   double syrk_seconds = 1;
@@ -146,7 +147,7 @@ struct CholeskyShape {
 /// fits the devices together, else as wide as memory allows.
 std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape);
 
-/// The device that owns tile (i,j).
+/// The place that owns tile (i,j).
 std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept;
 
 /// All steps in an order that respects their dependencies: block by block, each first updated by

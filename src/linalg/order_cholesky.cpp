@@ -201,9 +201,10 @@ std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape) {
 }
 
 std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept {
-  const std::int64_t classes = symmetric_classes(shape.devices);
-  if (classes > 0) return symmetric_owner(shape.devices, classes, i, j);
-  const Grid grid = grid_of(shape.devices);
+  const std::int64_t places = std::max(shape.devices, shape.places);
+  const std::int64_t classes = symmetric_classes(places);
+  if (classes > 0) return symmetric_owner(places, classes, i, j);
+  const Grid grid = grid_of(places);
   return static_cast<std::int32_t>((i % grid.rows) * grid.cols + j % grid.cols);
 }
 

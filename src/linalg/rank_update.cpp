@@ -65,7 +65,7 @@ void submit_all(Run& run, const RankUpdate& update) {
       for (std::int64_t i = first; i < shape.tiles; ++i)
         for (std::int64_t j = first; j < std::min(i + 1, first + width); ++j) {
           SubmitOptions where;
-          where.owner = team.device(cholesky_owner(shape, i, j));
+          where.owner = team.owner(cholesky_owner(shape, i, j));
           submit(run, update, i, j, k, where);
         }
     first += width;

@@ -118,8 +118,8 @@ bool finite_anywhere(Engine& engine, const MatrixView& view) {
   if (!on_device(view)) return finite(view);
   if (empty(view)) return true;
   const Options options;
+  std::deque<double> largest;  // Its addresses stay, and it outlives the tasks that write it.
   Run run(engine, options, 1);
-  std::deque<double> largest;  // whose addresses stay
   for_each_tile(run, view, Part::all, large, [&](Data tile, const Region&) {
     const Data result = run.add(&largest.emplace_back(), 1, 1, 1, DType::float64);
     run.submit(kernels::measure_codelet(view.dtype), {{tile}, {result, Access::write}},
@@ -132,13 +132,13 @@ bool finite_anywhere(Engine& engine, const MatrixView& view) {
 std::int64_t zero_on_diagonal(Engine& engine, const MatrixView& a) {
   if (empty(a)) return -1;
   const Options options;
+  std::vector<double> sizes(static_cast<std::size_t>(a.cols));  // outlives the task that writes it
   Run run(engine, options, 1);
   // The diagonal as a row whose elements lie a column and a row apart.
   MatrixView diagonal = a;
   diagonal.rows = 1;
   diagonal.col_stride = a.row_stride + a.col_stride;
   diagonal.row_stride = 1;
-  std::vector<double> sizes(static_cast<std::size_t>(a.cols));
   const Data result = run.add(sizes.data(), a.cols, 1, a.cols, DType::float64);
   run.submit(kernels::measure_codelet(a.dtype), {{run.add(diagonal)}, {result, Access::write}},
              kernels::MeasureParams{kernels::Measure::column_sums, {}}, there(a));

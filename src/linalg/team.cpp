@@ -3,6 +3,7 @@
 #include "linalg/team.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace quadriga::linalg {
@@ -31,6 +32,28 @@ double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices
   return slowest;
 }
 
+/// How many places each device has: as it computes products, rounded, and few.
+std::vector<DeviceId> places_of(const Machine& machine, const std::vector<DeviceId>& devices) {
+  constexpr double order = 2048;
+  constexpr int most = 4;
+  std::vector<double> seconds;
+  for (const DeviceId device : devices) {
+    const Device& where = machine.devices[device];
+    for (const char* const kernel : {"dgemm", "sgemm"}) {
+      if (!machine.has_kernel(where, kernel)) continue;
+      seconds.push_back(machine.kernel_seconds(where, kernel, order, order * order * order));
+      break;
+    }
+  }
+  if (seconds.size() < devices.size() || seconds.empty()) return devices;
+  const double slowest = *std::ranges::max_element(seconds);
+  std::vector<DeviceId> places;
+  for (int round = 0; round < most; ++round)
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      if (round < std::lround(slowest / seconds[i])) places.push_back(devices[i]);
+  return places;
+}
+
 }  // namespace
 
 std::int64_t Team::tiles(std::size_t tile_bytes) const noexcept {
@@ -50,13 +73,14 @@ Team team_of(const Engine& engine) {
                                              : std::min(team.memory_bytes, device.memory_bytes);
     team.devices.push_back(static_cast<DeviceId>(d));
   }
+  team.places = places_of(machine, team.devices);
   team.seconds_a_byte = slowest_feed(machine, team.devices);
   return team;
 }
 
 Team team_at(DeviceId device) {
   Team team;
-  team.devices = {device};
+  team.devices = team.places = {device};
   team.memory_bytes = SIZE_MAX / 2;  // what lies there already takes none of the arena
   team.resident = true;
   return team;

@@ -10,7 +10,9 @@ namespace quadriga::linalg {
 
 struct Team {
   std::vector<DeviceId> devices;  ///< Accelerators if there are any; none: the host's cores alone.
-  std::size_t memory_bytes = 0;   ///< Of the device with the least.
+  /// The devices again, faster ones several times, for maps that give each place as much work.
+  std::vector<DeviceId> places;
+  std::size_t memory_bytes = 0;  ///< Of the device with the least.
   /// Seconds to bring a byte from the host to a device while all others do so too.
   double seconds_a_byte = 0;
   bool resident = false;  ///< Operands are in its only device's memory, and take no other room.
@@ -21,6 +23,10 @@ struct Team {
   /// The owner for a place in the team; no_device without accelerators.
   DeviceId device(std::int64_t place) const noexcept {
     return devices.empty() ? no_device : devices[static_cast<std::size_t>(place)];
+  }
+  /// The same among places.
+  DeviceId owner(std::int64_t place) const noexcept {
+    return places.empty() ? no_device : places[static_cast<std::size_t>(place)];
   }
 };
 

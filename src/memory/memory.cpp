@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace quadriga {
 namespace {
@@ -58,7 +59,17 @@ void Memory::open_space(const Machine& machine, DeviceId device) {
   constexpr std::size_t least = 4096;
   require(bytes >= least, fmt::format("device '{}' has {} bytes of memory; it needs at least {}",
                                       machine.devices[device].name, bytes, least));
-  while (bytes >= least && !(space.base = backend_.allocate(device, bytes))) bytes = bytes / 8 * 7;
+  const auto take = [&] {
+    while (bytes >= least && !(space.base = backend_.allocate(device, bytes)))
+      bytes = bytes / 8 * 7;
+  };
+  take();
+  if (space.base && bytes < machine.devices[device].memory_bytes) {
+    // Libraries need some of what is left of a full device.
+    backend_.deallocate(device, std::exchange(space.base, nullptr));
+    bytes = std::max(bytes / 8 * 7, least);
+    take();
+  }
   if (!space.base)
     fail(Errc::unavailable,
          fmt::format("device '{}' has no memory to give (asked for {} bytes)",
@@ -145,7 +156,7 @@ Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
     // No link joins the two devices: by way of the host, which needs the producer's end.
     from = source_for(tile, host_space);
     if (from == no_space || place(tile, from).unconfirmed) return Outcome::no_source;
-    if (!has_host_memory(tile)) return Outcome::no_spill;
+    if (!has_host_memory(tile)) return without_host_memory();
     queue_copy(tile, from, host_space, Reason::stage);
     from = host_space;
     return Outcome::done;
@@ -206,6 +217,16 @@ void Memory::drop_if_unused(TileId tile, SpaceId space) {
   if (has_block(tile, space)) give_up(tile, space);
 }
 
+void Memory::drop_if_passed(TileId tile) {
+  if (directory_.home(tile) == host_space || !has_block(tile, host_space)) return;
+  const bool is_needed = directory_.pins(tile, host_space) > 0 ||
+                         directory_.in_flight(tile, host_space) ||
+                         directory_.dirty(tile, host_space);
+  if (is_needed || spill_.used() <= spill_.limit() / 2) return;
+  directory_.dropped(tile, host_space);
+  give_up(tile, host_space);
+}
+
 void Memory::discard(TileId tile) {
   directory_.lost(tile);
   for (SpaceId space = 0; space < spaces_.size(); ++space) drop_if_unused(tile, space);
@@ -247,6 +268,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
+  passing_ += passes_host(tile, from, to);
   if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
 }
@@ -263,7 +285,7 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
   Outcome outcome = Outcome::done;
   for (const Need& need : needs) {
     if (space == host_space) {
-      if (!has_host_memory(need.tile)) outcome = Outcome::no_spill;
+      if (!has_host_memory(need.tile)) outcome = without_host_memory();
     } else {
       while (outcome == Outcome::done && !has_memory(need.tile, space) &&
              !allocate(need.tile, space))
@@ -327,6 +349,7 @@ void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
 void Memory::unpin(TileId tile, SpaceId space) {
   directory_.unpin(tile, space);
   drop_if_unused(tile, space);
+  if (space == host_space) drop_if_passed(tile);
 }
 
 bool Memory::write_back(TileId tile, Reason reason) {
@@ -371,6 +394,7 @@ bool Memory::completed(const Completion& delivered) {
   if (!completion.error) completion.error = record.error;
   if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
+  passing_ -= passes_host(record.tile, record.from, record.to);
   if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
   if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
   Place& source = place(record.tile, record.from);
@@ -379,6 +403,7 @@ bool Memory::completed(const Completion& delivered) {
   const std::size_t size = bytes(record.tile);
   drop_if_unused(record.tile, record.from);
   drop_if_unused(record.tile, record.to);
+  if (record.from == host_space) drop_if_passed(record.tile);
   listener_.copy_ended(completion.event.stream, record.reason, record.tile, record.from, record.to,
                        size, completion);
   return true;

@@ -68,7 +68,7 @@ struct Need {
 enum class Outcome {
   done,
   no_room,    ///< Room must be made first: something that ends will make it.
-  no_source,  ///< The content can't be copied before its producer ends or a write-back arrives.
+  no_source,  ///< The content can't be copied before its producer, or another copy, has ended.
   unwritten,  ///< The content doesn't exist: no task has written it, or it was lost.
   no_spill,   ///< A dirty tile must leave and the host has no buffer for it.
   home_lost,  ///< The device whose memory is home is gone.
@@ -242,7 +242,18 @@ class Memory {
   CopyStream& stream_for(SpaceId from, SpaceId to);
   /// The host's memory for a tile, at home or a buffer; false if there is none to be had.
   bool has_host_memory(TileId tile);
+  /// How it goes on where has_host_memory() says no.
+  Outcome without_host_memory() const {
+    return passing_ > 0 ? Outcome::no_source : Outcome::no_spill;
+  }
+  /// A copy that reads or writes the host's buffer of a tile that is at home on a device.
+  bool passes_host(TileId tile, SpaceId from, SpaceId to) const {
+    return directory_.home(tile) != host_space && (from == host_space || to == host_space);
+  }
   void drop_if_unused(TileId tile, SpaceId space);
+  /// The same for such a buffer that has passed its content on: it is kept for others while there
+  /// is plenty.
+  void drop_if_passed(TileId tile);
   CopyStream* find_stream(StreamId stream);
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 
@@ -258,6 +269,7 @@ class Memory {
   std::vector<std::uint32_t> resident_index_;
   std::vector<CopyStream*> streams_;  ///< By stream id; null if not ours.
   std::size_t in_flight_ = 0;
+  std::size_t passing_ = 0;  ///< Of them, those of which passes_host() is true.
   std::uint64_t clock_ = 0;  ///< Counts uses, for last_use.
   std::vector<Candidate> candidates_;
   std::vector<TileId> victims_;

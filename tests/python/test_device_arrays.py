@@ -291,6 +291,72 @@ def test_what_a_tensor_has_put_off_can_not_be_written(monkeypatch):
     assert not array.any()
 
 
+class CuPyOfTests:
+    """Stands for CuPy on a machine with two GPUs, of which the first is current."""
+
+    current = 0
+
+    class Device:
+        def __init__(self, number):
+            self.id = number
+
+        def __enter__(self):
+            self.before, CuPyOfTests.current = CuPyOfTests.current, self.id
+
+        def __exit__(self, *_):
+            CuPyOfTests.current = self.before
+
+    class Array:
+        """Refuses what is queued on another device than its own, as CuPy does."""
+
+        __module__ = "cupy"
+
+        def __init__(self, view, device):
+            self.view, self.device = view, CuPyOfTests.Device(device)
+
+        def check(self):
+            assert CuPyOfTests.current == self.device.id, "the array is on another device"
+            return self
+
+        @property
+        def __cuda_array_interface__(self):
+            stream = 100 + CuPyOfTests.current
+            return OnDevice(self.view, stream=stream).__cuda_array_interface__
+
+        def conj(self):
+            return CuPyOfTests.Array(self.check().view.conj(), self.device.id)
+
+        def __mul__(self, factor):
+            return CuPyOfTests.Array(self.check().view * factor, self.device.id)
+
+        def __setitem__(self, key, value):
+            self.check().view[key] = getattr(value, "view", value)
+
+    @classmethod
+    def empty(cls, shape, dtype, order):
+        return cls.Array(np.empty(shape, dtype, order=order), cls.current)
+
+    @staticmethod
+    def isfinite(array):
+        return np.isfinite(array.check().view)
+
+
+def test_cupy_queues_on_the_device_of_the_array(monkeypatch):
+    standing = types.SimpleNamespace(
+        cuda=CuPyOfTests, empty=CuPyOfTests.empty, isfinite=CuPyOfTests.isfinite
+    )
+    monkeypatch.setitem(sys.modules, "cupy", standing)
+    there = foreign.seen(CuPyOfTests.Array(np.full((2, 3), 1 + 2j), 1))
+    assert there.stream == 101, "what was queued on its own device is waited for"
+    copy = there.conjugated()
+    assert (copy.native.device.id, copy.stream) == (1, 101)
+    assert (copy.native.view == 1 - 2j).all()
+    copy.set(2)
+    assert (copy.native.view == 2 - 4j).all()
+    assert there.all_finite()
+    assert CuPyOfTests.current == 0
+
+
 # On a GPU
 
 

@@ -13,7 +13,7 @@
 namespace quadriga {
 namespace {
 
-constexpr std::uint64_t gpu_batch = 50;
+constexpr std::uint64_t gpu_batch = 100;
 
 }  // namespace
 
