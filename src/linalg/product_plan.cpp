@@ -63,7 +63,7 @@ class Planner {
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192})
         add_depths(rows, cols, candidates);
-    if (team_.resident) add({problem_.m, problem_.n, problem_.k, problem_.k}, candidates);
+    if (team_.resident) add_whole(candidates);
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates, {}, &Candidate::bound);
     ProductPlan best;
@@ -129,6 +129,13 @@ class Planner {
     for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
       for (std::int64_t tall = inner; tall == inner || tall < 2 * tallest; tall *= 2)
         if (tall >= std::min(shortest, problem_.k)) add({rows, cols, inner, tall}, candidates);
+  }
+
+  /// The whole matrices as one product, or parts whose sizes fit the kernels' 32 bits.
+  void add_whole(std::vector<Candidate>& candidates) const {
+    constexpr std::int64_t longest = std::int64_t{1} << 30;
+    const std::int64_t inner = std::min(problem_.k, longest);
+    add({std::min(problem_.m, longest), std::min(problem_.n, longest), inner, inner}, candidates);
   }
 
   /// Unless there are too many products, or they don't fit. Times are those of the device with most
