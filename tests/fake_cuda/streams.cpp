@@ -66,7 +66,7 @@ void CUstream_st::run() {
     lock.unlock();
     if (random.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
-    operation();
+    if (!faults().stops) operation();
     if (faults().operations_left > 0 && --faults().operations_left == 0)
       quadriga::fake_cuda::fault_all();
     lock.lock();
