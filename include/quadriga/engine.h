@@ -54,7 +54,7 @@ class Future {
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the
 /// default.
 struct EngineOptions {
-  std::string devices = {};  ///< As Machine::parse() understands. Default: the CPU's cores.
+  std::string devices = {};  ///< As Machine::parse() understands. Default: "auto".
   std::string policy = {};   ///< "affinity" (default), "steal".
   std::size_t window = 0;    ///< Most tasks submitted and not ended; default 16384.
   bool virtual_clock = false;

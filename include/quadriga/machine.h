@@ -60,7 +60,8 @@ class Machine {
   static Machine host();
   /// Why no CUDA device can be used here; empty if one can.
   static std::string cuda_absence();
-  /// Understands a device list as "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
+  /// Understands "auto" (all GPUs; where none can be used, the CPU's cores) or a device list as
+  /// "cuda", "cuda:2,memory=8GiB", "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
   /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a
   /// rate), latency (seconds), streams. Rates of the description that the setting `machine` names

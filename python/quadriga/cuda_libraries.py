@@ -8,6 +8,7 @@ import functools
 import importlib
 import logging
 
+from . import _core
 from .machine import Machine
 
 logger = logging.getLogger("quadriga")
@@ -18,6 +19,8 @@ def needed_by(devices: str | Machine) -> bool:
     """Whether a GPU is among the devices."""
     if isinstance(devices, Machine):
         return any(device.kind == "cuda" for device in devices.devices)
+    if devices == "auto":
+        return not _core.Machine.cuda_absence()
     return "cuda" in devices
 
 

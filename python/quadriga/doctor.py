@@ -118,9 +118,9 @@ def _memory(facts: Facts) -> Finding:
 
 
 def _gpus(facts: Facts) -> Finding:
-    if not facts.cuda and facts.devices and "cuda" not in facts.devices:
+    if not facts.cuda and facts.devices not in ("", "auto") and "cuda" not in facts.devices:
         why = f"there, not used: the setting devices is {facts.devices!r}"
-        return Finding("GPUs", State.unused, why, "name cuda in it, as by QUADRIGA_DEVICES=cuda")
+        return Finding("GPUs", State.unused, why, "unset it, or name cuda in it")
     if not facts.cuda:
         return Finding("GPUs", State.used, f"{len(facts.gpus) or 'some'}, through CUDA")
     if not facts.gpus and not facts.nodes:

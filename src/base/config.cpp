@@ -56,8 +56,8 @@ struct Key {
 };
 
 constexpr std::array keys{
-    Key{"devices", "cpu", "a device list, as cpu:2 or emulated:4,memory=64MiB",
-        "devices that run the tasks", check_devices},
+    Key{"devices", "auto", "auto, or a device list, as cpu:2, cuda or emulated:4,memory=64MiB",
+        "devices that run the tasks; auto: all GPUs, else the cores", check_devices},
     Key{"machine", "", "a path",
         "description of the devices, as bench copies writes it; its rates stand for supposed ones",
         accept_all},

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/config.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "device/cuda/cuda_backend.h"
 #include "device/description.h"
@@ -23,7 +24,7 @@ constexpr std::string_view accepted =
     "'cpu[:CORES]', 'cuda[:N]', 'emulated:N[,memory=64MiB][,h2d=6GB/s][,d2h=6GB/s]"
     "[,peer=off|20GB/s][,latency=10us][,streams=2]' or 'machine=FILE[:N][,cpu=on][,the same "
     "keys]', "
-    "joined by ';'";
+    "joined by ';', or 'auto'";
 
 [[noreturn]] void refuse(std::string_view item, std::string_view why) {
   fail(Errc::invalid_argument,
@@ -378,9 +379,21 @@ void append(Machine& machine, const Machine& part, std::string_view item) {
   machine.launch_seconds = std::max(machine.launch_seconds, part.launch_seconds);
 }
 
+/// All GPUs; where none can be used, the cores.
+Machine automatic() {
+  if (!Machine::cuda_absence().empty()) return Machine::host();
+  try {
+    return Machine::parse("cuda");
+  } catch (const Error& error) {
+    log(LogLevel::warning, fmt::format("GPUs are left out: {}", error.what()));
+    return Machine::host();
+  }
+}
+
 }  // namespace
 
 Machine Machine::parse(std::string_view devices) {
+  if (devices == "auto") return automatic();
   Machine machine;
   for (const std::string_view text : split(devices, ';')) {
     if (text.empty()) refuse(devices, "an item is empty");

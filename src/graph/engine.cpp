@@ -47,8 +47,10 @@ EngineOptions resolve(EngineOptions options) {
 
 Machine make_machine(const EngineOptions& options) {
   if (options.machine) return *options.machine;
-  return options.devices.empty() || options.devices == "auto" ? Machine::host()
-                                                              : Machine::parse(options.devices);
+  // Times under the virtual clock shall not depend on the machine that it runs on.
+  const bool chosen = !options.devices.empty() && options.devices != "auto";
+  if (!chosen && options.virtual_clock) return Machine::host();
+  return Machine::parse(chosen ? options.devices : "auto");
 }
 
 /// Work that needs the host finds a stream there, also where no core is to compute: a CPU without

@@ -57,6 +57,13 @@ TEST_F(OddMachines, WithoutADriverTheReasonIsSaid) {
   EXPECT_TRUE(has(refusal(), "there is no CUDA driver")) << refusal();
 }
 
+TEST_F(OddMachines, AutoTakesGpusAndDoesWithoutThem) {
+  EXPECT_EQ(Machine::parse("auto").devices.front().kind, DeviceKind::cuda);
+  faults().absence = cudaErrorInsufficientDriver;
+  faults().driver_version = 0;
+  EXPECT_EQ(Machine::parse("auto").devices.front().kind, DeviceKind::cpu);
+}
+
 TEST_F(OddMachines, ADriverThatIsTooOldIsNamedWithWhatIsNeeded) {
   faults().absence = cudaErrorInsufficientDriver;
   faults().driver_version = 12020;

@@ -55,8 +55,9 @@ def test_the_reason_is_named_and_what_would_help(changes, word):
 def test_the_setting_may_leave_gpus_out():
     left_out = finding("GPUs", devices="cpu:2")
     assert "'cpu:2'" in left_out.text
-    assert "QUADRIGA_DEVICES=cuda" in left_out.remedy, "what is built in names no GPU either"
-    assert finding("GPUs", devices="cuda:1").state is State.used
+    assert "unset" in left_out.remedy
+    for used in ("cuda:1", "auto"):
+        assert finding("GPUs", devices=used).state is State.used
 
 
 def test_no_gpu_is_no_fault():

@@ -24,7 +24,7 @@ def info(devices: str | None, as_json: bool) -> None:
     """Version, devices, links and settings."""
     wanted = devices or config["devices"]
     try:
-        machine = Machine.host() if wanted in ("", "auto") else Machine.parse(wanted)
+        machine = Machine.parse(wanted)
         rows = settings()
     except InvalidArgument as error:
         raise click.UsageError(str(error)) from error

@@ -46,7 +46,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST_F(Configuration, HasDefaults) {
-  EXPECT_EQ(config_.text("devices"), "cpu");
+  EXPECT_EQ(config_.text("devices"), "auto");
   EXPECT_EQ(config_.integer("window"), 16384);
   EXPECT_FALSE(config_.flag("trace"));
   EXPECT_EQ(config_.get("tile").origin, Origin::built_in);

@@ -181,6 +181,13 @@ TEST(DeviceList, CpuIsThisComputer) {
   EXPECT_EQ(machine.spaces(), 1);
 }
 
+TEST(DeviceList, AutoIsAllGpusOrElseTheCores) {
+  const Machine machine = Machine::parse("auto");
+  ASSERT_FALSE(machine.devices.empty());
+  const DeviceKind expected = Machine::cuda_absence().empty() ? DeviceKind::cuda : DeviceKind::cpu;
+  for (const Device& device : machine.devices) EXPECT_EQ(device.kind, expected);
+}
+
 TEST(DeviceList, DescriptionGivesItsFirstAccelerators) {
   const Machine machine = Machine::parse("machine=" + idgraf + ":4,memory=600e6");
   ASSERT_EQ(machine.devices.size(), 4u);
