@@ -2,6 +2,8 @@
 // src/device/topology_hwloc.cpp: the host's NUMA nodes by hwloc, whose library is opened when it is
 // needed: programs run where it isn't installed.
 #include <hwloc.h>
+#include <algorithm>
+#include <cstdlib>
 
 #include <type_traits>
 
@@ -60,12 +62,18 @@ std::vector<Node> read(const Hwloc& hwloc, hwloc_topology_t topology) {
 }  // namespace
 
 std::vector<Node> nodes_by_hwloc(const char* library) {
+  // Where the kernel says nothing, as in some containers, hwloc would tell standard error.
+  static const int quiet = ::setenv("HWLOC_HIDE_ERRORS", "2", 0);
+  static_cast<void>(quiet);
   Hwloc hwloc;
   hwloc_topology_t topology = nullptr;
   if (!open(SharedLibrary(library), hwloc) || hwloc.init(&topology) != 0) return {};
   std::vector<Node> nodes;
   if (hwloc.load(topology) == 0) nodes = read(hwloc, topology);
   hwloc.destroy(topology);
+  // Where the kernel's files aren't there it makes something up.
+  if (std::ranges::any_of(nodes, [](const Node& node) { return node.memory_bytes == 0; }))
+    return {};
   return nodes;
 }
 
