@@ -2,9 +2,9 @@
 // src/device/topology_hwloc.cpp: the host's NUMA nodes by hwloc, whose library is opened when it is
 // needed: programs run where it isn't installed.
 #include <hwloc.h>
+
 #include <algorithm>
 #include <cstdlib>
-
 #include <type_traits>
 
 #include "base/shared_library.h"
