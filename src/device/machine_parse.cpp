@@ -385,6 +385,8 @@ Machine automatic() {
   try {
     return Machine::parse("cuda");
   } catch (const Error& error) {
+    // As a description of another machine: what the user set is not to be passed over.
+    if (error.code() == Errc::invalid_argument) throw;
     log(LogLevel::warning, fmt::format("GPUs are left out: {}", error.what()));
     return Machine::host();
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
 #include "base/log.h"
 #include "device/cuda/copies.h"
 #include "device/cuda/cuda_backend.h"
@@ -55,6 +56,18 @@ TEST_F(OddMachines, WithoutADriverTheReasonIsSaid) {
   faults().absence = cudaErrorInsufficientDriver;
   faults().driver_version = 0;
   EXPECT_TRUE(has(refusal(), "there is no CUDA driver")) << refusal();
+}
+
+TEST_F(OddMachines, AutoDoesNotPassOverADescriptionOfAnotherMachine) {
+  Config::global().set("machine", QUADRIGA_SOURCE_DIR "/machines/h200x1.json");
+  std::string why;
+  try {
+    Machine::parse("auto");
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  Config::global().unset("machine");
+  EXPECT_TRUE(has(why, "here is machine 'cuda'")) << why;
 }
 
 TEST_F(OddMachines, AutoTakesGpusAndDoesWithoutThem) {
