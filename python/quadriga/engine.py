@@ -46,7 +46,7 @@ class Engine:
     ----------
     devices : str or Machine, optional
         A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
-        Default: as configured, else the host's cores.
+        Default: as configured, else all GPUs that can be used, else the host's cores.
     policy : {"affinity", "steal"}, optional
         Chooses device and order of tasks.
     window : int, optional
