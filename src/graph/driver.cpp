@@ -204,7 +204,7 @@ void Driver::take_messages() {
 bool Driver::step(Nanoseconds deadline) {
   take_messages();
   run_commands();
-  bool happened = pump();
+  bool happened = !is_recovering() && pump();
   if (more_to_issue_) deadline = std::min(deadline, backend_->now());
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
   if (std::exchange(failed_, false)) {

@@ -96,6 +96,7 @@ class Driver final : public Executor, private MemoryListener {
     int issued = 0;
     double issued_seconds = 0;
     bool lost = false;
+    std::exception_ptr loss;  ///< Why.
     std::unique_ptr<Lookahead> lookahead;
     std::deque<Fetch> fetches;  ///< Foreseen and not made yet.
     bool touched = true;        ///< Something changed that may let it do more.
@@ -184,6 +185,13 @@ class Driver final : public Executor, private MemoryListener {
   void doom_readers(TileId tile, const Completion& copy);
   void content_lost(TileId tile, std::exception_ptr error);
   void lose_device(DeviceState& device, const std::exception_ptr& cause);
+  void note_before(PlannedTask& planned);
+  std::uint32_t rewriters(const PlannedTask& planned, TileId tile) const;
+  bool is_being_written(TileId tile);
+  bool is_recovering() const;
+  bool has_what_it_began_with(const PlannedTask& planned) const;
+  bool result_is_lost(const PlannedTask& planned) const;
+  bool run_again(PlannedTask& planned);
   /// Fails a task that can't be issued any more.
   void fail_task(PlannedTask& planned, std::exception_ptr error);
   /// Something that who waits next shall say in the log.
@@ -215,7 +223,8 @@ class Driver final : public Executor, private MemoryListener {
   std::map<std::pair<const Codelet*, DeviceKind>, double> measured_;
   FreeSlots free_;
   std::vector<Completion> completions_;
-  std::vector<Need> needs_;  ///< Of the task that is being issued.
+  const PlannedTask* ending_ = nullptr;  ///< Whose completion is being taken.
+  std::vector<Need> needs_;              ///< Of the task that is being issued.
   std::vector<Resident> residents_;
   Nanoseconds longest_path_ = 0;
   Nanoseconds work_ = 0;

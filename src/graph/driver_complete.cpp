@@ -130,6 +130,9 @@ void Driver::doom_readers(TileId tile, const Completion& copy) {
 /// The only replica is gone. Says so once, and refuses who would read it.
 void Driver::content_lost(TileId tile, std::exception_ptr error) {
   Datum* const datum = plan_.uses(tile).datum;
+  // Its writer fails as well, or runs again, as long as there is a home.
+  if (datum && !datum->partial && !memory_->directory().home_lost(tile) && is_being_written(tile))
+    return;
   // What was combined is not needed any more.
   if (!datum || (datum->partial && !datum->filled) || datum->poisoned.exchange(true)) return;
   const std::string_view lost =
@@ -184,10 +187,16 @@ void Driver::complete(const Completion& completion) {
     auto [entry, is_new] = measured_.try_emplace({planned.task->codelet, kind}, seconds);
     if (!is_new) entry->second += (seconds - entry->second) / 8;
   }
+  std::exception_ptr error = completion.error;
+  if (!error && result_is_lost(planned)) error = device->loss;
+  if (error && is_device_lost(error)) {
+    ending_ = &planned;
+    if (!device->lost) lose_device(*device, error);
+    ending_ = nullptr;
+    if (run_again(planned)) return;
+  }
   planned.path += duration;
-  finish(planned, completion.error ? completion.error : planned.doomed);
-  if (completion.error && is_device_lost(completion.error) && !device->lost)
-    lose_device(*device, completion.error);
+  finish(planned, error ? error : planned.doomed);
 }
 
 void Driver::written_ok(PlannedTask& planned) {
@@ -318,6 +327,7 @@ void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
 /// Sets the device aside: what is placed there goes elsewhere, what only it held is lost.
 void Driver::lose_device(DeviceState& device, const std::exception_ptr& cause) {
   device.lost = true;
+  device.loss = cause;
   device.head = nullptr;
   device.fetches.clear();
   notice(fmt::format("device '{}' is set aside: {}", machine_.devices[device.id].name,

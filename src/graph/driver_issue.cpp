@@ -458,7 +458,8 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
     event = backend_->launch(stream.id, launch);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    for (const Need& need : needs_) memory_->unpin(need.tile, device.space);
+    if (!planned.again)
+      for (const Need& need : needs_) memory_->unpin(need.tile, device.space);
     fail_task(planned, error);
     return;
   }
@@ -469,7 +470,8 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
   stream.waiting += planned.waits;
   ++device.issued;
   device.issued_seconds += planned.ahead_seconds;
-  plan_.issue(planned);
+  note_before(planned);
+  if (!planned.again) plan_.issue(planned);
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     memory_->used(datum.tile, device.space, needs_[i].access, event);
@@ -477,7 +479,7 @@ void Driver::launch(DeviceState& device, PlannedTask& planned) {
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }
   // Its successors wait until it is done, and its children are.
-  if (device.space == host_space || task.codelet->submits) return;
+  if (device.space == host_space || task.codelet->submits || planned.again) return;
   planned.released = Graph::issued(task, [&](Task& successor) {
     if (!successor.planned) {  // the message that it was submitted is still to be read
       ready(successor, successor.id);

@@ -37,7 +37,9 @@ struct PlannedAccess {
   Datum* datum = nullptr;
   PlannedAccess* before = nullptr;
   PlannedAccess* after = nullptr;
-  std::uint32_t epoch = 0;  ///< Of the tile, once its task is issued.
+  std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
+  std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
+  bool home_before = false;           ///< Home held what it began with.
   Event source;  ///< What the task waited for: the last writer of its replica, or a copy.
 };
 
@@ -49,6 +51,7 @@ struct PlannedTask {
   DeviceId activator = no_device;  ///< Where its last predecessor ran.
   bool ready = false;              ///< Every predecessor is issued or done.
   bool issued = false;
+  bool again = false;  ///< Issued once more, after its device was lost.
   bool stolen = false;
   Edge* released = nullptr;  ///< Edges that issued() has walked.
   double seconds = 0;        ///< Predicted kernel time; 0: unknown.
@@ -88,6 +91,7 @@ struct TileUses {
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
   std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
+  bool rewritten = false;  ///< By a task that ran again, or home's old content is valid again.
   Datum* datum = nullptr;
 };
 

@@ -168,6 +168,14 @@ void Directory::lost(TileId tile) {
   tiles_[tile].owner = no_space;
 }
 
+void Directory::restored(TileId tile) {
+  expect_usable("restored", tile, host_space);
+  Tile& entry = tiles_[tile];
+  expect(entry.valid == 0, "restored", tile, "no valid replica");
+  expect(!gone(entry.home) && !in_flight(tile, entry.home), "restored", tile, "home to be at rest");
+  entry.valid = bit(entry.home);
+}
+
 std::size_t Directory::space_lost(SpaceId space, std::span<TileId> out) {
   require(space != host_space && space < spaces_ && !gone(space),
           "Directory::space_lost: expected a device's memory space that is still there");

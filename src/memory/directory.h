@@ -103,6 +103,8 @@ class Directory {
   void dropped(TileId tile, SpaceId space);
   /// The content is lost everywhere: its producer failed, or the device with the only replica died.
   void lost(TileId tile);
+  /// What had overwritten the content is lost, and home, which isn't, still holds it: valid there.
+  void restored(TileId tile);
   /// The memory of a device is gone: its replicas become invalid, pins included, and stay so.
   /// Copies from and to it that are in flight end as usual, unpin() there does nothing. Tiles whose
   /// content is lost, since it held their home or only replica, are written to `out` as far as it

@@ -310,6 +310,8 @@ Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
   SpaceId from = no_space;
   if (const Outcome outcome = find_source(tile, space, from); outcome != Outcome::done)
     return outcome;
+  // It would fail again and again until it is known which of them is gone.
+  if (spaces_[from].probes > 0 || spaces_[space].probes > 0) return Outcome::no_source;
   if (!has_memory(tile, space) && !allocate(tile, space)) {
     bool all_gone = true;
     for (const TileId victim : victims) all_gone &= leaves_before(victim, space, position);

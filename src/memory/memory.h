@@ -122,6 +122,8 @@ class Memory {
   void evict(TileId tile);
   /// The content is lost: its producer failed.
   void lost(TileId tile) { directory_.lost(tile); }
+  /// Home still holds what was overwritten elsewhere and lost there.
+  void restore_home(TileId tile) { directory_.restored(tile); }
   /// Nobody needs the content any more: its replicas go as soon as nothing queued uses them.
   void discard(TileId tile);
   /// Queues an empty copy from a device, to see whether it is still there.
