@@ -10,7 +10,9 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <set>
+#include <thread>
 
 namespace quadriga {
 namespace {
@@ -82,6 +84,11 @@ Node whole_host(const fs::path& sys) {
   node.memory_bytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   node.processors = processors_in(sys / "devices/system/cpu/online");
+  // Where the kernel's files aren't there, as in some containers, the system call knows how many.
+  if (node.processors.empty()) {
+    node.processors.resize(std::max(1U, std::thread::hardware_concurrency()));
+    std::iota(node.processors.begin(), node.processors.end(), 0);
+  }
   node.cores = count_cores(sys, node.processors);
   return node;
 }

@@ -204,8 +204,9 @@ void Driver::take_messages() {
 bool Driver::step(Nanoseconds deadline) {
   take_messages();
   run_commands();
-  bool happened = !is_recovering() && pump();
-  if (more_to_issue_) deadline = std::min(deadline, backend_->now());
+  const bool recovers = is_recovering();
+  bool happened = !recovers && pump();
+  if (more_to_issue_ && !recovers) deadline = std::min(deadline, backend_->now());
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
   if (std::exchange(failed_, false)) {
     deadline = std::min(deadline, backend_->now());

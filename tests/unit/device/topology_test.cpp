@@ -101,6 +101,13 @@ TEST(Hwloc, SeesWhatTheKernelSays) {
   EXPECT_TRUE(nodes_by_hwloc("libm.so.6").empty());
 }
 
+TEST(Hosts, CoresAreCountedWithoutTheKernelsFiles) {
+  const std::vector<Node> nodes = nodes_by_files("/nowhere");
+  ASSERT_EQ(nodes.size(), 1);
+  EXPECT_GT(nodes.front().cores, 0);
+  EXPECT_GT(nodes.front().memory_bytes, 0U);
+}
+
 TEST(Hosts, NodesAreFound) {
   const std::vector<Node> nodes = Machine::host_nodes();
   ASSERT_FALSE(nodes.empty());
