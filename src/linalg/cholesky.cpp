@@ -25,23 +25,6 @@ void clear_other(const MatrixView& out, Uplo uplo, std::int64_t tile, bool on_di
   }
 }
 
-/// The same on a device. Tiles on the diagonal are those of the factorization, so that one task
-/// follows the other.
-void clear_other_there(Run& run, const MatrixView& out, const Triangle& triangle, Uplo uplo,
-                       bool in_place) {
-  const Cut& cut = triangle.tiles->rows();
-  const kernels::SetParams params{{}, {}, {strict_other(triangle.uplo), 0}};
-  SubmitOptions where;
-  where.owner = out.device;
-  for (std::int64_t k = 0; k < cut.count(); ++k) {
-    submit_clear(run, beside_diagonal(out, uplo, cut.first(k), cut.length(k)), kernels::Part::all,
-                 cut.tile);
-    if (in_place)
-      run.submit(kernels::set_codelet(out.dtype), {{triangle.update(k, k, where), Access::update}},
-                 params, where);
-  }
-}
-
 void check(Engine& engine, const Matrix& a, const MatrixView& out, const Options& options) {
   check_options(options);
   check_matrix("A", a);
@@ -80,7 +63,7 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
                                               other == Other::zero ? Rest::zero : Rest::leave);
     fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
   }
-  if (clears && on_device(out)) clear_other_there(run, out, triangle, uplo, in_place);
+  if (clears && on_device(out)) submit_clear_other(run, triangle, out, uplo, in_place);
   submit_cholesky(run, triangle, cholesky_shape(engine, team, out.rows, tile, out.dtype), team,
                   fill);
   finish_all(*tiles);

@@ -36,6 +36,12 @@ double cholesky_tasks(std::int64_t tiles) noexcept;
 /// Brings a tile's elements into place before its first use.
 using Fill = std::function<void(std::int64_t i, std::int64_t j, SubmitOptions where)>;
 
+/// Submits tasks that set to zero what isn't in the triangle `uplo` of `out`, which lies on a
+/// device: beside the tiles on the diagonal, and if these are the triangle's own, in place, in
+/// them. Tiles elsewhere are written whole.
+void submit_clear_other(Run& run, const Triangle& triangle, const MatrixView& out, Uplo uplo,
+                        bool in_place);
+
 /// Submits the tasks that factorize the triangle. `fill`, if any, is called for the lower
 /// triangle's (i,j) before the first task that uses the tile.
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,

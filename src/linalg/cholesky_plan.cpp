@@ -41,9 +41,9 @@ std::int64_t best_tile(const Engine& engine, const Team& team, std::int64_t orde
 }
 
 bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
-  constexpr kernels::Names names{"spotrf", "dpotrf", "cpotrf", "zpotrf"};
   const Machine& machine = engine.machine();
-  return machine.has_kernel(machine.devices[device], names[kernels::type_index(dtype)]);
+  return machine.has_kernel(machine.devices[device],
+                            kernels::potrf_names[kernels::type_index(dtype)]);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 // src/linalg/cholesky_tiles.cpp: the tasks of a tiled Cholesky factorization, and filling its
 // tiles.
 #include "linalg/cholesky.h"
+#include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/resident.h"
 #include "linalg/view.h"
 
 #include <cmath>
@@ -104,14 +106,9 @@ class Steps {
 
 CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_t order,
                              std::int64_t tile, DType dtype) {
-  constexpr std::string_view names[4][4] = {{"spotrf", "strsm", "ssyrk", "sgemm"},
-                                            {"dpotrf", "dtrsm", "dsyrk", "dgemm"},
-                                            {"cpotrf", "ctrsm", "csyrk", "cgemm"},
-                                            {"zpotrf", "ztrsm", "zsyrk", "zgemm"}};
-  const auto& kernel = names[static_cast<std::size_t>(dtype)];
   const double b = static_cast<double>(tile);
-  const auto seconds = [&](std::string_view name) {
-    return kernel_seconds(engine, team, name, b, b * b * b);
+  const auto seconds = [&](const kernels::Names& names) {
+    return kernel_seconds(engine, team, names[kernels::type_index(dtype)], b, b * b * b);
   };
   CholeskyShape shape;
   shape.tiles = Cut{order, tile}.count();
@@ -120,11 +117,26 @@ CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_
   if (team.size() > 0)
     shape.memory = std::max<std::int64_t>(
         3, team.tiles(static_cast<std::size_t>(tile * tile) * size_of(dtype)));
-  shape.potrf_seconds = seconds(kernel[0]);
-  shape.trsm_seconds = seconds(kernel[1]);
-  shape.syrk_seconds = seconds(kernel[2]);
-  shape.gemm_seconds = seconds(kernel[3]);
+  shape.potrf_seconds = seconds(kernels::potrf_names);
+  shape.trsm_seconds = seconds(kernels::trsm_names);
+  shape.syrk_seconds = seconds(kernels::syrk_names);
+  shape.gemm_seconds = seconds(kernels::gemm_names);
   return shape;
+}
+
+void submit_clear_other(Run& run, const Triangle& triangle, const MatrixView& out, Uplo uplo,
+                        bool in_place) {
+  const Cut& cut = triangle.tiles->rows();
+  const kernels::SetParams params{{}, {}, {strict_other(triangle.uplo), 0}};
+  SubmitOptions where;
+  where.owner = out.device;
+  for (std::int64_t k = 0; k < cut.count(); ++k) {
+    submit_clear(run, beside_diagonal(out, uplo, cut.first(k), cut.length(k)), kernels::Part::all,
+                 cut.tile);
+    if (in_place)
+      run.submit(kernels::set_codelet(out.dtype), {{triangle.update(k, k, where), Access::update}},
+                 params, where);
+  }
 }
 
 double cholesky_tasks(std::int64_t tiles) noexcept {

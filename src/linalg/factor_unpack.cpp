@@ -21,19 +21,6 @@ void clear_strict(const MatrixView& out, Uplo keep, std::int64_t tile) {
   }
 }
 
-/// The same on a device. In the factor's own memory its tiles on the diagonal are changed; in other
-/// memory those are written whole.
-void clear_strict_there(Run& run, const Factor::Impl& impl, const MatrixView& out, bool is_home) {
-  const kernels::SetParams params{{}, {}, {strict_other(impl.stored), 0}};
-  for (std::int64_t k = 0; k < impl.cut().count(); ++k) {
-    submit_clear(run, beside_diagonal(out, impl.uplo, impl.cut().first(k), impl.cut().length(k)),
-                 kernels::Part::all, impl.cut().tile);
-    if (is_home)
-      run.submit(kernels::set_codelet(out.dtype),
-                 {{impl.triangle().update(k, k, {}), Access::update}}, params);
-  }
-}
-
 void check(const Factor& factor, const MatrixView& out) {
   check_output("out", out);
   check_types("the factor", factor.dtype(), "out", out.dtype);
@@ -54,7 +41,8 @@ void Factor::unpack(const MatrixView& out, Other other) const {
   const bool is_home = tiles.has_home() && same(home, out);
   if (!is_home) require(!tiles.has_home() || !overlap(home, out), "out overlaps the factor");
   const bool clears = other == Other::zero && !run.pretends();
-  if (clears && on_device(out)) clear_strict_there(run, impl(), out, is_home);
+  if (clears && on_device(out))
+    submit_clear_other(run, impl().triangle(), out, impl().uplo, is_home);
   if (is_home) bring_home();
   if (clears && !on_device(out)) clear_strict(out, impl().uplo, tile());
   if (is_home) return run.wait();

@@ -5,10 +5,12 @@
 
 #include "base/log.h"
 #include "linalg/kernels/blas_threads.h"
+#include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/tile.h"
 #include "linalg/kernels/tile_elements.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <complex>
 #include <functional>
@@ -24,10 +26,8 @@ using kernels::Tile;
 
 constexpr std::string_view measured_column = "measured";
 constexpr int kernel_count = 4;
-constexpr std::string_view kernel_names[4][kernel_count] = {{"sgemm", "ssyrk", "strsm", "spotrf"},
-                                                            {"dgemm", "dsyrk", "dtrsm", "dpotrf"},
-                                                            {"cgemm", "csyrk", "ctrsm", "cpotrf"},
-                                                            {"zgemm", "zsyrk", "ztrsm", "zpotrf"}};
+constexpr std::array<kernels::Names, kernel_count> kernel_names{
+    kernels::gemm_names, kernels::syrk_names, kernels::trsm_names, kernels::potrf_names};
 
 using Times = std::map<double, double>;
 
@@ -139,14 +139,14 @@ double slowdown(const Machine& machine) {
 }  // namespace
 
 Machine with_rates(Machine machine, DType dtype) {
-  const auto& names = kernel_names[static_cast<std::size_t>(dtype)];
   const double factor = slowdown(machine);
   for (Device& device : machine.devices) {
-    for (int kernel = 0; kernel < kernel_count; ++kernel) {
-      if (machine.has_kernel(device, names[kernel])) continue;
+    for (std::size_t kernel = 0; kernel < kernel_count; ++kernel) {
+      const std::string name(kernel_names[kernel][kernels::type_index(dtype)]);
+      if (machine.has_kernel(device, name)) continue;
       if (device.rates.empty()) device.rates = measured_column;
-      for (const auto& [order, seconds] : measured(dtype)[static_cast<std::size_t>(kernel)])
-        machine.kernels[std::string(names[kernel])][device.rates][order] = seconds * factor;
+      for (const auto& [order, seconds] : measured(dtype)[kernel])
+        machine.kernels[name][device.rates][order] = seconds * factor;
     }
   }
   return machine;

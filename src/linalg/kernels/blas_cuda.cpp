@@ -171,7 +171,7 @@ Tile<T> block(const Tile<T>& tile, int row, int col, int rows, int cols) {
 }
 
 /// A triangular solve by halves: one is solved, its share is subtracted from the other by a
-/// product, the other is solved. cuBLAS takes four times as long at an order of 2048.
+/// product, the other is solved. cuBLAS takes twice as long at an order of 2048.
 template <class T>
 class Halves {
  public:

@@ -92,6 +92,9 @@ T value(const Scalar& scalar) noexcept {
 /// The names of one kernel for the four types.
 using Names = std::array<std::string_view, 4>;
 inline constexpr Names gemm_names{"sgemm", "dgemm", "cgemm", "zgemm"};
+inline constexpr Names syrk_names{"ssyrk", "dsyrk", "csyrk", "zsyrk"};
+inline constexpr Names trsm_names{"strsm", "dtrsm", "ctrsm", "ztrsm"};
+inline constexpr Names potrf_names{"spotrf", "dpotrf", "cpotrf", "zpotrf"};
 
 /// The cost of a kernel that does `volume` multiplications and additions on operands of one type.
 inline Cost cost_of(const Names& names, const Arguments& arguments, double volume) {

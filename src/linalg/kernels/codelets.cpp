@@ -5,9 +5,6 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Names syrk_names{"ssyrk", "dsyrk", "csyrk", "zsyrk"};
-constexpr Names trsm_names{"strsm", "dtrsm", "ctrsm", "ztrsm"};
-constexpr Names potrf_names{"spotrf", "dpotrf", "cpotrf", "zpotrf"};
 constexpr Access read = Access::read;
 constexpr Access write = Access::write;
 constexpr Access update = Access::update;
