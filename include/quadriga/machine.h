@@ -40,6 +40,13 @@ struct Link {
   std::string name;
   double bytes_per_second = 0;  ///< Shared max-min fairly by the copies that cross it.
   double latency_seconds = 0;
+  /// What copies of separate runs, as of the columns of a tile, reach of the rate, by bytes of a
+  /// run; the longest reach all of it. Empty: all do.
+  std::map<double, double> runs = {};
+
+  /// That share for any run: linear in doublings between two of the table; a run shorter than all
+  /// takes as long as the shortest.
+  double share(double run_bytes) const noexcept;
 };
 
 /// The links a copy crosses, by index; a link named twice counts twice. None: no such copy.
@@ -87,6 +94,8 @@ class Machine {
   const Route* route(SpaceId from, SpaceId to) const noexcept;
   /// Time of a copy that has its links to itself; infinite if there is no route.
   double copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept;
+  /// Bytes a second of a copy by such runs that has its links to itself.
+  double copy_rate(const Route& route, double run_bytes) const noexcept;
   /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders
   /// of the table. Errors: unavailable if the table lacks the kernel for this device.
   double kernel_seconds(const Device& device, std::string_view kernel, double order,

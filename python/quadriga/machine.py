@@ -40,11 +40,16 @@ class Device:
 
 @dataclass(frozen=True)
 class Link:
-    """What copies cross; shared by those that cross it at once."""
+    """What copies cross; shared by those that cross it at once.
+
+    `runs` says what copies of separate runs reach of the rate, as pairs of a run's bytes and a
+    share, shortest first; empty where the machine doesn't tell.
+    """
 
     name: str
     bytes_per_second: float
     latency_seconds: float = 0.0
+    runs: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,12 @@ class Machine:
     @property
     def links(self) -> tuple[Link, ...]:
         return tuple(
-            Link(name, link["bandwidth"], link.get("latency", 0.0))
+            Link(
+                name,
+                link["bandwidth"],
+                link.get("latency", 0.0),
+                tuple((float(run), share) for run, share in link.get("runs", {}).items()),
+            )
             for name, link in self._description["links"].items()
         )
 

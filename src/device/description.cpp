@@ -40,6 +40,25 @@ int nvlinks_of(const Machine& machine, const Route& route) {
   return route.nvlinks == 0 && found != nullptr ? found->nvlinks : route.nvlinks;
 }
 
+bool tells_of_runs(const Machine& machine) {
+  return std::ranges::any_of(machine.links, [](const Link& link) { return !link.runs.empty(); });
+}
+
+// What short runs reach stays as it was supposed where the description is silent: on the narrowest
+// link of each way from and to the host.
+void keep_runs(const Machine& before, Machine& machine) {
+  for (const Route& route : machine.routes) {
+    const Route* const old = before.route(route.from, route.to);
+    if (old == nullptr || (route.from != host_space && route.to != host_space)) continue;
+    const auto slowed = std::ranges::find_if(
+        old->links, [&](int link) { return !before.links[link].runs.empty(); });
+    if (slowed == old->links.end()) continue;
+    const int narrowest = *std::ranges::min_element(
+        route.links, {}, [&](int link) { return machine.links[link].bytes_per_second; });
+    machine.links[narrowest].runs = before.links[*slowed].runs;
+  }
+}
+
 }  // namespace
 
 void use_description(Machine& machine, const Machine& description) {
@@ -67,9 +86,11 @@ void use_description(Machine& machine, const Machine& description) {
     route.nvlinks = nvlinks_of(machine, route);
     routes.push_back(std::move(route));
   }
+  const Machine before = machine;
   machine.devices = std::move(devices);
   machine.routes = std::move(routes);
   machine.links = description.links;
+  if (!tells_of_runs(description)) keep_runs(before, machine);
   if (!description.kernels.empty()) machine.kernels = description.kernels;
   if (description.launch_seconds > 0) machine.launch_seconds = description.launch_seconds;
 }

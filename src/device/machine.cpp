@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -78,6 +79,15 @@ int Machine::spaces() const noexcept {
   return count;
 }
 
+double Link::share(double run_bytes) const noexcept {
+  const auto above = runs.lower_bound(run_bytes);
+  if (above == runs.end()) return 1;
+  if (above == runs.begin()) return above->second * run_bytes / above->first;
+  const auto below = std::prev(above);
+  const double part = std::log2(run_bytes / below->first) / std::log2(above->first / below->first);
+  return below->second + part * (above->second - below->second);
+}
+
 const Route* Machine::route(SpaceId from, SpaceId to) const noexcept {
   const auto found = std::ranges::find_if(
       routes, [&](const Route& route) { return route.from == from && route.to == to; });
@@ -95,6 +105,16 @@ double Machine::copy_seconds(SpaceId from, SpaceId to, double bytes) const noexc
     slowest = std::max(slowest, crossings / links[link].bytes_per_second);
   }
   return latency + bytes * slowest;
+}
+
+double Machine::copy_rate(const Route& route, double run_bytes) const noexcept {
+  double rate = std::numeric_limits<double>::infinity();
+  for (const int link : route.links) {
+    const auto crossings = static_cast<double>(std::ranges::count(route.links, link));
+    const Link& crossed = links[link];
+    rate = std::min(rate, crossed.bytes_per_second * crossed.share(run_bytes) / crossings);
+  }
+  return rate;
 }
 
 double Machine::kernel_seconds(const Device& device, std::string_view kernel, double order,

@@ -152,6 +152,28 @@ void read_nodes(const Json& json, Machine& machine) {
   }
 }
 
+// A number as key.
+double read_key(const std::string& text, const std::string& path, std::string_view expected) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0 && number < 1e12)) {
+    refuse(path, expected, text);
+  }
+  return number;
+}
+
+// A link that is slow by all runs would have another bandwidth.
+void read_runs(const Json& json, const std::string& path, Link& link) {
+  expect_object(json, path);
+  for (const auto& [bytes, share] : json.items()) {
+    const std::string entry = path + "." + bytes;
+    const double run = read_key(bytes, entry, "bytes of a run, above zero, as key");
+    link.runs[run] = read_number(share, entry, 1e-9, 1);
+  }
+  if (link.runs.empty() || link.runs.rbegin()->second != 1)
+    refuse(path, "a share of 1, which is the bandwidth, for the longest runs", json);
+}
+
 void read_links(const Json& json, Machine& machine) {
   expect_object(json, "links");
   for (const auto& [name, value] : json.items()) {
@@ -164,6 +186,7 @@ void read_links(const Json& json, Machine& machine) {
     if (value.contains("latency")) {
       link.latency_seconds = read_number(value["latency"], path + ".latency", 0, 1e6);
     }
+    if (value.contains("runs")) read_runs(value["runs"], path + ".runs", link);
     machine.links.push_back(std::move(link));
   }
 }
@@ -208,15 +231,6 @@ void read_routes(const Json& json, Machine& machine) {
   }
 }
 
-double read_order(const std::string& text, const std::string& path) {
-  double order = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), order);
-  if (error != std::errc() || end != text.data() + text.size() || !(order > 0 && order < 1e12)) {
-    refuse(path, "a tile order above zero as key", text);
-  }
-  return order;
-}
-
 void read_kernels(const Json& json, Machine& machine) {
   expect_object(json, "kernels");
   for (const auto& [kernel, columns] : json.items()) {
@@ -228,7 +242,8 @@ void read_kernels(const Json& json, Machine& machine) {
       auto& table = machine.kernels[kernel][column];
       for (const auto& [order, seconds] : times.items()) {
         const std::string entry = column_path + "." + order;
-        table[read_order(order, entry)] = read_number(seconds, entry, 1e-12, 1e9);
+        const double key = read_key(order, entry, "a tile order above zero as key");
+        table[key] = read_number(seconds, entry, 1e-12, 1e9);
       }
     }
   }
@@ -252,6 +267,12 @@ Json write_device(const Device& device) {
 Json write_node(const Node& node) {
   Json json{{"index", node.index}, {"memory", node.memory_bytes}, {"cores", node.cores}};
   if (!node.processors.empty()) json["processors"] = format_processors(node.processors);
+  return json;
+}
+
+Json write_link(const Link& link) {
+  Json json{{"bandwidth", link.bytes_per_second}, {"latency", link.latency_seconds}};
+  for (const auto& [bytes, share] : link.runs) json["runs"][fmt::format("{}", bytes)] = share;
   return json;
 }
 
@@ -326,10 +347,7 @@ std::string Machine::to_json() const {
   for (const Device& device : devices) json["devices"].push_back(write_device(device));
   for (const Node& node : nodes) json["nodes"].push_back(write_node(node));
   json["links"] = Json::object();
-  for (const Link& link : links) {
-    json["links"][link.name] = {{"bandwidth", link.bytes_per_second},
-                                {"latency", link.latency_seconds}};
-  }
+  for (const Link& link : links) json["links"][link.name] = write_link(link);
   json["routes"] = write_routes(*this);
   json["kernels"] = write_kernels(*this);
   json["launch"] = launch_seconds;

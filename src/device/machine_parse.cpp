@@ -127,16 +127,22 @@ int add_link(Machine& machine, std::string name, double bytes_per_second, double
   return static_cast<int>(machine.links.size()) - 1;
 }
 
-// Replaces the route by one over a link of its own; keeps its latency unless another is stated.
+// Replaces the route by one over a link of its own; keeps what short runs reach, and its latency
+// unless another is stated.
 void set_route(Machine& machine, SpaceId from, SpaceId to, const std::string& link,
                double bytes_per_second, std::optional<double> latency_seconds) {
   double latency = 0;
+  std::map<double, double> runs;
   if (const Route* old = machine.route(from, to)) {
-    for (const int crossed : old->links) latency += machine.links[crossed].latency_seconds;
+    for (const int crossed : old->links) {
+      latency += machine.links[crossed].latency_seconds;
+      if (runs.empty()) runs = machine.links[crossed].runs;
+    }
   }
   std::erase_if(machine.routes,
                 [&](const Route& route) { return route.from == from && route.to == to; });
   const int index = add_link(machine, link, bytes_per_second, latency_seconds.value_or(latency));
+  machine.links.back().runs = std::move(runs);
   machine.routes.push_back({from, to, {index}});
 }
 

@@ -14,6 +14,12 @@ constexpr double issue_seconds = 1.3e-6;
 constexpr double host_memory_rate = 205e9;
 constexpr int oldest_generation = 3;
 
+// What copies by runs reach of PCIe while products run: H200s, in both directions and whatever the
+// pitch.
+std::map<double, double> usual_runs() {
+  return {{8192, 0.59}, {16384, 0.59}, {32768, 0.86}, {65536, 1}};
+}
+
 struct Ends {
   int down = 0;  // PCIe, to the device.
   int up = 0;
@@ -48,6 +54,7 @@ Ends add_ends(Machine& machine, int number, const GpuReading& gpu) {
   Ends ends;
   ends.down = add_link(machine, name("pcie", "down"), pcie, issue_seconds);
   ends.up = add_link(machine, name("pcie", "up"), pcie, issue_seconds);
+  for (const int link : {ends.down, ends.up}) machine.links[link].runs = usual_runs();
   // Without readings, two that NVLinks join are taken to be on switches.
   if (gpu.nvlinks.empty() || has_switch(gpu)) {
     ends.out = add_link(machine, name("nvlink", "out"), nvlink, issue_seconds);

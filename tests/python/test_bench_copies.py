@@ -78,6 +78,16 @@ def test_rates_and_latencies_are_those_measured():
     assert route.nvlinks == 18, "what discovery read stays"
 
 
+def test_links_say_what_short_runs_reach():
+    start = found(1)
+    start["links"]["pcie0 up"]["runs"] = {"8192": 0.59, "65536": 1}
+    machine = Machine.from_json(json.dumps(start))
+    links = {link.name: link for link in machine.links}
+    assert links["pcie0 up"].runs == ((8192, 0.59), (65536, 1))
+    assert links["nvlink0 in"].runs == ()
+    assert json.loads(machine.to_json())["links"]["pcie0 up"]["runs"] == {"8192": 0.59, "65536": 1}
+
+
 def test_devices_and_kernel_times_stay():
     machine = json.loads(described(2, measured(2)).to_json())
     assert machine["kernels"] == found(2)["kernels"]

@@ -23,7 +23,8 @@ constexpr const char* small = R"({
   "devices": [{"name": "gpu0", "kind": "gpu", "memory": 1e6, "compute_streams": 2},
               {"name": "cpu", "kind": "cpu", "cores": 3},
               {"name": "gpu1", "kind": "gpu", "memory": 2000000}],
-  "links": {"bus": {"bandwidth": 1e9, "latency": 1e-6}, "slot0": {"bandwidth": 3e9},
+  "links": {"bus": {"bandwidth": 1e9, "latency": 1e-6},
+            "slot0": {"bandwidth": 3e9, "runs": {"65536": 1, "16384": 0.5, "4096": 0.25}},
             "slot1": {"bandwidth": 3e9, "latency": 2e-6}},
   "routes": [{"from": "host", "to": "gpu0", "links": ["bus", "slot0"]},
              {"from": "gpu0", "to": "host", "links": ["slot0", "bus"]},
@@ -77,6 +78,9 @@ TEST(MachineJson, IsTheSameAfterWritingAndReading) {
     ASSERT_EQ(again.devices.size(), machine.devices.size());
     EXPECT_EQ(again.devices.back().kind, machine.devices.back().kind);
     EXPECT_EQ(again.kernels, machine.kernels);
+    ASSERT_EQ(again.links.size(), machine.links.size());
+    for (std::size_t i = 0; i < again.links.size(); ++i)
+      EXPECT_EQ(again.links[i].runs, machine.links[i].runs);
   }
 }
 
@@ -96,6 +100,17 @@ TEST(MachineJson, ErrorsNameTheKey) {
   expect_in(refused("[\"bus\", \"slot0\"]", "[]"), "routes[0].links");
   expect_in(refused("\"from\": \"host\"", "\"from\": \"cpu\""), "routes[0].from");
   expect_in(refused("\"to\": \"host\"", "\"to\": \"gpu0\""), "routes[1].to");
+  expect_in(refused("\"65536\": 1", "\"64 KiB\": 1"), "links.slot0.runs.64 KiB: expected bytes");
+  expect_in(refused("\"4096\"", "\"0\""), "links.slot0.runs.0");
+  expect_in(refused("0.25", "0"), "links.slot0.runs.4096: expected a number");
+  expect_in(refused("0.25", "1.5"), "links.slot0.runs.4096");
+  expect_in(refused("0.25", "\"all\""), "links.slot0.runs.4096");
+  expect_in(
+      refused("\"65536\": 1", "\"65536\": 0.9"),
+      "links.slot0.runs: expected a share of 1, which is the bandwidth, for the longest runs");
+  expect_in(refused("{\"65536\": 1, \"16384\": 0.5, \"4096\": 0.25}", "[]"),
+            "links.slot0.runs: expected an object");
+  expect_in(refused("\"65536\": 1, \"16384\": 0.5, \"4096\": 0.25", ""), "links.slot0.runs");
   expect_in(refused("\"100\": 0.001", "\"big\": 0.001"), "kernels.dgemm.gpu.big");
   expect_in(refused("\"100\": 0.001", "\"100\": 0"), "kernels.dgemm.gpu.100");
   expect_in(refused("\"name\": \"small\"", "\"nom\": \"small\""), "name");
@@ -113,6 +128,28 @@ TEST(Machine, CopyTakesLatencyAndTheNarrowestLink) {
   EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 1, 1e6), 1e-6 + 1e-3);
   EXPECT_DOUBLE_EQ(machine.copy_seconds(1, 2, 1e6), 4e-6 + 2e-3) << "the bus counts twice";
   EXPECT_TRUE(std::isinf(machine.copy_seconds(2, 1, 1)));
+}
+
+TEST(Machine, ShortRunsReachAShareOfALink) {
+  const Machine machine = Machine::from_json(small);
+  const Link& slot = machine.links[1];
+  ASSERT_EQ(slot.name, "slot0");
+  EXPECT_DOUBLE_EQ(slot.share(4096), 0.25);
+  EXPECT_DOUBLE_EQ(slot.share(16384), 0.5);
+  EXPECT_DOUBLE_EQ(slot.share(8192), 0.375) << "half way, counted in doublings";
+  EXPECT_DOUBLE_EQ(slot.share(32768), 0.75);
+  EXPECT_DOUBLE_EQ(slot.share(65536), 1);
+  EXPECT_DOUBLE_EQ(slot.share(1e9), 1);
+  EXPECT_DOUBLE_EQ(slot.share(1024), 0.0625) << "a run takes no less time than the shortest";
+  EXPECT_DOUBLE_EQ(machine.links[0].share(1), 1) << "without a table all runs are alike";
+}
+
+TEST(Machine, CopiesByRunsAreAsFastAsTheSlowestLink) {
+  const Machine machine = Machine::from_json(small);
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 1), 1e9), 1e9) << "the bus";
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 1), 4096), 0.75e9) << "the slot";
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 2), 4096), 1e9);
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(1, 2), 4096), 0.5e9) << "the bus twice";
 }
 
 TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
@@ -215,6 +252,15 @@ TEST(DeviceList, KeysOverrideADescription) {
   EXPECT_EQ(machine.route(1, 2), nullptr);
   const double latency = Machine::from_file(idgraf).copy_seconds(0, 1, 0);
   EXPECT_DOUBLE_EQ(machine.copy_seconds(0, 1, 0.54e9), 1 + latency) << "the latency is kept";
+}
+
+TEST(DeviceList, StatedRatesKeepWhatShortRunsReach) {
+  const std::string path = testing::TempDir() + "runs-" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << small;
+  const Machine machine = Machine::parse("machine=" + path + ":1,h2d=2GB/s,d2h=2GB/s");
+  std::remove(path.c_str());
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 1), 4096), 0.5e9);
+  EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(1, 0), 65536), 2e9);
 }
 
 TEST(DeviceList, ErrorsNameTheItemAndWhatIsAccepted) {

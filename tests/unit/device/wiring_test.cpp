@@ -61,6 +61,22 @@ TEST(Wiring, SwitchesShareTheLinksOfADevice) {
   EXPECT_EQ(Machine::from_json(machine.to_json()).route(1, 2)->nvlinks, 18);
 }
 
+TEST(Wiring, ShortRunsLoseOnTheHostsLinks) {
+  Machine machine = two_gpus();
+  const GpuReading gpus[] = {reading(18, true), reading(18, true)};
+  add_links(machine, gpus, [](int, int) { return Reach::nvlink; });
+  for (const auto& [from, to] : {std::pair(0, 1), std::pair(2, 0)}) {
+    const Route& route = *machine.route(static_cast<SpaceId>(from), static_cast<SpaceId>(to));
+    const double all = machine.copy_rate(route, 1e9);
+    EXPECT_NEAR(all, 55.5e9, 0.5e9);
+    EXPECT_NEAR(machine.copy_rate(route, 8192), 0.59 * all, 1);  // Measured, as the next.
+    EXPECT_NEAR(machine.copy_rate(route, 16384), 0.59 * all, 1);
+    EXPECT_EQ(machine.copy_rate(route, 65536), all);
+  }
+  const Route& peers = *machine.route(1, 2);
+  EXPECT_EQ(machine.copy_rate(peers, 8192), machine.copy_rate(peers, 1e9)) << "not measured";
+}
+
 TEST(Wiring, LinksThatJoinTwoAreTheirOwn) {
   Machine machine = two_gpus();
   GpuReading gpus[] = {reading(4, false), reading(4, false)};
@@ -112,6 +128,29 @@ TEST(Description, ReplacesRatesAndKeepsMemory) {
   EXPECT_NEAR(rate(machine, host_space, 1), 27.7e9, 0.3e9);
   EXPECT_EQ(machine.devices[0].memory_bytes, 1000u);
   EXPECT_EQ(machine.route(1, 2)->nvlinks, 18);
+}
+
+TEST(Description, ThatIsSilentOnShortRunsLeavesWhatIsSupposed) {
+  Machine machine = wired("NVIDIA H200");
+  Machine measured = wired("NVIDIA H200");
+  // As `quadriga bench copies` names them; the host's memory is wider than the device's link.
+  for (Link& link : measured.links) link.runs.clear();
+  use_description(machine, measured);
+  const Route& way = *machine.route(host_space, 1);
+  EXPECT_NEAR(machine.copy_rate(way, 8192), 0.59 * machine.copy_rate(way, 1e9), 1);
+  EXPECT_TRUE(machine.links[static_cast<std::size_t>(way.links.front())].runs.empty());
+  const Route& peers = *machine.route(1, 2);
+  EXPECT_EQ(machine.copy_rate(peers, 8192), machine.copy_rate(peers, 1e9));
+}
+
+TEST(Description, ThatTellsOfShortRunsIsBelieved) {
+  Machine machine = wired("NVIDIA H200");
+  Machine measured = wired("NVIDIA H200");
+  for (Link& link : measured.links)
+    if (!link.runs.empty()) link.runs = {{4096, 1}};
+  use_description(machine, measured);
+  const Route& way = *machine.route(1, host_space);
+  EXPECT_EQ(machine.copy_rate(way, 8192), machine.copy_rate(way, 1e9));
 }
 
 TEST(Description, OfMoreDevicesServesTheFirst) {
