@@ -285,20 +285,8 @@ class Planner {
 
   double copy_seconds(std::int64_t rows, double cols, std::int64_t all_rows) const {
     const double run = real(rows) * element_;
-    const double share = rows == all_rows ? 1 : share_of_link(run);
+    const double share = rows == all_rows ? 1 : team_.share_by_runs(run);
     return run * cols * team_.seconds_a_byte / share;
-  }
-
-  /// What copies by runs of so many bytes reach of a link while products run: H200s 33 GB/s of 55
-  /// by runs of 8 and 16 KiB, 48 by 32 KiB and all by 64 KiB, whatever the pitch.
-  static double share_of_link(double run) {
-    constexpr double of_short_runs = 0.59;
-    constexpr double shortest = 8192;
-    constexpr double longest = 65536;
-    if (run < shortest) return of_short_runs * run / shortest;
-    const double doublings = std::max(0.0, std::log2(run / (2 * shortest)));
-    return std::min(
-        1.0, of_short_runs + (1 - of_short_runs) * doublings / std::log2(longest / (2 * shortest)));
   }
 
   const Engine& engine_;

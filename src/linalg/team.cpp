@@ -10,9 +10,10 @@ namespace quadriga::linalg {
 namespace {
 
 /// A copy from a space shares each link of its way with all devices whose ways cross it. Where no
-/// way leads from one device to another, nothing is known to be slower than the way from the host.
-double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices,
-                    SpaceId from = host_space) {
+/// way leads from one device to another, nothing is known to be slower than the way from the host;
+/// and links that don't tell what short runs reach are taken to lose what those of the host lose.
+void set_feed(Team& team, const Machine& machine, SpaceId from = host_space) {
+  const std::vector<DeviceId>& devices = team.devices;
   std::vector<double> crossings(machine.links.size(), 0);
   const auto each_link = [&](DeviceId device, auto&& visit) {
     const SpaceId to = machine.devices[device].space;
@@ -24,12 +25,16 @@ double slowest_feed(const Machine& machine, const std::vector<DeviceId>& devices
   };
   for (const DeviceId device : devices)
     each_link(device, [&](std::size_t link) { crossings[link] += 1; });
-  double slowest = 0;
+  const Link* slowed = nullptr;
+  team.seconds_a_byte = 0;
   for (const DeviceId device : devices)
-    each_link(device, [&](std::size_t link) {
-      slowest = std::max(slowest, crossings[link] / machine.links[link].bytes_per_second);
+    each_link(device, [&](std::size_t index) {
+      const Link& link = machine.links[index];
+      team.seconds_a_byte = std::max(team.seconds_a_byte, crossings[index] / link.bytes_per_second);
+      if (link.runs.empty()) return;
+      if (!slowed || link.bytes_per_second < slowed->bytes_per_second) slowed = &link;
     });
-  return slowest;
+  if (slowed) team.slowed_by_runs = slowed;
 }
 
 /// How many places each device has: as it computes products, rounded, and few.
@@ -74,7 +79,7 @@ Team team_of(const Engine& engine) {
     team.devices.push_back(static_cast<DeviceId>(d));
   }
   team.places = places_of(machine, team.devices);
-  team.seconds_a_byte = slowest_feed(machine, team.devices);
+  set_feed(team, machine);
   return team;
 }
 
@@ -88,7 +93,7 @@ Team team_at(DeviceId device) {
 
 Team fed_from(const Engine& engine, Team team, DeviceId device) {
   const Machine& machine = engine.machine();
-  team.seconds_a_byte = slowest_feed(machine, team.devices, machine.devices[device].space);
+  set_feed(team, machine, machine.devices[device].space);
   return team;
 }
 

@@ -15,9 +15,15 @@ struct Team {
   std::size_t memory_bytes = 0;  ///< Of the device with the least.
   /// Seconds to bring a byte from the host to a device while all others do so too.
   double seconds_a_byte = 0;
+  /// The slowest link on these ways that tells what short runs reach of it; null: none does.
+  const Link* slowed_by_runs = nullptr;
   bool resident = false;  ///< Operands are in its only device's memory, and take no other room.
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(devices.size()); }
+  /// What a copy by runs of so many bytes reaches of that rate.
+  double share_by_runs(double run_bytes) const noexcept {
+    return slowed_by_runs ? slowed_by_runs->share(run_bytes) : 1;
+  }
   /// Tiles of so many bytes that fit a device.
   std::int64_t tiles(std::size_t tile_bytes) const noexcept;
   /// The owner for a place in the team; no_device without accelerators.
