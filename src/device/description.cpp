@@ -40,22 +40,24 @@ int nvlinks_of(const Machine& machine, const Route& route) {
   return route.nvlinks == 0 && found != nullptr ? found->nvlinks : route.nvlinks;
 }
 
-bool tells_of_runs(const Machine& machine) {
-  return std::ranges::any_of(machine.links, [](const Link& link) { return !link.runs.empty(); });
+// The link on a way that tells what short runs reach; null if none does.
+const Link* slowed_by_runs(const Machine& machine, const Route& route) {
+  for (const int link : route.links)
+    if (!machine.links[link].runs.empty()) return &machine.links[link];
+  return nullptr;
 }
 
-// What short runs reach stays as it was supposed where the description is silent: on the narrowest
-// link of each way from and to the host.
-void keep_runs(const Machine& before, Machine& machine) {
+// What short runs reach between host and device stays as it was supposed where the description is
+// silent: on the narrowest link of the way.
+void keep_runs(const Machine& before, const Machine& description, Machine& machine) {
   for (const Route& route : machine.routes) {
+    if (route.from != host_space && route.to != host_space) continue;
     const Route* const old = before.route(route.from, route.to);
-    if (old == nullptr || (route.from != host_space && route.to != host_space)) continue;
-    const auto slowed = std::ranges::find_if(
-        old->links, [&](int link) { return !before.links[link].runs.empty(); });
-    if (slowed == old->links.end()) continue;
+    const Link* const supposed = old == nullptr ? nullptr : slowed_by_runs(before, *old);
+    if (supposed == nullptr || slowed_by_runs(description, route) != nullptr) continue;
     const int narrowest = *std::ranges::min_element(
         route.links, {}, [&](int link) { return machine.links[link].bytes_per_second; });
-    machine.links[narrowest].runs = before.links[*slowed].runs;
+    machine.links[narrowest].runs = supposed->runs;
   }
 }
 
@@ -90,7 +92,7 @@ void use_description(Machine& machine, const Machine& description) {
   machine.devices = std::move(devices);
   machine.routes = std::move(routes);
   machine.links = description.links;
-  if (!tells_of_runs(description)) keep_runs(before, machine);
+  keep_runs(before, description, machine);
   if (!description.kernels.empty()) machine.kernels = description.kernels;
   if (description.launch_seconds > 0) machine.launch_seconds = description.launch_seconds;
 }

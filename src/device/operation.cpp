@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <cstring>
+#include <limits>
 
 namespace quadriga {
 
@@ -47,11 +48,14 @@ void check_launch(const Launch& launch) {
   }
 }
 
+double limit_by_runs(const Machine& machine, const Route& route, const Copy& copy) noexcept {
+  if (is_one_run(copy) || copy.width_bytes == 0) return std::numeric_limits<double>::infinity();
+  return machine.copy_rate(route, static_cast<double>(copy.width_bytes));
+}
+
 void move_bytes(const Copy& copy) noexcept {
   if (bytes_of(copy) == 0) return;
-  const bool dense = copy.height == 1 || (copy.source_pitch == copy.width_bytes &&
-                                          copy.target_pitch == copy.width_bytes);
-  if (dense) {
+  if (is_one_run(copy)) {
     std::memcpy(copy.target, copy.source, bytes_of(copy));
     return;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device/cuda/check.h"
+#include "device/operation.h"
 
 namespace quadriga::cuda {
 namespace {
@@ -84,9 +85,7 @@ cudaError_t queue_in_slices(const Copy& copy, int to, cudaStream_t stream) {
 
 cudaError_t queue_copy(const Copy& copy, int from, int to, cudaStream_t stream) {
   const bool peers = from >= 0 && to >= 0 && from != to;
-  const bool dense = copy.height == 1 || (copy.source_pitch == copy.width_bytes &&
-                                          copy.target_pitch == copy.width_bytes);
-  if (dense) {
+  if (is_one_run(copy)) {
     const std::size_t bytes = copy.width_bytes * copy.height;
     return peers ? cudaMemcpyPeerAsync(copy.target, to, copy.source, from, bytes, stream)
                  : cudaMemcpyAsync(copy.target, copy.source, bytes, kind_of(from, to), stream);

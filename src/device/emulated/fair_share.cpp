@@ -72,25 +72,42 @@ void FairShare::freeze(int route, double rate) {
   }
 }
 
-void FairShare::rates(std::span<const int> flow_routes, std::span<double> out) {
+// The link that the rising flows fill first, and the rate at which they do.
+int FairShare::fullest_link(double before, double& level) const noexcept {
+  int fullest = -1;
+  level = std::numeric_limits<double>::infinity();
+  for (const int link : links_in_use_) {
+    if (weight_[link] <= 0) continue;
+    // Levels never fall; only rounding could make it seem so.
+    const double link_level = std::max(left_[link] / weight_[link], before);
+    if (link_level < level) {
+      level = link_level;
+      fullest = link;
+    }
+  }
+  return fullest;
+}
+
+void FairShare::rates(std::span<const int> flow_routes, std::span<double> out,
+                      std::span<const double> limits) {
   constexpr double rising = -1;
   start_filling(flow_routes);
   std::ranges::fill(out, rising);
   double before = 0;
   for (std::size_t risen = 0; risen < flow_routes.size();) {
-    int fullest = -1;
-    double level = std::numeric_limits<double>::infinity();
-    for (const int link : links_in_use_) {
-      if (weight_[link] <= 0) continue;
-      // Levels never fall; only rounding could make it seem so.
-      const double link_level = std::max(left_[link] / weight_[link], before);
-      if (link_level < level) {
-        level = link_level;
-        fullest = link;
-      }
-    }
+    double level = 0;
+    const int fullest = fullest_link(before, level);
+    double limit = std::numeric_limits<double>::infinity();
+    for (std::size_t flow = 0; flow < limits.size(); ++flow)
+      if (out[flow] == rising) limit = std::min(limit, limits[flow]);
+    // Those that come to their limits before the link is full stop there.
+    const bool by_limit = limit < level;
+    if (by_limit) level = limit;
     for (std::size_t flow = 0; flow < flow_routes.size(); ++flow) {
-      if (out[flow] != rising || crossings(flow_routes[flow], fullest) == 0) continue;
+      if (out[flow] != rising) continue;
+      const bool stops =
+          by_limit ? limits[flow] == limit : crossings(flow_routes[flow], fullest) > 0;
+      if (!stops) continue;
       out[flow] = level;
       freeze(flow_routes[flow], level);
       ++risen;

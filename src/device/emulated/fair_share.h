@@ -13,15 +13,18 @@ namespace quadriga {
 /// Max-min fair rates of flows over the routes of a machine, by progressive filling.
 ///
 /// The rates of all flows rise together; when a link is full, the flows that cross it keep their
-/// rate and the others go on rising. A flow that crosses a link twice uses twice its rate of it.
+/// rate, as one does that has come to its own limit, and the others go on rising. A flow that
+/// crosses a link twice uses twice its rate of it.
 /// Source:  Bertsekas and Gallager, Data Networks, section 6.5.2.
 class FairShare {
  public:
   explicit FairShare(const Machine& machine);
 
-  /// Writes the rate in bytes per second of each flow, given by the index of its route.
-  /// Cost:    flows * links of a route + rounds * links in use; allocates nothing.
-  void rates(std::span<const int> flow_routes, std::span<double> out);
+  /// Writes the rate in bytes per second of each flow, given by the index of its route and what it
+  /// can't exceed; no `limits`: none has one.
+  /// Cost:    flows * links of a route + rounds * (flows + links in use); allocates nothing.
+  void rates(std::span<const int> flow_routes, std::span<double> out,
+             std::span<const double> limits = {});
 
   /// Links that can limit a flow of this route: all but those that another link implies.
   std::size_t limiting_links(int route) const noexcept { return uses_[route].size(); }
@@ -37,6 +40,7 @@ class FairShare {
     return crossings_[route * capacity_.size() + link];
   }
   void start_filling(std::span<const int> flow_routes);
+  int fullest_link(double before, double& level) const noexcept;
   void freeze(int route, double rate);
 
   std::size_t routes_ = 0;

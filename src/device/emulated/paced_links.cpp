@@ -57,9 +57,13 @@ Copy next_chunk(const Copy& copy, std::size_t bytes, std::size_t& run, std::size
 }  // namespace
 
 PacedLinks::PacedLinks(const Machine& machine)
-    : spaces_(machine.spaces()), ways_(spaces_ * spaces_), free_at_(machine.links.size()) {
+    : machine_(machine),
+      spaces_(machine.spaces()),
+      ways_(spaces_ * spaces_),
+      free_at_(machine.links.size()) {
   for (const Route& route : machine.routes) {
     Way& way = ways_[route.from * spaces_ + route.to];
+    way.route = &route;
     double latency = 0;
     for (const int link : route.links) {
       latency += machine.links[link].latency_seconds;
@@ -91,15 +95,21 @@ void PacedLinks::copy(const Copy& copy, const std::atomic<bool>& stopping) {
   const Clock::time_point begin = Clock::now() + way.latency;
   wait_until(begin, stopping);
   if (bytes_of(copy) == 0) return;
-  const auto chunk_bytes = static_cast<std::size_t>(
-      std::clamp(chunk_seconds / way.slowest_seconds_a_byte, 1.0, 1.0 * most_chunk_bytes));
+  // What short runs take beyond the links' time is theirs alone: others may cross meanwhile.
+  const double seconds_a_byte = 1 / limit_by_runs(machine_, *way.route, copy);
+  const double slowest = std::max(way.slowest_seconds_a_byte, seconds_a_byte);
+  const auto chunk_bytes =
+      static_cast<std::size_t>(std::clamp(chunk_seconds / slowest, 1.0, 1.0 * most_chunk_bytes));
   std::size_t offset = 0;
+  std::size_t moved = 0;
   Clock::time_point done = begin;
   for (std::size_t run = 0; run < copy.height && !stopping.load();) {
     // Chunks but the last may wake up late: the time isn't lost, the next one is done sooner.
     sleep_until(done, Clock::duration(), stopping);
     const Copy part = next_chunk(copy, chunk_bytes, run, offset);
-    done = take_turn(way, bytes_of(part), begin);
+    moved += bytes_of(part);
+    done = std::max(take_turn(way, bytes_of(part), begin),
+                    begin + to_duration(static_cast<double>(moved) * seconds_a_byte));
     move_bytes(part);
   }
   wait_until(done, stopping);

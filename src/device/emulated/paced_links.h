@@ -26,14 +26,16 @@ class PacedLinks {
   /// The machine must outlive this.
   explicit PacedLinks(const Machine& machine);
 
-  /// Moves the bytes in chunks, never faster than the route's links allow; copies that cross a
-  /// link at once take turns. Returns early, the rest not moved, once `stopping` is set.
+  /// Moves the bytes in chunks, never faster than the route's links allow, for runs as short as
+  /// its own; copies that cross a link at once take turns. Returns early, the rest not moved, once
+  /// `stopping` is set.
   void copy(const Copy& copy, const std::atomic<bool>& stopping);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   struct Way {
+    const Route* route = nullptr;
     std::vector<double> seconds_a_byte;  // Of each of its links, as often as it crosses it.
     std::vector<int> links;              // Each once.
     double slowest_seconds_a_byte = 0;
@@ -41,6 +43,7 @@ class PacedLinks {
   };
   Clock::time_point take_turn(const Way& way, std::size_t bytes, Clock::time_point begin);
 
+  const Machine& machine_;
   int spaces_;
   std::vector<Way> ways_;  // By from * spaces_ + to.
   std::mutex mutex_;

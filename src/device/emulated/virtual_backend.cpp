@@ -74,6 +74,7 @@ Event VirtualBackend::copy(StreamId stream, const Copy& copy) {
   Queued queued;
   queued.route = route_index(copy);
   queued.operation = copy;
+  queued.limit = limit_by_runs(machine_, machine_.routes[queued.route], copy);
   queued.work = with_noise(static_cast<double>(bytes_of(copy)), sequence_ + 1);
   return enqueue(stream, std::move(queued));
 }

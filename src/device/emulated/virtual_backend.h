@@ -48,6 +48,7 @@ class VirtualBackend final : public Backend {
     std::uint64_t sequence = 0;
     double work = 0;  // Bytes of a copy, nanoseconds of a kernel; the noise is in it.
     int route = -1;
+    double limit = 0;  // Bytes a second that a copy can't exceed.
   };
   struct Stream {
     DeviceId device = no_device;
@@ -137,7 +138,8 @@ class VirtualBackend final : public Backend {
   std::vector<DeviceId> admitting_;  // Devices whose kernels or slots have changed.
   std::vector<Moment> moments_;      // A heap, the next moment first.
   std::vector<Flow> flows_;
-  std::vector<int> flow_routes_;    // Of each flow.
+  std::vector<int> flow_routes_;  // Of each flow, as the next.
+  std::vector<double> flow_limits_;
   std::vector<double> flow_rates_;  // Scratch.
   bool flows_changed_ = false;
   std::vector<Ended> ended_;  // Scratch: what ends at this moment.

@@ -130,7 +130,7 @@ void VirtualBackend::schedule_device(DeviceId id) {
 void VirtualBackend::share_links() {
   flows_changed_ = false;
   flow_rates_.resize(flows_.size());
-  share_.rates(flow_routes_, flow_rates_);
+  share_.rates(flow_routes_, flow_rates_, flow_limits_);
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     Flow& flow = flows_[i];
     const double rate = flow_rates_[i] * 1e-9;
@@ -168,6 +168,8 @@ void VirtualBackend::take_ended() {
     flows_.pop_back();
     flow_routes_[i] = flow_routes_.back();
     flow_routes_.pop_back();
+    flow_limits_[i] = flow_limits_.back();
+    flow_limits_.pop_back();
     flows_changed_ = true;
   }
   while (!moments_.empty() && moments_.front().time <= now()) {
@@ -196,6 +198,7 @@ void VirtualBackend::take_moment(const Moment& moment) {
   const Queued& queued = streams_[moment.owner].queue.front();
   flows_.push_back({moment.owner, moment.sequence, queued.work, 0, now(), never});
   flow_routes_.push_back(queued.route);
+  flow_limits_.push_back(queued.limit);
   flows_changed_ = true;
 }
 

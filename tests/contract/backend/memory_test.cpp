@@ -182,6 +182,24 @@ TEST_P(MemoryBackend, CopiesAreNoFasterThanTheirLinks) {
   EXPECT_GE(end - begin, 36'000'000) << "they share the link";
 }
 
+TEST_P(MemoryBackend, CopiesByShortRunsAreSlowAndHoldUpNoOthers) {
+  if (!GetParam().emulates) GTEST_SKIP() << "this machine's links are as fast as they are";
+  Machine machine = contract_machine(GetParam().kind, 20e6);
+  machine.links[0].runs = {{1000, 0.05}, {2000, 1}};
+  start(std::move(machine));
+  std::vector<std::byte> host(400000, std::byte{7});
+  std::byte* first = backend_->allocate(0, 200000);
+  std::byte* second = backend_->allocate(0, 200000);
+  const StreamId slow = in(0);
+  backend_->copy(slow, {0, 1, host.data(), first, 1000, 200, 2000, 1000});
+  backend_->copy(in(0), {0, 1, host.data(), second, 200000});
+  const std::vector<Completion> done = collect(2);
+  // The other takes 11 ms.
+  EXPECT_NE(done[0].event.stream, slow);
+  EXPECT_EQ(done[1].event.stream, slow);
+  EXPECT_GE(done[1].end - done[1].begin, 180'000'000) << "200 ms but for the noise";
+}
+
 TEST_P(MemoryBackend, DestroyedWithCopiesRunningItDoesNotHang) {
   start(contract_machine(GetParam().kind, 1000));
   std::vector<std::byte> host(4096);

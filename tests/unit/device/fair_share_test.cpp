@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/random.h"
 
 namespace quadriga {
@@ -18,10 +20,11 @@ Machine links_and_routes(const std::vector<double>& rates,
   return machine;
 }
 
-std::vector<double> rates_of(const Machine& machine, const std::vector<int>& flows) {
+std::vector<double> rates_of(const Machine& machine, const std::vector<int>& flows,
+                             const std::vector<double>& limits = {}) {
   FairShare share(machine);
   std::vector<double> rates(flows.size());
-  share.rates(flows, rates);
+  share.rates(flows, rates, limits);
   return rates;
 }
 
@@ -47,6 +50,16 @@ TEST(FairShare, LinkNamedTwiceCountsTwice) {
   EXPECT_EQ(rates_of(machine, {0, 1}), (std::vector<double>{4, 4}));
 }
 
+TEST(FairShare, WhatALimitedFlowLeavesGoesToTheOthers) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const Machine machine = links_and_routes({12}, {{0}, {0, 0}});
+  EXPECT_EQ(rates_of(machine, {0, 0, 0}, {none, 2, none}), (std::vector<double>{5, 2, 5}));
+  EXPECT_EQ(rates_of(machine, {0, 0, 0}, {3, 2, none}), (std::vector<double>{3, 2, 7}));
+  EXPECT_EQ(rates_of(machine, {0, 0, 0}, {3, 2, 1}), (std::vector<double>{3, 2, 1}));
+  EXPECT_EQ(rates_of(machine, {0, 0}, {9, none}), (std::vector<double>{6, 6})) << "no limit";
+  EXPECT_EQ(rates_of(machine, {0, 1}, {none, 1}), (std::vector<double>{10, 1})) << "twice across";
+}
+
 TEST(FairShare, NoFlowsIsNoWork) {
   EXPECT_TRUE(rates_of(links_and_routes({1}, {{0}}), {}).empty());
 }
@@ -58,10 +71,10 @@ TEST(FairShare, LinksImpliedByOthersAreLeftOut) {
   EXPECT_EQ(share.limiting_links(1), 1u);
 }
 
-// Max-min fair means: no link carries more than it can, and every flow crosses a full link on which
-// no other flow is faster.
+// Max-min fair means: no link carries more than it can, and every flow has reached its limit or
+// crosses a full link on which no other flow is faster.
 void expect_fair(const Machine& machine, const std::vector<int>& flows,
-                 const std::vector<double>& rates) {
+                 const std::vector<double>& limits, const std::vector<double>& rates) {
   std::vector<double> load(machine.links.size(), 0);
   std::vector<double> fastest(machine.links.size(), 0);
   for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -74,7 +87,8 @@ void expect_fair(const Machine& machine, const std::vector<int>& flows,
     EXPECT_LE(load[link], machine.links[link].bytes_per_second * (1 + 1e-9));
   }
   for (std::size_t i = 0; i < flows.size(); ++i) {
-    bool limited = false;
+    EXPECT_LE(rates[i], limits[i]);
+    bool limited = rates[i] == limits[i];
     for (const int link : machine.routes[flows[i]].links) {
       limited |= load[link] >= machine.links[link].bytes_per_second * (1 - 1e-9) &&
                  rates[i] >= fastest[link] * (1 - 1e-9);
@@ -97,7 +111,11 @@ TEST(FairShare, RandomNetworksAreFair) {
     std::vector<int> flows(1 + random.below(12));
     for (int& flow : flows) flow = static_cast<int>(random.below(routes.size()));
     const Machine machine = links_and_routes(capacities, routes);
-    expect_fair(machine, flows, rates_of(machine, flows));
+    std::vector<double> limits(flows.size(), std::numeric_limits<double>::infinity());
+    expect_fair(machine, flows, limits, rates_of(machine, flows));
+    for (double& limit : limits)
+      if (random.chance(0.5)) limit = 0.25 * static_cast<double>(1 + random.below(40));
+    expect_fair(machine, flows, limits, rates_of(machine, flows, limits));
   }
 }
 

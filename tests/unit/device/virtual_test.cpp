@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <tuple>
 
 #include "base/random.h"
 #include "device/factory.h"
@@ -46,6 +47,12 @@ struct Fixture {
   Event copy(StreamId on, SpaceId from, SpaceId to, std::size_t bytes) {
     static std::byte place;
     return backend->copy(on, {from, to, &place, &place, bytes});
+  }
+  // Runs as far apart at both ends.
+  Event copy_runs(StreamId on, SpaceId from, SpaceId to, std::size_t run, std::size_t count,
+                  std::size_t pitch) {
+    static std::byte place;
+    return backend->copy(on, {from, to, &place, &place, run, count, pitch, pitch});
   }
   Event launch(StreamId on, double volume = 1000) {
     Launch launch;
@@ -97,6 +104,60 @@ TEST(Virtual, LatencyDoesNotOccupyTheLink) {
   test.copy(test.stream(0, StreamKind::copy_in), 0, 1, 1 * kilobytes);
   test.copy(test.stream(1, StreamKind::copy_in), 0, 2, 1 * kilobytes);
   EXPECT_EQ(test.ends(2), (Fixture::Times{1000, 2000}));
+}
+
+// Runs of 100 bytes reach a quarter of the link to the devices, those of 400 all of it.
+Machine slow_by_short_runs() {
+  Machine machine = two_devices();
+  machine.links[0].runs = {{100, 0.25}, {400, 1}};
+  return machine;
+}
+
+TEST(Virtual, ShortRunsReachTheirShareOfALink) {
+  for (const auto& [run, count, end] :
+       {std::tuple(100, 8, 3200), {200, 4, 1280}, {400, 2, 800}, {50, 16, 6400}, {800, 1, 800}}) {
+    SCOPED_TRACE(run);
+    Fixture test(slow_by_short_runs());
+    test.copy_runs(test.stream(0, StreamKind::copy_in), 0, 1, run, count, 1000);
+    test.copy_runs(test.stream(0, StreamKind::copy_out), 1, 0, run, count, 1000);
+    EXPECT_EQ(test.ends(2), (Fixture::Times{800, end})) << "the way home has no table";
+  }
+}
+
+TEST(Virtual, RunsThatTouchAtBothEndsAreOne) {
+  Fixture test(slow_by_short_runs());
+  const StreamId in = test.stream(0, StreamKind::copy_in);
+  test.copy_runs(in, 0, 1, 100, 8, 100);
+  static std::byte place;
+  test.backend->copy(in, {0, 1, &place, &place, 100, 8, 100, 200});
+  test.copy(in, 0, 1, 100);
+  EXPECT_EQ(test.ends(3), (Fixture::Times{800, 4000, 4100}));
+}
+
+TEST(Virtual, OthersGetWhatShortRunsLeaveOfALink) {
+  Fixture test(slow_by_short_runs());
+  test.copy(test.stream(0, StreamKind::copy_in), 0, 1, 300);
+  test.copy_runs(test.stream(1, StreamKind::copy_in), 0, 2, 100, 4, 1000);
+  test.copy(test.stream(0, StreamKind::copy_in), 0, 1, 1125);
+  // Short runs move a quarter of a byte a nanosecond, the others 3/8 each until the first ends at
+  // 800; then 3/4. Short runs end at 1600, with 225 bytes of the other one left.
+  EXPECT_EQ(test.ends(3), (Fixture::Times{800, 1600, 1825}));
+}
+
+TEST(Virtual, WhatShortRunsLeftIsNotLimitedByThem) {
+  Fixture test(slow_by_short_runs());
+  test.copy_runs(test.stream(1, StreamKind::copy_in), 0, 2, 100, 2, 1000);
+  test.copy(test.stream(0, StreamKind::copy_in), 0, 1, 600);
+  test.copy(test.stream(0, StreamKind::copy_in), 0, 1, 800);
+  // From 800 on the others share the link, with 300 and 500 bytes left.
+  EXPECT_EQ(test.ends(3), (Fixture::Times{800, 1400, 1600}));
+}
+
+TEST(Virtual, ShortRunsThatShareALinkAreNoSlowerThanTheirShare) {
+  Fixture test(slow_by_short_runs());
+  for (int i = 0; i < 5; ++i)
+    test.copy_runs(test.stream(0, StreamKind::copy_in), 0, 1, 100, 8, 1000);
+  EXPECT_EQ(test.ends(5), (Fixture::Times{4000, 4000, 4000, 4000, 4000})) << "a fifth each";
 }
 
 TEST(Virtual, OneStreamIsSerial) {
