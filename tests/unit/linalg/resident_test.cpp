@@ -22,32 +22,24 @@ class ResidentTest : public ::testing::Test {
     options.devices = devices;
     engine_.emplace(homes_.around(options));
   }
+  /// From the first element to the last.
+  static std::size_t extent(const MatrixView& view) {
+    const std::int64_t last = (view.rows - 1) * std::max<std::int64_t>(view.row_stride, 0) +
+                              (view.cols - 1) * std::max<std::int64_t>(view.col_stride, 0);
+    return static_cast<std::size_t>(last + 1) * size_of(view.dtype);
+  }
   /// The same matrix in a device's memory.
   MatrixView there(const Array& array, DeviceId device) {
     MatrixView view = array.view();
-    const auto size = static_cast<std::int64_t>(size_of(view.dtype));
-    const std::int64_t last = (view.rows - 1) * std::max<std::int64_t>(view.row_stride, 0) +
-                              (view.cols - 1) * std::max<std::int64_t>(view.col_stride, 0);
-    const auto bytes = static_cast<std::size_t>((last + 1) * size);
-    std::byte* const memory = homes_.take(device, bytes);
-    std::memcpy(memory, view.data, bytes);
+    std::byte* const memory = homes_.take(device, extent(view));
+    std::memcpy(memory, view.data, extent(view));
     view.data = memory;
     view.device = device;
     return view;
   }
-  /// Whether a matrix on a device holds the same elements, to the bit.
-  static ::testing::AssertionResult same(const MatrixView& found, const Array& expected) {
-    const auto size = static_cast<std::int64_t>(size_of(found.dtype));
-    const auto at = [size](const MatrixView& view, std::int64_t i, std::int64_t j) {
-      return static_cast<const std::byte*>(view.data) +
-             (i * view.row_stride + j * view.col_stride) * size;
-    };
-    for (std::int64_t j = 0; j < found.cols; ++j)
-      for (std::int64_t i = 0; i < found.rows; ++i)
-        if (std::memcmp(at(found, i, j), at(expected.view(), i, j),
-                        static_cast<std::size_t>(size)) != 0)
-          return ::testing::AssertionFailure() << fmt::format("element ({}, {}) differs", i, j);
-    return ::testing::AssertionSuccess();
+  /// Whether a matrix on a device, which the host can read, holds the same elements.
+  static bool same(const MatrixView& found, const Array& expected) {
+    return same_elements(found, expected.view());
   }
   std::uint64_t moved() const {
     std::uint64_t bytes = 0;
