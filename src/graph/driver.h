@@ -233,6 +233,7 @@ class Driver final : public Executor, private MemoryListener {
   std::atomic<bool> cancelled_{false};  ///< Set by any thread.
   bool failed_ = false;                 ///< A task failed without a completion since the last step.
   bool more_to_issue_ = false;          ///< Some device may have, after the last step.
+  std::size_t next_turn_ = 0;           ///< The device after the one that issued last.
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   bool virtual_ = false;

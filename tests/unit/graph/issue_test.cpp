@@ -71,5 +71,29 @@ TEST(Issue, KernelsThatFillTheDeviceRunOneAfterTheOther) {
   EXPECT_EQ(streams_used(2), 4);
 }
 
+// A device that issued last leaves the next tile to another, which fetches it from the host.
+TEST(Issue, DevicesTakeTurnsFromOneCallToTheNext) {
+  EngineOptions options;
+  options.machine = Machine::parse("emulated:2,memory=64MiB,h2d=1GB/s,d2h=1GB/s,peer=10GB/s");
+  options.machine->kernels["kernel"]["emulated"] = {{1, 1e-5}};
+  options.virtual_clock = true;
+  Engine engine(options);
+  const Codelet reads = codelet(Access::read, "kernel");
+  std::vector<std::byte> home(2 * megabyte);
+  const auto add = [&](std::int64_t at) {
+    return engine.add(home.data() + at * megabyte, megabyte, 1, megabyte, DType::bytes);
+  };
+  engine.submit(reads, {{add(0)}}, {.owner = 0});
+  engine.wait();
+  const Data shared = add(1);
+  engine.submit(reads, {{shared}}, {.owner = 0});
+  engine.submit(reads, {{shared}}, {.owner = 1});
+  engine.wait();
+  std::int64_t second = 0;
+  for (const LinkCounters& link : engine.counters().links)
+    if (link.from == host_space && link.to == 2) second += static_cast<std::int64_t>(link.bytes);
+  EXPECT_EQ(second, megabyte);
+}
+
 }  // namespace
 }  // namespace quadriga
