@@ -158,7 +158,7 @@ TriangleFiller::TriangleFiller(Run& run, const Matrix& a, Uplo uplo, Tiles& to, 
     const bool by_rows = layout == Layout::rows;
     turned_ = by_rows != transposed;
     const MatrixView view = by_rows ? a.view().transposed() : a.view();
-    from_ = std::make_unique<HomeTiles>(run, view, to.rows().tile, to.cols().tile);
+    from_ = std::make_unique<HomeTiles>(run, view, to.rows(), to.cols());
     return;
   }
   origin_ = std::make_shared<Origin>();

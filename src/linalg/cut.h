@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/cut.h: a dimension cut into tiles of one length, the last one perhaps shorter.
+// src/linalg/cut.h: a dimension cut into tiles.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace quadriga::linalg {
 
+/// Tiles of one length, the last one perhaps shorter; or tiles that begin where `bounds` says.
 struct Cut {
   std::int64_t size = 0;
-  std::int64_t tile = 1;
+  std::int64_t tile = 1;  ///< None is longer.
+  /// Where each tile begins, and the end, ascending; empty: every `tile`.
+  std::vector<std::int64_t> bounds = {};
 
-  std::int64_t count() const noexcept { return (size + tile - 1) / tile; }
-  std::int64_t first(std::int64_t index) const noexcept { return index * tile; }
+  std::int64_t count() const noexcept {
+    if (!bounds.empty()) return static_cast<std::int64_t>(bounds.size()) - 1;
+    return (size + tile - 1) / tile;
+  }
+  std::int64_t first(std::int64_t index) const noexcept {
+    return bounds.empty() ? index * tile : bounds[static_cast<std::size_t>(index)];
+  }
   std::int64_t length(std::int64_t index) const noexcept {
+    if (!bounds.empty()) return first(index + 1) - first(index);
     return std::min(tile, size - index * tile);
+  }
+  /// The tile that holds an element.
+  std::int64_t holder(std::int64_t element) const noexcept {
+    if (bounds.empty()) return element / tile;
+    return std::ranges::upper_bound(bounds, element) - bounds.begin() - 1;
   }
 };
 

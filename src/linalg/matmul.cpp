@@ -26,7 +26,6 @@ struct TiledProduct {
   Input y;
   std::unique_ptr<Tiles> c;
   ProductPlan plan;
-  std::int64_t inner = 0;          ///< Tiles of A along the sum.
   std::int64_t sharing_cores = 0;  ///< That share the work; 0 with accelerators.
   std::int64_t submitted = 0;
   bool allow_tf32 = false;
@@ -38,38 +37,42 @@ kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; 
 /// is left alone with a whole sum.
 int priority(const TiledProduct& product, const Product& at, bool last) {
   if (product.sharing_cores == 0) return 0;
-  const std::int64_t left = last ? product.inner - at.k : product.inner + 1;
+  const std::int64_t inner = product.plan.sum.count();
+  const std::int64_t left = last ? inner - at.k : inner + 1;
   return static_cast<int>(std::min<std::int64_t>(left, INT_MAX));
 }
 
 void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) {
   SubmitOptions where;
   where.owner = owner;
+  const Cut& sum = product.plan.sum;
+  const Cut& sum_of_b = product.plan.sum_of_b;
   const std::int64_t tiles = product.c->rows().count() * product.c->cols().count();
-  const std::int64_t tiles_left = tiles - product.submitted++ / product.inner;
+  const std::int64_t tiles_left = tiles - product.submitted++ / sum.count();
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
   const bool overwrites = first && product.beta == Scalar(0);
-  const std::int64_t steps = product.plan.steps;
   kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
                              product.x.op, product.y.op};
   params.allow_tf32 = product.allow_tf32;
-  if (steps > 1) params.inner = static_cast<std::int32_t>(at.k % steps * product.plan.inner);
+  const std::int64_t of_b = sum_of_b.holder(sum.first(at.k));
+  if (sum.length(at.k) < sum_of_b.length(of_b))
+    params.inner = static_cast<std::int32_t>(sum.first(at.k) - sum_of_b.first(of_b));
   const Data x = product.x.read(at.i, at.k, where);
-  const Data y = product.y.read(at.k / steps, at.j, where);
+  const Data y = product.y.read(of_b, at.j, where);
   const Data c =
       overwrites ? product.c->write(at.i, at.j, where) : product.c->update(at.i, at.j, where);
   const DType dtype = product.c->dtype();
   run.submit(overwrites ? kernels::gemm_write_codelet(dtype) : kernels::gemm_codelet(dtype),
              {{x}, {y}, {c, overwrites ? Access::write : Access::update}}, params, where);
-  if (at.k + 1 == product.inner) product.c->finish(at.i, at.j);
+  if (at.k + 1 == sum.count()) product.c->finish(at.i, at.j);
 }
 
 ProductShape shape_for(const Team& team, const TiledProduct& product, Range rows, Range cols,
                        double load_ratio) {
   const std::int64_t tile = product.c->rows().tile;
   const auto bytes = static_cast<std::size_t>(tile * tile) * size_of(product.c->dtype());
-  ProductShape shape{rows, cols, product.inner, 0, load_ratio};
+  ProductShape shape{rows, cols, product.plan.sum.count(), 0, load_ratio};
   if (team.size() > 0) shape.memory = std::max<std::int64_t>(1, team.tiles(bytes));
   return shape;
 }
@@ -92,48 +95,28 @@ struct Part {
   bool over = false;
 };
 
-/// Devices of a row of the grid need the same tiles of A, those of a column the same of B: each
-/// begins elsewhere, fetches from the host what it comes to first and gets the rest from the
-/// others.
-void turn(std::vector<Product>& products, Range rows, Range cols, const Grid& grid,
-          std::int64_t place) {
-  const std::int64_t down = rows.size() * (place % grid.cols) / grid.cols;
-  const std::int64_t right = cols.size() * (place / grid.cols) / grid.rows;
-  const auto turned = [](std::int32_t index, Range range, std::int64_t by) {
-    return static_cast<std::int32_t>(range.begin + (index - range.begin + by) % range.size());
-  };
-  for (Product& product : products) {
-    product.i = turned(product.i, rows, down);
-    product.j = turned(product.j, cols, right);
-  }
-}
-
 std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& product) {
-  const std::int64_t rows = product.c->rows().count();
-  const std::int64_t cols = product.c->cols().count();
+  const ProductPlan& plan = product.plan;
+  std::vector<Part> parts;
+  for (std::size_t p = 0; p < plan.orders.size(); ++p)
+    parts.push_back({ProductOrder({}), team.device(static_cast<std::int64_t>(p)), plan.orders[p]});
+  if (!parts.empty()) return parts;
+  const std::int64_t rows = plan.rows.count();
+  const std::int64_t cols = plan.cols.count();
   const std::int64_t count = std::max<std::int64_t>(1, team.size());
   const Grid grid = product_grid(count, rows, cols);
-  const double ratio = load_ratio(run, team, product.c->rows().tile, product.c->dtype());
-  std::vector<Part> parts;
+  const double ratio = load_ratio(run, team, plan.rows.tile, product.c->dtype());
   for (std::int64_t p = 0; p < count; ++p) {
     const Range down = share(rows, grid.rows, p / grid.cols);
     const Range right = share(cols, grid.cols, p % grid.cols);
-    const ProductPlan& plan = product.plan;
-    const bool is_whole = plan.listed || plan.together > 0;
-    Part part{
-        ProductOrder(is_whole ? ProductShape{} : shape_for(team, product, down, right, ratio)),
-        team.device(p),
-        {}};
     if (plan.together > 0) {
-      panel_products({down, right, product.inner, plan.at_start, plan.together}, part.stage);
-    } else if (plan.listed) {
-      ListShape shape = plan.times;
-      shape.rows = down;
-      shape.cols = right;
-      list_products(shape, part.stage);
-      turn(part.stage, down, right, grid, p);
+      parts.push_back({ProductOrder({}), team.device(p), {}});
+      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together},
+                     parts.back().stage);
+    } else {
+      parts.push_back(
+          {ProductOrder(shape_for(team, product, down, right, ratio)), team.device(p), {}});
     }
-    parts.push_back(std::move(part));
   }
   return parts;
 }
@@ -149,31 +132,38 @@ Team choose_team(const Engine& engine, DeviceId home, const Problem& problem,
   }
   const Team alone = team_at(home);
   plan = plan_product(engine, alone, problem, options);
-  if (all.size() < 2 || !plan.listed) return alone;
+  if (all.size() < 2 || plan.orders.empty()) return alone;
   const Team fed = fed_from(engine, all, home);
-  const ProductPlan shared = plan_product(engine, fed, problem, options);
-  if (!shared.listed || shared.seconds >= plan.seconds) return alone;
-  plan = shared;
+  ProductPlan shared = plan_product(engine, fed, problem, options);
+  if (shared.orders.empty() || shared.seconds >= plan.seconds) return alone;
+  plan = std::move(shared);
   return fed;
 }
 
-/// Devices take turns, so that all of them find work in the window of submitted tasks.
+/// The next product of a part; false if there is none.
+bool next_product(Part& part, Product& product) {
+  if (part.over) return false;
+  if (part.next == part.stage.size()) {
+    part.over = !part.order.next(part.stage);
+    part.next = 0;
+    if (part.over) return false;
+  }
+  product = part.stage[part.next++];
+  return true;
+}
+
+/// Devices take turns, so that all of them find work in the window of submitted tasks, and none is
+/// idle at the start and takes what another is to do.
 void submit_all(Run& run, TiledProduct& product, const Team& team) {
   if (team.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
   std::vector<Part> parts = parts_of(run, team, product);
-  constexpr std::size_t turn = 16;
+  Product next;
   for (bool more = true; more;) {
     more = false;
     for (Part& part : parts) {
-      for (std::size_t count = 0; count < turn && !part.over; ++count) {
-        if (part.next == part.stage.size()) {
-          part.over = !part.order.next(part.stage);
-          part.next = 0;
-          if (part.over) break;
-        }
-        submit(run, product, part.stage[part.next++], part.owner);
-      }
-      more |= !part.over;
+      if (!next_product(part, next)) continue;
+      submit(run, product, next, part.owner);
+      more = true;
     }
   }
 }
@@ -221,24 +211,24 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   ProductPlan plan;
   const Team team =
       choose_team(engine, common_device(engine, {&a, &b, &whole_c}), problem, options, plan);
-  const Cut rows{problem.m, plan.rows};
-  const Cut cols{problem.n, plan.cols};
-  const Cut sum{inner, plan.inner};
-  const Cut sum_of_y{inner, plan.inner * plan.steps};
   Run run(engine, options,
-          static_cast<double>(rows.count()) * static_cast<double>(cols.count()) *
-              static_cast<double>(sum.count()));
-  TiledProduct product{alpha, beta, {}, {}, nullptr, plan, sum.count()};
+          static_cast<double>(plan.rows.count()) * static_cast<double>(plan.cols.count()) *
+              static_cast<double>(plan.sum.count()));
+  TiledProduct product{alpha, beta, {}, {}, nullptr, std::move(plan)};
+  const Cut& rows = product.plan.rows;
+  const Cut& cols = product.plan.cols;
+  const Cut& sum = product.plan.sum;
+  const Cut& sum_of_b = product.plan.sum_of_b;
   product.allow_tf32 = allow_tf32(options, c.dtype);
   if (by_rows) {
     form_a.transpose = !form_a.transpose;
     form_b.transpose = !form_b.transpose;
     product.x = input_tiles(run, b, form_b, rows, sum);
-    product.y = input_tiles(run, a, form_a, sum_of_y, cols);
+    product.y = input_tiles(run, a, form_a, sum_of_b, cols);
     product.c = output_tiles(run, c.transposed(), rows, cols);
   } else {
     product.x = input_tiles(run, a, form_a, rows, sum);
-    product.y = input_tiles(run, b, form_b, sum_of_y, cols);
+    product.y = input_tiles(run, b, form_b, sum_of_b, cols);
     product.c = output_tiles(run, c, rows, cols);
   }
   submit_all(run, product, team);

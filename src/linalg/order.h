@@ -96,6 +96,15 @@ struct ListShape {
   double load_b = 0;
   double load_c = 0;  ///< (0: C is overwritten)
   double store_c = 0;
+  /// Devices that need the same rows of A: of so many in turn the device brings the first, and has
+  /// the rest from the others at the same time. The same for columns of B.
+  std::int64_t sharers_a = 1;
+  std::int64_t sharers_b = 1;
+  /// Where tiles differ: the lengths of columns of C and of A, as parts of those that the times are
+  /// of, and the time of each product, by column of C within column of A. Empty: all are alike.
+  std::vector<double> widths = {};
+  std::vector<double> depths = {};
+  std::vector<double> products = {};
 };
 
 /// All products in the order of a list schedule, replacing `out`; returns when the last tile of C

@@ -52,7 +52,7 @@ void for_each_tile(Run& run, const MatrixView& view, Part part, std::int64_t til
   const MatrixView stored = by_rows ? view.transposed() : view;
   if (layout_of(stored) != Layout::columns) gathered(stored);  // refuses it
   const Part wanted = by_rows ? turned(part) : part;
-  HomeTiles tiles(run, stored, tile, tile);
+  HomeTiles tiles(run, stored, {stored.rows, tile}, {stored.cols, tile});
   for (std::int64_t j = 0; j < tiles.cols().count(); ++j)
     for (std::int64_t i = 0; i < tiles.rows().count(); ++i)
       if (meets(wanted, tiles.rows(), tiles.cols(), i, j))

@@ -8,9 +8,9 @@
 
 namespace quadriga::linalg {
 
-HomeTiles::HomeTiles(Run& run, const MatrixView& view, std::int64_t row_tile, std::int64_t col_tile)
-    : Tiles({view.rows, row_tile}, {view.cols, col_tile}, view.dtype), run_(run), view_(view) {
-  tiles_.resize(static_cast<std::size_t>(rows().count() * cols().count()));
+HomeTiles::HomeTiles(Run& run, const MatrixView& view, Cut rows, Cut cols)
+    : Tiles(std::move(rows), std::move(cols), view.dtype), run_(run), view_(view) {
+  tiles_.resize(static_cast<std::size_t>(this->rows().count() * this->cols().count()));
 }
 
 Data HomeTiles::tile(std::int64_t i, std::int64_t j) {
@@ -25,7 +25,7 @@ void HomeTiles::finish(std::int64_t i, std::int64_t j) { run_.engine().final(til
 
 SlotTiles::SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols,
                      DType dtype, std::int64_t slots)
-    : Tiles(rows, cols, dtype),
+    : Tiles(std::move(rows), std::move(cols), dtype),
       run_(run),
       origin_(std::move(origin)),
       most_(std::max<std::int64_t>(slots, 4)) {
@@ -139,7 +139,8 @@ std::int64_t slots_for(Run& run, const Cut& rows, const Cut& cols, DType dtype) 
 std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows,
                                   Cut cols, DType dtype) {
   const std::int64_t slots = slots_for(run, rows, cols, dtype);
-  return std::make_unique<SlotTiles>(run, std::move(origin), rows, cols, dtype, slots);
+  return std::make_unique<SlotTiles>(run, std::move(origin), std::move(rows), std::move(cols),
+                                     dtype, slots);
 }
 
 }  // namespace
@@ -184,7 +185,7 @@ Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Acce
     if (input.transposed) std::swap(rows, cols);
     if (!a.source()) {
       const MatrixView view = by_rows ? a.view().transposed() : a.view();
-      input.tiles = std::make_unique<HomeTiles>(run, view, rows.tile, cols.tile);
+      input.tiles = std::make_unique<HomeTiles>(run, view, std::move(rows), std::move(cols));
       return input;
     }
   }
@@ -196,16 +197,16 @@ Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Acce
     origin->conjugate = form.conjugate;
     if (!a.source()) origin->view = gathered(form.transpose ? a.view().transposed() : a.view());
   }
-  input.tiles = slot_tiles(run, std::move(origin), rows, cols, a.dtype());
+  input.tiles = slot_tiles(run, std::move(origin), std::move(rows), std::move(cols), a.dtype());
   return input;
 }
 
 std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols) {
   if (layout_of(view) == Layout::columns)
-    return std::make_unique<HomeTiles>(run, view, rows.tile, cols.tile);
+    return std::make_unique<HomeTiles>(run, view, std::move(rows), std::move(cols));
   auto origin = std::make_shared<Origin>();
   origin->view = gathered(view);
-  return slot_tiles(run, std::move(origin), rows, cols, view.dtype);
+  return slot_tiles(run, std::move(origin), std::move(rows), std::move(cols), view.dtype);
 }
 
 }  // namespace quadriga::linalg

@@ -20,7 +20,8 @@ namespace quadriga::linalg {
 
 class Tiles {
  public:
-  Tiles(Cut rows, Cut cols, DType dtype) noexcept : rows_(rows), cols_(cols), dtype_(dtype) {}
+  Tiles(Cut rows, Cut cols, DType dtype) noexcept
+      : rows_(std::move(rows)), cols_(std::move(cols)), dtype_(dtype) {}
   virtual ~Tiles() = default;
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
@@ -47,7 +48,7 @@ class Tiles {
 /// Tiles of a view with contiguous columns, registered when they are first asked for.
 class HomeTiles final : public Tiles {
  public:
-  HomeTiles(Run& run, const MatrixView& view, std::int64_t row_tile, std::int64_t col_tile);
+  HomeTiles(Run& run, const MatrixView& view, Cut rows, Cut cols);
   Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data update(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data write(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }

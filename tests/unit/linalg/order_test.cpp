@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -150,6 +151,65 @@ TEST(ListProducts, AreCompleteAndKeepUpdatesInLine) {
   std::vector<Product> none;
   EXPECT_EQ(list_products({{0, 0}, {0, 3}, 2}, none), 0);
   EXPECT_TRUE(none.empty());
+}
+
+// In parts of the longest tile; short sums are ended sooner and narrow columns brought sooner.
+TEST(ListProducts, OfUnevenTilesAreCompleteAndTakeTheirOwnTimes) {
+  std::mt19937_64 random(4);
+  for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
+    const auto below = [&](int most) { return static_cast<std::int64_t>(random() % most); };
+    ListShape list;
+    list.rows = {0, 1 + below(5)};
+    list.cols = {0, 1 + below(9)};
+    list.inner = 1 + below(8);
+    list.steps = 1 + below(3);
+    list.sharers_a = 1 + below(3);
+    list.sharers_b = 1 + below(3);
+    list.load_a = list.load_b = list.store_c = 1;
+    const auto lengths = [&](std::int64_t count) {
+      std::vector<double> made(static_cast<std::size_t>(count));
+      for (double& length : made) length = static_cast<double>(1 + below(4)) / 4;
+      return made;
+    };
+    list.widths = lengths(list.cols.size());
+    list.depths = lengths(list.inner);
+    double work = 0;
+    for (const double depth : list.depths)
+      for (const double width : list.widths) {
+        list.products.push_back(depth * width);
+        work += static_cast<double>(list.rows.size()) * depth * width;
+      }
+    std::vector<Product> order;
+    const double end = list_products(list, order);
+    expect_complete({list.rows, list.cols, list.inner}, order);
+    const double narrowest = *std::ranges::min_element(list.widths);
+    EXPECT_GE(end, work + narrowest + list.depths.front());
+  }
+}
+
+TEST(ListProducts, SmallTilesAtBothEndsSaveWhatTheDeviceAndTheLinkIdle) {
+  ListShape even{{0, 1}, {0, 8}, 8, 8, 1, 1, 1, 0, 1};
+  std::vector<Product> order;
+  const double before = list_products(even, order);
+  ListShape uneven = even;
+  uneven.cols.end = 10;
+  uneven.inner = 9;
+  uneven.widths = {0.5, 0.5, 1, 1, 1, 1, 1, 1, 0.5, 0.5};
+  uneven.depths = {0.5, 0.5, 1, 1, 1, 1, 1, 1, 1};
+  for (const double depth : uneven.depths)
+    for (const double width : uneven.widths) uneven.products.push_back(depth * width);
+  EXPECT_LE(list_products(uneven, order), before - 0.5);
+}
+
+TEST(ListProducts, WhatOthersBringCostsNothing) {
+  // Both need both rows and one brings each: the second is there with the first.
+  ListShape list{{0, 2}, {0, 1}, 4, 4, 1, 2, 0.5, 0, 0.5};
+  list.sharers_a = 2;
+  std::vector<Product> order;
+  list_products(list, order);
+  EXPECT_EQ(order[0], (Product{0, 0, 0}));
+  EXPECT_EQ(order[1], (Product{1, 0, 0}));
 }
 
 TEST(ListProducts, EndBeforeTheirLimitOrNotAtAll) {

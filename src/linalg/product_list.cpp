@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/product_list.cpp: tries shapes of tiles by list schedules, then smaller tiles where
+// devices begin and end.
+#include "linalg/product_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace quadriga::linalg {
+namespace {
+
+constexpr std::int64_t step = 64;        ///< Of tiles' lengths.
+constexpr std::int64_t narrowest = 128;  ///< Pieces; kernels are slow on less.
+constexpr double never = std::numeric_limits<double>::infinity();
+
+double real(std::int64_t count) noexcept { return static_cast<double>(count); }
+
+/// Lengths, at most; `tall` is that of B's tiles.
+struct Sizes {
+  std::int64_t rows;
+  std::int64_t cols;
+  std::int64_t inner;
+  std::int64_t tall;
+};
+
+/// Into how many pieces tiles are cut: of the columns that a device begins and ends with, and of
+/// A's first column. Of three pieces one is half a tile long, the others a quarter.
+struct Pieces {
+  int head = 1;
+  int tail = 1;
+  int sum = 1;
+};
+
+/// Tiles in the order in which a device comes to them: in groups of as many as devices share them,
+/// each device beginning a group with another, which it fetches from the host; the rest of the
+/// group it gets from those others.
+struct Sequence {
+  Range all;
+  std::int64_t sharers = 1;
+  std::int64_t phase = 0;
+
+  std::int64_t at(std::int64_t index) const noexcept {
+    const std::int64_t group = index - index % sharers;
+    const std::int64_t length = std::min(sharers, all.size() - group);
+    return all.begin + group + (index - group + phase) % length;
+  }
+};
+
+/// What a device computes: devices of a row of the grid share tiles of A, those of a column tiles
+/// of B.
+struct Place {
+  Sequence rows;
+  Sequence cols;
+};
+
+/// Appends where pieces of a tile begin, the shortest first or last.
+void cut_again(std::int64_t first, std::int64_t length, int pieces, bool shortest_first,
+               std::vector<std::int64_t>& bounds) {
+  const std::int64_t half = length / 2 / step * step;
+  if (pieces <= 1 || half < narrowest) {
+    bounds.push_back(first);
+  } else if (shortest_first) {
+    cut_again(first, half, pieces - 1, true, bounds);
+    bounds.push_back(first + half);
+  } else {
+    bounds.push_back(first);
+    cut_again(first + length - half, half, pieces - 1, false, bounds);
+  }
+}
+
+/// Cuts the first and the last tile of each device's columns.
+Cut cut_columns(const Cut& even, const Grid& grid, const Pieces& pieces) {
+  if (pieces.head <= 1 && pieces.tail <= 1) return even;
+  Cut fine = even;
+  for (std::int64_t p = 0; p < grid.cols; ++p) {
+    const Range cols = share(even.count(), grid.cols, p);
+    const bool is_single = cols.size() == 1;
+    for (std::int64_t j = cols.begin; j < cols.end; ++j) {
+      const std::int64_t first = even.first(j);
+      const std::int64_t length = even.length(j);
+      const std::int64_t half = length / 2 / step * step;
+      if (is_single && pieces.head > 1 && pieces.tail > 1 && half >= narrowest) {
+        cut_again(first, half, pieces.head - 1, true, fine.bounds);
+        cut_again(first + half, length - half, pieces.tail - 1, false, fine.bounds);
+      } else if (j == cols.begin && pieces.head > 1) {
+        cut_again(first, length, pieces.head, true, fine.bounds);
+      } else {
+        cut_again(first, length, j + 1 == cols.end ? pieces.tail : 1, false, fine.bounds);
+      }
+    }
+  }
+  fine.bounds.push_back(even.size);
+  return fine;
+}
+
+Cut cut_sum(const Cut& even, const Pieces& pieces) {
+  if (pieces.sum <= 1) return even;
+  Cut fine = even;
+  cut_again(0, even.length(0), pieces.sum, true, fine.bounds);
+  for (std::int64_t k = 1; k < even.count(); ++k) fine.bounds.push_back(even.first(k));
+  fine.bounds.push_back(even.size);
+  return fine;
+}
+
+class ListPlanner {
+ public:
+  ListPlanner(const ProductTimes& times, const Team& team, const Problem& problem)
+      : times_(times), team_(team), problem_(problem) {}
+
+  std::optional<ProductPlan> best() {
+    for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
+      for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192}) add_depths(rows, cols);
+    if (team_.resident) add_whole();
+    // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
+    std::ranges::stable_sort(candidates_, {}, &Candidate::bound);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.bound >= best_.seconds) break;
+      consider(candidate.sizes, {});
+    }
+    if (best_.seconds == never) return std::nullopt;
+    if (!team_.resident) add_pieces();
+    return with_orders();
+  }
+
+ private:
+  struct Candidate {
+    Sizes sizes;
+    double bound;  ///< Seconds that any schedule takes.
+  };
+
+  struct Found {
+    ProductPlan plan;
+    Sizes sizes{};
+    Pieces pieces;
+    double seconds = never;
+  };
+
+  void add_depths(std::int64_t rows, std::int64_t cols) {
+    constexpr std::int64_t shortest = 2048;
+    const std::int64_t tallest = std::min<std::int64_t>(problem_.k, 16384);
+    for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
+      for (std::int64_t tall = inner; tall == inner || tall < 2 * tallest; tall *= 2)
+        if (tall >= std::min(shortest, problem_.k)) add({rows, cols, inner, tall});
+  }
+
+  /// The whole matrices as one product, or parts whose sizes fit the kernels' 32 bits.
+  void add_whole() {
+    constexpr std::int64_t longest = std::int64_t{1} << 30;
+    const std::int64_t inner = std::min(problem_.k, longest);
+    add({std::min(problem_.m, longest), std::min(problem_.n, longest), inner, inner});
+  }
+
+  /// Unless there are too many products, or they don't fit.
+  void add(const Sizes& sizes) {
+    constexpr std::int64_t most_products = 512;
+    const ProductPlan plan = cut(sizes, {});
+    const Grid grid = grid_of(plan);
+    const ListShape shape = shape_of(plan, grid, last());
+    if (shape.rows.size() * shape.cols.size() * shape.inner > most_products || !fits(plan, grid))
+      return;
+    candidates_.push_back({sizes, shortest(shape)});
+  }
+
+  ProductPlan cut(const Sizes& sizes, const Pieces& pieces) const {
+    ProductPlan plan;
+    plan.rows = {problem_.m, even_tile(problem_.m, sizes.rows)};
+    plan.cols = {problem_.n, even_tile(problem_.n, sizes.cols)};
+    plan.sum = {problem_.k, even_tile(problem_.k, sizes.inner)};
+    const std::int64_t steps =
+        std::clamp<std::int64_t>(sizes.tall / plan.sum.tile, 1, plan.sum.count());
+    plan.sum_of_b = {problem_.k, plan.sum.tile * steps};
+    plan.cols = cut_columns(plan.cols, grid_of(plan), pieces);
+    plan.sum = cut_sum(plan.sum, pieces);
+    return plan;
+  }
+
+  /// Of tiles before they are cut into pieces.
+  Grid grid_of(const ProductPlan& plan) const {
+    const Cut cols{problem_.n, plan.cols.tile};
+    return product_grid(team_.size(), plan.rows.count(), cols.count());
+  }
+
+  static Place place_of(const ProductPlan& plan, const Grid& grid, std::int64_t place) {
+    const std::int64_t down = place / grid.cols;
+    const std::int64_t right = place % grid.cols;
+    const Cut even{plan.cols.size, plan.cols.tile};
+    const Range cols = share(even.count(), grid.cols, right);
+    const auto fine = [&](std::int64_t col) {
+      return col == even.count() ? plan.cols.count() : plan.cols.holder(even.first(col));
+    };
+    return {{share(plan.rows.count(), grid.rows, down), grid.cols, right},
+            {{fine(cols.begin), fine(cols.end)}, grid.rows, down}};
+  }
+
+  /// The device with most to do.
+  std::int64_t last() const { return team_.size() - 1; }
+
+  /// The products of one device, in places of its sequences.
+  ListShape shape_of(const ProductPlan& plan, const Grid& grid, std::int64_t place) const {
+    const Place at = place_of(plan, grid, place);
+    ListShape shape;
+    shape.rows = {0, at.rows.all.size()};
+    shape.cols = {0, at.cols.all.size()};
+    shape.inner = plan.sum.count();
+    shape.steps = plan.sum_of_b.tile / plan.sum.tile;
+    const std::int64_t rows = plan.rows.tile;
+    const std::int64_t cols = plan.cols.tile;
+    const std::int64_t depth = std::min(problem_.k, plan.sum_of_b.tile);
+    shape.product = times_.product(rows, cols, plan.sum.tile);
+    // A tile that several devices need crosses the host's link once, where devices forward it.
+    const bool shared = times_.has_peers();
+    shape.sharers_a = shared ? grid.cols : 1;
+    shape.sharers_b = shared ? grid.rows : 1;
+    shape.load_a = times_.copy(rows, plan.sum.tile, problem_.m) / real(shape.sharers_a);
+    shape.load_b = times_.copy(depth, cols, problem_.k) / real(shape.sharers_b);
+    const double copy_c = times_.copy(rows, cols, problem_.m);
+    shape.load_c = problem_.accumulate ? copy_c : 0;
+    constexpr double both_ways = 1.09;  // what a link loses while loads go on
+    shape.store_c = both_ways * copy_c;
+    if (!plan.cols.bounds.empty() || !plan.sum.bounds.empty()) set_lengths(plan, at.cols, shape);
+    return shape;
+  }
+
+  void set_lengths(const ProductPlan& plan, const Sequence& cols, ListShape& shape) const {
+    for (std::int64_t j = 0; j < shape.cols.size(); ++j)
+      shape.widths.push_back(real(plan.cols.length(cols.at(j))) / real(plan.cols.tile));
+    for (std::int64_t k = 0; k < shape.inner; ++k)
+      shape.depths.push_back(real(plan.sum.length(k)) / real(plan.sum.tile));
+    for (const double depth : shape.depths)
+      for (const double width : shape.widths) shape.products.push_back(seconds(plan, width, depth));
+  }
+
+  double seconds(const ProductPlan& plan, double width, double depth) const {
+    const auto part = [](std::int64_t length, double share) {
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(real(length) * share + 0.5));
+    };
+    return times_.product(plan.rows.tile, part(plan.cols.tile, width), part(plan.sum.tile, depth));
+  }
+
+  /// No schedule takes less.
+  static double shortest(const ListShape& shape) {
+    const double rows = real(shape.rows.size());
+    const double cols = real(shape.cols.size());
+    const double inner = real(shape.inner);
+    const double first =
+        real(shape.sharers_a) * shape.load_a + real(shape.sharers_b) * shape.load_b + shape.load_c;
+    const double tiles_of_b = std::ceil(inner / real(shape.steps));
+    const double loads =
+        rows * inner * shape.load_a + cols * tiles_of_b * shape.load_b + rows * cols * shape.load_c;
+    const double products = rows * cols * inner * shape.product;
+    return std::max(first + products, loads + shape.product) + shape.store_c;
+  }
+
+  /// Devices never end together; by stealing they come as near as half a tile of C, the last one.
+  double spread_seconds(const ProductPlan& plan, const ListShape& shape) const {
+    if (team_.size() < 2) return 0;
+    const double width = shape.widths.empty() ? 1 : shape.widths.back();
+    double whole_sum = 0;
+    for (std::int64_t k = 0; k < shape.inner; ++k)
+      whole_sum += seconds(plan, width,
+                           shape.depths.empty() ? 1 : shape.depths[static_cast<std::size_t>(k)]);
+    return whole_sum / 2;
+  }
+
+  /// All that the device with most to do needs.
+  bool fits(const ProductPlan& plan, const Grid& grid) const {
+    constexpr double share_of_memory = 0.95;
+    const Place at = place_of(plan, grid, last());
+    const auto length = [](const Cut& cut, const Range& range) {
+      const std::int64_t end = range.end == cut.count() ? cut.size : cut.first(range.end);
+      return real(end - cut.first(range.begin));
+    };
+    const double height = length(plan.rows, at.rows.all);
+    const double width = length(plan.cols, at.cols.all);
+    const double depth = real(problem_.k);
+    const double elements = height * depth + depth * width + height * width;
+    return elements * times_.element_bytes() <=
+           share_of_memory * static_cast<double>(team_.memory_bytes);
+  }
+
+  void consider(const Sizes& sizes, const Pieces& pieces) {
+    ProductPlan plan = cut(sizes, pieces);
+    const Grid grid = grid_of(plan);
+    if (!fits(plan, grid)) return;
+    const ListShape shape = shape_of(plan, grid, last());
+    const double apart = spread_seconds(plan, shape);
+    const double seconds = apart + list_products(shape, order_, best_.seconds - apart);
+    if (seconds >= best_.seconds) return;
+    plan.seconds = seconds;
+    best_ = {std::move(plan), sizes, pieces, seconds};
+  }
+
+  /// Smaller tiles where a device begins and ends let it begin and end sooner; the others may be
+  /// larger then.
+  void add_pieces() {
+    const Sizes even = best_.sizes;
+    for (const std::int64_t cols : {even.cols, 2 * even.cols})
+      for (const std::int64_t inner : {even.inner, 2 * even.inner})
+        for (const int sum : {1, 2, 3})
+          for (const int head : {1, 3})
+            consider({even.rows, cols, inner, std::max(inner, even.tall)}, {head, 3, sum});
+    for (const int head : {1, 2, 4})
+      consider(best_.sizes, {head, best_.pieces.tail, best_.pieces.sum});
+    for (const int tail : {1, 2, 4, 5, 6})
+      consider(best_.sizes, {best_.pieces.head, tail, best_.pieces.sum});
+  }
+
+  ProductPlan with_orders() {
+    ProductPlan plan = std::move(best_.plan);
+    const Grid grid = grid_of(plan);
+    for (std::int64_t p = 0; p < team_.size(); ++p) {
+      const Place at = place_of(plan, grid, p);
+      list_products(shape_of(plan, grid, p), order_);
+      for (Product& product : order_) {
+        product.i = static_cast<std::int32_t>(at.rows.at(product.i));
+        product.j = static_cast<std::int32_t>(at.cols.at(product.j));
+      }
+      plan.orders.push_back(std::move(order_));
+    }
+    return plan;
+  }
+
+  const ProductTimes& times_;
+  const Team& team_;
+  const Problem& problem_;
+  std::vector<Candidate> candidates_;
+  std::vector<Product> order_;
+  Found best_;
+};
+
+}  // namespace
+
+std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
+                                     const Problem& problem) {
+  return ListPlanner(times, team, problem).best();
+}
+
+}  // namespace quadriga::linalg

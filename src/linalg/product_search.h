@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/product_search.h: the two searches behind plan_product().
+#pragma once
+
+#include "linalg/product_plan.h"
+#include "linalg/product_times.h"
+
+#include <optional>
+
+namespace quadriga::linalg {
+
+/// Nearly equal tiles, as many as tiles of at most `tile` would be.
+std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept;
+
+/// The best list schedule; none if no operands of tiles that were tried fit the devices together.
+std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
+                                     const Problem& problem);
+
+/// Where not all operands fit: the best plan whose rows of A's tiles do, or squares, whichever
+/// takes less; none if neither can.
+std::optional<ProductPlan> stream_plan(const ProductTimes& times, const Team& team,
+                                       const Problem& problem);
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/product_times.cpp: times of products and copies by a machine's rates.
+#include "linalg/product_times.h"
+
+#include "linalg/kernels/codelet_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quadriga::linalg {
+namespace {
+
+std::string_view kernel_name(DType dtype) {
+  return kernels::gemm_names[kernels::type_index(dtype)];
+}
+
+double real(std::int64_t count) noexcept { return static_cast<double>(count); }
+
+}  // namespace
+
+ProductTimes::ProductTimes(const Engine& engine, const Team& team, const Problem& problem)
+    : engine_(engine),
+      team_(team),
+      kernel_(kernel_name(problem.dtype)),
+      element_(real(static_cast<std::int64_t>(size_of(problem.dtype)))) {
+  if (team.size() < 2) return;
+  const auto space = [&](std::int64_t place) {
+    return engine.machine().devices[team.device(place)].space;
+  };
+  has_peers_ = engine.machine().route(space(0), space(1)) != nullptr;
+}
+
+/// The table is of cubes, one after the other. Small products lose more among copies and other
+/// products, and so do short sums, for which C is read and written; and none larger than a certain
+/// order is faster for long, as the power that a device may draw is the limit. Read off runs on
+/// H200s.
+double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
+  constexpr double launch_seconds = 3e-6;
+  constexpr double largest = 5120;
+  const double volume = real(rows) * real(cols) * real(inner);
+  const double order = std::cbrt(volume);
+  const double loss = 0.07 * std::pow(512 / real(inner), 2) + 0.15 * std::pow(1024 / order, 3);
+  return launch_seconds +
+         (1 + loss) * kernel_seconds(engine_, team_, kernel_, std::min(order, largest), volume);
+}
+
+double ProductTimes::square(std::int64_t tile) const {
+  return kernel_seconds(engine_, team_, kernel_, real(tile), std::pow(real(tile), 3));
+}
+
+double ProductTimes::copy(std::int64_t rows, std::int64_t cols, std::int64_t all_rows) const {
+  const double run = real(rows) * element_;
+  const double share = rows == all_rows ? 1 : team_.share_by_runs(run);
+  return run * real(cols) * team_.seconds_a_byte / share;
+}
+
+bool has_fast_products(const Engine& engine, const Team& team, DType dtype) {
+  constexpr double order = 1024;
+  constexpr double least_rate = 2.5e12;  // multiplications a second
+  if (team.size() == 0) return false;
+  const Machine& machine = engine.machine();
+  const Device& device = machine.devices[team.devices.front()];
+  const std::string_view name = kernel_name(dtype);
+  if (!machine.has_kernel(device, name)) return false;
+  const double volume = order * order * order;
+  return volume / machine.kernel_seconds(device, name, order, volume) >= least_rate;
+}
+
+}  // namespace quadriga::linalg

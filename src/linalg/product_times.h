@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/product_times.h: how long tiles of a product take to bring, to multiply, to send home.
+#pragma once
+
+#include "linalg/team.h"
+
+#include <quadriga/linalg.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace quadriga::linalg {
+
+/// By a machine's table of kernels and the rates of its links; all in seconds.
+class ProductTimes {
+ public:
+  ProductTimes(const Engine& engine, const Team& team, const Problem& problem);
+
+  double element_bytes() const noexcept { return element_; }
+  /// Whether devices give each other what they brought.
+  bool has_peers() const noexcept { return has_peers_; }
+  /// Of tiles of A with rows x inner and of C with rows x cols.
+  double product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const;
+  /// Of square tiles, by the table alone.
+  double square(std::int64_t tile) const;
+  /// To bring rows x cols of a matrix of so many rows to a device, while all others do so too.
+  double copy(std::int64_t rows, std::int64_t cols, std::int64_t all_rows) const;
+
+ private:
+  const Engine& engine_;
+  const Team& team_;
+  std::string_view kernel_;
+  double element_;
+  bool has_peers_ = false;
+};
+
+/// Whether products are so fast (5 TFLOP/s and more) that square tiles which keep such a device
+/// busy come too late.
+bool has_fast_products(const Engine& engine, const Team& team, DType dtype);
+
+}  // namespace quadriga::linalg
