@@ -21,6 +21,8 @@ using quadriga::fake_cuda::Memory;
 using quadriga::fake_cuda::has_faulted;
 using quadriga::fake_cuda::state;
 
+std::atomic<std::uint64_t> event_records{0};
+
 // Runs of bytes; from pageable memory they are read at once, as CUDA does.
 cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source,
                       std::size_t source_pitch, std::size_t width, std::size_t height,
@@ -70,6 +72,8 @@ std::deque<CUevent_st>& events() {
 std::mutex events_mutex;  // Guards events().
 
 }  // namespace
+
+std::uint64_t quadriga::fake_cuda::recorded_events() { return event_records; }
 
 extern "C" {
 
@@ -155,6 +159,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (has_faulted()) return state();
+  ++event_records;
   stream->push([event, record = ++event->recorded] {
     std::uint64_t before = event->reached;
     while (before < record && !event->reached.compare_exchange_weak(before, record)) {

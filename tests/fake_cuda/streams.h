@@ -79,6 +79,8 @@ void fault_all();
 void release_waits();
 /// As if in a new process: what was lost stays so.
 void start_anew();
+/// Since the process began.
+std::uint64_t recorded_events();
 /// What functions return that don't fail by themselves.
 inline cudaError_t state() { return faults().fault; }
 inline bool has_faulted() { return state() != cudaSuccess; }

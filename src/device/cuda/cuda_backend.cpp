@@ -270,6 +270,7 @@ bool CudaBackend::can_queue(const Operation& operation) const {
 
 void CudaBackend::call(StreamId id, const Launch& launch) {
   const Stream& stream = table_[id];
+  streams_.cover(stream.inner);
   cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
   if (queued.error) {
     streams_.end(stream.inner);

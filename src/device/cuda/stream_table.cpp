@@ -13,9 +13,10 @@
 
 namespace quadriga::cuda {
 
-StreamTable::StreamTable(std::vector<int> ordinals, Abandon abandon)
+StreamTable::StreamTable(std::vector<int> ordinals, Abandon abandon, Nanoseconds brief)
     : ordinals_(std::move(ordinals)),
       abandon_(std::move(abandon)),
+      brief_(brief),
       lost_(ordinals_.size()),
       events_(ordinals_.size()),
       tells_(std::ranges::count_if(ordinals_, [](int ordinal) { return ordinal >= 0; }) > 1) {}
@@ -25,7 +26,8 @@ StreamTable::~StreamTable() {
     if (lost_[stream.device]) continue;
     cudaSetDevice(ordinals_[stream.device]);
     close_stream_local(stream.native);
-    while (!stream.queue.empty()) cudaEventDestroy(stream.queue.pop().event);
+    while (!stream.queue.empty())
+      if (const cudaEvent_t event = stream.queue.pop().event) cudaEventDestroy(event);
     if (stream.open.event) cudaEventDestroy(stream.open.event);
     cudaStreamDestroy(stream.native);
   }
@@ -99,9 +101,24 @@ StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now) {
   return stream.open.queued;
 }
 
+// An event costs a fifth of what queueing a tiny kernel does.
+bool StreamTable::needs_event(const Stream& stream) {
+  constexpr std::size_t most = 15;
+  const Queued& queued = stream.open.queued;
+  return !stream.brief || stream.word || queued.kernel.empty() || queued.gate || stream.gates > 0 ||
+         stream.uncovered >= most;
+}
+
 std::uint64_t StreamTable::end(std::uint32_t id) {
   Stream& stream = streams_[id];
-  if (!lost_[stream.device]) {
+  cudaEvent_t spare = nullptr;
+  if (lost_[stream.device]) {
+    stream.uncovered = 0;
+  } else if (!needs_event(stream)) {
+    spare = std::exchange(stream.open.event, nullptr);
+    ++stream.uncovered;
+  } else {
+    stream.uncovered = 0;
     cudaError_t error = cudaEventRecord(stream.open.event, stream.native);
     // After the event, which is used again once the word is there.
     if (error == cudaSuccess && stream.word)
@@ -118,7 +135,27 @@ std::uint64_t StreamTable::end(std::uint32_t id) {
   }
   if (stream.queue.empty()) busy_.push_back(id);
   stream.queue.push(std::exchange(stream.open, InFlight{}));
+  stream.open.event = spare;
   return ++stream.issued;
+}
+
+void StreamTable::cover(std::uint32_t id) { cover(streams_[id]); }
+
+void StreamTable::cover(Stream& stream) {
+  if (stream.uncovered == 0 || lost_[stream.device]) return;
+  if (!stream.open.event) stream.open.event = take_event(stream.device);
+  if (lost_[stream.device]) return;
+  stream.uncovered = 0;
+  InFlight& last = stream.queue.at(stream.queue.size() - 1);
+  last.event = std::exchange(stream.open.event, nullptr);
+  const cudaError_t error = cudaEventRecord(last.event, stream.native);
+  if (error != cudaSuccess) lose(stream.device, error, "recording an event");
+}
+
+// The first operation from a position on that has an event; the queue's size if none has.
+std::size_t StreamTable::covering(const Stream& stream, std::size_t position) const {
+  while (position < stream.queue.size() && !stream.queue.at(position).event) ++position;
+  return position;
 }
 
 void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t ticket) {
@@ -128,8 +165,9 @@ void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t 
   if (stream.waited.size() <= source_id) stream.waited.resize(source_id + 1, 0);
   if (stream.waited[source_id] >= ticket) return;
   stream.waited[source_id] = ticket;
+  if (ticket > source.issued - source.uncovered) cover(source);
   if (!lost_[stream.device] && !lost_[source.device]) {
-    const InFlight& awaited = source.queue.at(ticket - source.ended - 1);
+    const InFlight& awaited = source.queue.at(covering(source, ticket - source.ended - 1));
     cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
     if (error == cudaSuccess && !awaited.queued.gate.is_open())
       error = try_queue_wait(stream.native, awaited.queued.gate);
@@ -199,12 +237,14 @@ std::string StreamTable::kernels_in_flight() const {
 }
 
 // A question costs half of what queueing a kernel does: streams of short ones are asked for several
-// at once, as long as enough are queued behind them.
-bool StreamTable::can_wait(const Stream& stream, Nanoseconds now) const {
+// at once, as long as enough are queued behind them, or some more were queued since they were
+// looked at last.
+bool StreamTable::can_wait(Stream& stream, Nanoseconds now) const {
   constexpr std::size_t enough = 8;
-  constexpr Nanoseconds brief = 20'000;
+  const bool grows = std::exchange(stream.seen, stream.issued) != stream.issued;
+  if (grows && stream.uncovered > 0 && stream.uncovered < enough && !any_lost_) return true;
   return !stream.word && !any_lost_ && stream.gates == 0 && stream.queue.size() >= enough &&
-         now - stream.last_end < brief;
+         now - stream.last_end < brief_;
 }
 
 // Streams of several devices are too many to be asked one by one: they tell, and are asked whether
@@ -228,15 +268,18 @@ std::uint64_t StreamTable::count_ended(Stream& stream, Nanoseconds now) {
   if (lost_[stream.device]) return 1;
   if (stream.word) return count_told(stream, now);
   // One at a time, so that front_waits() looks at each, or because each has a gate of its own.
-  if (any_lost_ || stream.gates > 0) return has_ended(stream, 0) ? 1 : 0;
+  if (any_lost_ || stream.gates > 0) return has_ended(stream, covering(stream, 0)) ? 1 : 0;
   std::size_t ended = 0;
   std::size_t open = stream.queue.size() + 1;
   std::size_t next = std::min(stream.ended_at_once, stream.queue.size());
   while (ended + 1 < open) {
-    if (has_ended(stream, next - 1))
-      ended = next;
-    else
+    const std::size_t asked = covering(stream, next - 1);
+    if (asked < stream.queue.size() && has_ended(stream, asked)) {
+      ended = asked + 1;
+    } else {
       open = next;
+      while (open > ended + 1 && !stream.queue.at(open - 2).event) --open;
+    }
     const bool all_so_far = open > stream.queue.size();
     next = all_so_far ? std::min(2 * ended, stream.queue.size()) : ended + (open - ended) / 2;
   }
@@ -245,12 +288,16 @@ std::uint64_t StreamTable::count_ended(Stream& stream, Nanoseconds now) {
 }
 
 void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
+  constexpr std::size_t few = 4;
   for (std::size_t i = 0; i < busy_.size(); ++i) {
     Stream& stream = streams_[busy_[i]];
     // An empty queue: retired as something that another one waited for.
     while (!stream.queue.empty() && !can_wait(stream, now) && !front_waits(stream)) {
+      if (stream.queue.size() - stream.uncovered < few) cover(stream);
+      const Nanoseconds since = std::max(stream.last_end, stream.queue.front().issued);
       const std::uint64_t count = count_ended(stream, now);
       if (count == 0) break;
+      stream.brief = now - since < brief_ * static_cast<Nanoseconds>(count);
       retire(busy_[i], stream.ended + count, now, out);
       if (!any_lost_ && stream.gates == 0) break;
     }

@@ -4,8 +4,10 @@
 //
 // Invariants
 //   1. One thread uses a table. Nothing here waits for a device but synchronize().
-//   2. Every operation records one CUDA event, which belongs to it until it is retired. Waits that
-//      were queued for the event keep what they saw, so it may be recorded anew after that.
+//   2. An operation records a CUDA event, which belongs to it until it is retired. Waits that were
+//      queued for the event keep what they saw, so it may be recorded anew after that. Of brief
+//      kernels in a row the last one's event stands for all: those behind the last event of a
+//      stream, `uncovered`, get one before anybody waits for them or asks whether they have ended.
 //   3. Operations of a stream are retired in order, and after all that they waited for. That an
 //      operation has ended tells that those have, too: they are retired without being asked for.
 //   4. On a lost device operations end with the loss, once all that they waited for is retired. No
@@ -36,7 +38,9 @@ class StreamTable {
   using Abandon = std::function<void(DeviceId, cudaStream_t)>;
 
   /// `ordinals` are the runtime's numbers of a machine's devices, -1 for those of other kinds.
-  explicit StreamTable(std::vector<int> ordinals, Abandon abandon = {});
+  /// Kernels that take less than `brief` share events.
+  explicit StreamTable(std::vector<int> ordinals, Abandon abandon = {},
+                       Nanoseconds brief = usually_brief);
   /// After synchronize().
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
@@ -56,6 +60,8 @@ class StreamTable {
   Queued& begin(std::uint32_t stream, Nanoseconds now);
   /// Closes it, and returns its ticket.
   std::uint64_t end(std::uint32_t stream);
+  /// Records an event for what has none: nobody else can while another thread queues there.
+  void cover(std::uint32_t stream);
 
   /// Makes later operations of a stream wait for an operation of another one; free if it is
   /// retired.
@@ -103,6 +109,9 @@ class StreamTable {
     Gate last_gate;
     Nanoseconds last_end = 0;
     std::size_t ended_at_once = 1;       // When the stream was asked last.
+    bool brief = false;                  // What ended then took no time to speak of.
+    std::size_t uncovered = 0;           // Operations at the queue's end without an event.
+    std::uint64_t seen = 0;              // `issued` when the stream was looked at last.
     std::uint64_t* word = nullptr;       // In pinned memory: the ticket that the stream reached.
     Nanoseconds asked = 0;               // When a stream with a word was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
@@ -110,10 +119,13 @@ class StreamTable {
 
   cudaEvent_t take_event(DeviceId device);
   bool front_waits(const Stream& stream) const;
-  bool can_wait(const Stream& stream, Nanoseconds now) const;
+  bool can_wait(Stream& stream, Nanoseconds now) const;
   std::uint64_t count_ended(Stream& stream, Nanoseconds now);
   std::uint64_t count_told(Stream& stream, Nanoseconds now);
   bool has_ended(Stream& stream, std::size_t position);
+  static bool needs_event(const Stream& stream);
+  void cover(Stream& stream);
+  std::size_t covering(const Stream& stream, std::size_t position) const;
   std::uint64_t* take_word();
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
   void lose(DeviceId device, cudaError_t error, std::string_view call);
@@ -121,8 +133,12 @@ class StreamTable {
   std::string kernels_in_flight() const;
   Nanoseconds end_of(const Awaited& awaited) const;
 
+  /// About what queueing a few takes.
+  static constexpr Nanoseconds usually_brief = 20'000;
+
   std::vector<int> ordinals_;
   const Abandon abandon_;
+  const Nanoseconds brief_;
   std::vector<std::exception_ptr> lost_;  // By device.
   bool any_lost_ = false;
   std::vector<std::vector<cudaEvent_t>> events_;  // Unused ones, by device.
