@@ -28,8 +28,9 @@ std::size_t memory_of(int device) { return std::size_t{1} << (is_lesser(device) 
 
 extern "C" {
 
+// Not after a fault, of which counting says nothing.
 cudaError_t cudaGetDeviceCount(int* count) {
-  const cudaError_t error = has_faulted() ? state() : faults().absence.load();
+  const cudaError_t error = faults().absence;
   return *count = error == cudaSuccess ? devices : 0, error;
 }
 cudaError_t cudaGetDevice(int* device) { return *device = current, state(); }

@@ -24,6 +24,18 @@ Error error_of(cudaError_t error, std::string_view call,
 /// Whether the device does nothing any more in this process after the error ("sticky").
 bool is_fatal(cudaError_t error) noexcept;
 
+/// What `begin` returns, for an engine's beginning. Devices can be counted after a fault, but do
+/// nothing more: what it throws of a lost device then means that none can be had.
+template <class Begin>
+auto begin_or_refuse(Begin&& begin) {
+  try {
+    return begin();
+  } catch (const Error& error) {
+    if (error.code() != Errc::device_lost) throw;
+    fail(Errc::unavailable, error.what());
+  }
+}
+
 /// Sets the device for the calls of this thread, and the one before it again at the end.
 class DeviceGuard {
  public:

@@ -422,7 +422,7 @@ std::unique_ptr<Backend> make_cuda_backend(Machine machine) {
   for (const Device& device : machine.devices) {
     require(device.kind != DeviceKind::emulated, "the CUDA backend can't drive emulated devices");
   }
-  return std::make_unique<CudaBackend>(std::move(machine));
+  return cuda::begin_or_refuse([&] { return std::make_unique<CudaBackend>(std::move(machine)); });
 }
 
 }  // namespace quadriga

@@ -40,6 +40,7 @@ std::size_t free_of(int ordinal) {
   try {
     return cuda::free_bytes(ordinal, Config::global().flag("cuda_pool"));
   } catch (const Error& error) {
+    if (error.code() == Errc::device_lost) throw;
     fail(error.code(), fmt::format("device {}: {} (quadriga doctor says who has its memory, and "
                                    "CUDA_VISIBLE_DEVICES can leave it out)",
                                    ordinal, error.what()));
@@ -196,7 +197,7 @@ std::string cuda_absence() {
 Machine discover_cuda() {
   int count = 0;
   if (count_devices(count) != cudaSuccess || count == 0) return {};
-  return describe_all(count);
+  return cuda::begin_or_refuse([&] { return describe_all(count); });
 }
 
 }  // namespace quadriga
