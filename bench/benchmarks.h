@@ -22,7 +22,8 @@ void host_potrf(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
 /// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);
-/// Rates of every kind of copy: --devices --sizes --kinds --repeat.
+/// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
+/// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);
 /// What another process does for them: --handles --sizes; prints what IpcFigure holds.
 void copy_from_other_process(const Settings& settings);

@@ -21,6 +21,7 @@
 #include "copy_ways.h"
 #include "device/emulated/fair_share.h"
 #include "device/factory.h"
+#include "device/operation.h"
 #include "line.h"
 
 namespace quadriga::bench {
@@ -28,6 +29,9 @@ namespace {
 
 constexpr std::string_view all_sizes = "4KiB,32KiB,256KiB,2MiB,16MiB,128MiB,1GiB";
 constexpr double seconds_of_run = 0.01;
+constexpr std::size_t shortest_run = std::size_t{4} << 10;
+constexpr std::size_t longest_run = std::size_t{256} << 10;
+constexpr std::size_t most_bytes_by_runs = std::size_t{64} << 20;
 
 std::vector<std::string_view> split(std::string_view list) {
   std::vector<std::string_view> words;
@@ -62,15 +66,17 @@ double memcpy_rate(std::size_t bytes) {
 }
 
 // What the links allow the flows together; infinite where the machine says nothing.
-double stated_rate(const Machine& machine, const std::vector<Flow>& flows) {
+double stated_rate(const Machine& machine, const std::vector<Flow>& flows, const Shape& shape) {
   std::vector<int> routes;
+  std::vector<double> limits;
   for (const Flow& flow : flows) {
     const Route* const route = machine.route(flow.from, flow.to);
     if (route == nullptr) return std::numeric_limits<double>::infinity();
     routes.push_back(static_cast<int>(route - machine.routes.data()));
+    limits.push_back(limit_by_runs(machine, *route, copy_of(flow, shape)));
   }
   std::vector<double> rates(flows.size());
-  FairShare(machine).rates(routes, rates);
+  FairShare(machine).rates(routes, rates, limits);
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
@@ -90,11 +96,12 @@ std::string case_name(const Way& way, const std::string& size) {
 
 class Matrix {
  public:
-  Matrix(const Machine& machine, std::vector<std::size_t> sizes, int repeat)
+  Matrix(const Machine& machine, std::vector<std::size_t> sizes, int repeat, bool products)
       : backend_(make_backend(machine)),
         plain_(PlainCopies::make(machine)),
         sizes_(std::move(sizes)),
-        repeat_(repeat) {
+        repeat_(repeat),
+        products_(products || plain_ != nullptr) {
     buffers_.emplace(*backend_, sizes_.back());
   }
 
@@ -103,6 +110,8 @@ class Matrix {
     for (const Way& way : ways_of(kind, machine(), *buffers_, plain_ != nullptr)) {
       if (!way.left_out.empty())
         leave_out(way, way.left_out);
+      else if (kind.starts_with("runs-"))
+        by_runs(way);
       else if (way.maker == Maker::plain_peers_off && !plain_->set_peer_access(false))
         leave_out(way, "no device sees another's memory");
       else
@@ -115,30 +124,32 @@ class Matrix {
   const Machine& machine() const { return backend_->machine(); }
 
   // Copies of some time, taking what is stated for the rate, or what a first one took.
-  std::size_t rounds(const Way& way, std::size_t bytes, double bound) {
-    if (!std::isfinite(bound)) bound = rate(way, bytes, 1, way.maker);
-    const double one_round = static_cast<double>(bytes * way.flows.size());
+  std::size_t rounds(const Way& way, const Shape& shape, double bound) {
+    if (!std::isfinite(bound)) bound = rate(way, shape, 1, way.maker);
+    const double one_round = static_cast<double>(shape.bytes() * way.flows.size());
     return static_cast<std::size_t>(std::clamp(bound * seconds_of_run / one_round, 1.0, 500.0));
   }
 
-  double rate(const Way& way, std::size_t bytes, std::size_t count, Maker maker) {
+  double rate(const Way& way, const Shape& shape, std::size_t count, Maker maker,
+              Products* beside = nullptr) {
     const double seconds = maker == Maker::engine
-                               ? backend_seconds(*backend_, way.flows, bytes, count)
-                               : plain_->seconds(way.flows, bytes, count);
-    return static_cast<double>(bytes * way.flows.size() * count) / seconds;
+                               ? backend_seconds(*backend_, way.flows, shape, count, beside)
+                               : plain_->seconds(way.flows, shape, count);
+    return static_cast<double>(shape.bytes() * way.flows.size() * count) / seconds;
   }
 
   // In turn with the reference, where there is one for each copy; the first of each doesn't count.
   void measure(const Way& way, std::size_t bytes) {
-    const double bound = stated_rate(machine(), way.flows);
-    const std::size_t count = rounds(way, bytes, bound);
+    const Shape shape{bytes};
+    const double bound = stated_rate(machine(), way.flows, shape);
+    const std::size_t count = rounds(way, shape, bound);
     const bool compare = way.maker == Maker::engine && plain_ != nullptr;
     std::vector<double> values, references;
     for (int run = 0; run <= repeat_; ++run) {
-      const double value = rate(way, bytes, run == 0 ? 1 : count, way.maker);
+      const double value = rate(way, shape, run == 0 ? 1 : count, way.maker);
       if (run > 0) values.push_back(value);
       if (!compare) continue;
-      const double reference = rate(way, bytes, run == 0 ? 1 : count, Maker::plain);
+      const double reference = rate(way, shape, run == 0 ? 1 : count, Maker::plain);
       if (run > 0) references.push_back(reference);
     }
     Line line(case_name(way, size_text(bytes)));
@@ -150,6 +161,50 @@ class Matrix {
     line.add("bound", way.maker == Maker::engine ? bound : std::nan(""))
         .add("bytes", static_cast<double>(bytes));
     add_way(line, way).print();
+  }
+
+  // Copies by short runs and as one, which is their reference, beside products as in computations.
+  void by_runs(const Way& way) {
+    const std::size_t bytes = std::min(most_bytes_by_runs, sizes_.back() / 2);
+    if (bytes < 2 * shortest_run)
+      return leave_out(way, fmt::format("copies of {} have no runs of {}", size_text(sizes_.back()),
+                                        size_text(shortest_run)));
+    try {
+      std::optional<Products> products;
+      if (products_) products.emplace(*backend_, device_of(way));
+      for (std::size_t run = shortest_run; run <= longest_run && 2 * run <= bytes; run *= 2)
+        by_runs(way, {run, bytes / run, 2 * run}, products ? &*products : nullptr);
+    } catch (const Error& error) {
+      leave_out(way, error.what());
+    }
+  }
+
+  void by_runs(const Way& way, const Shape& shape, Products* beside) {
+    const Shape one_run{shape.bytes()};
+    const double bound = stated_rate(machine(), way.flows, shape);
+    const std::size_t count = rounds(way, shape, bound);
+    std::vector<double> values, references, products;
+    for (int run = 0; run <= repeat_; ++run) {
+      const double reference = rate(way, one_run, run == 0 ? 1 : count, way.maker, beside);
+      const double value = rate(way, shape, run == 0 ? 1 : count, way.maker, beside);
+      if (run == 0) continue;
+      values.push_back(value);
+      references.push_back(reference);
+      if (beside != nullptr) products.push_back(beside->count());
+    }
+    Line line(case_name(way, size_text(shape.run_bytes)));
+    line.add("value", median(values)).add("unit", "bytes/s");
+    line.add("reference", "one run").add("reference_value", median(references));
+    line.add("bound", bound).add("bytes", static_cast<double>(shape.bytes()));
+    line.add("run", static_cast<double>(shape.run_bytes));
+    if (beside != nullptr) line.add("products", median(products));
+    add_way(line, way).print();
+  }
+
+  DeviceId device_of(const Way& way) const {
+    const std::string& name = way.from == "host" ? way.to : way.from;
+    const auto found = std::ranges::find(machine().devices, name, &Device::name);
+    return static_cast<DeviceId>(found - machine().devices.begin());
   }
 
   double memcpy_of(std::size_t bytes) {
@@ -197,6 +252,7 @@ class Matrix {
   std::vector<std::size_t> sizes_;
   std::map<std::size_t, double> memcpy_rates_;
   int repeat_;
+  bool products_;
 };
 
 Machine machine_in_use(const std::string& devices) {
@@ -237,7 +293,8 @@ void copies(const Settings& settings) {
       .add("description", machine.to_json())
       .add("sizes", static_cast<double>(sizes.size()))
       .print();
-  Matrix matrix(machine, sizes, static_cast<int>(settings.integer("repeat", 3)));
+  Matrix matrix(machine, sizes, static_cast<int>(settings.integer("repeat", 3)),
+                settings.text("products") == "on");
   for (const std::string_view kind : copy_kinds)
     if (wanted.empty() || std::ranges::count(wanted, kind) > 0) matrix.measure(kind);
 }

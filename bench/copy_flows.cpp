@@ -20,17 +20,32 @@ DeviceId device_of(const Machine& machine, SpaceId space) {
   return static_cast<DeviceId>(found - machine.devices.begin());
 }
 
-void finish(Backend& backend, std::size_t operations) {
+void finish(Backend& backend, std::size_t copies, Products* beside) {
   std::array<Completion, 64> ended;
-  while (operations > 0) {
+  while (copies > 0) {
     const std::size_t count = backend.next_completion(ended, never);
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+      if (beside != nullptr && beside->take(ended[i])) continue;
       if (ended[i].error) std::rethrow_exception(ended[i].error);
-    operations -= count;
+      --copies;
+    }
   }
 }
 
 }  // namespace
+
+Copy copy_of(const Flow& flow, const Shape& shape) {
+  Copy copy;
+  copy.from = flow.from;
+  copy.to = flow.to;
+  copy.source = flow.source;
+  copy.target = flow.target;
+  copy.width_bytes = shape.run_bytes;
+  copy.height = shape.runs;
+  copy.source_pitch = flow.from == host_space ? shape.pitch : shape.run_bytes;
+  copy.target_pitch = flow.to == host_space ? shape.pitch : shape.run_bytes;
+  return copy;
+}
 
 CopyBuffers::CopyBuffers(Backend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {}
 
@@ -81,20 +96,16 @@ Flow CopyBuffers::flow_within(SpaceId space) {
   return {space, space, on_device(space, true), on_device(space, false)};
 }
 
-double backend_seconds(Backend& backend, std::span<const Flow> flows, std::size_t bytes,
-                       std::size_t rounds) {
+double backend_seconds(Backend& backend, std::span<const Flow> flows, const Shape& shape,
+                       std::size_t rounds, Products* beside) {
+  if (beside != nullptr) beside->begin();
   const double begin = now();
-  for (std::size_t i = 0; i < rounds; ++i) {
-    for (const Flow& flow : flows) {
-      backend.copy(flow.stream, {.from = flow.from,
-                                 .to = flow.to,
-                                 .source = flow.source,
-                                 .target = flow.target,
-                                 .width_bytes = bytes});
-    }
-  }
-  finish(backend, flows.size() * rounds);
-  return now() - begin;
+  for (std::size_t i = 0; i < rounds; ++i)
+    for (const Flow& flow : flows) backend.copy(flow.stream, copy_of(flow, shape));
+  finish(backend, flows.size() * rounds, beside);
+  const double seconds = now() - begin;
+  if (beside != nullptr) beside->end();
+  return seconds;
 }
 
 }  // namespace quadriga::bench

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "products.h"
 
 namespace quadriga::bench {
 
@@ -22,6 +23,17 @@ struct Flow {
   std::byte* target = nullptr;
   StreamId stream = 0;  ///< Of the backend.
 };
+
+/// Runs of a copy, so far apart on the host, without gaps on a device.
+struct Shape {
+  std::size_t run_bytes = 0;
+  std::size_t runs = 1;
+  std::size_t pitch = 0;
+
+  std::size_t bytes() const noexcept { return run_bytes * runs; }
+};
+
+Copy copy_of(const Flow& flow, const Shape& shape);
 
 /// Device memory of a backend and pages of the host, of one size, for as long as it lives.
 class CopyBuffers {
@@ -53,9 +65,10 @@ class CopyBuffers {
   std::vector<std::vector<std::byte>> pages_;
 };
 
-/// Seconds of `rounds` rounds of copies, each of one copy of `bytes` on every flow.
-double backend_seconds(Backend& backend, std::span<const Flow> flows, std::size_t bytes,
-                       std::size_t rounds);
+/// Seconds of `rounds` rounds of copies, each of one copy on every flow; with products beside them
+/// if there are some.
+double backend_seconds(Backend& backend, std::span<const Flow> flows, const Shape& shape,
+                       std::size_t rounds, Products* beside = nullptr);
 
 /// The same by the CUDA runtime alone, which the backend is measured by.
 class PlainCopies {
@@ -64,7 +77,7 @@ class PlainCopies {
   static std::unique_ptr<PlainCopies> make(const Machine& machine);
   virtual ~PlainCopies() = default;
 
-  virtual double seconds(std::span<const Flow> flows, std::size_t bytes, std::size_t rounds) = 0;
+  virtual double seconds(std::span<const Flow> flows, const Shape& shape, std::size_t rounds) = 0;
   /// Allows or forbids devices to see each other's memory; false if no pair can.
   virtual bool set_peer_access(bool on) = 0;
 };

@@ -18,7 +18,7 @@ class Ways {
 
   std::vector<Way> with_host(std::string_view kind) {
     const bool pinned = !kind.starts_with("pageable-");
-    const std::string_view way = pinned ? kind : kind.substr(std::string_view("pageable-").size());
+    const std::string_view way = kind.substr(kind.rfind('-') + 1);
     std::vector<Way> ways;
     for (const Device* const device : devices_) {
       const bool out = way == "d2h";

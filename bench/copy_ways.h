@@ -29,8 +29,8 @@ struct Way {
 
 /// All kinds: what they are is in docs/benchmarks.md.
 inline constexpr std::string_view copy_kinds[] = {
-    "h2d",       "d2h",      "both",    "pageable-h2d", "pageable-d2h", "same",     "peer",
-    "peer-both", "peer-off", "all-h2d", "all-d2h",      "all-both",     "all-peer", "ipc"};
+    "h2d",  "d2h",       "both",     "pageable-h2d", "pageable-d2h", "runs-h2d", "runs-d2h", "same",
+    "peer", "peer-both", "peer-off", "all-h2d",      "all-d2h",      "all-both", "all-peer", "ipc"};
 
 /// The ways of a kind on the backend's devices; never none, and never for "ipc".
 std::vector<Way> ways_of(std::string_view kind, const Machine& machine, CopyBuffers& buffers,

@@ -28,12 +28,12 @@ class CudaCopies final : public PlainCopies {
     for (const auto& [key, stream] : streams_) cudaStreamDestroy(stream);
   }
 
-  double seconds(std::span<const Flow> flows, std::size_t bytes, std::size_t rounds) override {
+  double seconds(std::span<const Flow> flows, const Shape& shape, std::size_t rounds) override {
     std::vector<cudaStream_t> streams;
     for (std::size_t i = 0; i < flows.size(); ++i) streams.push_back(stream_of(flows[i], i));
     const double begin = now();
     for (std::size_t round = 0; round < rounds; ++round)
-      for (std::size_t i = 0; i < flows.size(); ++i) queue(flows[i], bytes, streams[i]);
+      for (std::size_t i = 0; i < flows.size(); ++i) queue(flows[i], shape, streams[i]);
     for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream), "copies");
     return now() - begin;
   }
@@ -74,16 +74,10 @@ class CudaCopies final : public PlainCopies {
     return stream;
   }
 
-  void queue(const Flow& flow, std::size_t bytes, cudaStream_t stream) const {
-    Copy copy;
-    copy.from = flow.from;
-    copy.to = flow.to;
-    copy.source = flow.source;
-    copy.target = flow.target;
-    copy.width_bytes = bytes;
+  void queue(const Flow& flow, const Shape& shape, cudaStream_t stream) const {
     const int from = flow.from == host_space ? -1 : ordinal_at_[flow.from];
     const int to = flow.to == host_space ? -1 : ordinal_at_[flow.to];
-    check(cuda::queue_copy(copy, from, to, stream), "a copy");
+    check(cuda::queue_copy(copy_of(flow, shape), from, to, stream), "a copy");
   }
 
   std::vector<int> ordinals_;    // By device.

@@ -176,11 +176,71 @@ def test_copies_keep_to_the_stated_rate():
     assert found["d2h-emulated0-64KiB"]["bound"] == 2e8
     assert "h2d-emulated0-1MiB" not in found, "more than a quarter of the memory"
     rates = [row for row in found.values() if row["value"]]
-    assert len(rates) == 2 * 5
+    by_runs = [row for row in rates if "run" in row]
+    assert len(rates) == 2 * 5 + len(by_runs)
+    # The larger size lies in half as many bytes, at least two runs of them.
+    assert [row["run"] for row in by_runs] == 2 * [4096, 8192, 16384]
+    assert {row["bytes"] for row in by_runs} == {32768}
     for row in rates:
         assert 0 < row["value"] < 1.1 * row["bound"]
     for kind in ("same", "peer", "peer-off", "all-h2d", "ipc"):
         assert found[kind]["value"] is None and found[kind]["left_out"]
+
+
+def test_sizes_too_small_for_runs_are_said():
+    words = ["--devices", "emulated:1", "--repeat", "1", "--sizes", "8KiB", "--case", "runs-d2h"]
+    (row,) = run_json("copies", *words)
+    assert row["value"] is None and "4KiB" in row["left_out"]
+
+
+def machine_with_runs(tmp_path):
+    path = tmp_path / "runs.json"
+    device = {"name": "gpu0", "kind": "gpu", "memory": 8 << 20}
+    links = {
+        "down": {"bandwidth": 1e8, "runs": {"16384": 0.4, "65536": 1}},
+        "up": {"bandwidth": 1e8},
+    }
+    routes = [
+        {"from": "host", "to": "gpu0", "links": ["down"]},
+        {"from": "gpu0", "to": "host", "links": ["up"]},
+    ]
+    machine = {"name": "runs", "devices": [device], "links": links, "routes": routes}
+    path.write_text(json.dumps(machine))
+    return f"machine={path}"
+
+
+def test_short_runs_are_measured_and_described(tmp_path):
+    target = tmp_path / "machine.json"
+    words = ["--devices", machine_with_runs(tmp_path), "--sizes", "4KiB,2MiB", "-o", str(target)]
+    cases = ("h2d", "d2h", "runs-h2d", "runs-d2h")
+    rows = run_json("copies", *words, *(word for case in cases for word in ("--case", case)))
+    by_runs = {row["case"]: row for row in rows if "run" in row}
+    for run, share in ((4, 0.1), (8, 0.2), (16, 0.4), (32, 0.7), (64, 1), (128, 1), (256, 1)):
+        row = by_runs[f"runs-h2d-gpu0-{run}KiB"]
+        assert row["run"] == run << 10 and row["bytes"] == 1 << 20
+        assert row["bound"] == pytest.approx(share * 1e8)
+        assert row["reference"] == "one run"
+        assert row["ratio"] == pytest.approx(row["value"] / row["reference_value"])
+        assert by_runs[f"runs-d2h-gpu0-{run}KiB"]["bound"] == 1e8
+    # Other programs take the two cores; a tenth and all of the link are far enough apart.
+    slowest, fastest = (by_runs[f"runs-h2d-gpu0-{run}KiB"] for run in (4, 256))
+    assert slowest["value"] < 0.5 * fastest["value"]
+    links = {link.name: dict(link.runs) for link in Machine.from_file(target).links}
+    assert links["gpu0 in"][4096] == pytest.approx(slowest["ratio"], abs=1e-3)
+    assert links["gpu0 in"][max(links["gpu0 in"])] == 1
+    assert links["gpu0 out"][4096] > links["gpu0 in"][4096]
+
+
+def test_products_run_beside_runs_until_those_are_done():
+    devices = "emulated:1,memory=16MiB,h2d=400MB/s"
+    words = ["--kinds", "runs-h2d", "--devices", devices, "--sizes", "1MiB", "--repeat", 1]
+    _, *rows = program.run(program.OURS, "copies", *words, "--products", "on")
+    assert len(rows) == 7
+    for row in rows:
+        assert 0 < row["value"] < 1.1 * row["bound"]
+    assert max(row["products"] for row in rows) > 0
+    _, *rows = program.run(program.OURS, "copies", *words)
+    assert all("products" not in row for row in rows), "on GPUs only"
 
 
 def test_what_copies_measured_describes_the_machine(tmp_path):

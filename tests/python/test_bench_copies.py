@@ -20,6 +20,23 @@ MACHINES = Path(__file__).parents[2] / "machines"
 HOST = {"cpu": "a processor", "cores": 2}
 
 
+def by_runs(kind, source, target, shares, whole=50e9):
+    """Copies by runs, beside copies of one run, which reach less than copies alone."""
+    return [
+        row(
+            f"runs-{kind}",
+            source,
+            target,
+            share * whole,
+            1 << 26,
+            run=run,
+            reference="one run",
+            reference_value=whole,
+        )
+        for run, share in shares.items()
+    ]
+
+
 def row(kind, source, target, value, size=1 << 30, **more):
     return {
         "case": kind,
@@ -86,6 +103,34 @@ def test_links_say_what_short_runs_reach():
     assert links["pcie0 up"].runs == ((8192, 0.59), (65536, 1))
     assert links["nvlink0 in"].runs == ()
     assert json.loads(machine.to_json())["links"]["pcie0 up"]["runs"] == {"8192": 0.59, "65536": 1}
+
+
+def runs_of(rows, gpus=1):
+    return {link.name: dict(link.runs) for link in described(gpus, rows).links}
+
+
+def test_what_short_runs_reach_is_measured_to_where_nothing_is_lost():
+    start = measured(1)
+    shares = {65536: 0.985, 8192: 0.5912, 32768: 0.86, 131072: 1.01, 16384: 0.6}
+    down = runs_of([*start, *by_runs("h2d", "host", "gpu0", shares)])
+    assert down["gpu0 in"] == {8192: 0.591, 16384: 0.6, 32768: 0.86, 65536: 1}
+    dip = {4096: 0.99, 8192: 0.7, 16384: 1.2, 32768: 0.9}
+    up = runs_of([*start, *by_runs("d2h", "gpu0", "host", dip)])
+    assert up["gpu0 out"] == {4096: 0.99, 8192: 0.7, 16384: 1, 32768: 0.9, 65536: 1}
+    none = runs_of([*start, *by_runs("h2d", "host", "gpu0", {4096: 0.98, 8192: 1.0})])
+    assert none["gpu0 in"] == {4096: 1}, "measured, and nothing is lost"
+    assert rates(described(1, [*start, *by_runs("h2d", "host", "gpu0", shares)]))[
+        "host", "gpu0"
+    ] == (55.6e9)
+
+
+def test_what_short_runs_reach_stays_if_it_was_not_measured():
+    rows = [*measured(2), *by_runs("h2d", "host", "gpu1", {8192: 0.5, 16384: 1})]
+    supposed = {8192: 0.59, 16384: 0.59, 65536: 1}
+    links = runs_of(rows, 2)
+    assert links["gpu1 in"] == {8192: 0.5, 16384: 1}
+    assert links["gpu0 in"] == links["gpu0 out"] == links["gpu1 out"] == supposed
+    assert links["gpu0 peer out"] == {}
 
 
 def test_devices_and_kernel_times_stay():
@@ -156,6 +201,24 @@ def test_a_matrix_has_a_line_a_pair_and_says_what_is_missing():
     assert "left out: peer: there is one device" in lines
 
 
+def test_runs_have_a_matrix_of_their_own():
+    rows = [
+        row("h2d", "host", "gpu0", 55e9),
+        *by_runs("h2d", "host", "gpu0", {8192: 0.59, 65536: 0.99}),
+        *by_runs("d2h", "gpu0", "host", {65536: 1.0}),
+    ]
+    console = Console(width=40, record=True, file=io.StringIO())
+    matrix.show([finish("copies", each, HOST, "v0") for each in rows], console)
+    lines = console.export_text().splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("copies by runs"))
+    assert "by runs" not in "".join(lines[:first])
+    assert lines[first].endswith("of 64 MiB: GB/s by size of a run")
+    assert lines[first + 1].split() == ["8", "KiB", "64", "KiB", "one", "run", "bound"]
+    assert lines[first + 2] == "by runs, host to device"
+    assert lines[first + 3].split() == ["host", "→", "gpu0", "29.50", "49.50", "50.00"]
+    assert lines[first + 5].split() == ["gpu0", "→", "host", "50.00", "50.00"]
+
+
 def test_every_kind_has_words():
     assert set(matrix._WORDS) == set(measure.CASES["copies"])
 
@@ -191,6 +254,8 @@ def test_copies_on_gpus(tmp_path):
     rows = list(measure.copies(devices="cuda", quick=True, output=target))
     made = {row["kind"] for row in rows if row["value"]}
     assert {"h2d", "d2h", "both", "pageable-h2d", "pageable-d2h", "same"} <= made
+    assert {"runs-h2d", "runs-d2h"} <= made
+    assert all("products" in row for row in rows if "run" in row)
     rates = {row["case"]: row for row in rows if row["unit"] == "bytes/s" and row["value"]}
     assert rates["h2d-gpu0-64MiB"]["ratio"] > 0.8
     assert rates["d2h-gpu0-64MiB"]["ratio"] > 0.8

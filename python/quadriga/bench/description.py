@@ -17,6 +17,8 @@ Json = dict[str, Any]
 _SHARED = 0.97
 # Pairs of devices that reach less than this share of what both reach with others have their own.
 _ALIKE = 0.9
+# Runs that reach this share of what one run does lose nothing.
+_WHOLE = 0.97
 
 
 class _Measured:
@@ -24,14 +26,30 @@ class _Measured:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._of: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+        self._by_runs: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
         for row in rows:
-            if row.get("value") and row["unit"] == "bytes/s":
-                key = (row["kind"], row["from"], row["to"])
+            if not row.get("value") or row["unit"] != "bytes/s":
+                continue
+            key = (row["kind"], row["from"], row["to"])
+            if "run" in row:
+                share = row["value"] / row["reference_value"]
+                self._by_runs.setdefault(key, []).append((int(row["run"]), share))
+            else:
                 self._of.setdefault(key, []).append((row["bytes"], row["value"]))
 
     def rate(self, kind: str, source: str, target: str) -> float | None:
         found = self._of.get((kind, source, target))
         return max(rate for _, rate in found) if found else None
+
+    def runs(self, kind: str, source: str, target: str) -> Json | None:
+        """Shares that short runs reach, up to the first length that loses nothing."""
+        found = sorted(self._by_runs.get((f"runs-{kind}", source, target), []))
+        if not found:
+            return None
+        short = 1 + max((i for i, (_, share) in enumerate(found) if share < _WHOLE), default=-1)
+        enough = found[short][0] if short < len(found) else 2 * found[-1][0]
+        table = {str(run): round(min(share, 1.0), 3) for run, share in found[:short]}
+        return table | {str(enough): 1.0}
 
     def latency(self, kind: str, source: str, target: str) -> float:
         """What a small copy in a row of them takes beyond its bytes, as a stream's time."""
@@ -117,7 +135,17 @@ class _Description:
 
     def _link(self, name: str, rate: float, kind: str, source: str, target: str) -> str:
         self._add(name, rate, self._measured.latency(kind, source, target))
+        runs = self._measured.runs(kind, source, target) or self._found_runs(source, target)
+        if runs:
+            self._links[name]["runs"] = runs
         return name
+
+    def _found_runs(self, source: str, target: str) -> Json:
+        """What discovery supposes, where it was not measured."""
+        for link in self._found_route(source, target).get("links", []):
+            if runs := self._found["links"][link].get("runs"):
+                return dict(runs)
+        return {}
 
     def _host_limits(self, ins: float, outs: float, boths: float) -> tuple[list[str], list[str]]:
         """Links that all copies from the host share, and those that all copies to it share."""

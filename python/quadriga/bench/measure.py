@@ -28,7 +28,8 @@ CASES: dict[str, list[str]] = {
     "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
     "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
     "copies": [
-        *("h2d", "d2h", "both", "pageable-h2d", "pageable-d2h", "same"),
+        *("h2d", "d2h", "both", "pageable-h2d", "pageable-d2h"),
+        *("runs-h2d", "runs-d2h", "same"),
         *("peer", "peer-both", "peer-off"),
         *("all-h2d", "all-d2h", "all-both", "all-peer", "ipc"),
     ],
