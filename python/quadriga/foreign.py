@@ -266,7 +266,8 @@ def _tensor(tensor: Any, kind: Kind) -> Array | DeviceArray:
     own = whole.data_ptr() == tensor.data_ptr()
     if not kind.on_device:
         array = np.asarray(whole)
-        array.flags.writeable = array.flags.writeable and own
+        if not own:
+            array.flags.writeable = False
         return array
     name = str(tensor.dtype).removeprefix("torch.")
     try:

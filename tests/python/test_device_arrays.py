@@ -291,6 +291,15 @@ def test_what_a_tensor_has_put_off_can_not_be_written(monkeypatch):
     assert not array.any()
 
 
+def test_memory_that_numpy_lets_nobody_declare_writeable_can_be_written(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(strided="strided"))
+    memory = np.zeros((3, 3))
+    lent = types.SimpleNamespace(__array_interface__=memory.__array_interface__)
+    out = TensorOfTests(np.asarray(lent))
+    linalg.matmul(np.eye(3), np.eye(3), out=out)
+    assert np.array_equal(memory, np.eye(3))
+
+
 class CuPyOfTests:
     """Stands for CuPy on a machine with two GPUs, of which the first is current."""
 
