@@ -181,6 +181,7 @@ class Driver final : public Executor, private MemoryListener {
   static void poison_reader(PlannedTask& planned, const Datum& datum, std::uint32_t epoch);
   void send_final_home(TileId tile);
   Error home_lost(const PlannedTask& planned) const;
+  Error none_left() const;
   void retry_write_back(TileId tile, Reason reason);
   void doom_readers(TileId tile, const Completion& copy);
   void content_lost(TileId tile, std::exception_ptr error);

@@ -163,6 +163,17 @@ Error Driver::home_lost(const PlannedTask& planned) const {
   return {Errc::internal, "no operand's home is lost"};
 }
 
+/// Says why as well: this may be the first that anybody hears of the loss.
+Error Driver::none_left() const {
+  std::string what = "no device that could run it is left";
+  for (const DeviceState& device : devices_)
+    if (device.lost)
+      return {Errc::device_lost,
+              fmt::format("{}; '{}' was lost: {}", what, machine_.devices[device.id].name,
+                          text_of(device.loss))};
+  return {Errc::device_lost, what};
+}
+
 void Driver::complete(const Completion& completion) {
   if (memory_->completed(completion)) return;
   touch(*compute_of_stream_[completion.event.stream].first);

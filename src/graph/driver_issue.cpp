@@ -179,8 +179,7 @@ void Driver::activate(PlannedTask& planned) {
   if (planned.ready) return;
   if (planned.device == no_device) choose_device(planned);
   if (planned.device == no_device) {
-    fail_task(planned, std::make_exception_ptr(
-                           Error(Errc::device_lost, "no device that could run it is left")));
+    fail_task(planned, std::make_exception_ptr(none_left()));
     return;
   }
   if (!may_issue(devices_[planned.device], planned)) return;
