@@ -12,9 +12,7 @@
 
 namespace {
 
-using quadriga::fake_cuda::devices;
 using quadriga::fake_cuda::faults;
-using quadriga::fake_cuda::has_faulted;
 using quadriga::fake_cuda::Memory;
 using quadriga::fake_cuda::state;
 
@@ -22,7 +20,7 @@ thread_local int current = 0;
 
 bool is_lesser(int device) { return device == 1 && faults().are_mixed; }
 
-std::size_t memory_of(int device) { return std::size_t{1} << (is_lesser(device) ? 32 : 34); }
+std::size_t memory_of(int device) { return std::size_t{1} << (is_lesser(device) ? 29 : 31); }
 
 }  // namespace
 
@@ -31,7 +29,7 @@ extern "C" {
 // Not after a fault, of which counting says nothing.
 cudaError_t cudaGetDeviceCount(int* count) {
   const cudaError_t error = faults().absence;
-  return *count = error == cudaSuccess ? devices : 0, error;
+  return *count = error == cudaSuccess ? faults().devices.load() : 0, error;
 }
 cudaError_t cudaGetDevice(int* device) { return *device = current, state(); }
 cudaError_t cudaSetDevice(int device) { return current = device, state(); }
@@ -63,7 +61,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
   return state();
 }
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  for (*device = 0; *device < devices; ++*device) {
+  for (*device = 0; *device < faults().devices; ++*device) {
     char own[32];
     cudaDeviceGetPCIBusId(own, sizeof(own), *device);
     if (std::strcmp(own, text) == 0) return state();
@@ -85,6 +83,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 }  // extern "C"
+
+int quadriga::fake_cuda::current_device() { return current; }
 
 namespace quadriga::cuda {
 

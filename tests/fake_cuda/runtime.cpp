@@ -14,14 +14,16 @@
 
 namespace {
 
-using quadriga::fake_cuda::devices;
+using quadriga::fake_cuda::current_device;
 using quadriga::fake_cuda::faults;
-using quadriga::fake_cuda::Memory;
-
 using quadriga::fake_cuda::has_faulted;
+using quadriga::fake_cuda::has_stopped;
+using quadriga::fake_cuda::Memory;
 using quadriga::fake_cuda::state;
 
 std::atomic<std::uint64_t> event_records{0};
+
+cudaError_t state_of(cudaStream_t stream) { return state(stream->device); }
 
 // Runs of bytes; from pageable memory they are read at once, as CUDA does.
 cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source,
@@ -29,7 +31,7 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
                       cudaStream_t stream) {
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
-  if (has_faulted()) return state();
+  if (has_faulted(stream->device)) return state_of(stream);
   // Variants of tests copy back what they only read, at once with other readers: that isn't
   // written.
   const auto move = [=](const std::byte* first, std::size_t pitch) {
@@ -49,16 +51,17 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
 }
 
 CUresult wait_for_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
-  if (has_faulted()) return static_cast<CUresult>(state());
-  stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
-    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value && !faults().stops)
+  if (has_faulted(stream->device)) return static_cast<CUresult>(state_of(stream));
+  stream->push([stream, word = reinterpret_cast<std::uint64_t*>(word), value] {
+    while (std::atomic_ref(*word).load(std::memory_order_acquire) < value &&
+           !has_stopped(stream->device))
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   });
   return CUDA_SUCCESS;
 }
 
 CUresult write_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
-  if (has_faulted()) return static_cast<CUresult>(state());
+  if (has_faulted(stream->device)) return static_cast<CUresult>(state_of(stream));
   stream->push([word = reinterpret_cast<std::uint64_t*>(word), value] {
     std::atomic_ref(*word).store(value, std::memory_order_release);
   });
@@ -78,19 +81,17 @@ std::uint64_t quadriga::fake_cuda::recorded_events() { return event_records; }
 extern "C" {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  int current = 0;
   std::size_t free = 0;
   std::size_t total = 0;
-  if (has_faulted()) return state();
-  cudaGetDevice(&current);
-  cudaMemGetInfo(&free, &total);
+  if (const cudaError_t error = cudaMemGetInfo(&free, &total); error != cudaSuccess) return error;
   if (bytes > free) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  Memory::instance().add(*memory, bytes, current);
+  Memory::instance().add(*memory, bytes, current_device());
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
-  if (has_faulted()) return state();
+  const int place = Memory::instance().place_of(memory);
+  if (place >= 0 && has_faulted(place)) return state(place);
   if (Memory::instance().remove(memory)) std::free(memory);
   return cudaSuccess;
 }
@@ -110,7 +111,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::s
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
-  if (has_faulted()) return state();
+  if (state() != cudaSuccess) return state();
   if (faults().refused_host_allocations > 0) {
     --faults().refused_host_allocations;
     return cudaErrorMemoryAllocation;
@@ -119,9 +120,9 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
   Memory::instance().add(*memory, bytes, Memory::pinned);
   return cudaSuccess;
 }
-cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory), state(); }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int) {
-  if (has_faulted()) return state();
+  if (state() != cudaSuccess) return state();
   if (Memory::instance().place_of(memory) != Memory::pageable)
     return cudaErrorHostMemoryAlreadyRegistered;
   return Memory::instance().add(memory, bytes, Memory::pinned), cudaSuccess;
@@ -130,7 +131,7 @@ cudaError_t cudaHostUnregister(void* memory) {
   return Memory::instance().remove(memory) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
-  if (has_faulted()) return state();
+  if (state() != cudaSuccess) return state();
   const int place = Memory::instance().place_of(memory);
   attributes->type = place >= 0                  ? cudaMemoryTypeDevice
                      : place == Memory::pageable ? cudaMemoryTypeUnregistered
@@ -141,48 +142,54 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
   static std::atomic<std::uint64_t> made{0};
-  if (has_faulted()) return state();
-  return *stream = new CUstream_st(++made), cudaSuccess;
+  if (state() != cudaSuccess) return state();
+  return *stream = new CUstream_st(current_device(), ++made), cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
-cudaError_t cudaStreamQuery(cudaStream_t) { return state(); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return state_of(stream); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (stream != cudaStreamPerThread) stream->synchronize();
-  return state();
+  if (stream == cudaStreamPerThread) return state();
+  return stream->synchronize(), state_of(stream);
 }
 cudaError_t cudaDeviceSynchronize() { return state(); }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
-  if (has_faulted()) return state();
+  if (state() != cudaSuccess) return state();
   const std::lock_guard lock(events_mutex);
-  return *event = &events().emplace_back(), cudaSuccess;
+  return *event = &events().emplace_back(current_device()), cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  if (has_faulted()) return state();
+  if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  if (has_faulted(stream->device)) return state_of(stream);
   ++event_records;
   stream->push([event, record = ++event->recorded] {
     std::uint64_t before = event->reached;
     while (before < record && !event->reached.compare_exchange_weak(before, record)) {
     }
-    event->reached.notify_all();
+    event->stir();
   });
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (has_faulted()) return state();
-  if (faults().stops) return cudaErrorNotReady;
+  if (has_faulted(event->device)) return state(event->device);
+  if (has_stopped(event->device)) return cudaErrorNotReady;
   return event->reached.load() >= event->recorded.load() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
-  if (has_faulted()) return state();
-  stream->push([event, record = event->recorded.load()] {
-    for (std::uint64_t now = event->reached; now < record && !faults().stops; now = event->reached)
-      event->reached.wait(now);
+  if (has_faulted(stream->device)) return state_of(stream);
+  if (has_faulted(event->device)) return state(event->device);
+  stream->push([stream, event, record = event->recorded.load()] {
+    while (true) {
+      const std::uint32_t before = event->stirred;
+      if (event->reached >= record || has_stopped(stream->device) || has_stopped(event->device))
+        return;
+      event->stirred.wait(before);
+    }
   });
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  if (has_faulted()) return state();
+  if (has_faulted(stream->device)) return state_of(stream);
   return stream->push([=] { function(data); }), cudaSuccess;
 }
 
@@ -234,16 +241,16 @@ void queue_sleep(void* stream, int milliseconds) {
       [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); });
 }
 
+std::size_t bytes_for_milliseconds() { return std::size_t{16} << 20; }
+
 void queue_fault(void* stream) {
-  static_cast<cudaStream_t>(stream)->push([] { fake_cuda::fault_all(); });
+  auto* const native = static_cast<cudaStream_t>(stream);
+  native->push([native] { fake_cuda::fault(*native); });
 }
 
-void fake_cuda::release_waits() {
+void fake_cuda::stir_events() {
   const std::lock_guard lock(events_mutex);
-  for (CUevent_st& event : events()) {
-    event.reached = UINT64_MAX;
-    event.reached.notify_all();
-  }
+  for (CUevent_st& event : events()) event.stir();
 }
 
 }  // namespace quadriga

@@ -2,11 +2,15 @@
 // tests/fake_cuda/streams.cpp: the threads of streams, and the list of memory.
 #include "fake_cuda/streams.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
+using quadriga::fake_cuda::fault;
 using quadriga::fake_cuda::faults;
+using quadriga::fake_cuda::has_stopped;
 
 namespace {
 
@@ -18,7 +22,8 @@ std::set<CUstream_st*>& streams() {
 
 }  // namespace
 
-CUstream_st::CUstream_st(std::uint64_t seed) : random(seed), thread([this] { run(); }) {
+CUstream_st::CUstream_st(int where, std::uint64_t seed)
+    : device(where), random(seed), thread([this] { run(); }) {
   const std::lock_guard lock(streams_mutex);
   streams().insert(this);
 }
@@ -33,7 +38,7 @@ CUstream_st::~CUstream_st() {
     ending = true;
   }
   changed.notify_all();
-  thread.join();
+  if (thread.joinable()) thread.join();
 }
 
 void CUstream_st::push(std::function<void()> operation) {
@@ -66,9 +71,8 @@ void CUstream_st::run() {
     lock.unlock();
     if (random.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
-    if (!faults().stops) operation();
-    if (faults().operations_left > 0 && --faults().operations_left == 0)
-      quadriga::fake_cuda::fault_all();
+    if (!has_stopped(device)) operation();
+    if (faults().operations_left > 0 && --faults().operations_left == 0) fault(*this);
     lock.lock();
     if (!dead) queue.pop_front();
     if (queue.empty()) changed.notify_all();
@@ -83,28 +87,46 @@ void CUstream_st::join_dead() {
   changed.wait(lock, [this] { return ended || !dead; });
 }
 
+void CUstream_st::bury() {
+  join_dead();
+  const std::lock_guard lock(mutex);
+  if (ended && thread.joinable()) thread.join();
+}
+
 namespace quadriga::fake_cuda {
 
+int devices_by_default() {
+  const char* const count = std::getenv("QUADRIGA_TEST_DEVICES");
+  return count ? std::max(1, std::atoi(count)) : 2;
+}
+
 Faults& faults() {
-  static auto* const all = new Faults;
+  static auto* const all = new Faults{devices_by_default()};
   return *all;
 }
 
-void fault_all() {
-  faults().stops = true;
+// A stream that faults while another one's fault stops it must not wait for that one.
+void fault(CUstream_st& stream) {
+  const DeviceSet whose = faults().are_contained ? DeviceSet{1} << stream.device : all_devices;
+  if (has(faults().stopped.fetch_or(whose), stream.device)) return;
   const std::lock_guard lock(streams_mutex);
-  for (CUstream_st* const stream : streams()) stream->give_up();
-  release_waits();
-  for (CUstream_st* const stream : streams()) stream->join_dead();
-  faults().fault = cudaErrorIllegalAddress;
+  for (CUstream_st* const each : streams())
+    if (has(whose, each->device)) each->give_up();
+  stir_events();
+  for (CUstream_st* const each : streams())
+    if (has(whose, each->device)) each->join_dead();
+  faults().faulted |= whose;
 }
 
 void start_anew() {
   faults().operations_left = -1;
+  faults().are_contained = false;
   const std::lock_guard lock(streams_mutex);
-  for (CUstream_st* const stream : streams()) stream->join_dead();
-  faults().fault = cudaSuccess;
-  faults().stops = false;
+  for (CUstream_st* const stream : streams())
+    if (has_stopped(stream->device)) stream->bury();
+  Memory::instance().free_all(faults().stopped);
+  faults().faulted = 0;
+  faults().stopped = 0;
 }
 
 Memory& Memory::instance() {
@@ -136,6 +158,15 @@ std::size_t Memory::bytes_at(int place) {
   std::size_t bytes = 0;
   for (const auto& [begin, range] : ranges) bytes += range.place == place ? range.bytes : 0;
   return bytes;
+}
+
+void Memory::free_all(DeviceSet places) {
+  const std::lock_guard lock(mutex);
+  std::erase_if(ranges, [places](const auto& each) {
+    const bool is_there = each.second.place >= 0 && has(places, each.second.place);
+    if (is_there) std::free(const_cast<std::byte*>(each.first));
+    return is_there;
+  });
 }
 
 }  // namespace quadriga::fake_cuda

@@ -6,10 +6,12 @@
 //   1. Each stream has a thread, which runs its operations in order, and now and then sleeps before
 //      one, so that what doesn't wait for what it needs is found out.
 //   2. An event's `recorded` counts its records, `reached` the latest that a stream got to. Who
-//      waits for it waits for what was recorded when the wait was queued. Events live to the end.
+//      waits for it waits for what was recorded when the wait was queued, and looks again when
+//      `stirred` has changed. Events live to the end.
 //   3. `mutex` of Memory guards its maps; nothing is called while it is held.
-//   4. After a fault streams drop what is queued, as if it had never been, and once none runs
-//      anything, every function but those that say what an error means returns the fault.
+//   4. After a fault streams of its devices drop what is queued, as if it had never been, who waits
+//      for their events passes, and once none runs anything, every function for these devices
+//      returns the fault. Others that copy from their memory find what was there.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,12 +29,19 @@
 #include "base/random.h"
 
 struct CUevent_st {
+  explicit CUevent_st(int where) : device(where) {}
+  const int device;
   std::atomic<std::uint64_t> recorded{0};
   std::atomic<std::uint64_t> reached{0};
+  std::atomic<std::uint32_t> stirred{0};
+  void stir() {
+    ++stirred;
+    stirred.notify_all();
+  }
 };
 
 struct CUstream_st {
-  explicit CUstream_st(std::uint64_t seed);
+  CUstream_st(int where, std::uint64_t seed);
   /// Once all that is queued has run.
   ~CUstream_st();
   void push(std::function<void()> operation);
@@ -41,6 +50,10 @@ struct CUstream_st {
   void give_up();
   /// Waits for its end, unless it is this thread that would have to.
   void join_dead();
+  /// After a fault, by a thread of the host: nothing is left of it but its address.
+  void bury();
+
+  const int device;
 
  private:
   void run();
@@ -57,12 +70,16 @@ struct CUstream_st {
 
 namespace quadriga::fake_cuda {
 
-constexpr int devices = 2;
+/// By bits.
+using DeviceSet = std::uint32_t;
+constexpr DeviceSet all_devices = ~DeviceSet{0};
+inline bool has(DeviceSet set, int device) { return (set >> device & 1) != 0; }
 
 /// What is wrong with the machine; tests set it.
 struct Faults {
-  std::atomic<cudaError_t> fault{cudaSuccess};  ///< A kernel's, of the whole process.
-  std::atomic<bool> stops{false};  ///< Set before `fault`: what runs ends, nothing else begins.
+  std::atomic<int> devices;           ///< As many as QUADRIGA_TEST_DEVICES says, or two.
+  std::atomic<DeviceSet> stopped{0};  ///< Before `faulted`: what runs ends, nothing else begins.
+  std::atomic<DeviceSet> faulted{0};  ///< By kernels.
   std::atomic<cudaError_t> absence{cudaSuccess};  ///< Why no device is to be found.
   std::atomic<int> driver_version{13000};         ///< 0: there is none.
   std::atomic<int> without_kernels{-1};           ///< A device that none is compiled for.
@@ -71,19 +88,27 @@ struct Faults {
   std::atomic<std::size_t> taken_bytes{0};        ///< By another process, of each device.
   std::atomic<std::uint64_t> refused_host_allocations{0};  ///< That many to come.
   std::atomic<std::int64_t> operations_left{-1};           ///< Of all streams, before one faults.
+  std::atomic<bool> are_contained{false};  ///< Faults are those of their devices alone.
 };
 Faults& faults();
-/// A kernel's fault, by a thread of a stream.
-void fault_all();
-/// Streams that wait for events pass.
-void release_waits();
+int devices_by_default();
+/// A kernel's fault, by the thread of a stream.
+void fault(CUstream_st& stream);
+/// Streams that wait for events look whether they still have to.
+void stir_events();
 /// As if in a new process: what was lost stays so.
 void start_anew();
 /// Since the process began.
 std::uint64_t recorded_events();
-/// What functions return that don't fail by themselves.
-inline cudaError_t state() { return faults().fault; }
-inline bool has_faulted() { return state() != cudaSuccess; }
+/// The calling thread's.
+int current_device();
+inline bool has_stopped(int device) { return has(faults().stopped, device); }
+inline bool has_faulted(int device) { return has(faults().faulted, device); }
+/// What functions for a device return that don't fail by themselves.
+inline cudaError_t state(int device) {
+  return has_faulted(device) ? cudaErrorIllegalAddress : cudaSuccess;
+}
+inline cudaError_t state() { return state(current_device()); }
 
 /// What was allocated, where.
 class Memory {
@@ -97,6 +122,8 @@ class Memory {
   int place_of(const void* memory);
   /// In a place altogether.
   std::size_t bytes_at(int place);
+  /// What is left on devices.
+  void free_all(DeviceSet places);
   static Memory& instance();
 
  private:

@@ -166,7 +166,7 @@ TEST_F(CudaBackendTest, CompletionsOfManyStreamsComeAfterWhatTheyWaitedFor) {
 }
 
 TEST_F(CudaBackendTest, CopiesAndKernelsOverlap) {
-  constexpr std::size_t bytes = std::size_t{256} << 20;
+  const std::size_t bytes = bytes_for_milliseconds();
   std::byte* const host = pinned(2 * bytes);
   std::byte* const device = backend_->allocate(0, 2 * bytes);
   ASSERT_NE(device, nullptr);
@@ -190,7 +190,7 @@ TEST_F(CudaBackendTest, CopiesAndKernelsOverlap) {
 // those before it that touched the same array. The same copies, one after the other, on plain
 // arrays.
 TEST_F(CudaBackendTest, PageableMemoryIsCopiedInTheOrderOfStreams) {
-  constexpr std::size_t runs = 700;
+  constexpr std::size_t runs = 300;
   constexpr std::size_t pitch = 20000;
   constexpr int copies = 150;
   Random random(5);

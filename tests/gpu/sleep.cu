@@ -26,6 +26,8 @@ void queue_sleep(void* stream, int milliseconds) {
   sleep<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(std::int64_t{1000000} * milliseconds);
 }
 
+std::size_t bytes_for_milliseconds() { return std::size_t{256} << 20; }
+
 void queue_fault(void* stream) {
   fault<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(reinterpret_cast<int*>(std::uintptr_t{64}));
 }

@@ -127,8 +127,9 @@ class CudaBackend final : public Backend {
   bool can_queue(const Operation& operation) const;
   void call(StreamId id, const Launch& launch);
   void take_calls();
+  DeviceId partner_of(StreamId id, const Operation& operation) const;
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
-  static void queue_kernel(cuda::StreamTable::Queued& queued, int ordinal, const Launch& launch);
+  static void queue_kernel(cuda::StreamTable::Queued& queued, const Launch& launch);
   void wait_on_cpu(const Stream& stream, StreamId source, Event event);
   void look(Nanoseconds now);
   void take_from_cpu(Nanoseconds deadline);
@@ -245,19 +246,30 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
   }
   const Launch* const launch = std::get_if<Launch>(&operation);
   if (launch != nullptr && launch->waits) return call(id, *launch);
-  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  cuda::StreamTable::Queued& queued =
+      streams_.begin(stream.inner, now(), partner_of(id, operation));
   if (launch != nullptr) queued.kernel = launch->name;
   if (!queued.error) {
     try {
+      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
       if (const Copy* const copy = std::get_if<Copy>(&operation))
         queue_copy(stream.inner, queued, *copy);
       else
-        queue_kernel(queued, ordinals_[device_of_[id]], *launch);
+        queue_kernel(queued, *launch);
     } catch (...) {
       queued.error = std::current_exception();
     }
   }
   streams_.end(stream.inner);
+}
+
+// The other device of a copy between two.
+DeviceId CudaBackend::partner_of(StreamId id, const Operation& operation) const {
+  const Copy* const copy = std::get_if<Copy>(&operation);
+  if (copy == nullptr) return no_device;
+  for (const SpaceId space : {copy->from, copy->to})
+    if (space != host_space && device_at_[space] != device_of_[id]) return device_at_[space];
+  return no_device;
 }
 
 // A wait can be queued on CUDA streams only once what it waits for was queued or has ended.
@@ -278,7 +290,8 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
   }
   queued.kernel = launch.name;
   calls_->add(id, [&queued, ordinal = ordinals_[device_of_[id]], launch] {
-    queue_kernel(queued, ordinal, launch);
+    check(cudaSetDevice(ordinal), "choosing a device");
+    queue_kernel(queued, launch);
   });
   parking_.hold(id);
   ++calls_in_flight_;
@@ -296,9 +309,8 @@ void CudaBackend::take_calls() {
   }
 }
 
-void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, int ordinal,
-                               const Launch& launch) {
-  check(cudaSetDevice(ordinal), "choosing a device");
+// On the thread's device.
+void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, const Launch& launch) {
   Arguments arguments = launch.arguments;
   arguments.stream = queued.native;
   arguments.on_end = &queued.on_end;

@@ -50,20 +50,21 @@ std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
   int greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities of streams");
   const int priority = kind == StreamKind::compute ? least : greatest;
-  Stream& stream = streams_.emplace_back();
+  Stream stream;
   stream.device = device;
+  if (tells_) stream.word = take_word();
   check(cudaStreamCreateWithPriority(&stream.native, cudaStreamNonBlocking, priority),
         "creating a stream");
   open_stream_local(stream.native);
-  if (tells_) stream.word = take_word();
+  streams_.push_back(std::move(stream));
   return static_cast<std::uint32_t>(streams_.size() - 1);
 }
 
-// Each on a line of its own: devices write them.
+// The next stream's. Each is on a line of its own: devices write them.
 std::uint64_t* StreamTable::take_word() {
   constexpr std::size_t a_line = 8;
   constexpr std::size_t lines = 64;
-  const std::size_t place = (streams_.size() - 1) % lines;
+  const std::size_t place = streams_.size() % lines;
   if (place == 0) {
     void* block = nullptr;
     constexpr std::size_t bytes = lines * a_line * sizeof(std::uint64_t);
@@ -82,21 +83,26 @@ cudaEvent_t StreamTable::take_event(DeviceId device) {
     unused.pop_back();
     return event;
   }
-  int before = 0;
+  int before = ordinals_[device];
   cudaEvent_t event = nullptr;
-  cudaError_t error = cudaGetDevice(&before);
-  if (error == cudaSuccess) error = cudaSetDevice(ordinals_[device]);
+  cudaGetDevice(&before);  // It may be that one which is lost.
+  cudaError_t error = cudaSetDevice(ordinals_[device]);
   if (error == cudaSuccess) error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-  if (error != cudaSuccess) lose(device, error, "creating an event");
   cudaSetDevice(before);
+  if (error != cudaSuccess) lose(device, error, "creating an event");
   return event;
 }
 
-StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now) {
+std::exception_ptr StreamTable::loss_of(DeviceId device, DeviceId partner) const {
+  return lost_[device] || partner == no_device ? lost_[device] : lost_[partner];
+}
+
+StreamTable::Queued& StreamTable::begin(std::uint32_t id, Nanoseconds now, DeviceId partner) {
   Stream& stream = streams_[id];
   if (!stream.open.event && !lost_[stream.device]) stream.open.event = take_event(stream.device);
   stream.open.queued.native = stream.native;
-  stream.open.queued.error = lost_[stream.device];
+  stream.open.queued.partner = partner;
+  stream.open.queued.error = loss_of(stream.device, partner);
   stream.open.issued = now;
   return stream.open.queued;
 }
@@ -171,7 +177,8 @@ void StreamTable::wait(std::uint32_t id, std::uint32_t source_id, std::uint64_t 
     cudaError_t error = cudaStreamWaitEvent(stream.native, awaited.event, 0);
     if (error == cudaSuccess && !awaited.queued.gate.is_open())
       error = try_queue_wait(stream.native, awaited.queued.gate);
-    if (error != cudaSuccess) lose(stream.device, error, "waiting for an event");
+    if (error != cudaSuccess)  // of either device
+      lose(answers(source) ? stream.device : source.device, error, "waiting for an event");
   }
   stream.awaited.push({source_id, ticket});
   ++stream.awaited_next;
@@ -202,16 +209,24 @@ bool StreamTable::has_ended(Stream& stream, std::size_t position) {
   return false;
 }
 
+bool StreamTable::answers(const Stream& stream) {
+  const cudaError_t state = cudaStreamQuery(stream.native);
+  return state == cudaSuccess || state == cudaErrorNotReady;
+}
+
 /// A fault mostly holds the whole process: devices that it took along are lost at once, so that
 /// nothing is tried on them.
 void StreamTable::lose(DeviceId device, cudaError_t error, std::string_view call) {
   const std::string why = error_of(error, call).what() + kernels_in_flight();
   set_aside(device, why);
   for (const Stream& stream : streams_) {
-    if (!is_fatal(error) || lost_[stream.device]) continue;
-    const cudaError_t state = cudaStreamQuery(stream.native);
-    if (state != cudaSuccess && state != cudaErrorNotReady) set_aside(stream.device, why);
+    if (!is_fatal(error) || lost_[stream.device] || answers(stream)) continue;
+    set_aside(stream.device, why);
   }
+  // While a lost device is the thread's, calls for others may fail as well.
+  const auto left = std::ranges::find_if(
+      streams_, [this](const Stream& stream) { return !lost_[stream.device]; });
+  if (left != streams_.end()) cudaSetDevice(ordinals_[left->device]);
 }
 
 void StreamTable::set_aside(DeviceId device, const std::string& why) {
@@ -249,18 +264,22 @@ bool StreamTable::can_wait(Stream& stream, Nanoseconds now) const {
 
 // Streams of several devices are too many to be asked one by one: they tell, and are asked whether
 // that was no fault. One that has told nothing for long is asked, too: after a fault none tells.
+// What has ended for sure is retired one by one, so that front_waits() looks at each: other devices
+// may pass what they waited for when it is lost.
 std::uint64_t StreamTable::count_told(Stream& stream, Nanoseconds now) {
   constexpr Nanoseconds patience = 10'000'000;
+  if (stream.sure > stream.ended) return 1;
   const std::uint64_t reached = std::atomic_ref(*stream.word).load(std::memory_order_acquire);
   std::uint64_t told = reached > stream.ended ? reached - stream.ended : 0;
   if (told == 0) {
     if (now - std::max(stream.asked, stream.last_end) < patience) return 0;
     stream.asked = now;
   }
-  // One at a time, so that front_waits() looks at each, or because each has a gate of its own.
-  if (any_lost_ || stream.gates > 0) told = 1;
+  if (stream.gates > 0) told = 1;  // each may have a gate of its own
   told = std::clamp<std::uint64_t>(told, 1, stream.queue.size());
-  return has_ended(stream, told - 1) ? told : 0;
+  if (!has_ended(stream, told - 1)) return 0;
+  stream.sure = stream.ended + told;
+  return 1;
 }
 
 // Begins with as many as had ended the last time; two or three questions mostly do.
@@ -287,21 +306,31 @@ std::uint64_t StreamTable::count_ended(Stream& stream, Nanoseconds now) {
   return ended;
 }
 
-void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
+// True if something was retired.
+bool StreamTable::sweep_stream(std::uint32_t id, Nanoseconds now, Ring<Completion>& out) {
   constexpr std::size_t few = 4;
-  for (std::size_t i = 0; i < busy_.size(); ++i) {
-    Stream& stream = streams_[busy_[i]];
-    // An empty queue: retired as something that another one waited for.
-    while (!stream.queue.empty() && !can_wait(stream, now) && !front_waits(stream)) {
-      if (stream.queue.size() - stream.uncovered < few) cover(stream);
-      const Nanoseconds since = std::max(stream.last_end, stream.queue.front().issued);
-      const std::uint64_t count = count_ended(stream, now);
-      if (count == 0) break;
-      stream.brief = now - since < brief_ * static_cast<Nanoseconds>(count);
-      retire(busy_[i], stream.ended + count, now, out);
-      if (!any_lost_ && stream.gates == 0) break;
-    }
+  Stream& stream = streams_[id];
+  const std::uint64_t before = stream.ended;
+  // An empty queue: retired as something that another one waited for.
+  while (!stream.queue.empty() && !can_wait(stream, now) && !front_waits(stream)) {
+    if (stream.queue.size() - stream.uncovered < few) cover(stream);
+    const Nanoseconds since = std::max(stream.last_end, stream.queue.front().issued);
+    const std::uint64_t count = count_ended(stream, now);
+    if (count == 0) break;
+    stream.brief = now - since < brief_ * static_cast<Nanoseconds>(count);
+    retire(id, stream.ended + count, now, out);
+    if (!tells_ && !any_lost_ && stream.gates == 0) break;
   }
+  return stream.ended != before;
+}
+
+// What is retired of one stream of several devices may be what another one waits for.
+void StreamTable::sweep(Nanoseconds now, Ring<Completion>& out) {
+  bool moved = false;
+  do {
+    moved = false;
+    for (std::size_t i = 0; i < busy_.size(); ++i) moved |= sweep_stream(busy_[i], now, out);
+  } while (moved && tells_);
   std::erase_if(busy_, [this](std::uint32_t id) { return streams_[id].queue.empty(); });
 }
 
@@ -326,7 +355,8 @@ void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now
     if (done.queued.gate) --stream.gates;
     stream.last_end = stream.ends[stream.ended % stream.ends.size()] = now;
     if (done.event) events_[stream.device].push_back(done.event);
-    if (lost_[stream.device] && !done.queued.error) done.queued.error = lost_[stream.device];
+    if (any_lost_ && !done.queued.error)
+      done.queued.error = loss_of(stream.device, done.queued.partner);
     if (done.queued.on_end && !done.queued.error) {
       try {
         done.queued.on_end();

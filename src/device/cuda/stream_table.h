@@ -8,10 +8,12 @@
 //      queued for the event keep what they saw, so it may be recorded anew after that. Of brief
 //      kernels in a row the last one's event stands for all: those behind the last event of a
 //      stream, `uncovered`, get one before anybody waits for them or asks whether they have ended.
-//   3. Operations of a stream are retired in order, and after all that they waited for. That an
-//      operation has ended tells that those have, too: they are retired without being asked for.
+//   3. Operations of a stream are retired in order, and after all that they waited for. On a single
+//      device, that an operation has ended tells that those have, too: they are retired without
+//      being asked for.
 //   4. On a lost device operations end with the loss, once all that they waited for is retired. No
-//      thread of the host touches what they copy from or to by then.
+//      thread of the host touches what they copy from or to by then. Copies from or to its memory
+//      that other devices make end with the loss as well: nobody knows what they moved.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -55,9 +57,11 @@ class StreamTable {
     std::exception_ptr error;      ///< What the operation shall end with.
     Gate gate;                     ///< Opens when the host's part of the operation is done, too.
     std::string_view kernel;       ///< The name of the one that it runs, if any.
+    DeviceId partner = no_device;  ///< Another device whose memory it reads or writes.
   };
-  /// Opens an operation of a stream. Its error is set if the device is lost: queue nothing then.
-  Queued& begin(std::uint32_t stream, Nanoseconds now);
+  /// Opens an operation of a stream. Its error is set if its device or its partner is lost: queue
+  /// nothing then.
+  Queued& begin(std::uint32_t stream, Nanoseconds now, DeviceId partner = no_device);
   /// Closes it, and returns its ticket.
   std::uint64_t end(std::uint32_t stream);
   /// Records an event for what has none: nobody else can while another thread queues there.
@@ -113,13 +117,16 @@ class StreamTable {
     std::size_t uncovered = 0;           // Operations at the queue's end without an event.
     std::uint64_t seen = 0;              // `issued` when the stream was looked at last.
     std::uint64_t* word = nullptr;       // In pinned memory: the ticket that the stream reached.
+    std::uint64_t sure = 0;              // The ticket that it was seen to have reached.
     Nanoseconds asked = 0;               // When a stream with a word was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
   };
 
   cudaEvent_t take_event(DeviceId device);
+  std::exception_ptr loss_of(DeviceId device, DeviceId partner) const;
   bool front_waits(const Stream& stream) const;
   bool can_wait(Stream& stream, Nanoseconds now) const;
+  bool sweep_stream(std::uint32_t id, Nanoseconds now, Ring<Completion>& out);
   std::uint64_t count_ended(Stream& stream, Nanoseconds now);
   std::uint64_t count_told(Stream& stream, Nanoseconds now);
   bool has_ended(Stream& stream, std::size_t position);
@@ -128,6 +135,7 @@ class StreamTable {
   std::size_t covering(const Stream& stream, std::size_t position) const;
   std::uint64_t* take_word();
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
+  static bool answers(const Stream& stream);
   void lose(DeviceId device, cudaError_t error, std::string_view call);
   void set_aside(DeviceId device, const std::string& why);
   std::string kernels_in_flight() const;
