@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -63,18 +64,41 @@ struct Call {
   std::exception_ptr error;
 };
 
+// What streams hold of calls. A lost device never lets go of its own.
+class Held {
+ public:
+  void* add(const std::shared_ptr<Call>& call) {
+    auto held = std::make_unique<std::shared_ptr<Call>>(call);
+    void* const key = held.get();
+    const std::lock_guard lock(mutex_);
+    all_[key] = std::move(held);
+    return key;
+  }
+  std::shared_ptr<Call> take(void* key) {
+    const std::lock_guard lock(mutex_);
+    return std::move(*all_.extract(key).mapped());
+  }
+  static Held& instance() {
+    static auto* const held = new Held;
+    return *held;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::unique_ptr<std::shared_ptr<Call>>> all_;
+};
+
 // Its owner may let go of it before, when the device is lost.
 void run(void* data) {
-  const std::unique_ptr<std::shared_ptr<Call>> held(static_cast<std::shared_ptr<Call>*>(data));
-  Call& call = **held;
+  const std::shared_ptr<Call> call = Held::instance().take(data);
   try {
-    call.body({call.views, call.params, nullptr});
+    call->body({call->views, call->params, nullptr});
   } catch (...) {
-    call.error = std::current_exception();
+    call->error = std::current_exception();
   }
 }
 
-void forget(void* data) { delete static_cast<std::shared_ptr<Call>*>(data); }
+void forget(void* data) { Held::instance().take(data); }
 
 std::size_t bytes_of(const View& view) {
   return static_cast<std::size_t>(view.ld * view.cols) * size_of(view.dtype);
@@ -95,13 +119,13 @@ Kernel on_stream(Kernel body) {
             "a copy of an operand");
       view.data = values.data;
     }
-    check(cudaLaunchHostFunc(stream, run, new std::shared_ptr<Call>(call)), "a host function");
+    check(cudaLaunchHostFunc(stream, run, Held::instance().add(call)), "a host function");
     for (std::size_t i = 0; i < call->views.size(); ++i)
       check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data, call->values[i].bytes,
                             cudaMemcpyHostToDevice, stream),
             "a copy of an operand");
     if (!arguments.on_end) {
-      check(cudaLaunchHostFunc(stream, forget, new std::shared_ptr<Call>(call)), "a host function");
+      check(cudaLaunchHostFunc(stream, forget, Held::instance().add(call)), "a host function");
       return;
     }
     *arguments.on_end = [call] {
