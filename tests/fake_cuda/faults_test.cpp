@@ -295,7 +295,7 @@ TEST_F(EngineFaultsTest, ANewEngineSaysThatTheProcessMustBeNew) {
 TEST(FaultyPrograms, EndWhereverTheFaultIs) {
   set_log_level(LogLevel::off);
   give_cuda_variants(on_stream);
-  const Seeds seeds = test_seeds(400'000, 150);
+  const Seeds seeds = test_seeds(400'000, QUADRIGA_TEST_PROGRAMS / 2);
   int lost = 0;
   for (std::uint64_t i = 0; i < seeds.count; ++i) {
     const std::uint64_t seed = seeds.first + 101 * i;  // each on another machine
