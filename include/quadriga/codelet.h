@@ -61,7 +61,8 @@ struct Cost {
   double volume = 0;
 };
 
-/// An operation with its signature. Create once, use for many tasks; must outlive them.
+/// An operation with its signature. Create once, use for many tasks; must outlive them, and stay as
+/// it is from the first on: other threads read it.
 struct Codelet {
   std::string name;
   std::vector<Access> signature;  ///< One access mode for each operand.

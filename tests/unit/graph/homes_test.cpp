@@ -17,6 +17,18 @@ constexpr std::int64_t ld = 10;
 
 class HomesTest : public testing::TestWithParam<Where> {
  protected:
+  HomesTest() {
+    plus_one_.name = "plus_one";
+    plus_one_.signature = {Access::read, Access::write};
+    plus_one_.cpu = [](const Arguments& arguments) {
+      const View& a = arguments.operands[0];
+      const View& b = arguments.operands[1];
+      for (std::int64_t j = 0; j < cols; ++j)
+        for (std::int64_t i = 0; i < rows; ++i)
+          b.as<double>()[i + j * b.ld] = a.as<double>()[i + j * a.ld] + 1;
+    };
+    plus_one_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+  }
   void make(const std::string& devices, std::function<void(EngineOptions&)> change = {}) {
     EngineOptions options;
     options.devices = devices;
@@ -36,33 +48,19 @@ class HomesTest : public testing::TestWithParam<Where> {
   double* take(DeviceId device) {
     return reinterpret_cast<double*>(homes_.take(device, ld * cols * sizeof(double)));
   }
-  /// b = a + 1, elementwise.
-  const Codelet& plus_one() {
-    add_.name = "plus_one";
-    add_.signature = {Access::read, Access::write};
-    add_.cpu = [](const Arguments& arguments) {
-      const View& a = arguments.operands[0];
-      const View& b = arguments.operands[1];
-      for (std::int64_t j = 0; j < cols; ++j)
-        for (std::int64_t i = 0; i < rows; ++i)
-          b.as<double>()[i + j * b.ld] = a.as<double>()[i + j * a.ld] + 1;
-    };
-    add_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
-    return add_;
-  }
   std::uint64_t moved() const {
     std::uint64_t bytes = 0;
     for (const LinkCounters& link : engine_->counters().links) bytes += link.bytes;
     return bytes;
   }
   void run(DeviceId where, DeviceId from, DeviceId to) {
-    engine_->submit(plus_one(), {{data_[from], Access::read}, {data_[to], Access::write}},
+    engine_->submit(plus_one_, {{data_[from], Access::read}, {data_[to], Access::write}},
                     SubmitOptions{.device = where});
     engine_->wait(patience);
   }
 
   DeviceHomes homes_;
-  Codelet add_;
+  Codelet plus_one_;  ///< b = a + 1, elementwise.
   std::optional<Engine> engine_;
   double* homes_at_[2] = {};
   Data data_[2];
@@ -78,7 +76,7 @@ TEST_P(HomesTest, TasksWhereTheDataAreUseThemInPlace) {
   make(joined);
   double* const other = take(0);
   const Data there = engine_->add(0, other, rows, cols, ld, DType::float64);
-  engine_->submit(plus_one(), {{data_[0], Access::read}, {there, Access::write}},
+  engine_->submit(plus_one_, {{data_[0], Access::read}, {there, Access::write}},
                   SubmitOptions{.device = 0});
   engine_->wait(patience);
   EXPECT_EQ(other[0], 2);
@@ -119,7 +117,7 @@ TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
     results.push_back(take(1));
     const Data source = engine_->add(0, from, rows, cols, ld, DType::float64);
     const Data target = engine_->add(1, results.back(), rows, cols, ld, DType::float64);
-    engine_->submit(plus_one(), {{source, Access::read}, {target, Access::write}},
+    engine_->submit(plus_one_, {{source, Access::read}, {target, Access::write}},
                     SubmitOptions{.device = 1});
   }
   engine_->wait(patience);
@@ -183,7 +181,7 @@ TEST_P(HomesTest, ALostDeviceNamesTheDataThatWereAtHomeThere) {
   const Data there = engine_->add(0, take(0), rows, cols, ld, DType::float64);
   const auto failure = [&](DeviceId where, Data from, Data to) {
     try {
-      engine_->submit(plus_one(), {{from, Access::read}, {to, Access::write}},
+      engine_->submit(plus_one_, {{from, Access::read}, {to, Access::write}},
                       SubmitOptions{.device = where});
       engine_->wait(patience);
       return std::string();
