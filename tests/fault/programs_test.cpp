@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "device/factory.h"
 #include "model/graph/random_program.h"
+#include "sanitized.h"
 
 namespace quadriga {
 namespace {
@@ -111,7 +112,9 @@ class FaultyProgramsTest : public testing::TestWithParam<Fault> {
 INSTANTIATE_TEST_SUITE_P(, FaultyProgramsTest, testing::ValuesIn(faults),
                          [](const auto& given) { return std::string(given.param.name); });
 
-TEST_P(FaultyProgramsTest, VirtualClock) { run(test_seeds(1, 500), true); }
+TEST_P(FaultyProgramsTest, VirtualClock) {
+  run(test_seeds(1, is_thread_sanitized ? 50 : 500), true);
+}
 
 TEST_P(FaultyProgramsTest, RealClock) { run(test_seeds(100'001, 30), false); }
 

@@ -8,16 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "model/graph/random_program.h"
+#include "sanitized.h"
 
 namespace quadriga {
 namespace {
 
-// The thread sanitizer has nothing to see where one thread does everything, and takes its time.
-#ifdef __SANITIZE_THREAD__
-constexpr int virtual_programs = 300;
-#else
-constexpr int virtual_programs = 3000;
-#endif
+constexpr int virtual_programs = is_thread_sanitized ? 300 : 3000;
 
 template <class Run>
 void run_many(Seeds seeds, Run&& run) {

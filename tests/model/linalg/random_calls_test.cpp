@@ -2,9 +2,12 @@
 // tests/model/linalg/random_calls_test.cpp: random calls on random engines give the bits of one
 // core.
 #include "model/linalg/random_calls.h"
+#include "sanitized.h"
 
 namespace quadriga::linalg::testing {
 namespace {
+
+constexpr std::uint64_t calls = is_thread_sanitized ? 100 : 250;
 
 TEST(RandomCalls, GiveTheBitsOfOneCore) {
   const auto reference = make_engine("cpu:1");
@@ -15,7 +18,7 @@ TEST(RandomCalls, GiveTheBitsOfOneCore) {
       make_engine("virtual:emulated:4,memory=20KiB"),
       make_engine("virtual:emulated:3,memory=200KiB,peer=off"),
   };
-  for (std::uint64_t seed = 1; seed <= 250; ++seed) {
+  for (std::uint64_t seed = 1; seed <= calls; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Array expected = Call(seed).run(*reference);
     Engine& engine = *engines[seed % std::size(engines)];

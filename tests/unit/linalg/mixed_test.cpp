@@ -2,6 +2,7 @@
 // tests/unit/linalg/mixed_test.cpp: machines whose devices differ in speed and memory.
 #include <string>
 
+#include "sanitized.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg::testing {
@@ -37,7 +38,12 @@ constexpr double share_of(double equal, double faster, double lesser) {
   return equal * 4 / (faster + lesser / 3);
 }
 
-class Mixed : public ::testing::TestWithParam<Problem::Kind> {};
+class Mixed : public ::testing::TestWithParam<Problem::Kind> {
+ protected:
+  void SetUp() override {
+    if (is_thread_sanitized) GTEST_SKIP() << "one thread does everything";
+  }
+};
 
 TEST_P(Mixed, EachDeviceDoesWhatItsRateAllows) {
   constexpr std::int64_t n = 32768;

@@ -21,11 +21,10 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#else
-constexpr bool is_sanitized = false;
+#include "sanitized.h"
 
+// Sanitizers have an allocator of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 namespace {
 std::atomic<std::size_t> allocations{0};
 
