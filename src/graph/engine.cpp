@@ -140,8 +140,11 @@ Engine::Impl::~Impl() {
 
 Task& Engine::Impl::acquire_slot() {
   // Tries without success, and the time that they may take: on a busy machine a yield takes long.
+  // Then a share of the time waited so far is slept at a time.
   constexpr int most = 100;
   constexpr std::chrono::microseconds longest{500};
+  constexpr int share = 8;
+  constexpr std::chrono::nanoseconds longest_sleep{1'000'000};
   int fruitless = 0;
   std::chrono::steady_clock::time_point first;
   while (true) {
@@ -154,8 +157,13 @@ Task& Engine::Impl::acquire_slot() {
       continue;
     }
     if (fruitless++ == 0) first = std::chrono::steady_clock::now();
-    std::this_thread::yield();
-    if (std::chrono::steady_clock::now() - first > longest) fruitless = most + 1;
+    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - first;
+    if (waited > longest) {
+      fruitless = most + 1;
+      std::this_thread::sleep_for(std::min(waited / share, longest_sleep));
+    } else {
+      std::this_thread::yield();
+    }
   }
 }
 

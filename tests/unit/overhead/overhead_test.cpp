@@ -147,22 +147,42 @@ TEST(OverheadTest, AnIdleEngineTakesNoTime) {
   }
 }
 
+constexpr double seconds = 0.5;
+
+Codelet sleeping() {
+  Codelet codelet{.name = "sleeping", .signature = {Access::update}};
+  codelet.cpu = [](const Arguments&) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  };
+  return codelet;
+}
+
 TEST(OverheadTest, WaitingForALongTaskTakesLittleTime) {
   if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
     Engine engine(on(devices));
-    static constexpr double seconds = 0.5;
-    Codelet sleeps;
-    sleeps.name = "sleeps";
-    sleeps.signature = {Access::update};
-    sleeps.cpu = [](const Arguments&) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    };
+    const Codelet sleeps = sleeping();
     double home = 0;
     engine.submit(sleeps, {{engine.add(&home, 1, 1, 1, DType::float64), Access::update}});
     const double before = processor_seconds();
     engine.wait(60);
     EXPECT_LT(processor_seconds() - before, 0.1 * seconds) << devices;
+  }
+}
+
+TEST(OverheadTest, WaitingForRoomInTheWindowTakesLittleTime) {
+  if (is_sanitized) GTEST_SKIP() << "sanitizers take time of their own";
+  for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB;cpu:1"}) {
+    EngineOptions options = on(devices);
+    options.window = 2;
+    Engine engine(options);
+    const Codelet sleeps = sleeping();
+    double home = 0;
+    const Data data = engine.add(&home, 1, 1, 1, DType::float64);
+    const double before = processor_seconds();
+    for (int task = 0; task < 4; ++task) engine.submit(sleeps, {{data, Access::update}});
+    EXPECT_LT(processor_seconds() - before, 0.1 * seconds) << devices;
+    engine.wait(60);
   }
 }
 
