@@ -36,6 +36,8 @@ class DeviceHomes {
   std::byte* take(DeviceId device, std::size_t bytes) {
     return backend_ ? backend_->allocate(device, bytes) : nullptr;
   }
+  /// Whether memory is a device's.
+  bool holds(const void* memory) const { return backend_ && backend_->holder(memory) != no_device; }
 
  private:
   static std::unique_ptr<Backend> enlarged(const Backend& given, const BackendOptions& options,

@@ -3,7 +3,9 @@
  *
  * Names, arguments and results are those of BLAS and LAPACK, with an engine in front and 64-bit
  * sizes. Matrices lie in the caller's memory by columns; element (i, j) of A is a[i + j*lda].
- * Calls return when the result is there; matrices may be larger than any device's memory.
+ * Calls return when the result is there; matrices may be larger than any device's memory. Each may
+ * also lie in the memory of a GPU of the engine, where it is used in place, once all that was
+ * queued on that GPU has ended. Scalars are on the host.
  *
  * Letters, large or small: uplo 'L' or 'U'; trans 'N', 'T' or 'C' (conjugated, for real types 'T');
  * diag 'N' or 'U' (ones that aren't read).

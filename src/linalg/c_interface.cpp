@@ -9,16 +9,14 @@
 #include <new>
 #include <string>
 
+#include "linalg/c_engine.h"
+
 using quadriga::DType;
 using quadriga::Engine;
 using quadriga::EngineOptions;
 using quadriga::Errc;
 using quadriga::Error;
 namespace linalg = quadriga::linalg;
-
-struct quadriga_engine {
-  Engine engine;
-};
 
 namespace {
 
@@ -130,17 +128,29 @@ constexpr DType dtype_of<std::complex<double>>() {
   return DType::complex128;
 }
 
+/// Where a matrix lies; on a device it is complete once this returns.
+quadriga::DeviceId device_of(const Engine& engine, int argument, const void* data) try {
+  const quadriga::DeviceId device = engine.device_of(data);
+  if (device != quadriga::no_device) engine.synchronize(device);
+  return device;
+} catch (const Error& error) {
+  if (error.code() == Errc::invalid_argument) refuse(argument, error.what());
+  throw;
+}
+
 /// The matrix that the arguments at `argument` and behind it stand for: its address and ld.
 template <class T>
-linalg::MatrixView matrix(int argument, const char* name, const void* data, std::int64_t rows,
-                          std::int64_t cols, std::int64_t ld) {
+linalg::MatrixView matrix(const Engine& engine, int argument, const char* name, const void* data,
+                          std::int64_t rows, std::int64_t cols, std::int64_t ld) {
   if (ld < std::max<std::int64_t>(1, rows))
     refuse(argument + 1, std::string("the leading dimension of ") + name + " is " +
                              std::to_string(ld) + "; expected at least " +
                              std::to_string(std::max<std::int64_t>(1, rows)));
   if (!data && rows > 0 && cols > 0) refuse(argument, std::string(name) + " is NULL");
   // Inputs are only read.
-  return linalg::MatrixView::columns(const_cast<void*>(data), rows, cols, dtype_of<T>(), ld);
+  auto view = linalg::MatrixView::columns(const_cast<void*>(data), rows, cols, dtype_of<T>(), ld);
+  if (rows > 0 && cols > 0) view.device = device_of(engine, argument, data);
+  return view;
 }
 
 template <class T>
@@ -163,24 +173,25 @@ void gemm(quadriga_engine* handle, char transa, char transb, std::int64_t m, std
   const linalg::Scalar alpha_value = scalar<T>(7, "alpha", alpha);
   const bool as_is_a = op_a == linalg::Op::none;
   const bool as_is_b = op_b == linalg::Op::none;
-  const auto a_view = matrix<T>(8, "A", a, as_is_a ? m : k, as_is_a ? k : m, lda);
-  const auto b_view = matrix<T>(10, "B", b, as_is_b ? k : n, as_is_b ? n : k, ldb);
+  const auto a_view = matrix<T>(engine, 8, "A", a, as_is_a ? m : k, as_is_a ? k : m, lda);
+  const auto b_view = matrix<T>(engine, 10, "B", b, as_is_b ? k : n, as_is_b ? n : k, ldb);
   const linalg::Scalar beta_value = scalar<T>(12, "beta", beta);
-  const auto c_view = matrix<T>(13, "C", c, m, n, ldc);
+  const auto c_view = matrix<T>(engine, 13, "C", c, m, n, ldc);
   linalg::matmul(engine, alpha_value, a_view, op_a, b_view, op_b, beta_value, c_view);
 }
 
 /// What syrk and herk share; `update` computes it.
 template <class T, class Update>
-void rank_update(char trans, const std::string& known, std::int64_t n, std::int64_t k,
-                 const void* a, std::int64_t lda, void* c, std::int64_t ldc, Update&& update) {
+void rank_update(const Engine& engine, char trans, const std::string& known, std::int64_t n,
+                 std::int64_t k, const void* a, std::int64_t lda, void* c, std::int64_t ldc,
+                 Update&& update) {
   linalg::Op op = op_of(3, trans, known);
   if (!is_complex<T> && op == linalg::Op::conjugate) op = linalg::Op::transpose;
   check_size(4, "n", n);
   check_size(5, "k", k);
   const bool as_is = op == linalg::Op::none;
-  const auto a_view = matrix<T>(7, "A", a, as_is ? n : k, as_is ? k : n, lda);
-  update(a_view, op, matrix<T>(10, "C", c, n, n, ldc));
+  const auto a_view = matrix<T>(engine, 7, "A", a, as_is ? n : k, as_is ? k : n, lda);
+  update(a_view, op, matrix<T>(engine, 10, "C", c, n, n, ldc));
 }
 
 template <class T>
@@ -189,7 +200,7 @@ void syrk(quadriga_engine* handle, char uplo, char trans, std::int64_t n, std::i
           std::int64_t ldc) {
   Engine& engine = opened(handle);
   const linalg::Uplo part = uplo_of(2, uplo);
-  rank_update<T>(trans, is_complex<T> ? "NT" : "NTC", n, k, a, lda, c, ldc,
+  rank_update<T>(engine, trans, is_complex<T> ? "NT" : "NTC", n, k, a, lda, c, ldc,
                  [&](const auto& a_view, linalg::Op op, const auto& c_view) {
                    linalg::syrk(engine, scalar<T>(6, "alpha", alpha), a_view, op,
                                 scalar<T>(9, "beta", beta), c_view, part);
@@ -201,7 +212,7 @@ void herk(quadriga_engine* handle, char uplo, char trans, std::int64_t n, std::i
           double alpha, const void* a, std::int64_t lda, double beta, void* c, std::int64_t ldc) {
   Engine& engine = opened(handle);
   const linalg::Uplo part = uplo_of(2, uplo);
-  rank_update<T>(trans, "NC", n, k, a, lda, c, ldc,
+  rank_update<T>(engine, trans, "NC", n, k, a, lda, c, ldc,
                  [&](const auto& a_view, linalg::Op op, const auto& c_view) {
                    linalg::herk(engine, alpha, a_view, op, beta, c_view, part);
                  });
@@ -212,7 +223,7 @@ void potrf(quadriga_engine* handle, char uplo, std::int64_t n, void* a, std::int
   Engine& engine = opened(handle);
   const linalg::Uplo part = uplo_of(2, uplo);
   check_size(3, "n", n);
-  const auto view = matrix<T>(4, "A", a, n, n, lda);
+  const auto view = matrix<T>(engine, 4, "A", a, n, n, lda);
   linalg::cholesky(engine, view, view, part, linalg::Other::leave);
 }
 
@@ -223,8 +234,8 @@ void solve(quadriga_engine* handle, char uplo, std::int64_t n, std::int64_t nrhs
   const linalg::Uplo part = uplo_of(2, uplo);
   check_size(3, "n", n);
   check_size(4, "nrhs", nrhs);
-  const auto a_view = matrix<T>(5, "A", a, n, n, lda);
-  const auto b_view = matrix<T>(7, "B", b, n, nrhs, ldb);
+  const auto a_view = matrix<T>(engine, 5, "A", a, n, n, lda);
+  const auto b_view = matrix<T>(engine, 7, "B", b, n, nrhs, ldb);
   solve_with(engine, part, a_view, b_view);
 }
 
@@ -257,8 +268,8 @@ void trtrs(quadriga_engine* handle, char uplo, char trans, char diag, std::int64
   const bool is_unit = letter(4, "diag", diag, "NU") == 'U';
   check_size(5, "n", n);
   check_size(6, "nrhs", nrhs);
-  const auto a_view = matrix<T>(7, "A", a, n, n, lda);
-  const auto b_view = matrix<T>(9, "B", b, n, nrhs, ldb);
+  const auto a_view = matrix<T>(engine, 7, "A", a, n, n, lda);
+  const auto b_view = matrix<T>(engine, 9, "B", b, n, nrhs, ldb);
   linalg::solve_triangular(engine, a_view, part, op, is_unit, b_view);
 }
 

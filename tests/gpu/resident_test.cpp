@@ -4,9 +4,11 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <quadriga/linalg.h>
+#include <quadriga/quadriga.h>
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "linalg/c_engine.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg {
@@ -71,6 +73,26 @@ TEST_F(ResidentOnGpu, TellsWhoseMemoryItIs) {
   EXPECT_THROW(engine_->add(0, &on_host, 1, 1, 1, DType::float64), Error);
   engine_->synchronize(0);
   engine_->synchronize(0, 1);
+}
+
+// As C and Fortran call it: by the address alone, on the host or on the GPU.
+TEST_F(ResidentOnGpu, QuadrigaHKnowsWhatIsOnAGpu) {
+  constexpr int n = 120;
+  engine_.reset();
+  quadriga_engine engine{Engine({.devices = "cuda:1,memory=256MiB"})};
+  const Array a = spd_matrix(n, DType::float64, Lay::columns, 1);
+  Array c = random_matrix(n, n, DType::float64, Lay::columns, 2);
+  Array found = c;
+  const MatrixView a_there = there(a), c_there = there(c);
+  const double one = 1;
+  const auto call = [&](void* left, void* right, void* to) {
+    return quadriga_dgemm(&engine, 'N', 'T', n, n, n, &one, static_cast<double*>(left), n,
+                          static_cast<double*>(right), n, &one, static_cast<double*>(to), n);
+  };
+  ASSERT_EQ(call(a_there.data, a.view().data, c_there.data), 0) << quadriga_message();
+  ASSERT_EQ(call(a.view().data, a.view().data, c.view().data), 0) << quadriga_message();
+  fetch(c_there, found);
+  expect_near(found, c, n * n * epsilon(DType::float64));
 }
 
 TEST_F(ResidentOnGpu, ProductsAndFactorsMoveNothing) {
