@@ -387,6 +387,19 @@ def test_version_and_help(run):
         assert "Usage: quadriga" in out
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("matmu", "matmul"), ("gemm", "matmul"), ("potrf", "cholesky")]
+)
+def test_commands_that_dont_exist(run, given, meant):
+    status, _, err = run(given)
+    assert status == MISUSED
+    assert f"No such command '{given}'. Did you mean '{meant}'?" in err
+
+
+def test_commands_unlike_any(run):
+    assert "No such command 'xyzzy'.\n" in run("xyzzy")[2]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(run, shell):
     status, out, _ = run("completion", shell)

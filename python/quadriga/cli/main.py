@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -31,8 +32,23 @@ _COMMANDS = {
 }
 
 
+# What BLAS and LAPACK call them.
+_ELSEWHERE = {"gemm": "matmul", "dgemm": "matmul", "potrf": "cholesky", "posv": "solve"}
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, _COMMANDS, 1)
+            meant = _ELSEWHERE.get(name) or next(iter(near), None)
+            hint = f" Did you mean '{meant}'?" if meant else ""
+            ctx.fail(f"No such command '{name}'.{hint}")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
