@@ -144,8 +144,9 @@ class Driver final : public Executor, private MemoryListener {
   void predict(PlannedTask& planned);
   double seconds_on(const PlannedTask& planned, DeviceId device) const;
   bool fills(const PlannedTask& planned, DeviceId device) const;
-  void predict_on(PlannedTask& planned, DeviceId device) const;
-  double measured_seconds(const Codelet* codelet, DeviceKind kind) const;
+  void predict_on(PlannedTask& planned, DeviceId device);
+  void predict_again(PlannedTask& planned);
+  Experience experience_on(const PlannedTask& planned, DeviceId device) const;
   Nanoseconds expected(const PlannedTask& planned) const;
 
   bool pump();
@@ -167,6 +168,8 @@ class Driver final : public Executor, private MemoryListener {
   class Sight;
   void look_ahead(DeviceState& device);
   bool steal(DeviceState& thief);
+  bool steal_from(const DeviceState& victim, DeviceState& thief);
+  static double width(const DeviceState& device);
   std::vector<double> stealable(const DeviceState& thief);
   StealCandidate candidate(const PlannedTask& planned, const DeviceState& thief,
                            const DeviceState& victim, double& fetch);
@@ -220,8 +223,7 @@ class Driver final : public Executor, private MemoryListener {
   /// replica of what the task wrote: it may be slower, and holds edges that lie in its successors.
   std::map<Task*, Waiting> waiting_;
   std::map<std::uint64_t, int> retries_;  ///< Of write-backs that failed, by tile.
-  /// Seconds of a task on a kind of device, a moving average.
-  std::map<std::pair<const Codelet*, DeviceKind>, double> measured_;
+  Calibration calibration_;
   FreeSlots free_;
   std::vector<Completion> completions_;
   const PlannedTask* ending_ = nullptr;  ///< Whose completion is being taken.

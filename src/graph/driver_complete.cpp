@@ -193,10 +193,7 @@ void Driver::complete(const Completion& completion) {
     recorder_.computed(device->id, completion.begin, completion.end);
     work_ += duration;
     longest_path_ = std::max(longest_path_, planned.path + duration);
-    const double seconds = static_cast<double>(duration) / 1e9;
-    const DeviceKind kind = machine_.devices[device->id].kind;
-    auto [entry, is_new] = measured_.try_emplace({planned.task->codelet, kind}, seconds);
-    if (!is_new) entry->second += (seconds - entry->second) / 8;
+    planned.like->measured(*planned.counted, static_cast<double>(duration) / 1e9);
   }
   std::exception_ptr error = completion.error;
   if (!error && result_is_lost(planned)) error = device->loss;
@@ -278,6 +275,7 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
     for (const PlannedAccess& access : planned.accesses)
       memory_->unpin(access.datum->tile, devices_[device].space);
   empty_partials(planned);
+  if (planned.counted) planned.like->taken(*planned.counted);
   plan_.end(planned);
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) send_final_home(slot.datum->tile);

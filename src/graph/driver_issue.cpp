@@ -100,6 +100,10 @@ std::vector<bool> Driver::partial_places(const Codelet& codelet, const Datum& ta
 
 void Driver::predict(PlannedTask& planned) {
   const Task& task = *planned.task;
+  std::size_t bytes = 0;
+  for (int i = 0; i < task.operand_count; ++i) bytes += task.operands[i].datum->bytes();
+  planned.like = &calibration_.of(task.codelet, bytes);
+  planned.learns = !task.codelet->cost && task.owner == no_device && task.device == no_device;
   if (!task.codelet->cost) return;
   planned.views.resize(task.operand_count);
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
@@ -114,14 +118,13 @@ double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
   if (!planned.cost.kernel.empty() && machine_.has_kernel(where, planned.cost.kernel))
     return machine_.kernel_seconds(where, planned.cost.kernel, planned.cost.order,
                                    planned.cost.volume);
-  return measured_seconds(planned.task->codelet, where.kind);
+  return planned.like->seconds(where.kind);
 }
 
-/// What it took on such devices; as long as none ran it, what it took on others.
-double Driver::measured_seconds(const Codelet* codelet, DeviceKind kind) const {
-  if (const auto own = measured_.find({codelet, kind}); own != measured_.end()) return own->second;
-  const auto other = measured_.lower_bound({codelet, DeviceKind{}});
-  return other != measured_.end() && other->first.first == codelet ? other->second : 0;
+Experience Driver::experience_on(const PlannedTask& planned, DeviceId device) const {
+  Experience experience = planned.like->experience(machine_.devices[device].kind);
+  experience.learns = planned.learns;
+  return experience;
 }
 
 /// How long its kernel takes by the machine's table; 0 if it isn't there.
@@ -142,9 +145,22 @@ bool Driver::fills(const PlannedTask& planned, DeviceId device) const {
          gain * machine_.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
 }
 
-void Driver::predict_on(PlannedTask& planned, DeviceId device) const {
+/// It is about to be placed there.
+void Driver::predict_on(PlannedTask& planned, DeviceId device) {
   planned.seconds = seconds_on(planned, device);
   planned.fills = fills(planned, device);
+  if (planned.counted) planned.like->taken(*planned.counted);
+  planned.counted = machine_.devices[device].kind;
+  planned.like->put(*planned.counted);
+}
+
+/// Others of its class may have ended since it was placed.
+void Driver::predict_again(PlannedTask& planned) {
+  if (!planned.learns) return;
+  double& queued = plan_.on(planned.device).queued_seconds;
+  queued -= planned.seconds;
+  planned.seconds = seconds_on(planned, planned.device);
+  queued += planned.seconds;
 }
 
 /// Once all devices that are meant to run a codelet are lost, the host does if it can.
@@ -203,9 +219,8 @@ void Driver::choose_device(PlannedTask& planned) {
     PlaceCandidate candidate;
     candidate.device = device.id;
     candidate.kernel_seconds = seconds_on(planned, device.id);
-    const double streams = static_cast<double>(device.streams.size());
-    candidate.queued_seconds =
-        plan_.on(device.id).queued_seconds / (device.space == host_space ? streams : 1);
+    candidate.experience = experience_on(planned, device.id);
+    candidate.queued_seconds = plan_.on(device.id).queued_seconds / width(device);
     for (int i = 0; i < task.operand_count; ++i) {
       if (task.reduction(i)) continue;
       const TileId tile = task.operands[i].datum->tile;
@@ -219,6 +234,7 @@ void Driver::choose_device(PlannedTask& planned) {
   if (candidates.empty()) return;
   const std::size_t choice =
       candidates.size() == 1 ? 0 : policy_->place({candidates, task.owner, planned.activator});
+  planned.like->chosen();
   predict_on(planned, candidates[choice].device);
   plan_.place(planned, candidates[choice].device);
 }
@@ -279,7 +295,11 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
       if (needs_[i].access != Access::write)
         recorder_.mark(device.streams.front().lane, here[i] ? Mark::hit : Mark::miss,
                        needs_[i].tile, task.id, recorder_.tracing() ? now() : 0);
-  planned.ahead_seconds = planned.seconds + fetch_seconds;
+  predict_again(planned);
+  // What may be long isn't queued where nobody can steal it.
+  constexpr double unknown_seconds = 1e-3;
+  const bool is_unknown = planned.learns && planned.seconds == 0;
+  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds;
   launch(device, planned);
   return Outcome::done;
 }

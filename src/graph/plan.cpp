@@ -83,6 +83,7 @@ void Plan::drop(PlanSet& set, PlannedTask& planned) {
 void Plan::leave(DevicePlan& device, PlannedTask& planned) {
   drop(device.planned, planned);
   if (planned.ready) drop(device.ready, planned);
+  device.learning -= planned.learns;
   if (planned.position <= device.clear.until) --device.clear.tasks;
 }
 
@@ -129,6 +130,7 @@ void Plan::place(PlannedTask& planned, DeviceId device) {
   if (planned.position <= devices_[device].clear.until) devices_[device].clear = {};
   if (planned.ready) put(devices_[device].ready, planned);
   devices_[device].queued_seconds += planned.seconds;
+  devices_[device].learning += planned.learns;
 }
 
 void Plan::unplace(PlannedTask& planned) {

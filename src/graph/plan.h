@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "device/backend.h"
+#include "graph/calibration.h"
 #include "graph/task.h"
 
 namespace quadriga {
@@ -53,9 +55,12 @@ struct PlannedTask {
   bool issued = false;
   bool again = false;  ///< Issued once more, after its device was lost.
   bool stolen = false;
-  Edge* released = nullptr;  ///< Edges that issued() has walked.
-  double seconds = 0;        ///< Predicted kernel time; 0: unknown.
-  bool fills = false;        ///< Its kernel alone uses all of its device.
+  Edge* released = nullptr;           ///< Edges that issued() has walked.
+  double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
+  TaskClass* like = nullptr;          ///< Tasks of its codelet and order of size.
+  bool learns = false;                ///< Its device follows from what these took.
+  std::optional<DeviceKind> counted;  ///< Where they count it.
+  bool fills = false;                 ///< Its kernel alone uses all of its device.
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.
   Cost cost;
   int lane = 0;
@@ -106,6 +111,7 @@ struct DevicePlan {
   PlanSet ready;
   Clear clear;                ///< The lookahead's: it needn't look at these again.
   double queued_seconds = 0;  ///< Predicted, of what is placed here and has not ended.
+  int learning = 0;           ///< Planned tasks that learn.
 };
 
 class Plan {

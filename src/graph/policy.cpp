@@ -16,6 +16,19 @@ std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device
   return static_cast<std::size_t>(found - candidates.begin());
 }
 
+/// Most of its like went to other kinds of device, and none has ended on this one.
+bool is_guess(const Experience& e) {
+  return e.learns && e.ended == 0 && e.placed > 2 * e.under_way;
+}
+
+/// A few on each kind, one after the other, and each once so many went where they seemed quick that
+/// it hardly counts: more of them where nothing else would go on meanwhile.
+bool is_worth_a_try(const Experience& e) {
+  constexpr std::int64_t most = 2;
+  const std::int64_t enough = e.beside > 0 ? 16 : 64;
+  return e.learns && e.ended < most && e.under_way == 0 && e.placed >= enough * (e.ended + 1);
+}
+
 /// Work stealing: a task goes where it became ready, an idle worker asks a random victim for its
 /// oldest.
 ///
@@ -48,7 +61,8 @@ class Steal final : public Policy {
 };
 
 /// Owners first, else where the task would end earliest with its copies; idle devices take what has
-/// most bytes here, and only what they would end sooner than its victim.
+/// most bytes here, and only what they would end sooner than its victim. What nobody knows is tried
+/// on each kind of device, one task at a time.
 class Affinity final : public Policy {
  public:
   std::string_view name() const noexcept override { return "affinity"; }
@@ -58,12 +72,15 @@ class Affinity final : public Policy {
     const std::size_t owner = index_of(question.candidates, question.owner);
     if (owner < question.candidates.size()) return owner;
     std::size_t best = 0;
+    int best_rank = 0;
     double best_end = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < question.candidates.size(); ++i) {
       const PlaceCandidate& c = question.candidates[i];
       const double end =
           std::max(c.queued_seconds, c.fetch_seconds) + c.fetch_seconds * 0.5 + c.kernel_seconds;
-      if (end < best_end) {
+      const int rank = rank_of(c.experience);
+      if (rank > best_rank || (rank == best_rank && end < best_end)) {
+        best_rank = rank;
         best_end = end;
         best = i;
       }
@@ -81,7 +98,8 @@ class Affinity final : public Policy {
     std::size_t best = candidates.size();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const StealCandidate& c = candidates[i];
-      if (c.gain_seconds <= 0) continue;
+      const bool gains = c.gain_seconds > 0 && !is_guess(c.experience);
+      if (!gains && !is_worth_a_try(c.experience)) continue;
       if (best == candidates.size()) {
         best = i;
         continue;
@@ -92,6 +110,13 @@ class Affinity final : public Policy {
       if (here > there || (here == there && c.staged_there < b.staged_there)) best = i;
     }
     return best;
+  }
+
+ private:
+  /// Tries first; last who has one under way and knows nothing yet.
+  static int rank_of(const Experience& e) {
+    if (is_worth_a_try(e)) return 2;
+    return is_guess(e) && e.under_way > 0 ? 0 : 1;
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include <quadriga/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -16,13 +17,23 @@
 
 namespace quadriga {
 
+/// What is known of a task from others of its codelet and order of size, on one kind of device.
+struct Experience {
+  bool learns = false;         ///< Its time follows from theirs alone; else nothing is to be tried.
+  std::int64_t placed = 0;     ///< On any device so far.
+  std::int64_t beside = 0;     ///< Of them on other kinds, and not ended.
+  std::int64_t under_way = 0;  ///< On this kind, and not ended.
+  std::int64_t ended = 0;      ///< On this kind.
+};
+
 /// A device as a candidate for one task.
 struct PlaceCandidate {
   DeviceId device = no_device;
   double bytes_here = 0;      ///< Of the task's operands, valid or on their way.
   double fetch_seconds = 0;   ///< To bring the rest, by link.
   double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
-  double queued_seconds = 0;  ///< Predicted work of what is placed there; tasks counted if unknown.
+  double queued_seconds = 0;  ///< Predicted work of what is placed there; 0 if unknown.
+  Experience experience;
 };
 
 struct PlaceQuestion {
@@ -37,6 +48,7 @@ struct StealCandidate {
   double bytes_missing = 0;
   double staged_there = 0;  ///< Bytes already brought to the victim for it.
   double gain_seconds = 0;  ///< Predicted end on the victim minus predicted end on the thief.
+  Experience experience;    ///< On the thief.
 };
 
 struct StealQuestion {

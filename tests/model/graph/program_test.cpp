@@ -33,6 +33,8 @@ TEST(RandomPrograms, RealClock) {
            [](std::uint64_t seed) { return run_on_devices(seed, false); });
 }
 
+TEST(RandomPrograms, OfUnknownCost) { ASSERT_EQ(run_in_batches(test_seeds(300'001, 600)), ""); }
+
 TEST(RandomPrograms, HostPool) {
   run_many(test_seeds(200'001, 300), [](std::uint64_t seed) { return run_on_host(seed); });
 }

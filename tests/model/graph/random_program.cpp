@@ -135,30 +135,30 @@ const Codelet& plus() {
 }
 
 /// One codelet for each signature; made as they are asked for, never destroyed before the end.
-const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits);
+const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits, bool costs);
 
 void submit_children(const Codelet& codelet, const Salt& salt) {
   const std::vector<Access> modes = modes_of_children(codelet.signature);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < modes.size(); ++i) operands.push_back({salt.data[i], modes[i]});
-  const Codelet& child = codelet_for(modes, codelet.combine != nullptr, false);
+  const Codelet& child = codelet_for(modes, codelet.combine != nullptr, false, bool(codelet.cost));
   for (int i = 0; i < salt.children; ++i) {
     const Salt own{salt_of_child(salt.value, i)};
     salt.engine->submit(child, operands, std::as_bytes(std::span(&own, 1)));
   }
 }
 
-const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits) {
-  static std::map<std::tuple<std::vector<Access>, bool, bool>, Codelet> made;
+const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits, bool costs) {
+  static std::map<std::tuple<std::vector<Access>, bool, bool, bool>, Codelet> made;
   static std::mutex mutex;  // Bodies ask, too.
   const std::lock_guard lock(mutex);
-  const auto [place, is_new] = made.try_emplace({modes, apart, submits});
+  const auto [place, is_new] = made.try_emplace({modes, apart, submits, costs});
   Codelet& codelet = place->second;
   if (!is_new) return codelet;
   codelet.name = submits ? "parent" : "mix";
   codelet.submits = submits;
   codelet.signature = modes;
-  codelet.cost = cost_of;
+  if (costs) codelet.cost = cost_of;
   codelet.init = apart ? &zero() : nullptr;
   codelet.combine = apart ? &plus() : nullptr;
   codelet.cpu = [&codelet](const Arguments& arguments) {
@@ -343,7 +343,7 @@ void RandomProgram::submit(Engine& engine, const Step& step) {
   for (const Operand& operand : operands) operands_.push_back(operand.data);
   const Salt salt{step.salt, &engine, &operands_[operands_.size() - operands.size()],
                   step.children};
-  engine.submit(codelet_for(step.modes, step.apart, step.children > 0), operands,
+  engine.submit(codelet_for(step.modes, step.apart, step.children > 0, options_.costs), operands,
                 std::as_bytes(std::span(&salt, 1)), step.options);
   compute(step.modes, views, step.salt);
   const std::vector<Access> modes = modes_of_children(step.modes);

@@ -36,6 +36,7 @@ struct ProgramOptions {
   int tasks = 60;
   std::size_t most_bytes = 4096;  ///< Of a tile.
   bool nested = false;            ///< Some tasks submit tasks on their own operands.
+  bool costs = true;              ///< Codelets say what they cost.
 };
 
 /// What a step of a program does.
@@ -128,6 +129,9 @@ void give_cuda_variants(Kernel (*adapter)(Kernel));
 std::string run_on_gpus(Seeds seeds, double most_seconds, std::uint64_t& done);
 /// The program of a seed there, and what it and the others of its batch run on.
 ProgramRun make_gpu_run(std::uint64_t seed);
+/// The same on emulated accelerators, where half of the programs don't say what they cost: engines
+/// learn that from those before.
+std::string run_in_batches(Seeds seeds);
 /// The same on the host's cores alone.
 std::string run_on_host(std::uint64_t seed);
 

@@ -13,7 +13,46 @@
 namespace quadriga {
 namespace {
 
-constexpr std::uint64_t gpu_batch = 100;
+constexpr std::uint64_t batch = 100;  ///< Programs on one engine.
+
+ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
+  Random random(mix(seed / batch));
+  ProgramOptions program_options;
+  program_options.most_bytes = std::size_t{2048} << random.below(3);
+  const int devices = 1 + static_cast<int>(random.below(4));
+  const int cores = static_cast<int>(random.below(3));
+  EngineOptions options;
+  options.machine = small_machine(random, devices, cores, program_options.most_bytes);
+  for (Device& device : options.machine->devices)
+    if (device.kind == DeviceKind::emulated) device.kind = kind;
+  options.policy = random.chance(0.5) ? "affinity" : "steal";
+  options.seed = seed;
+  options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
+  options.host_memory = std::size_t{1} << 30;
+  // A device's callbacks, which run bodies there, may not submit.
+  Random own(mix(seed));
+  program_options.tasks = 50 + static_cast<int>(own.below(40));
+  program_options.costs = own.chance(0.5);
+  return {options, devices, RandomProgram(own(), program_options, devices + (cores > 0))};
+}
+
+std::string run_batches(Seeds seeds, DeviceKind kind, double most_seconds, std::uint64_t& done) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until =
+      Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * most_seconds));
+  std::optional<Engine> engine;
+  for (done = 0; done < seeds.count && Clock::now() < until; ++done) {
+    const std::uint64_t seed = seeds.first + done;
+    ProgramRun run = make_batch_run(seed, kind);
+    if (!engine || seed % batch == 0) {
+      engine.reset();
+      engine.emplace(run.options);
+    }
+    if (std::string wrong = run.program.run(*engine); !wrong.empty())
+      return fmt::format("seed {}: {}", seed, wrong);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -67,42 +106,15 @@ std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {
   return run.program.run(run.options);
 }
 
-ProgramRun make_gpu_run(std::uint64_t seed) {
-  Random random(mix(seed / gpu_batch));
-  ProgramOptions program_options;
-  program_options.most_bytes = std::size_t{2048} << random.below(3);
-  const int devices = 1 + static_cast<int>(random.below(4));
-  const int cores = static_cast<int>(random.below(3));
-  EngineOptions options;
-  options.machine = small_machine(random, devices, cores, program_options.most_bytes);
-  for (Device& device : options.machine->devices)
-    if (device.kind == DeviceKind::emulated) device.kind = DeviceKind::cuda;
-  options.policy = random.chance(0.5) ? "affinity" : "steal";
-  options.seed = seed;
-  options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
-  options.host_memory = std::size_t{1} << 30;
-  // A device's callbacks, which run bodies there, may not submit.
-  Random own(mix(seed));
-  program_options.tasks = 50 + static_cast<int>(own.below(40));
-  return {options, devices, RandomProgram(own(), program_options, devices + (cores > 0))};
-}
+ProgramRun make_gpu_run(std::uint64_t seed) { return make_batch_run(seed, DeviceKind::cuda); }
 
 std::string run_on_gpus(Seeds seeds, double most_seconds, std::uint64_t& done) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point until =
-      Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * most_seconds));
-  std::optional<Engine> engine;
-  for (done = 0; done < seeds.count && Clock::now() < until; ++done) {
-    const std::uint64_t seed = seeds.first + done;
-    ProgramRun run = make_gpu_run(seed);
-    if (!engine || seed % gpu_batch == 0) {
-      engine.reset();
-      engine.emplace(run.options);
-    }
-    if (std::string wrong = run.program.run(*engine); !wrong.empty())
-      return fmt::format("seed {}: {}", seed, wrong);
-  }
-  return {};
+  return run_batches(seeds, DeviceKind::cuda, most_seconds, done);
+}
+
+std::string run_in_batches(Seeds seeds) {
+  std::uint64_t done = 0;
+  return run_batches(seeds, DeviceKind::emulated, 1e6, done);
 }
 
 std::string run_on_host(std::uint64_t seed) {
