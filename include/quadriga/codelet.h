@@ -68,7 +68,8 @@ struct Codelet {
   std::vector<Access> signature;  ///< One access mode for each operand.
   Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
   Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
-  /// Predicted cost; empty: taken from measurements, and an error under the virtual clock.
+  /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
+  /// under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
   /// For operands of mode reduce, both or neither: devices add to partial results of their own at
   /// once, and tasks that combine them into the data run before its next access of another kind.

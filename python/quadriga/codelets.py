@@ -142,7 +142,8 @@ def codelet(
     submits : bool
         Whether the body submits tasks itself.
     cost : Cost, optional
-        Its time by the machine's table, for the virtual clock.
+        Its time by the machine's table; the virtual clock needs it. None: learned by running some
+        tasks on each kind of device.
     cuda : CudaSource or callable, optional
         What runs on CUDA devices. A callable gets arrays of the library `arrays`, made over the
         operands where they lie, while that library's current stream is the task's.
