@@ -18,14 +18,9 @@ std::vector<double> key_of(const ProductTimes& times, const Team& team, const Pr
   std::vector<double> key;
   for (const std::int64_t length : {problem.m, problem.n, problem.k, team.size()})
     key.push_back(static_cast<double>(length));
-  for (const bool is : {problem.accumulate, team.resident, times.has_peers()})
-    key.push_back(is ? 1 : 0);
+  for (const bool is : {problem.accumulate, team.resident}) key.push_back(is ? 1 : 0);
   key.push_back(static_cast<double>(team.memory_bytes));
-  key.push_back(times.element_bytes());
-  for (std::int64_t order = 128; order <= 16384; order *= 2) {
-    key.push_back(times.square(order));
-    key.push_back(times.copy(order, 1, 0));
-  }
+  times.append_to(key);
   return key;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace quadriga::linalg {
 namespace {
@@ -15,6 +16,11 @@ std::string_view kernel_name(DType dtype) {
 }
 
 double real(std::int64_t count) noexcept { return static_cast<double>(count); }
+
+void append(std::vector<double>& key, const std::map<double, double>& table) {
+  key.push_back(static_cast<double>(table.size()));
+  for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
+}
 
 }  // namespace
 
@@ -52,6 +58,15 @@ double ProductTimes::copy(std::int64_t rows, std::int64_t cols, std::int64_t all
   const double run = real(rows) * element_;
   const double share = rows == all_rows ? 1 : team_.share_by_runs(run);
   return run * real(cols) * team_.seconds_a_byte / share;
+}
+
+void ProductTimes::append_to(std::vector<double>& key) const {
+  key.insert(key.end(), {element_, has_peers_ ? 1.0 : 0.0, team_.seconds_a_byte});
+  append(key, team_.slowed_by_runs ? team_.slowed_by_runs->runs : std::map<double, double>());
+  const Machine& machine = engine_.machine();
+  const Device& device = machine.devices[team_.devices.front()];
+  if (machine.has_kernel(device, kernel_))
+    append(key, machine.kernels.find(kernel_)->second.at(device.rates));
 }
 
 bool has_fast_products(const Engine& engine, const Team& team, DType dtype) {

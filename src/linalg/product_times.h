@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace quadriga::linalg {
 
@@ -25,6 +26,8 @@ class ProductTimes {
   double square(std::int64_t tile) const;
   /// To bring rows x cols of a matrix of so many rows to a device, while all others do so too.
   double copy(std::int64_t rows, std::int64_t cols, std::int64_t all_rows) const;
+  /// Appends all that these times follow from: where it is equal, so are they.
+  void append_to(std::vector<double>& key) const;
 
  private:
   const Engine& engine_;

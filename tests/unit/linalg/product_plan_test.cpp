@@ -129,6 +129,25 @@ TEST(ProductPlans, RepeatThemselvesUntilTheMachineIsAnother) {
   EXPECT_GT(plan_of(machine, 12345, 8192, 8192).seconds, 1.5 * plan.seconds);
 }
 
+TEST(ProductPlans, AreNotThoseOfAMachineThatDiffersBetweenPowersOfTwo) {
+  const Machine machine = h200s(1);
+  const double seconds = plan_of(machine, 20000, 20000, 20000).seconds;
+  Machine quick = machine;
+  constexpr double rate = 3.75e13;  // half as much again as beside them
+  for (const double order : {1500, 3000})
+    quick.kernels["dgemm"]["gpu"][order] = order * order * order / rate;
+  EXPECT_LT(plan_of(quick, 20000, 20000, 20000).seconds, seconds);
+  Machine slow = machine;
+  for (Link& link : slow.links) {
+    const Link before = link;
+    for (double run = 1024; run < 1e6; run *= 2) {
+      link.runs[run] = before.share(run);
+      link.runs[1.5 * run] = 0.2 * before.share(1.5 * run);
+    }
+  }
+  EXPECT_GT(plan_of(slow, 20000, 20000, 20000).seconds, seconds);
+}
+
 TEST(ProductPlans, TilesAreTallWhereShortRunsAreSlow) {
   Machine machine = h200s(1);
   EXPECT_EQ(rows_on(machine, 16384), 8192);
