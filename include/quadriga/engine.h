@@ -62,9 +62,9 @@ struct EngineOptions {
   bool protect = false;  ///< Under the virtual clock: catch variants that touch others' memory.
   std::uint64_t seed = 1;
   bool trace = false;
-  std::size_t host_memory =
-      0;  ///< Most bytes of host buffers for tiles without a home; 0: 80 % of what is usable.
-  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
+  std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
+                                ///< 0: 80 % of what is usable.
+  std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
   /// For tests: puts something around the backend, as injected faults.
   std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend = {};

@@ -62,7 +62,7 @@ class Engine:
     trace : bool or path-like, optional
         Record what runs when; a path: and write it there when the engine is closed.
     host_memory : int or str, optional
-        Most host memory for tiles without an array, as ``"2GiB"``.
+        Most host memory for tiles that have no array there, as ``"2GiB"``.
     spill : path-like, optional
         A file that holds such tiles instead.
 

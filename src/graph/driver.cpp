@@ -206,6 +206,7 @@ bool Driver::step(Nanoseconds deadline) {
   run_commands();
   const bool recovers = is_recovering();
   bool happened = !recovers && pump();
+  if (!happened && !recovers && !anything_in_flight()) happened = fail_without_buffer();
   if (more_to_issue_ && !recovers) deadline = std::min(deadline, backend_->now());
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
   if (std::exchange(failed_, false)) {
@@ -317,21 +318,27 @@ bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds dea
   return met;
 }
 
-/// Starts the way home if it can; true if there is nothing left to wait for.
-bool Driver::go_home(Datum& datum) {
+/// Starts the way home if it can; true if there is nothing left to wait for: no way will be found
+/// either once nothing is to come that might free a buffer on the host.
+bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
   if (datum.poisoned.load(std::memory_order_acquire)) return true;
   const SpaceId owner = memory_->directory().owner(datum.tile);
   const Directory& directory = memory_->directory();
   if (owner == no_space) return !directory.in_flight(datum.tile, directory.home(datum.tile));
-  if (memory_->confirmed(datum.tile, owner)) memory_->write_back(datum.tile, Reason::write_back);
-  return false;
+  if (!memory_->confirmed(datum.tile, owner) ||
+      memory_->send_home(datum.tile, Reason::write_back) || anything_in_flight() ||
+      ended() < graph_.submitted())
+    return false;
+  refusal = std::make_exception_ptr(no_buffer());
+  return true;
 }
 
 bool Driver::bring_home(Datum* datum, Nanoseconds deadline) {
   std::vector<Datum*> wanted;
+  std::exception_ptr refusal;
   execute([&] {
     const auto want = [&](Datum& each) {
-      if (each.home && !go_home(each)) wanted.push_back(&each);
+      if (each.home && !go_home(each, refusal)) wanted.push_back(&each);
     };
     if (datum) {
       want(*datum);
@@ -342,13 +349,15 @@ bool Driver::bring_home(Datum* datum, Nanoseconds deadline) {
     }
   });
   const auto all_home = [&] {
-    while (!wanted.empty() && go_home(*wanted.back())) wanted.pop_back();
+    while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();
   };
   const auto condition = [&] {
     if (!wanted.empty()) execute(all_home);
     return wanted.empty();
   };
-  return wanted.empty() || wait(condition, deadline);
+  const bool is_met = wanted.empty() || wait(condition, deadline);
+  if (is_met && refusal) std::rethrow_exception(refusal);
+  return is_met;
 }
 
 void Driver::remove(std::span<Datum* const> data) {

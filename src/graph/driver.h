@@ -93,6 +93,7 @@ class Driver final : public Executor, private MemoryListener {
     SpaceId space = host_space;
     std::vector<ComputeStream> streams;
     PlannedTask* head = nullptr;  ///< Found no room (invariant 5).
+    bool lacks_buffer = false;    ///< Its head: one on the host.
     int issued = 0;
     double issued_seconds = 0;
     bool lost = false;
@@ -128,7 +129,7 @@ class Driver final : public Executor, private MemoryListener {
   static void answer(Command& command, std::exception_ptr error);
   void break_down(std::exception_ptr error);
   void rethrow_if_broken();
-  bool go_home(Datum& datum);
+  bool go_home(Datum& datum, std::exception_ptr& refusal);
   /// Takes messages, issues what it can, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.
   bool step(Nanoseconds deadline);
@@ -198,6 +199,8 @@ class Driver final : public Executor, private MemoryListener {
   bool run_again(PlannedTask& planned);
   /// Fails a task that can't be issued any more.
   void fail_task(PlannedTask& planned, std::exception_ptr error);
+  bool fail_without_buffer();
+  Error no_buffer() const;
   /// Something that who waits next shall say in the log.
   void notice(std::string text);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);

@@ -333,6 +333,22 @@ void Driver::fail_task(PlannedTask& planned, std::exception_ptr error) {
   finish(planned, std::move(error));
 }
 
+Error Driver::no_buffer() const {
+  return {Errc::too_large,
+          fmt::format("tiles that aren't at home on the host have no room there: {}",
+                      memory_->spill().refusal())};
+}
+
+/// Nothing is in flight: who waits for a buffer on the host would do so for ever.
+bool Driver::fail_without_buffer() {
+  const auto found = std::ranges::find_if(
+      devices_, [](const DeviceState& device) { return device.head && device.lacks_buffer; });
+  if (found == devices_.end()) return false;
+  found->lacks_buffer = false;
+  fail_task(*found->head, std::make_exception_ptr(no_buffer()));
+  return true;
+}
+
 /// Sets the device aside: what is placed there goes elsewhere, what only it held is lost.
 void Driver::lose_device(DeviceState& device, const std::exception_ptr& cause) {
   device.lost = true;

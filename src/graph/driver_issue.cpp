@@ -263,13 +263,17 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   }
   Outcome outcome = memory_->bring(needs_, device.space);
   // Fragments on a device that is otherwise done: empty it, the task fits then (design rule 4).
-  if (outcome == Outcome::no_room && device.issued == 0 && memory_->quiet(device.space) &&
-      memory_->drain(device.space))
-    outcome = memory_->bring(needs_, device.space);
+  if (outcome == Outcome::no_room && device.issued == 0 && memory_->quiet(device.space)) {
+    const Outcome drained = memory_->drain(device.space);
+    if (drained != Outcome::no_room) outcome = memory_->bring(needs_, device.space);
+    if (outcome == Outcome::no_room && drained == Outcome::no_buffer) outcome = drained;
+  }
+  device.lacks_buffer = outcome == Outcome::no_buffer;
   switch (outcome) {
     case Outcome::done:
       break;
     case Outcome::no_room:
+    case Outcome::no_buffer:
       device.head = &planned;
       return outcome;
     case Outcome::no_source:
@@ -281,13 +285,6 @@ Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
       return Outcome::done;
     case Outcome::home_lost:
       fail_task(planned, std::make_exception_ptr(home_lost(planned)));
-      return Outcome::done;
-    case Outcome::no_spill:
-      fail_task(planned,
-                std::make_exception_ptr(Error(
-                    Errc::too_large,
-                    fmt::format("tiles that fit no device have no room on the host either: {}",
-                                memory_->spill().refusal()))));
       return Outcome::done;
   }
   if (device.space != host_space)

@@ -27,7 +27,7 @@ bool Driver::pump() {
   bool happened = false;
   // An idle device looks around each time: others may have got what it can steal.
   for (DeviceState& device : devices_)
-    if (device.awaits_source || device.issued == 0) touch(device);
+    if (device.awaits_source || device.lacks_buffer || device.issued == 0) touch(device);
   more_to_issue_ = true;
   for (int round = 0; more_to_issue_ && (virtual_ || round < rounds_at_once); ++round) {
     more_to_issue_ = false;

@@ -110,6 +110,14 @@ std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
   return 1;
 }
 
+std::size_t choose_anywhere(const EvictionRule& rule, std::span<Candidate> candidates,
+                            std::size_t bytes) {
+  best_spared(rule, candidates, candidates.size());
+  std::size_t count = 0, sum = 0;
+  while (count < candidates.size() && sum < bytes) sum += candidates[count++].bytes;
+  return sum < bytes ? 0 : count;
+}
+
 std::span<Candidate> best_spared(const EvictionRule& rule, std::span<Candidate> candidates,
                                  std::size_t count) {
   count = std::min(count, candidates.size());

@@ -85,6 +85,12 @@ std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
                            std::span<Candidate> candidates, std::size_t bytes,
                            std::span<TileId> out);
 
+/// Moves the candidates that can be spared best to the front, best first: as few of them as have
+/// `bytes` together, wherever they lie. Returns how many; 0 if all together have less. Cost: sorts.
+/// Allocates nothing.
+std::size_t choose_anywhere(const EvictionRule& rule, std::span<Candidate> candidates,
+                            std::size_t bytes);
+
 /// Moves the `count` candidates that can be spared best to the front, best first: what to write
 /// back ahead of need. Cost: linear, beside sorting `count`. Allocates nothing.
 std::span<Candidate> best_spared(const EvictionRule& rule, std::span<Candidate> candidates,

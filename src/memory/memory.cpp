@@ -152,26 +152,18 @@ double Memory::fetch_seconds(TileId tile, SpaceId to) const {
 Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
   if (!directory_.written(tile)) return Outcome::unwritten;
   from = source_for(tile, to);
-  if (from == no_space && to != host_space) {
-    // No link joins the two devices: by way of the host, which needs the producer's end.
-    from = source_for(tile, host_space);
-    if (from == no_space || place(tile, from).unconfirmed) return Outcome::no_source;
-    if (!has_host_memory(tile)) return without_host_memory();
-    queue_copy(tile, from, host_space, Reason::stage);
-    from = host_space;
-    return Outcome::done;
-  }
+  // Where no link joins the two devices.
+  const bool is_by_host = from == no_space && to != host_space;
+  const SpaceId first = is_by_host ? source_for(tile, host_space) : from;
   // Home is overwritten only once the content is certain, and so is the host's memory.
-  const bool is_careful = to == host_space || to == directory_.home(tile);
-  if (from != no_space && is_careful && place(tile, from).unconfirmed) return Outcome::no_source;
-  return from == no_space ? Outcome::no_source : Outcome::done;
-}
-
-bool Memory::has_host_memory(TileId tile) {
-  if (has_memory(tile, host_space) || bytes(tile) == 0) return true;
-  std::byte*& buffer = place(tile, host_space).block;
-  buffer = spill_.allocate(bytes(tile));
-  return buffer != nullptr;
+  const bool is_careful = is_by_host || to == host_space || to == directory_.home(tile);
+  if (first == no_space || (is_careful && place(tile, first).unconfirmed))
+    return Outcome::no_source;
+  if (is_by_host && has_host_memory(tile)) {
+    queue_copy(tile, first, host_space, Reason::stage);
+    from = host_space;
+  }
+  return Outcome::done;
 }
 
 bool Memory::allocate(TileId tile, SpaceId space) {
@@ -182,32 +174,37 @@ bool Memory::allocate(TileId tile, SpaceId space) {
   Place& replica = place(tile, space);
   replica = Place{};
   replica.block = there.base + *offset;
-  resident_index(tile, space) = static_cast<std::uint32_t>(there.residents.size());
-  there.residents.push_back(tile);
+  note_resident(tile, space);
   return true;
 }
 
+void Memory::note_resident(TileId tile, SpaceId space) {
+  std::vector<TileId>& residents = spaces_[space].residents;
+  resident_index(tile, space) = static_cast<std::uint32_t>(residents.size());
+  residents.push_back(tile);
+}
+
 void Memory::give_up(TileId tile, SpaceId space) {
-  if (space == host_space) {
-    spill_.deallocate(place(tile, host_space).block, bytes(tile));
-    place(tile, host_space) = Place{};
-    return;
-  }
   Space& there = spaces_[space];
   ++there.departures;
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
+  const std::uint32_t at = resident_index(tile, space);
+  const TileId last = there.residents.back();
+  there.residents[at] = last;
+  resident_index(last, space) = at;
+  there.residents.pop_back();
   Place& replica = place(tile, space);
+  if (space == host_space) {
+    spill_.deallocate(replica.block, bytes(tile));
+    replica = Place{};
+    return;
+  }
   // Who still reads it finds NaN. Under the virtual clock protection catches that instead.
   if (poisons_freed_blocks && machine_.devices[there.device].kind == DeviceKind::emulated &&
       !backend_.is_virtual())
     std::memset(replica.block, 0xff, bytes(tile));
   there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
   replica.block = nullptr;
-  const std::uint32_t at = resident_index(tile, space);
-  const TileId last = there.residents.back();
-  there.residents[at] = last;
-  resident_index(last, space) = at;
-  there.residents.pop_back();
 }
 
 void Memory::drop_if_unused(TileId tile, SpaceId space) {
@@ -215,16 +212,6 @@ void Memory::drop_if_unused(TileId tile, SpaceId space) {
       directory_.in_flight(tile, space))
     return;
   if (has_block(tile, space)) give_up(tile, space);
-}
-
-void Memory::drop_if_passed(TileId tile) {
-  if (directory_.home(tile) == host_space || !has_block(tile, host_space)) return;
-  const bool is_needed = directory_.pins(tile, host_space) > 0 ||
-                         directory_.in_flight(tile, host_space) ||
-                         directory_.dirty(tile, host_space);
-  if (is_needed || spill_.used() <= spill_.limit() / 2) return;
-  directory_.dropped(tile, host_space);
-  give_up(tile, host_space);
 }
 
 void Memory::discard(TileId tile) {
@@ -268,7 +255,6 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   target.last_use = ++clock_;
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
-  passing_ += passes_host(tile, from, to);
   if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
 }
@@ -281,28 +267,42 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
     if (const Outcome outcome = find_source(need.tile, space, from); outcome != Outcome::done)
       return outcome;
   }
+  if (space == host_space && !take_host_memory(needs)) return Outcome::no_buffer;
   for (const Need& need : needs) directory_.pin(need.tile, space);
+  Outcome outcome = space == host_space ? Outcome::done : reserve(needs, space);
+  if (outcome == Outcome::done) outcome = fetch(needs, space);
+  if (outcome != Outcome::done)
+    for (const Need& need : needs) unpin(need.tile, space);
+  return outcome;
+}
+
+/// Blocks on a device for all that isn't at home there.
+Outcome Memory::reserve(std::span<const Need> needs, SpaceId space) {
+  for (const Need& need : needs)
+    while (!has_memory(need.tile, space) && !allocate(need.tile, space))
+      if (const Outcome outcome = make_room(bytes(need.tile), space); outcome != Outcome::done)
+        return outcome;
+  return Outcome::done;
+}
+
+/// Queues the copies that are missing. What finds no buffer on its way by the host comes later:
+/// when others have passed, which stay where they are.
+Outcome Memory::fetch(std::span<const Need> needs, SpaceId space) {
   Outcome outcome = Outcome::done;
   for (const Need& need : needs) {
-    if (space == host_space) {
-      if (!has_host_memory(need.tile)) outcome = without_host_memory();
-    } else {
-      while (outcome == Outcome::done && !has_memory(need.tile, space) &&
-             !allocate(need.tile, space))
-        outcome = make_room(bytes(need.tile), space);
+    const TileId tile = need.tile;
+    place(tile, space).last_use = ++clock_;
+    if (!needs_content(need.access) || directory_.valid(tile, space)) continue;
+    if (source_for(tile, space) == no_space) {
+      if (!take_host_memory({&need, 1})) {
+        outcome = Outcome::no_buffer;
+        continue;
+      }
+      queue_copy(tile, source_for(tile, host_space), host_space, Reason::stage);
     }
-    if (outcome != Outcome::done) break;
+    queue_copy(tile, source_for(tile, space), space, Reason::stage);
   }
-  if (outcome != Outcome::done) {
-    for (const Need& need : needs) unpin(need.tile, space);
-    return outcome;
-  }
-  for (const Need& need : needs) {
-    place(need.tile, space).last_use = ++clock_;
-    if (!needs_content(need.access) || directory_.valid(need.tile, space)) continue;
-    queue_copy(need.tile, source_for(need.tile, space), space, Reason::stage);
-  }
-  return Outcome::done;
+  return outcome;
 }
 
 Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
@@ -311,7 +311,8 @@ Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
   if (const Outcome outcome = find_source(tile, space, from); outcome != Outcome::done)
     return outcome;
   // It would fail again and again until it is known which of them is gone.
-  if (spaces_[from].probes > 0 || spaces_[space].probes > 0) return Outcome::no_source;
+  if (from == no_space || spaces_[from].probes > 0 || spaces_[space].probes > 0)
+    return Outcome::no_source;
   if (!has_memory(tile, space) && !allocate(tile, space)) {
     bool all_gone = true;
     for (const TileId victim : victims) all_gone &= leaves_before(victim, space, position);
@@ -359,7 +360,7 @@ bool Memory::write_back(TileId tile, Reason reason) {
   const SpaceId home = directory_.home(tile);
   if (owner == no_space) return true;
   if (spaces_[owner].probes > 0 || spaces_[home].probes > 0) return true;
-  if (home == host_space || !machine_.route(owner, home)) {
+  if (needs_host(tile, owner)) {
     if (!has_host_memory(tile)) return false;
     if (!directory_.valid(tile, host_space)) queue_copy(tile, owner, host_space, reason);
     owner = host_space;
@@ -396,7 +397,6 @@ bool Memory::completed(const Completion& delivered) {
   if (!completion.error) completion.error = record.error;
   if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
-  passing_ -= passes_host(record.tile, record.from, record.to);
   if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
   if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
   Place& source = place(record.tile, record.from);

@@ -70,7 +70,7 @@ enum class Outcome {
   no_room,    ///< Room must be made first: something that ends will make it.
   no_source,  ///< The content can't be copied before its producer, or another copy, has ended.
   unwritten,  ///< The content doesn't exist: no task has written it, or it was lost.
-  no_spill,   ///< A dirty tile must leave and the host has no buffer for it.
+  no_buffer,  ///< The host has none for a tile; only what is in flight, if anything, may free one.
   home_lost,  ///< The device whose memory is home is gone.
 };
 
@@ -111,11 +111,13 @@ class Memory {
   /// joins it goes by way of a buffer on the host. Nothing is queued while a probe decides whether
   /// one of them is gone. False if there is no buffer.
   bool write_back(TileId tile, Reason reason);
+  /// The same, and makes room on the host for it; false as long as that takes.
+  bool send_home(TileId tile, Reason reason);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
   /// Empties a space that nothing queued uses, for a request that fragments of it can't hold:
-  /// writes back what is dirty, gives up the rest. True once the space is empty.
-  bool drain(SpaceId space);
+  /// writes back what is dirty, gives up the rest. Done once the space is empty.
+  Outcome drain(SpaceId space);
   /// Nothing is pinned in a space or in flight to it or from it.
   bool quiet(SpaceId space) const noexcept;
   /// Gives up the replicas on devices of a tile that is home.
@@ -209,7 +211,8 @@ class Memory {
     DeviceId device = no_device;
     std::byte* base = nullptr;
     std::optional<Arena> arena;
-    std::vector<TileId> residents;  ///< Tiles with a block here; position in resident_index_.
+    /// Tiles with a block here, or on the host a buffer; position in resident_index_.
+    std::vector<TileId> residents;
     CopyStream in;
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
@@ -228,29 +231,37 @@ class Memory {
     return resident_index_[tile * spaces_.size() + space];
   }
   void open_space(const Machine& machine, DeviceId device);
+  void note_resident(TileId tile, SpaceId space);
   bool has_block(TileId tile, SpaceId space) const { return place(tile, space).block != nullptr; }
   bool has_memory(TileId tile, SpaceId space) const {
     return has_block(tile, space) || at_home(tile, space);
   }
   /// Where to copy from; no_space if nowhere now.
   SpaceId source_for(TileId tile, SpaceId to) const;
+  /// The same, and whether it may be copied now. No_space: by way of the host, which has no buffer
+  /// to spare; where it has one, that copy is queued.
   Outcome find_source(TileId tile, SpaceId to, SpaceId& from);
+  Outcome reserve(std::span<const Need> needs, SpaceId space);
+  Outcome fetch(std::span<const Need> needs, SpaceId space);
   bool allocate(TileId tile, SpaceId space);
   void give_up(TileId tile, SpaceId space);
   Outcome make_room(std::size_t bytes, SpaceId space);
+  std::span<const TileId> victims_for(std::size_t bytes, SpaceId space);
+  Outcome let_leave(std::span<const TileId> victims, SpaceId space);
   bool leaves_before(TileId tile, SpaceId space, std::uint64_t position);
   void collect_candidates(SpaceId space);
   void queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason);
   CopyStream& stream_for(SpaceId from, SpaceId to);
-  /// The host's memory for a tile, at home or a buffer; false if there is none to be had.
+  /// The host's memory for a tile, at home or a buffer; false if there is none to spare.
   bool has_host_memory(TileId tile);
-  /// How it goes on where has_host_memory() says no.
-  Outcome without_host_memory() const {
-    return passing_ > 0 ? Outcome::no_source : Outcome::no_spill;
-  }
-  /// A copy that reads or writes the host's buffer of a tile that is at home on a device.
-  bool passes_host(TileId tile, SpaceId from, SpaceId to) const {
-    return directory_.home(tile) != host_space && (from == host_space || to == host_space);
+  /// The same for all of these tiles at once, or for none; room is made for them.
+  bool take_host_memory(std::span<const Need> needs);
+  bool make_host_room(std::size_t bytes, std::span<const Need> needs);
+  void collect_on_host(std::span<const Need> needs);
+  /// It goes home to the host, or by way of it.
+  bool needs_host(TileId tile, SpaceId owner) const {
+    const SpaceId home = directory_.home(tile);
+    return home == host_space || !machine_.route(owner, home);
   }
   void drop_if_unused(TileId tile, SpaceId space);
   /// The same for such a buffer that has passed its content on: it is kept for others while there
@@ -271,7 +282,6 @@ class Memory {
   std::vector<std::uint32_t> resident_index_;
   std::vector<CopyStream*> streams_;  ///< By stream id; null if not ours.
   std::size_t in_flight_ = 0;
-  std::size_t passing_ = 0;  ///< Of them, those of which passes_host() is true.
   std::uint64_t clock_ = 0;  ///< Counts uses, for last_use.
   std::vector<Candidate> candidates_;
   std::vector<TileId> victims_;

@@ -35,27 +35,40 @@ Outcome Memory::make_room(std::size_t needed, SpaceId space) {
   // What leaves already makes enough room when it has gone.
   if (there.leaving_bytes >= needed && there.leaving_bytes > 0) return Outcome::no_room;
   collect_candidates(space);
+  std::span<const TileId> victims = victims_for(needed, space);
+  if (victims.empty()) return Outcome::no_room;
+  const Outcome outcome = let_leave(victims, space);
+  if (outcome != Outcome::no_buffer) return outcome;
+  // Others may need none.
+  collect_candidates(space);
+  std::erase_if(candidates_, [&](const Candidate& each) {
+    return each.dirty && needs_host(each.tile, space) && !has_memory(each.tile, host_space);
+  });
+  victims = victims_for(needed, space);
+  return victims.empty() ? outcome : let_leave(victims, space);
+}
+
+std::span<const TileId> Memory::victims_for(std::size_t needed, SpaceId space) {
+  const Arena& arena = *spaces_[space].arena;
   victims_.resize(candidates_.size());
-  const std::size_t count =
-      choose_victims(rule_, *there.arena, candidates_,
-                     there.arena->rounded(std::max<std::size_t>(needed, 1)), victims_);
-  if (count == 0) return Outcome::no_room;
-  bool all_gone = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    const TileId tile = victims_[i];
-    if (directory_.dirty(tile, space)) {
-      if (directory_.owner(tile) == no_space) {  // home is on its way already
-        all_gone = false;
-      } else if (!write_back(tile, Reason::evict)) {
-        return Outcome::no_spill;
-      }
-      all_gone = false;
-      continue;
+  needed = arena.rounded(std::max<std::size_t>(needed, 1));
+  return std::span(victims_).first(choose_victims(rule_, arena, candidates_, needed, victims_));
+}
+
+/// Done once all are gone, those that are dirty after they were written back.
+Outcome Memory::let_leave(std::span<const TileId> victims, SpaceId space) {
+  Outcome outcome = Outcome::done;
+  for (const TileId tile : victims) {
+    if (!directory_.dirty(tile, space)) {
+      give_up(tile, space);
+      listener_.evicted(tile, space);
+    } else if (!send_home(tile, Reason::evict)) {
+      outcome = Outcome::no_buffer;
+    } else if (outcome == Outcome::done) {
+      outcome = Outcome::no_room;
     }
-    give_up(tile, space);
-    listener_.evicted(tile, space);
   }
-  return all_gone ? Outcome::done : Outcome::no_room;
+  return outcome;
 }
 
 void Memory::clean_ahead(SpaceId space) {
@@ -97,19 +110,20 @@ void Memory::confirm(TileId tile) {
   for (SpaceId space = 0; space < spaces_.size(); ++space) place(tile, space).unconfirmed = false;
 }
 
-bool Memory::drain(SpaceId space) {
+Outcome Memory::drain(SpaceId space) {
   Space& there = spaces_[space];
+  Outcome outcome = Outcome::no_room;
   for (std::size_t i = there.residents.size(); i-- > 0;) {
     const TileId tile = there.residents[i];
     if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space)) continue;
     if (directory_.dirty(tile, space)) {
-      if (directory_.owner(tile) != no_space) write_back(tile, Reason::evict);
+      if (!send_home(tile, Reason::evict)) outcome = Outcome::no_buffer;
       continue;
     }
     give_up(tile, space);
     listener_.evicted(tile, space);
   }
-  return there.residents.empty();
+  return there.residents.empty() ? Outcome::done : outcome;
 }
 
 bool Memory::quiet(SpaceId space) const noexcept {
@@ -153,10 +167,9 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
 
 void Memory::validate() const {
   directory_.validate();
-  for (SpaceId space = 1; space < spaces_.size(); ++space) {
+  for (SpaceId space = 0; space < spaces_.size(); ++space) {
     const Space& there = spaces_[space];
-    if (!there.arena) continue;
-    there.arena->validate();
+    if (there.arena) there.arena->validate();
     for (const TileId tile : there.residents)
       if (!has_block(tile, space) || at_home(tile, space))
         fail(Errc::internal, "a resident tile has no block, or is at home where it has one");

@@ -14,14 +14,12 @@
 #include "base/units.h"
 
 namespace quadriga {
-namespace {
 
-std::size_t whole_pages(std::size_t bytes) noexcept {
+/// To whole pages.
+std::size_t Spill::rounded(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
 }
-
-}  // namespace
 
 Spill::Spill(std::size_t limit_bytes, const std::string& file) : limit_(limit_bytes), file_(file) {
   if (file_.empty()) return;
@@ -61,8 +59,8 @@ std::byte* Spill::map_more(std::size_t bytes) {
 }
 
 std::byte* Spill::allocate(std::size_t bytes) {
-  bytes = whole_pages(bytes);
-  if (bytes > limit_ - used_) {
+  bytes = rounded(bytes);
+  if (bytes > room()) {
     const std::string limit = format_bytes(static_cast<double>(limit_));
     refusal_ =
         file_.empty()
@@ -88,7 +86,7 @@ std::byte* Spill::allocate(std::size_t bytes) {
 }
 
 void Spill::deallocate(std::byte* buffer, std::size_t bytes) noexcept {
-  bytes = whole_pages(bytes);
+  bytes = rounded(bytes);
   used_ -= bytes;
   try {
     free_.emplace(bytes, buffer);

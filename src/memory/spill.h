@@ -20,6 +20,8 @@ class Spill {
   Spill(const Spill&) = delete;
   Spill& operator=(const Spill&) = delete;
 
+  /// What a buffer of these bytes takes.
+  static std::size_t rounded(std::size_t bytes) noexcept;
   /// Null if the limit is reached or the disk is full.
   std::byte* allocate(std::size_t bytes);
   void deallocate(std::byte* buffer, std::size_t bytes) noexcept;
@@ -27,6 +29,7 @@ class Spill {
   std::size_t used() const noexcept { return used_; }
   std::size_t most() const noexcept { return most_; }
   std::size_t limit() const noexcept { return limit_; }
+  std::size_t room() const noexcept { return limit_ - used_; }
   /// Why the last allocation was refused: what is full, and its size.
   const std::string& refusal() const noexcept { return refusal_; }
   const std::string& file() const noexcept { return file_; }

@@ -209,7 +209,7 @@ RandomProgram::RandomProgram(std::uint64_t seed, const ProgramOptions& options, 
 
 void RandomProgram::add_tiles() {
   constexpr DType types[] = {DType::float32, DType::float64, DType::complex64, DType::complex128};
-  const auto count = 3 + static_cast<int>(random_.below(10));
+  const auto count = (options_.few_buffers ? 8 : 3) + static_cast<int>(random_.below(10));
   const bool equal = random_.chance(0.3);
   for (int i = 0; i < count; ++i) {
     Tile tile;
@@ -223,7 +223,7 @@ void RandomProgram::add_tiles() {
     tile.shape.ld = tile.shape.rows +
                     (random_.chance(0.5) ? 0 : 1 + static_cast<std::int64_t>(random_.below(5)));
     tile.homed = random_.chance(0.7);
-    if (random_.chance(0.3))
+    if (random_.chance(options_.few_buffers ? 0.9 : 0.3))
       tile.device = static_cast<DeviceId>(random_.below(static_cast<std::uint64_t>(devices_)));
     tile.keep = random_.chance(0.2);
     tile.written = tile.homed;
@@ -266,7 +266,7 @@ void RandomProgram::add_task() {
   }
   Step step{};
   step.kind = Step::Kind::submit;
-  const auto operands = 1 + random_.below(3);
+  const auto operands = 1 + random_.below(most_operands);
   // Neighbours in time like the same tiles, so that chains and groups come about.
   for (std::uint64_t i = 0; i < operands; ++i) {
     const int tile = some();
@@ -277,7 +277,7 @@ void RandomProgram::add_task() {
   }
   if (step.tiles.empty()) return;
   step.salt = random_();
-  step.apart = random_.chance(0.8);
+  step.apart = random_.chance(0.8) && !options_.few_buffers;
   if (options_.nested && random_.chance(0.15))
     step.children = 1 + static_cast<int>(random_.below(4));
   step.options.priority = random_.chance(0.5) ? 0 : static_cast<int>(random_.below(20)) - 5;
@@ -286,13 +286,15 @@ void RandomProgram::add_task() {
     step.options.owner = device;
   else if (random_.chance(0.1))
     step.options.device = device;
+  // The last is the host, if that has cores.
+  if (options_.few_buffers && random_.chance(0.3))
+    step.options.device = static_cast<DeviceId>(devices_) - 1;
   steps_.push_back(std::move(step));
 }
 
 void RandomProgram::start(Engine& engine) {
   places_.assign(tiles_.size(), {});
   operands_.clear();
-  constexpr std::size_t most_operands = 3;
   operands_.reserve(most_operands * steps_.size());  // bodies keep addresses
   for (std::size_t i = 0; i < tiles_.size(); ++i) {
     const Tile& tile = tiles_[i];
@@ -408,11 +410,6 @@ std::string RandomProgram::compare_all(Engine& engine) {
     if (!contents[i].empty() && contents[i] != places_[i].expected)
       return fmt::format("tile {} is wrong where it was read in the end", i);
   return {};
-}
-
-std::string RandomProgram::run(const EngineOptions& options) {
-  Engine engine(homes_.around(options));
-  return run(engine);
 }
 
 std::string RandomProgram::run(Engine& engine) {

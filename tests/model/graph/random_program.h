@@ -31,12 +31,16 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+/// Of a task.
+constexpr std::size_t most_operands = 3;
+
 /// How large and how mixed programs are.
 struct ProgramOptions {
   int tasks = 60;
   std::size_t most_bytes = 4096;  ///< Of a tile.
   bool nested = false;            ///< Some tasks submit tasks on their own operands.
   bool costs = true;              ///< Codelets say what they cost.
+  bool few_buffers = false;       ///< Homes are on devices for the most part; no partial results.
 };
 
 /// What a step of a program does.
@@ -62,6 +66,9 @@ class RandomProgram {
   /// Runs on an engine that meets faults: what isn't reported lost must be right, and every error
   /// must be of a fault's kind. `lost` counts the tiles that were.
   std::string run_despite_faults(const EngineOptions& options, int& lost);
+  /// The host's buffers without which no such program may get by: for all tiles that have no home,
+  /// and the operands of a task.
+  std::size_t least_host_memory() const;
 
  private:
   struct Tile {

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
+#include "memory/spill.h"
 #include "model/graph/random_program.h"
 
 namespace quadriga {
@@ -97,8 +99,23 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
   options.virtual_clock = virtual_clock;
   options.protect = virtual_clock && random.chance(0.25);
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
-  options.host_memory = std::size_t{1} << 30;
-  return {options, devices, RandomProgram(random(), program_options, devices + (cores > 0))};
+  program_options.few_buffers = Random(seed).chance(0.3);
+  RandomProgram program(random(), program_options, devices + (cores > 0));
+  options.host_memory =
+      program_options.few_buffers ? program.least_host_memory() : std::size_t{1} << 30;
+  return {options, devices, std::move(program)};
+}
+
+std::size_t RandomProgram::least_host_memory() const {
+  std::size_t bytes = most_operands * Spill::rounded(options_.most_bytes);
+  for (const Tile& tile : tiles_)
+    if (!tile.homed) bytes += Spill::rounded(tile.shape.bytes());
+  return bytes;
+}
+
+std::string RandomProgram::run(const EngineOptions& options) {
+  Engine engine(homes_.around(options));
+  return run(engine);
 }
 
 std::string run_on_devices(std::uint64_t seed, bool virtual_clock) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
 // the virtual clock, give what they give one after another on plain arrays. Homes are on the host,
-// on a device, or nowhere.
+// on a device, or nowhere; for some seeds the host has buffers for the latter and a task's operands
+// alone.
 #include "memory/memory.h"
 
 #include <gtest/gtest.h>
@@ -61,6 +62,17 @@ Machine small_machine(bool peers, std::size_t bytes) {
   return machine;
 }
 
+constexpr std::size_t most_tiles = 24, most_operands = 3;
+/// From here on seeds have few buffers on the host, and every second tile has no home.
+constexpr int few_buffers_from = 12;
+
+MemoryOptions host_of(int seed) {
+  MemoryOptions options;
+  if (seed >= few_buffers_from)
+    options.spill_bytes = (most_tiles / 2 + most_operands) * Spill::rounded(most_bytes);
+  return options;
+}
+
 /// The parameter is the seed.
 class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListener {
  protected:
@@ -95,15 +107,20 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   void evicted(TileId, SpaceId) override { ++evictions_; }
   void probed(SpaceId, const Completion&) override {}
 
+  bool has_home(std::size_t tile) {
+    return GetParam() < few_buffers_from ? random_.chance(0.6) : tile % 2 == 0;
+  }
+
   void add_tiles(bool equal) {
-    for (Tile& tile : tiles_) {
+    for (std::size_t i = 0; i < tiles_.size(); ++i) {
+      Tile& tile = tiles_[i];
       if (!equal) tile.shape.rows = 1 + static_cast<std::int64_t>(random_.below(most_rows));
       if (!equal) tile.shape.cols = 1 + static_cast<std::int64_t>(random_.below(most_cols));
       tile.expected.resize(static_cast<std::size_t>(tile.shape.rows * tile.shape.cols));
       TileInfo info;
       info.width_bytes = static_cast<std::size_t>(tile.shape.rows) * sizeof(std::uint64_t);
       info.columns = static_cast<std::size_t>(tile.shape.cols);
-      if (random_.chance(0.6)) {
+      if (has_home(i)) {
         tile.ld = tile.shape.rows + static_cast<std::int64_t>(random_.below(3));
         give_home(tile);
         tile.written = true;
@@ -141,7 +158,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     for (std::size_t task = 0; task < tasks; ++task) {
       Work work{
           .needs = {}, .space = static_cast<SpaceId>(1 + random_.below(3)), .salt = random_()};
-      const std::size_t count = 1 + random_.below(3);
+      const std::size_t count = 1 + random_.below(most_operands);
       for (std::size_t operand = 0; operand < count; ++operand) {
         const std::size_t chosen = random_.below(tiles_.size());
         if (std::ranges::count(work.needs, tiles_[chosen].id, &Need::tile)) continue;
@@ -176,7 +193,9 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
 
   bool write_home(Tile& tile) {
     while (tile.last_writer >= 0) progress();
-    return memory_.write_back(tile.id, Reason::final);
+    while (!memory_.send_home(tile.id, Reason::final))
+      if (!progress()) return false;
+    return true;
   }
 
   /// Brings operands, waiting for what must end first. A device that is drained and still has no
@@ -186,7 +205,8 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     for (;;) {
       const Outcome outcome = memory_.bring(work.needs, work.space);
       if (outcome == Outcome::done) return;
-      ASSERT_TRUE(outcome == Outcome::no_room || outcome == Outcome::no_source)
+      ASSERT_TRUE(outcome == Outcome::no_room || outcome == Outcome::no_source ||
+                  outcome == Outcome::no_buffer)
           << static_cast<int>(outcome);
       if (progress()) continue;
       ASSERT_FALSE(emptied) << "no room on an empty device";
@@ -303,12 +323,12 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   /// Its devices have more memory than the arenas: for homes.
   std::unique_ptr<Backend> backend_ =
       make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));
-  Memory memory_{*backend_, machine_, *this, {}};
+  Memory memory_{*backend_, machine_, *this, host_of(GetParam())};
   std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),
                                    backend_->create_stream(2, StreamKind::compute)};
-  std::vector<Tile> tiles_ = std::vector<Tile>(24);
+  std::vector<Tile> tiles_ = std::vector<Tile>(most_tiles);
   std::map<TileId, Tile*> by_id_;
   std::vector<Work> plan_;
   std::uint64_t position_ = 0;
@@ -335,7 +355,7 @@ TEST_P(MemoryModelTest, FindsKernelsThatDoNotWait) {
   EXPECT_GT(wrong_columns_, 0) << "seed " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seed, MemoryModelTest, ::testing::Range(0, 12));
+INSTANTIATE_TEST_SUITE_P(Seed, MemoryModelTest, ::testing::Range(0, 24));
 
 }  // namespace
 }  // namespace quadriga

@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t rows = 8;
 constexpr std::int64_t cols = 4;
 constexpr std::int64_t ld = 10;
+/// Of a tile's buffer on the host: a page.
+constexpr std::size_t buffer_bytes = 4096;
 
 class HomesTest : public testing::TestWithParam<Where> {
  protected:
@@ -28,6 +30,17 @@ class HomesTest : public testing::TestWithParam<Where> {
           b.as<double>()[i + j * b.ld] = a.as<double>()[i + j * a.ld] + 1;
     };
     plus_one_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+    increment_.name = "increment";
+    increment_.signature = {Access::update};
+    increment_.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() += 1; };
+    increment_.cost = plus_one_.cost;
+    sum_.name = "sum";
+    sum_.signature = {Access::read, Access::read, Access::update};
+    sum_.cpu = [](const Arguments& arguments) {
+      const auto first = [&](std::size_t i) { return arguments.operands[i].as<double>(); };
+      *first(2) += *first(0) + *first(1);
+    };
+    sum_.cost = plus_one_.cost;
   }
   void make(const std::string& devices, std::function<void(EngineOptions&)> change = {}) {
     EngineOptions options;
@@ -48,6 +61,16 @@ class HomesTest : public testing::TestWithParam<Where> {
   double* take(DeviceId device) {
     return reinterpret_cast<double*>(homes_.take(device, ld * cols * sizeof(double)));
   }
+  /// Tiles at home on device 0, the i-th full of i; many_ says where.
+  std::vector<Data> add_many(std::size_t count) {
+    std::vector<Data> made;
+    for (std::size_t i = 0; i < count; ++i) {
+      many_.push_back(take(0));
+      std::fill_n(many_.back(), ld * cols, static_cast<double>(i));
+      made.push_back(engine_->add(0, many_.back(), rows, cols, ld, DType::float64));
+    }
+    return made;
+  }
   std::uint64_t moved() const {
     std::uint64_t bytes = 0;
     for (const LinkCounters& link : engine_->counters().links) bytes += link.bytes;
@@ -60,9 +83,12 @@ class HomesTest : public testing::TestWithParam<Where> {
   }
 
   DeviceHomes homes_;
-  Codelet plus_one_;  ///< b = a + 1, elementwise.
+  Codelet plus_one_;   ///< b = a + 1, elementwise.
+  Codelet increment_;  ///< Of the first element.
+  Codelet sum_;        ///< c += a + b, of the first elements.
   std::optional<Engine> engine_;
   double* homes_at_[2] = {};
+  std::vector<double*> many_;
   Data data_[2];
 };
 
@@ -107,7 +133,6 @@ TEST_P(HomesTest, WithoutARouteTheWayIsByTheHost) {
 }
 
 TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
-  constexpr std::size_t buffer_bytes = 4096;  // a page
   make(apart, [](EngineOptions& options) { options.host_memory = 3 * buffer_bytes; });
   constexpr int count = 12;
   std::vector<double*> results;
@@ -122,6 +147,92 @@ TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
   }
   engine_->wait(patience);
   for (int i = 0; i < count; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)][0], i + 1);
+}
+
+TEST_P(HomesTest, CoresMayUpdateMoreThanTheHostsBuffersHold) {
+  make(joined, [](EngineOptions& options) { options.host_memory = 3 * buffer_bytes; });
+  constexpr std::size_t count = 12;
+  const std::vector<Data> tiles = add_many(count);
+  for (int round = 0; round < 3; ++round)
+    for (const Data tile : tiles)
+      engine_->submit(increment_, {{tile, Access::update}}, SubmitOptions{.device = 2});
+  engine_->wait(patience);
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(many_[i][0], static_cast<double>(i) + 3) << i;
+}
+
+TEST_P(HomesTest, WhatWasReadOnTheHostLeavesItsBuffersToOthers) {
+  make(joined, [](EngineOptions& options) { options.host_memory = 4 * buffer_bytes; });
+  const std::vector<Data> tiles = add_many(5);
+  engine_->submit(plus_one_, {{tiles[0], Access::read}, {tiles[1], Access::write}},
+                  SubmitOptions{.device = 2});
+  engine_->wait(patience);
+  engine_->submit(sum_,
+                  {{tiles[2], Access::read}, {tiles[3], Access::read}, {tiles[4], Access::update}},
+                  SubmitOptions{.device = 2});
+  engine_->wait(patience);
+  EXPECT_EQ(many_[4][0], 2 + 3 + 4);
+}
+
+TEST_P(HomesTest, CoresNeedNoMoreBuffersThanATaskHasOperands) {
+  make(apart, [](EngineOptions& options) { options.host_memory = 2 * buffer_bytes; });
+  constexpr std::size_t count = 6;
+  const std::vector<Data> tiles = add_many(count);
+  for (std::size_t i = 0; i + 1 < count; ++i)
+    engine_->submit(plus_one_, {{tiles[i], Access::read}, {tiles[i + 1], Access::write}},
+                    SubmitOptions{.device = 2});
+  engine_->wait(patience);
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(many_[i][0], static_cast<double>(i)) << i;
+}
+
+TEST_P(HomesTest, OneBufferLetsAllOperandsOfATaskPass) {
+  make(apart, [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+  const std::vector<Data> tiles = add_many(3);
+  engine_->submit(sum_,
+                  {{tiles[0], Access::read}, {tiles[1], Access::read}, {tiles[2], Access::update}},
+                  SubmitOptions{.device = 1});
+  engine_->wait(patience);
+  EXPECT_EQ(many_[2][0], 3);
+}
+
+TEST_P(HomesTest, ATaskWithMoreOnTheHostThanBuffersHoldFails) {
+  make(joined, [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+  const std::vector<Data> tiles = add_many(2);
+  engine_->submit(plus_one_, {{tiles[0], Access::read}, {tiles[1], Access::write}},
+                  SubmitOptions{.device = 2});
+  engine_->submit(increment_, {{tiles[0], Access::update}}, SubmitOptions{.device = 2});
+  try {
+    engine_->wait(patience);
+    FAIL() << "two tiles of a page each had one page";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::too_large) << error.what();
+    EXPECT_NE(std::string(error.what()).find("host_memory"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(many_[0][0], 1) << "the task behind it has room";
+}
+
+TEST_P(HomesTest, WhatCannotPassTheHostIsNamedWhereItIsWaitedFor) {
+  make(apart, [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+  // The only buffer holds what no device does: a tile without a home, written on the host.
+  const Data homeless = engine_->add(rows, cols, DType::float64);
+  const std::vector<Data> tiles = add_many(1);
+  Codelet set;
+  set.name = "set";
+  set.signature = {Access::write};
+  set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 7; };
+  set.cost = plus_one_.cost;
+  engine_->submit(set, {{homeless, Access::write}}, SubmitOptions{.device = 2});
+  engine_->submit(set, {{tiles[0], Access::write}}, SubmitOptions{.device = 1});
+  for (int i = 0; i < 2; ++i) {
+    try {
+      engine_->wait(patience);
+      FAIL() << "went home without a way";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::too_large) << error.what();
+    }
+  }
+  engine_->remove(std::span(&homeless, 1), true);
+  engine_->wait(patience);
+  EXPECT_EQ(many_[0][0], 7);
 }
 
 TEST_P(HomesTest, CoresWorkOnACopyThatGoesBack) {

@@ -191,5 +191,14 @@ TEST_F(EvictionTest, TheBestSparedComeInOrder) {
   EXPECT_EQ(best_spared(farthest_, candidates_, 9).size(), 5u);
 }
 
+TEST_F(EvictionTest, WhereTheyLieDoesNotMatterAnywhere) {
+  use({7, 30, 12, 50});
+  ASSERT_EQ(choose_anywhere(farthest_, candidates_, tile_bytes + 1), 2u);
+  EXPECT_EQ(candidates_[0].tile, 3u);
+  EXPECT_EQ(candidates_[1].tile, 1u);
+  EXPECT_EQ(choose_anywhere(farthest_, candidates_, 4 * tile_bytes), 4u);
+  EXPECT_EQ(choose_anywhere(farthest_, candidates_, 4 * tile_bytes + 1), 0u) << "all have less";
+}
+
 }  // namespace
 }  // namespace quadriga
