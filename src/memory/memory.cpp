@@ -270,7 +270,9 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
   if (space == host_space && !take_host_memory(needs)) return Outcome::no_buffer;
   for (const Need& need : needs) directory_.pin(need.tile, space);
   Outcome outcome = space == host_space ? Outcome::done : reserve(needs, space);
-  if (outcome == Outcome::done) outcome = fetch(needs, space);
+  const bool lacks_buffer = outcome == Outcome::no_buffer;
+  if (outcome == Outcome::done || lacks_buffer) outcome = fetch(needs, space);
+  if (lacks_buffer) outcome = Outcome::no_buffer;
   if (outcome != Outcome::done)
     for (const Need& need : needs) unpin(need.tile, space);
   return outcome;
@@ -285,12 +287,13 @@ Outcome Memory::reserve(std::span<const Need> needs, SpaceId space) {
   return Outcome::done;
 }
 
-/// Queues the copies that are missing. What finds no buffer on its way by the host comes later:
-/// when others have passed, which stay where they are.
+/// Queues the copies that are missing, where there is a block for them. What finds no buffer on its
+/// way by the host comes later: when others have passed, which stay where they are.
 Outcome Memory::fetch(std::span<const Need> needs, SpaceId space) {
   Outcome outcome = Outcome::done;
   for (const Need& need : needs) {
     const TileId tile = need.tile;
+    if (space != host_space && !has_memory(tile, space)) continue;
     place(tile, space).last_use = ++clock_;
     if (!needs_content(need.access) || directory_.valid(tile, space)) continue;
     if (source_for(tile, space) == no_space) {
@@ -406,6 +409,9 @@ bool Memory::completed(const Completion& delivered) {
   drop_if_unused(record.tile, record.from);
   drop_if_unused(record.tile, record.to);
   if (record.from == host_space) drop_if_passed(record.tile);
+  const bool moves = record.reason == Reason::evict && record.to == host_space &&
+                     has_block(record.tile, host_space) && buffers_are_scarce();
+  if (moves && drop_if_held(record.tile, record.from)) listener_.evicted(record.tile, record.from);
   listener_.copy_ended(completion.event.stream, record.reason, record.tile, record.from, record.to,
                        size, completion);
   return true;

@@ -267,6 +267,8 @@ class Memory {
   /// The same for such a buffer that has passed its content on: it is kept for others while there
   /// is plenty.
   void drop_if_passed(TileId tile);
+  bool drop_if_held(TileId tile, SpaceId space);
+  bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }
   CopyStream* find_stream(StreamId stream);
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 

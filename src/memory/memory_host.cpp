@@ -2,10 +2,11 @@
 // src/memory/memory_host.cpp: the host's buffers, for tiles that are at home elsewhere or nowhere:
 // who gets one, and who leaves it.
 //
-// Room is made by tiles that are at home on a device: what is clean is given up, what is dirty is
-// written home first. Nobody waits here: who finds no buffer comes again when something has ended.
-// Two who come by turns don't undo what the other did for ever: a buffer is taken from a tile only
-// for a copy that is queued at once, or for a task that is issued at once.
+// Room is made by tiles that a device holds as well, and by those that are at home on one: if they
+// are dirty, they are written home first. Nobody waits here: who finds no buffer comes again when
+// something has ended. Two who come by turns don't undo for ever what the other did: a buffer is
+// taken from a tile only for a copy that is queued at once, or for a task that is issued at once;
+// and who leaves a device to a buffer that is scarce has left the device when the copy ends.
 #include <algorithm>
 
 #include "memory/memory.h"
@@ -51,14 +52,16 @@ bool Memory::make_host_room(std::size_t needed, std::span<const Need> needs) {
   return true;
 }
 
-/// Replicas that may leave the host now, to a home on a device if they are dirty.
+/// Replicas that may leave the host now, to a home on a device if they are dirty. What has no home
+/// must be on a device as well.
 void Memory::collect_on_host(std::span<const Need> needs) {
   candidates_.clear();
   for (const TileId tile : spaces_[host_space].residents) {
     const SpaceId home = directory_.home(tile);
     const Place& replica = place(tile, host_space);
+    const bool is_dirty = directory_.dirty(tile, host_space);
     if (directory_.pins(tile, host_space) > 0 || directory_.in_flight(tile, host_space) ||
-        (directory_.valid(tile, host_space) && (home == host_space || replica.unconfirmed)) ||
+        (is_dirty && (home == host_space || replica.unconfirmed)) ||
         std::ranges::count(needs, tile, &Need::tile) > 0)
       continue;
     Candidate candidate;
@@ -66,8 +69,8 @@ void Memory::collect_on_host(std::span<const Need> needs) {
     candidate.bytes = Spill::rounded(bytes(tile));
     candidate.next_use = listener_.next_use(tile, host_space);
     candidate.last_use = replica.last_use;
-    candidate.dirty = directory_.dirty(tile, host_space);
-    if (candidate.dirty)
+    candidate.dirty = is_dirty;
+    if (is_dirty)
       candidate.write_back_seconds =
           machine_.copy_seconds(host_space, home, static_cast<double>(bytes(tile)));
     candidates_.push_back(candidate);
@@ -81,11 +84,15 @@ bool Memory::send_home(TileId tile, Reason reason) {
 }
 
 void Memory::drop_if_passed(TileId tile) {
-  if (directory_.home(tile) == host_space || !has_block(tile, host_space)) return;
-  const bool is_needed = directory_.pins(tile, host_space) > 0 ||
-                         directory_.in_flight(tile, host_space) ||
-                         directory_.dirty(tile, host_space);
-  if (!is_needed && spill_.used() > spill_.limit() / 2) give_up(tile, host_space);
+  if (directory_.home(tile) != host_space && buffers_are_scarce()) drop_if_held(tile, host_space);
+}
+
+/// Gives up a replica that nobody uses now and that isn't the only one.
+bool Memory::drop_if_held(TileId tile, SpaceId space) {
+  const bool stays = !has_block(tile, space) || directory_.pins(tile, space) > 0 ||
+                     directory_.in_flight(tile, space) || directory_.dirty(tile, space);
+  if (!stays) give_up(tile, space);
+  return !stays;
 }
 
 }  // namespace quadriga

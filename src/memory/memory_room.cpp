@@ -58,15 +58,18 @@ std::span<const TileId> Memory::victims_for(std::size_t needed, SpaceId space) {
 /// Done once all are gone, those that are dirty after they were written back.
 Outcome Memory::let_leave(std::span<const TileId> victims, SpaceId space) {
   Outcome outcome = Outcome::done;
+  // The clean ones first, or what holds them on the host might leave its buffer to a dirty one.
   for (const TileId tile : victims) {
-    if (!directory_.dirty(tile, space)) {
-      give_up(tile, space);
-      listener_.evicted(tile, space);
-    } else if (!send_home(tile, Reason::evict)) {
+    if (directory_.dirty(tile, space)) continue;
+    give_up(tile, space);
+    listener_.evicted(tile, space);
+  }
+  for (const TileId tile : victims) {
+    if (!has_block(tile, space)) continue;
+    if (!send_home(tile, Reason::evict))
       outcome = Outcome::no_buffer;
-    } else if (outcome == Outcome::done) {
+    else if (outcome == Outcome::done)
       outcome = Outcome::no_room;
-    }
   }
   return outcome;
 }

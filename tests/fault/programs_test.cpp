@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/fault/programs_test.cpp: random programs on backends that fail: whatever isn't reported
-// lost is right, every error is of a fault's kind, and everything ends.
+// lost is right, every error is of a fault's kind, and everything ends. Some find too few buffers
+// on the host as well.
 //
 // A failure names its seed; QUADRIGA_TEST_SEED=N runs that program alone.
 #include <gtest/gtest.h>
@@ -98,6 +99,7 @@ class FaultyProgramsTest : public testing::TestWithParam<Fault> {
       ProgramRun made = make_run(seed, virtual_clock);
       Random random(seed);
       FaultPlan plan = GetParam().plan(random, made.devices);
+      if (random.chance(0.3)) made.options.host_memory = (1 + random.below(12)) * 4096;
       plan.seed = seed;
       made.options.wrap_backend = [&plan](std::unique_ptr<Backend> backend) {
         return make_faulty_backend(std::move(backend), plan);
