@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "base/units.h"
 
@@ -31,7 +32,7 @@ Spill::Spill(std::size_t limit_bytes, const std::string& file) : limit_(limit_by
 }
 
 Spill::~Spill() {
-  for (const auto& [buffer, bytes] : owned_) munmap(buffer, bytes);
+  for (const auto& [buffer, piece] : owned_) munmap(buffer, piece.bytes);
   if (descriptor_ >= 0) close(descriptor_);
 }
 
@@ -53,9 +54,27 @@ std::byte* Spill::map_more(std::size_t bytes) {
                            format_bytes(static_cast<double>(used_)), std::strerror(errno));
     return nullptr;
   }
+  auto* const buffer = static_cast<std::byte*>(mapped);
+  owned_[buffer] = {bytes, file_bytes_};
   file_bytes_ += bytes;
-  owned_.emplace_back(static_cast<std::byte*>(mapped), bytes);
-  return static_cast<std::byte*>(mapped);
+  held_ += bytes;
+  return buffer;
+}
+
+/// Gives the largest buffer that is kept back to the system; false if there is none.
+bool Spill::unmap_kept() {
+  if (free_.empty()) return false;
+  const auto largest = std::prev(free_.end());
+  const auto found = owned_.find(largest->second);
+  const auto [bytes, offset] = found->second;
+  munmap(largest->second, bytes);
+  if (descriptor_ >= 0)
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(bytes));
+  owned_.erase(found);
+  free_.erase(largest);
+  held_ -= bytes;
+  return true;
 }
 
 std::byte* Spill::allocate(std::size_t bytes) {
@@ -77,7 +96,8 @@ std::byte* Spill::allocate(std::size_t bytes) {
     buffer = found->second;
     free_.erase(found);
   } else {
-    buffer = map_more(bytes);
+    while (held_ + bytes > limit_ && unmap_kept()) continue;
+    while (!(buffer = map_more(bytes)) && unmap_kept()) continue;
   }
   if (!buffer) return nullptr;
   used_ += bytes;

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <map>
 #include <string>
-#include <vector>
 
 namespace quadriga {
 
-/// Hands out buffers up to a limit and keeps count. With a file, buffers are pages of it, mapped;
-/// the file is made where it should be, its blocks reserved as it grows, and removed in the end.
-/// Used by one thread.
+/// Hands out buffers up to a limit and keeps count. Those given back are kept for others of their
+/// size, as long as all together stay within the limit. With a file, buffers are pages of it,
+/// mapped; the file is made where it should be, its blocks reserved as it grows, and removed in the
+/// end. Used by one thread.
 class Spill {
  public:
   /// Errors:  io naming the file if it can't be made.
@@ -30,12 +30,19 @@ class Spill {
   std::size_t most() const noexcept { return most_; }
   std::size_t limit() const noexcept { return limit_; }
   std::size_t room() const noexcept { return limit_ - used_; }
+  /// In use or kept.
+  std::size_t held() const noexcept { return held_; }
   /// Why the last allocation was refused: what is full, and its size.
   const std::string& refusal() const noexcept { return refusal_; }
   const std::string& file() const noexcept { return file_; }
 
  private:
+  struct Piece {
+    std::size_t bytes = 0;
+    std::size_t offset = 0;  ///< In the file.
+  };
   std::byte* map_more(std::size_t bytes);
+  bool unmap_kept();
 
   std::size_t limit_;
   std::size_t used_ = 0;
@@ -44,8 +51,9 @@ class Spill {
   std::string refusal_;
   int descriptor_ = -1;
   std::size_t file_bytes_ = 0;
-  std::multimap<std::size_t, std::byte*> free_;            ///< Buffers given back, by size.
-  std::vector<std::pair<std::byte*, std::size_t>> owned_;  ///< All that was mapped or allocated.
+  std::size_t held_ = 0;
+  std::multimap<std::size_t, std::byte*> free_;  ///< Buffers given back, by size.
+  std::map<std::byte*, Piece> owned_;            ///< All that is mapped.
 };
 
 }  // namespace quadriga

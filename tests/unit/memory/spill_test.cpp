@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace quadriga {
 namespace {
@@ -37,6 +39,41 @@ TEST(SpillTest, CountsAndReusesBuffers) {
   EXPECT_EQ(spill.used(), 2 * mebibyte);
   EXPECT_EQ(spill.most(), 3 * mebibyte);
   EXPECT_EQ(spill.allocate(mebibyte), first);
+}
+
+/// Buffers of other sizes than before, and all that they hold together.
+void change_sizes(Spill& spill) {
+  for (const std::size_t size : {mebibyte, 2 * mebibyte, 4 * mebibyte, mebibyte}) {
+    std::vector<std::byte*> buffers;
+    for (std::size_t used = 0; used < 4 * mebibyte; used += size) {
+      buffers.push_back(spill.allocate(size));
+      ASSERT_TRUE(buffers.back()) << spill.refusal();
+      std::memset(buffers.back(), 1, size);
+      EXPECT_LE(spill.held(), spill.limit()) << "given back, and kept";
+    }
+    for (std::byte* const buffer : buffers) spill.deallocate(buffer, size);
+  }
+}
+
+TEST(SpillTest, BuffersOfASizeLeaveTheirMemoryToOthers) {
+  Spill spill(4 * mebibyte, "");
+  change_sizes(spill);
+}
+
+TEST_F(SpillFileTest, BuffersOfASizeLeaveTheirDiskToOthers) {
+  Spill spill(4 * mebibyte, file_.string());
+  change_sizes(spill);
+  // The file was unlinked: its blocks are seen where it is open.
+  std::size_t blocks = 0;
+  for (const auto& open : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code none;
+    const std::string name = std::filesystem::read_symlink(open, none).string();
+    struct stat found = {};
+    if (name.starts_with(file_.string()) && stat(open.path().c_str(), &found) == 0)
+      blocks += static_cast<std::size_t>(found.st_blocks);
+  }
+  EXPECT_GT(blocks, 0u);
+  EXPECT_LE(blocks * 512, 5 * mebibyte);
 }
 
 TEST(SpillTest, NamesItsLimitWhenThatIsReached) {
