@@ -40,16 +40,18 @@ void init_partials(const PlannedTask& planned, DeviceKind kind, const Arguments&
 
 }  // namespace
 
-/// What an empty device must have to hold all operands; one that is named twice counts once, and
-/// what is at home there not at all, unless the task adds to a partial result of it.
+/// What an empty device, or the host's buffers, must have to hold all operands; one that is named
+/// twice counts once, and what is at home there not at all, unless the task adds to a partial
+/// result of it.
 std::size_t Driver::bytes_needed(const Task& task, SpaceId space) const {
   std::size_t needed = 0;
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
     const auto same = [&](const OperandSlot& slot) { return slot.datum == &datum; };
-    const bool is_there = datum.at_home(space) && task.operands[i].access != Access::reduce;
+    const bool adds_apart = task.operands[i].access == Access::reduce && space != host_space;
+    const bool is_there = datum.at_home(space) && !adds_apart;
     if (!is_there && std::none_of(task.operands, task.operands + i, same))
-      needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1));
+      needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1), space);
   }
   return needed;
 }
@@ -59,17 +61,30 @@ void Driver::check(const Task& task) {
   std::size_t needed = 0;
   std::size_t largest = 0;
   bool offered = false;
+  std::size_t on_host = 0;
   for (const Device& device : machine_.devices) {
     if (!offers(machine_, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);
     if (here <= memory_->capacity(device.space)) return;
+    if (device.space == host_space) {
+      on_host = here;
+      continue;
+    }
     needed = std::max(needed, here);
     largest = std::max(largest, memory_->capacity(device.space));
   }
   if (!offered)
     fail(Errc::unavailable,
          fmt::format("no device of this engine has a variant for codelet '{}'", codelet.name));
+  if (needed == 0) {
+    const std::size_t most = memory_->capacity(host_space);
+    fail(Errc::too_large,
+         fmt::format("a task '{}' needs {} ({} bytes) of host buffers at once, and {} ({} bytes) "
+                     "may be used (host_memory, spill); use smaller tiles",
+                     codelet.name, format_bytes(static_cast<double>(on_host)), on_host,
+                     format_bytes(static_cast<double>(most)), most));
+  }
   fail(Errc::too_large,
        fmt::format("a task '{}' needs {} ({} bytes) of device memory at once, and the largest "
                    "device has {} ({} bytes); use smaller tiles",
@@ -80,13 +95,14 @@ void Driver::check(const Task& task) {
 /// Devices with memory of their own each have a partial result; cores add in place, where the
 /// target is at home. Nobody needs one if a single device can do it all.
 std::vector<bool> Driver::partial_places(const Codelet& codelet, const Datum& target) const {
-  const std::size_t both = 2 * memory_->rounded(std::max<std::size_t>(target.bytes(), 1));
   std::vector<bool> places(machine_.devices.size());
   std::size_t able = 0;
   bool can_init = true, can_combine = false;
   for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
     const Device& device = machine_.devices[d];
     const bool is_host = device.space == host_space;
+    const std::size_t both =
+        2 * memory_->rounded(std::max<std::size_t>(target.bytes(), 1), device.space);
     places[d] = !is_host;
     can_combine |=
         offers(machine_, device, *codelet.combine) && both <= memory_->capacity(device.space);
@@ -176,7 +192,6 @@ bool Driver::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost) return false;
   if (!offers(machine_, machine_.devices[device.id], codelet) && !takes_over(device, codelet))
     return false;
-  if (device.space == host_space) return true;
   return bytes_needed(task, device.space) <= memory_->capacity(device.space);
 }
 

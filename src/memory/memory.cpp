@@ -105,13 +105,11 @@ void Memory::remove(TileId tile) {
 }
 
 std::size_t Memory::capacity(SpaceId space) const noexcept {
-  return space == host_space ? SIZE_MAX : spaces_[space].arena->capacity();
+  return space == host_space ? spill_.limit() : spaces_[space].arena->capacity();
 }
 
-std::size_t Memory::rounded(std::size_t bytes) const noexcept {
-  for (const Space& space : spaces_)
-    if (space.arena) return space.arena->rounded(bytes);
-  return bytes;
+std::size_t Memory::rounded(std::size_t bytes, SpaceId space) const noexcept {
+  return space == host_space ? Spill::rounded(bytes) : spaces_[space].arena->rounded(bytes);
 }
 
 std::byte* Memory::address(TileId tile, SpaceId space) const {

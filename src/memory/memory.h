@@ -175,8 +175,8 @@ class Memory {
   }
   /// Counts the tiles that ever left a device's arena.
   std::uint64_t departures(SpaceId space) const noexcept { return spaces_[space].departures; }
-  /// What one allocation of these bytes takes in an arena.
-  std::size_t rounded(std::size_t bytes) const noexcept;
+  /// What one allocation of these bytes takes in an arena, or of the host's buffers.
+  std::size_t rounded(std::size_t bytes, SpaceId space) const noexcept;
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
   std::size_t most_spilled_bytes() const noexcept { return spill_.most(); }
   const Spill& spill() const noexcept { return spill_; }
