@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
 // the virtual clock, give what they give one after another on plain arrays. Homes are on the host,
-// on a device, or nowhere; for some seeds the host has buffers for the latter and a task's operands
-// alone.
+// on a device, or nowhere; for some seeds the host has buffers for the latter and one more.
 #include "memory/memory.h"
 
 #include <gtest/gtest.h>
@@ -63,13 +62,14 @@ Machine small_machine(bool peers, std::size_t bytes) {
 }
 
 constexpr std::size_t most_tiles = 24, most_operands = 3;
-/// From here on seeds have few buffers on the host, and every second tile has no home.
+/// From here on seeds have few buffers on the host, and every second tile has no home, others one
+/// on a device.
 constexpr int few_buffers_from = 12;
 
 MemoryOptions host_of(int seed) {
   MemoryOptions options;
   if (seed >= few_buffers_from)
-    options.spill_bytes = (most_tiles / 2 + most_operands) * Spill::rounded(most_bytes);
+    options.spill_bytes = (most_tiles / 2 + 1) * Spill::rounded(most_bytes);
   return options;
 }
 
@@ -135,7 +135,8 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
 
   /// Memory that the arenas don't have, with random content.
   void give_home(Tile& tile) {
-    tile.space = static_cast<SpaceId>(random_.chance(0.4) ? 1 + random_.below(3) : 0);
+    const bool on_device = random_.chance(GetParam() < few_buffers_from ? 0.4 : 1);
+    tile.space = static_cast<SpaceId>(on_device ? 1 + random_.below(3) : 0);
     const auto words = static_cast<std::size_t>(tile.ld * tile.shape.cols);
     if (tile.space == host_space) {
       homes_.emplace_back(words);

@@ -97,6 +97,24 @@ TEST_P(HostBuffersTest, DevicesAndBuffersTogetherHoldAllButOne) {
   run(tiles_of_device + buffers - 1);
 }
 
+TEST_P(HostBuffersTest, WhoLeavesForAScarceBufferIsGone) {
+  std::vector<Data> tiles;
+  for (int i = 0; i <= tiles_of_device; ++i) {
+    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0, SubmitOptions{.device = 0});
+  }
+  // Meanwhile what nobody needs is cleaned.
+  double last = 0;
+  for (int i = 0; i < 20; ++i)
+    engine_->submit(get_, {{tiles.back(), Access::read}}, &last, SubmitOptions{.device = 0});
+  engine_->wait(patience);
+  const std::vector<bool> on_host = engine_->valid(tiles, host_space);
+  const std::vector<bool> on_device = engine_->valid(tiles, 1);
+  int twice = 0;
+  for (std::size_t i = 0; i < tiles.size(); ++i) twice += on_host[i] && on_device[i];
+  EXPECT_LE(twice, buffers / 2 - 1) << "the first has left, from the third on they are scarce";
+}
+
 TEST_P(HostBuffersTest, WhatNeitherHoldsIsRefused) {
   try {
     run(static_cast<std::size_t>(tiles_of_device) * devices_ + buffers + 1);
