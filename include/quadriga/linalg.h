@@ -151,8 +151,7 @@ class Factor {
 /// needed, and nothing of the matrix need exist on the host.
 ///
 /// Errors:  NotPositiveDefinite with the leading minor; too_large if neither the devices nor the
-/// host
-///          buffers hold it; otherwise as cholesky.
+///          host's buffers hold it; otherwise as cholesky.
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor = {},
                   const Options& options = {});
 
@@ -184,7 +183,8 @@ struct Estimate {
   std::vector<std::size_t> device_bytes;  ///< Most in use at once on each device.
   std::size_t buffer_bytes = 0;           ///< Most in host buffers or the spill file at once.
   std::size_t matrix_bytes = 0;           ///< What the caller's memory must hold beside.
-  std::int64_t tile = 0;
+  std::int64_t tile = 0;                  ///< Rows of the largest tile, of a product's result.
+  std::int64_t tile_cols = 0;             ///< Its columns: fewer where products are planned.
   std::uint64_t tasks = 0;
 };
 

@@ -79,6 +79,7 @@ nb::typed<nb::dict, nb::str, nb::any> as_dict(const linalg::Estimate& estimate) 
   dict["buffer_bytes"] = estimate.buffer_bytes;
   dict["matrix_bytes"] = estimate.matrix_bytes;
   dict["tile"] = estimate.tile;
+  dict["tile_cols"] = estimate.tile_cols;
   dict["tasks"] = estimate.tasks;
   return dict;
 }

@@ -2,6 +2,8 @@
 // src/linalg/estimate.cpp: what a call would cost, by running its program without data.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
+#include "linalg/product_plan.h"
+#include "linalg/product_times.h"
 #include "linalg/rates.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
@@ -98,9 +100,17 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
     check_room(engine, "the factor", problem.m, problem.dtype);
   Engine model(virtual_options);
   Estimate estimate;
-  estimate.tile = tile_for(engine, problem, options);
   Options same = options;
-  same.tile = estimate.tile;
+  if (problem.kind == Problem::Kind::matmul) {
+    const Team team = team_of(engine);
+    const ProductPlan plan = plan_product(engine, team, problem, options);
+    estimate.tile = plan.rows.tile;
+    estimate.tile_cols = plan.cols.tile;
+    // Else the model plans as well.
+    if (!has_fast_products(engine, team, problem.dtype)) same.tile = estimate.tile;
+  } else {
+    estimate.tile = estimate.tile_cols = same.tile = tile_for(engine, problem, options);
+  }
   same.check_finite = false;
   same.progress = nullptr;
   estimate.matrix_bytes = run_program(model, problem, same);

@@ -37,7 +37,9 @@ class Estimate:
         Most in host buffers or the spill file at once.
     matrix_bytes : int
         What the caller's memory must hold beside.
-    tile, tasks : int
+    tile, tile_cols : int
+        Rows and columns of the largest tile, of a product's result.
+    tasks : int
     """
 
     seconds: float
@@ -48,6 +50,7 @@ class Estimate:
     buffer_bytes: int
     matrix_bytes: int
     tile: int
+    tile_cols: int
     tasks: int
 
     def as_dict(self) -> dict[str, Any]:
@@ -55,6 +58,8 @@ class Estimate:
         return asdict(self)
 
     def __str__(self) -> str:
+        same = self.tile == self.tile_cols
+        tiles = f"of order {self.tile}" if same else f"of up to {self.tile} x {self.tile_cols}"
         lines = [
             f"time             {_core.format_seconds(self.seconds)} "
             f"(at least {_core.format_seconds(self.bound_seconds)})",
@@ -65,7 +70,7 @@ class Estimate:
             ),
             f"host buffers     {_core.format_bytes(self.buffer_bytes)}",
             f"matrices         {_core.format_bytes(self.matrix_bytes)}",
-            f"tiles            of order {self.tile}, {self.tasks} tasks",
+            f"tiles            {tiles}, {self.tasks} tasks",
         ]
         return "\n".join(lines)
 

@@ -22,11 +22,44 @@ TEST(Estimate, SaysWhatTheRunDoes) {
   EXPECT_EQ(estimated.seconds, static_cast<double>(counters.elapsed) / 1e9);
   EXPECT_EQ(estimated.tasks, counters.ended);
   EXPECT_EQ(estimated.tile, 16);
+  EXPECT_EQ(estimated.tile_cols, 16);
   EXPECT_LE(estimated.bound_seconds, estimated.seconds);
   EXPECT_EQ(estimated.matrix_bytes, (100U * 60 + 60 * 80 + 100 * 80) * sizeof(double));
   ASSERT_EQ(estimated.device_bytes.size(), engine->machine().devices.size());
   EXPECT_GT(estimated.device_bytes[0], 20000U);
   EXPECT_LE(estimated.device_bytes[0], 40U * 1024);
+}
+
+/// Without data.
+Engine virtual_gpus(int count, std::size_t memory_bytes) {
+  EngineOptions options;
+  options.machine = Machine::parse("machine=" QUADRIGA_SOURCE_DIR "/machines/h200x4.json:" +
+                                   std::to_string(count));
+  for (Device& device : options.machine->devices)
+    if (device.kind != DeviceKind::cpu) device.memory_bytes = memory_bytes;
+  options.virtual_clock = true;
+  options.compute = false;
+  return Engine(options);
+}
+
+// Products there are planned: their tiles are tall, and of several sizes.
+TEST(Estimate, SaysWhatPlannedProductsDo) {
+  constexpr std::int64_t n = 8192;
+  for (const int count : {1, 2, 4})
+    for (const std::size_t memory : {std::size_t{64} << 30, std::size_t{600} << 20}) {
+      SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(memory));
+      Engine engine = virtual_gpus(count, memory);
+      const Estimate estimated = estimate(engine, {Problem::Kind::matmul, n, n, n});
+      const auto view = [](std::uintptr_t which) {
+        return MatrixView::columns(reinterpret_cast<void*>(which << 44), n, n, DType::float64);
+      };
+      matmul(engine, 1, view(1), Op::none, view(2), Op::none, 0, view(3));
+      const Counters counters = engine.counters();
+      EXPECT_EQ(estimated.seconds, static_cast<double>(counters.elapsed) / 1e9);
+      EXPECT_EQ(estimated.host_bytes, static_cast<double>(counters.host_bytes()));
+      EXPECT_EQ(estimated.tasks, counters.ended);
+      EXPECT_GE(estimated.tile, estimated.tile_cols);
+    }
 }
 
 TEST(Estimate, SpillOfAFactorThatFitsNoDevice) {

@@ -48,8 +48,10 @@ class Mixed : public ::testing::TestWithParam<Problem::Kind> {
 TEST_P(Mixed, EachDeviceDoesWhatItsRateAllows) {
   constexpr std::int64_t n = 32768;
   const double equal = seconds(mixed(4, 0), GetParam(), n);
-  EXPECT_LE(seconds(mixed(4, 2), GetParam(), n), 1.05 * share_of(equal, 2, 2));
-  EXPECT_LE(seconds(mixed(4, 1), GetParam(), n), 1.05 * share_of(equal, 3, 1));
+  // Plans of products share evenly; who is quick then takes from others.
+  const double slack = GetParam() == Problem::Kind::matmul ? 1.1 : 1.05;
+  EXPECT_LE(seconds(mixed(4, 2), GetParam(), n), slack * share_of(equal, 2, 2));
+  EXPECT_LE(seconds(mixed(4, 1), GetParam(), n), slack * share_of(equal, 3, 1));
 }
 
 TEST_P(Mixed, SmallerMemoryOfSomeHardlySlowsTheOthers) {
