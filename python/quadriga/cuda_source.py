@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, nvrtc
+from .cuda_grid import Extent, Three, block_of, default_grid, grid_of
 from .errors import InvalidArgument, InvalidType
 from .layout import Layout
-
-Extent = int | Sequence[int]
 
 _CPP_TYPES = {
     np.dtype(np.bool_): "bool",
@@ -33,7 +32,6 @@ _CPP_TYPES = {
     np.dtype(np.complex64): "float2",
     np.dtype(np.complex128): "double2",
 }
-_MOST_THREADS = 1024  # of a block, on every device there is
 
 
 class Matrix(NamedTuple):
@@ -70,7 +68,8 @@ class CudaSource:
     grid : int, sequence of int or callable, optional
         Blocks, along x, y and z; a callable gets the shapes of all operands. Default: enough for
         one thread an element of the first operand that is written. A block of one dimension counts
-        the elements along x; in others x counts columns and y rows.
+        the elements along x; in others x counts columns and y rows. CUDA has at most 65,535 blocks
+        along y and z: a task that takes more is refused when it is submitted.
     block : int, sequence of int or callable
         Threads of a block.
     shared_bytes : int
@@ -177,23 +176,15 @@ class CudaSource:
         layouts: Sequence[Layout],
         matrices: Sequence[Matrix],
         access: Sequence[str],
-    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    ) -> tuple[Three, Three]:
         """Grid and block of a task."""
         shapes = [layout.shape for layout in layouts]
-        given = self.block(*shapes) if callable(self.block) else self.block
-        block = _extent(title, "block", given, least=1)
-        if prod(block) > _MOST_THREADS:
-            raise InvalidArgument(
-                f"codelet '{title}': a block of {given} threads; expected at most {_MOST_THREADS}"
-            )
-        if self.grid is None:
-            written = next((i for i, mode in enumerate(access) if mode != "read"), 0)
-            matrix = matrices[written] if matrices else Matrix(1, 1, 0, 0, -1, 1)
-            if block[1:] == (1, 1):
-                return (_parts(matrix.rows * matrix.cols, block[0]), 1, 1), block
-            return (_parts(matrix.cols, block[0]), _parts(matrix.rows, block[1]), 1), block
-        blocks = self.grid(*shapes) if callable(self.grid) else self.grid
-        return _extent(title, "grid", blocks, least=0), block
+        block = block_of(title, self.block, shapes)
+        if self.grid is not None:
+            return grid_of(title, self.grid, shapes), block
+        written = next((i for i, mode in enumerate(access) if mode != "read"), 0)
+        rows, cols = matrices[written][:2] if matrices else (1, 1)
+        return default_grid(title, rows, cols, block), block
 
     def __repr__(self) -> str:
         return f"<CudaSource of {self.kernel or 'a kernel'}>"
@@ -234,20 +225,3 @@ def _packed(title: str, name: str, kind: np.dtype[Any], values: Mapping[str, Any
     raise InvalidArgument(
         f"codelet '{title}': {name}={values[name]!r}; its CUDA source takes one {kind}"
     )
-
-
-def _parts(elements: int, of: int) -> int:
-    return -(-elements // of)
-
-
-def _extent(title: str, what: str, given: Any, least: int) -> tuple[int, int, int]:
-    """One to three numbers, filled up with ones."""
-    numbers = tuple(given) if isinstance(given, Sequence) else (given,)
-    whole = all(isinstance(each, (int, np.integer)) and each >= least for each in numbers)
-    if not whole or not 1 <= len(numbers) <= 3:
-        raise InvalidArgument(
-            f"codelet '{title}': {what} {given!r}; expected one to three whole numbers of at "
-            f"least {least}"
-        )
-    x, y, z = (*map(int, numbers), 1, 1)[:3]
-    return x, y, z

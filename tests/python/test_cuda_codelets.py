@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga import cuda_source, device_arrays, nvrtc
+from quadriga import cuda_grid, cuda_source, device_arrays, nvrtc
 from quadriga.codelets import Record
 from quadriga.cuda_source import Matrix, matrix_of
 from quadriga.errors import InvalidArgument, InvalidType, Unavailable
@@ -153,8 +153,48 @@ def test_extents_that_are_none_are_refused(given):
 
 
 def test_blocks_that_no_device_has_are_refused():
-    with pytest.raises(InvalidArgument, match="at most 1024"):
-        spread(quadriga.CudaSource("", block=(64, 32)), (10,), (10,))
+    for block in (64, 32), (1, 1, 128):
+        with pytest.raises(InvalidArgument, match="at most 1024, and 64 along z"):
+            spread(quadriga.CudaSource("", block=block), (10,), (10,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "block", "expected"),
+    [
+        (2**36, 3, (256, 1, 1), (3 * 2**28, 1, 1)),
+        (3, 2**35, (32, 8, 1), (2**30, 1, 1)),
+        (8 * 65_535, 3, (32, 8, 1), (1, 65_535, 1)),
+        (2**36, 0, (32, 8, 1), (0, 2**33, 1)),  # runs nothing
+    ],
+)
+def test_default_grids_reach_as_far_as_cuda_does(rows, cols, block, expected):
+    assert cuda_grid.default_grid("add", rows, cols, block) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "block", "words"),
+    [
+        (8 * 65_535 + 1, 3, (32, 8, 1), ["524281 x 3", "65536 blocks along y", "at least 9 along"]),
+        (2**27, 3, (1, 8, 1), ["at most 65535; give a block of one dim", "several rows"]),
+        (2**31, 1, (1, 1, 1), ["along x, and CUDA has at most 2147483647; give a larger block"]),
+        (1, 2**31, (1, 8, 1), ["2147483648 blocks along x", "give a larger block"]),
+    ],
+)
+def test_default_grids_that_no_device_has_are_refused(rows, cols, block, words):
+    with pytest.raises(InvalidArgument, match="codelet 'add'") as refusal:
+        cuda_grid.default_grid("add", rows, cols, block)
+    for word in words:
+        assert word in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("grid", "word"),
+    [((1, 65_536), "65535 along y"), ((1, 1, 2**16), "65535 along z"), (2**31, "along x")],
+)
+def test_given_grids_that_no_device_has_are_refused(grid, word):
+    with pytest.raises(InvalidArgument, match=f"codelet 'add': a grid of .*{word}"):
+        spread(quadriga.CudaSource("", grid=grid), (10,), (10,))
+    assert spread(quadriga.CudaSource("", grid=(2**31 - 1, 65_535, 65_535)), (10,), (10,))
 
 
 @pytest.mark.parametrize(
