@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import _core, cuda_libraries
+from . import _core, cuda_libraries, nvrtc
+from .errors import Unavailable
 from .findings import Finding, State
 from .gpus import driver_reason, judge_gpus, nvidia_gpus
 from .settings import config
@@ -44,6 +45,14 @@ class Facts:
     libraries : dict
         Why each library that the CUDA part needs can't be opened, empty if it can; empty itself in
         a build without the CUDA part.
+    compiler : str
+        NVRTC's version and file, empty if there is none.
+    no_compiler : str
+        Why there is none, and what to install.
+    kernels : str
+        The folder of compiled kernels, empty if the cache is off.
+    not_kept : str
+        Why none are kept there, empty if they are.
     readings : dict
         What NVML and CUDA say of each GPU; empty: they weren't asked.
     """
@@ -59,12 +68,18 @@ class Facts:
     visible: str | None = None
     devices: str = ""
     libraries: dict[str, str] = field(default_factory=dict)
+    compiler: str = ""
+    no_compiler: str = ""
+    kernels: str = ""
+    not_kept: str = ""
     readings: dict[str, Any] = field(default_factory=dict)
 
 
 def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
     """The facts of this machine."""
     cuda_libraries.load()
+    compiler, no_compiler = _compiler()
+    kernels, not_kept = nvrtc.kept_in()
     return Facts(
         cores=_core.usable_cores(),
         all_cores=os.cpu_count() or 1,
@@ -81,13 +96,17 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
         visible=_core.cuda_visible_devices(),
         devices=config["devices"],
         libraries=_core.cuda_libraries(),
+        compiler=compiler,
+        no_compiler=no_compiler,
+        kernels=kernels,
+        not_kept=not_kept,
         readings=json.loads(_core.inspect_devices()),
     )
 
 
 def judge(facts: Facts) -> list[Finding]:
     """What is used, what isn't and why."""
-    found = [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts)]
+    found = [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts), _nvrtc(facts)]
     return found + (judge_gpus(facts.readings, facts.visible) if facts.readings else [])
 
 
@@ -178,6 +197,38 @@ def _cuda_part(facts: Facts) -> Finding:
     if facts.driver is not None:
         return Finding("CUDA", State.absent, f"{found}; no driver")
     return Finding("CUDA", State.used, found)
+
+
+def _nvrtc(facts: Facts) -> Finding:
+    """What compiles codelets from CUDA source; missed only where they could run."""
+    needed = bool(facts.libraries) and facts.driver is None
+    if facts.no_compiler:
+        if not needed:
+            return Finding("NVRTC", State.absent, "not found; codelets from CUDA source need it")
+        return Finding(
+            "NVRTC",
+            State.limited,
+            f"not found, so that codelets from CUDA source can't run: {facts.no_compiler}",
+            "pip install 'quadriga[cuda]', or install CUDA 13",
+        )
+    if needed and facts.not_kept:
+        return Finding(
+            "NVRTC",
+            State.limited,
+            f"{facts.compiler}; compiled kernels aren't kept in {facts.kernels}: {facts.not_kept}",
+            "set QUADRIGA_CACHE to a folder that only this user can write",
+        )
+    kept = "are kept in " + facts.kernels if facts.kernels else "aren't kept: the cache is off"
+    state = State.used if needed else State.absent
+    return Finding("NVRTC", state, f"{facts.compiler}; compiled kernels {kept}")
+
+
+def _compiler() -> tuple[str, str]:
+    """NVRTC's version and file, or why there is none."""
+    try:
+        return nvrtc.found(), ""
+    except Unavailable as error:
+        return "", str(error)
 
 
 def _load(library: str) -> str | None:

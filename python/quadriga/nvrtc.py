@@ -103,6 +103,35 @@ def image_of(request: Request, architecture: int) -> Image:
     return image
 
 
+def found() -> str:
+    """NVRTC's version and file; raises Unavailable, as `image_of`, if there is none."""
+    version = ".".join(map(str, _Compiler().version))
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        return f"{version} in {load_nvidia_dynamic_lib('nvrtc').abs_path}"
+    except (ImportError, RuntimeError, OSError):  # the binding has found it, whoever told it where
+        return version
+
+
+def kept_in() -> tuple[str, str]:
+    """The folder of compiled kernels, empty if the cache is off; why none are kept there."""
+    path = _folder()
+    if path is None:
+        return "", ""
+    try:
+        nearest = next(each for each in (path, *path.parents) if each.exists())
+        if not nearest.is_dir():
+            return str(path), f"{nearest} is no folder"
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            return str(path), f"{nearest} can't be written"
+        if nearest == path and not _is_ours(path):
+            return str(path), "others can write it"
+    except OSError as error:
+        return str(path), str(error)
+    return str(path), ""
+
+
 class _Compiler:
     """NVRTC by NVIDIA's binding, which finds the library."""
 
@@ -192,14 +221,20 @@ def _failure(request: Request, options: tuple[str, ...], said: str) -> str:
 
 def _path_of(request: Request, options: tuple[str, ...], version: Sequence[int]) -> Path | None:
     """Where the kernel is kept; None if it isn't to be."""
-    folder = _core.cache_folder()
+    folder = _folder()
     reads_files = any("include" in option for option in request.options)
-    if not folder or reads_files or _INCLUDES.search(request.text):
+    if folder is None or reads_files or _INCLUDES.search(request.text):
         return None
     parts = (PRELUDE, request.text, request.expression, *options, *map(str, version))
     # Each with its length, so that no two lists of parts make one text.
     whole = "".join(f"{len(part)}:{part}" for part in parts)
-    return Path(folder) / "cuda" / hashlib.sha256(whole.encode()).hexdigest()
+    return folder / hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _folder() -> Path | None:
+    """Of compiled kernels; None if the cache is off."""
+    folder = _core.cache_folder()
+    return Path(folder) / "cuda" if folder else None
 
 
 def _is_ours(folder: Path) -> bool:

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import os
+import sys
 
 import pytest
 
+import quadriga
 from quadriga.cli.main import DONE, UNAVAILABLE, status_of
 from quadriga.doctor import Facts, State, collect, judge
 
@@ -19,6 +21,8 @@ GOOD = Facts(
     gpus=["0000:17:00.0"],
     nodes={"/dev/nvidia0": True, "/dev/nvidiactl": True},
     libraries={"cuBLAS": "", "cuSOLVER": ""},
+    compiler="13.0 in /usr/lib/libnvrtc.so.13",
+    kernels="/var/cache/quadriga/cuda",
 )
 BROKEN = {"cuda": "no CUDA device is visible"}
 
@@ -96,6 +100,41 @@ def test_a_missing_cuda_part_is_no_fault_without_a_gpu(libraries):
     assert (found.state, found.remedy) == (State.absent, "")
 
 
+@pytest.mark.parametrize(
+    ("changes", "state", "words"),
+    [
+        ({}, State.used, ["13.0 in /usr/lib/libnvrtc.so.13", "kept in /var/cache"]),
+        ({"compiler": "", "no_compiler": "no binding"}, State.limited, ["no binding"]),
+        ({"not_kept": "others can write it"}, State.limited, ["/var/cache", "others can write it"]),
+        ({"kernels": ""}, State.used, ["the cache is off"]),
+    ],
+)
+def test_the_compiler_of_cuda_sources(changes, state, words):
+    found = finding("NVRTC", **changes)
+    assert found.state is state
+    assert all(word in found.text for word in words)
+    assert bool(found.remedy) == (state is State.limited)
+
+
+@pytest.mark.parametrize("without", [{"driver": "missing"}, {"libraries": {}}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"compiler": "", "no_compiler": "no binding"}, {"not_kept": "read-only"}]
+)
+def test_a_missing_compiler_is_no_fault_where_nothing_could_run(without, changes):
+    found = finding("NVRTC", **without, **changes)
+    assert (found.state, found.remedy) == (State.absent, "")
+    assert ("13.0" in found.text) == ("compiler" not in changes)
+
+
+def test_facts_of_the_compiler(monkeypatch, tmp_path):
+    with quadriga.config(cache=tmp_path):
+        assert collect().kernels == str(tmp_path / "cuda")
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    facts = collect()
+    assert facts.compiler == ""
+    assert "pip install 'quadriga[cuda]'" in facts.no_compiler
+
+
 def test_facts_of_a_tree(tmp_path, monkeypatch):
     device = tmp_path / "sys/bus/pci/devices/0000:17:00.0"
     for name, vendor, kind in [
@@ -136,7 +175,7 @@ def test_readings_of_gpus_are_judged_as_well():
 def test_command(capsys):
     status = status_of(["doctor", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["part"] for each in found[:4]] == ["cores", "memory", "GPUs", "CUDA"]
+    assert [each["part"] for each in found[:5]] == ["cores", "memory", "GPUs", "CUDA", "NVRTC"]
     idle = any(each["state"] == "unused" for each in found[2:])
     assert status == (UNAVAILABLE if idle else DONE)
     assert status_of(["doctor"]) == status

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_nvrtc.py: CUDA sources are compiled here, without a GPU; what is kept on disk.
 import logging
+import sys
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -151,6 +153,35 @@ def test_the_cache_is_in_the_users_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert quadriga._core.cache_folder() == f"{tmp_path}/.cache/quadriga"
+
+
+def test_where_kernels_are_kept_is_told(tmp_path, monkeypatch):
+    def kept_in(folder):
+        with quadriga.config(cache=folder):
+            return nvrtc.kept_in()
+
+    folder = tmp_path / "new" / "cache"
+    assert kept_in(folder) == (str(folder / "cuda"), "")
+    assert not folder.parent.exists()
+    assert kept_in("off") == ("", "")
+    (tmp_path / "file").write_text("")
+    assert kept_in(tmp_path / "file")[1] == f"{tmp_path / 'file'} is no folder"
+    (tmp_path / "cuda").mkdir()
+    (tmp_path / "cuda").chmod(0o777)
+    assert kept_in(tmp_path)[1] == "others can write it"
+    monkeypatch.setattr(nvrtc.os, "access", lambda path, mode: path != tmp_path)
+    assert kept_in(folder)[1] == f"{tmp_path} can't be written"
+
+
+def test_what_compiles_is_told(monkeypatch):
+    library = types.SimpleNamespace(abs_path="/somewhere/libnvrtc.so.13")
+    pathfinder = types.ModuleType("cuda.pathfinder")
+    pathfinder.load_nvidia_dynamic_lib = {"nvrtc": library}.get
+    monkeypatch.setattr(nvrtc, "_Compiler", lambda: types.SimpleNamespace(version=(13, 0)))
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", pathfinder)
+    assert nvrtc.found() == "13.0 in /somewhere/libnvrtc.so.13"
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
+    assert nvrtc.found() == "13.0"
 
 
 def test_threads_that_compile_the_same_at_once(compiled, cache):
