@@ -139,7 +139,7 @@ class TestLife:
 
 class TestSeeing:
     def test_counters_are_dataclasses(self):
-        with quadriga.Engine("emulated:2,memory=1MiB") as engine:
+        with quadriga.Engine("emulated:1,memory=1MiB") as engine:
             x = engine.data(np.zeros((64, 64)))
             kind = on_devices(["update"], increment.body)
             for _ in range(4):
