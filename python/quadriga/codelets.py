@@ -7,7 +7,7 @@ their operands.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
@@ -73,11 +73,17 @@ class Codelet:
         cuda: CudaSource | Callable[..., Any] | None = None,
         arrays: str | None = None,
     ) -> None:
-        unknown = [mode for mode in access if mode not in ACCESSES]
-        if isinstance(access, str) or unknown:
+        listed = isinstance(access, Iterable) and not isinstance(access, str)
+        if not listed or any(mode not in list(ACCESSES) for mode in access):
             raise InvalidArgument(
                 f"access {access!r}: expected a list of modes, each one of {', '.join(ACCESSES)}"
             )
+        if body is not None and not callable(body):
+            raise InvalidType(f"body is {body!r}; expected a function of arrays")
+        if name is not None and not isinstance(name, str):
+            raise InvalidType(f"name is {name!r}; expected a str")
+        if cost is not None and not isinstance(cost, Cost):
+            raise InvalidType(f"cost is {cost!r}; expected a quadriga.Cost")
         self.body = body
         self.access = tuple(access)
         self.cuda = body if cuda is None and arrays is not None else cuda
@@ -211,6 +217,17 @@ class Record:
         operands: Sequence[Operand],
         parameters: Mapping[str, Any],
     ) -> None:
+        if not isinstance(codelet, Codelet):
+            raise InvalidType(
+                f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
+                "makes of a function"
+            )
+        for index, operand in enumerate(operands):
+            if not isinstance(operand, Operand):
+                raise InvalidType(
+                    f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
+                    "expected data and how it is touched, as engine.data(array).read() or .update()"
+                )
         self.number = number
         self.codelet = codelet
         # Not the data themselves, for those hold the engine, which holds this.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, nvrtc
+from .arguments import whole
 from .cuda_grid import Extent, Three, block_of, default_grid, grid_of
 from .errors import InvalidArgument, InvalidType
 from .layout import Layout
@@ -131,7 +132,7 @@ class CudaSource:
         }
         self.grid = grid
         self.block = block
-        self.shared_bytes = shared_bytes
+        self.shared_bytes = whole("shared_bytes", shared_bytes, 0, 2**31 - 1)
         self.options = tuple(options)
         self._lock = threading.Lock()
         self._kernels: dict[nvrtc.Request, _core.DeviceKernel] = {}  # guarded by _lock

@@ -8,6 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .arguments import seconds_of
 from .codelets import Operand, Record
 from .errors import Deadline, Error, InvalidArgument
 from .foreign import DeviceArray
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 #: Data that nobody holds any more, and the arrays that they still may be written to.
 Retired = deque[tuple[_core.Data, Any]]
-
-
-def seconds_of(timeout: float | None) -> float:
-    """A timeout as the engine takes it: negative means forever."""
-    if timeout is None:
-        return -1.0
-    if not timeout >= 0:
-        raise InvalidArgument(f"timeout {timeout!r}: expected seconds of at least 0, or None")
-    return float(timeout)
 
 
 class Place:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import itertools
+import operator
 import os
 import signal
 import sys
@@ -20,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, cuda_libraries
+from .arguments import seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet, Operand, Record
 from .counters import Counters, from_core
-from .data import Data, Future, Place, Retired, seconds_of
+from .data import Data, Future, Place, Retired
 from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
 from .layout import layout_of, layout_of_new
@@ -33,6 +35,7 @@ from .settings import config
 _NO_DEVICE = 0xFFFF
 _MOST_FAILURES = 256
 _MANY_RETIRED = 64
+_MOST = 2**63 - 1
 
 current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
 
@@ -103,18 +106,18 @@ class Engine:
             trace = config["trace"] in ("1", "true", "on", "yes")
         if trace and not isinstance(trace, bool):
             target_of(trace)  # who can't write a trace says so before the work, not after it
-        if window is not None and window < 1:
-            raise InvalidArgument(f"window {window}: expected at least 1 task")
+        if policy is not None and not isinstance(policy, str):
+            raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
         if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
             cuda_libraries.load()
         self.core = _core.Engine(
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
-            window=window or 0,
+            window=0 if window is None else whole("window", window, 1, _MOST),
             virtual_clock=virtual_clock,
             compute=compute,
             protect=protect,
-            seed=seed,
+            seed=whole("seed", seed, 0, _MOST),
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=os.fspath(spill) if spill is not None else "",
@@ -149,6 +152,10 @@ class Engine:
             before comes first.
         """
         found = seen(array)
+        if isinstance(found, np.ma.MaskedArray):
+            raise InvalidArgument("masked arrays are not supported; pass what lies below, a.data")
+        if isinstance(found, np.ndarray):
+            found = np.asarray(found)  # devices know nothing of subclasses
         if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
@@ -184,7 +191,7 @@ class Engine:
             Whether it stays on devices until somebody asks for it.
         """
         self._forget_retired()
-        layout = layout_of_new((shape,) if isinstance(shape, int) else tuple(shape), dtype)
+        layout = layout_of_new(sizes(shape), dtype)
         core = self.core.add_homeless(layout.rows, layout.cols, layout.core_dtype, keep)
         return Data(self, Place(core, layout, None, self._retired))
 
@@ -232,7 +239,7 @@ class Engine:
                 [ACCESSES[operand.access] for operand in operands],
                 record,
                 record.number,
-                priority,
+                priority and whole("priority", priority, -(2**31), 2**31 - 1),
                 place,
                 _NO_DEVICE,
             )
@@ -439,8 +446,8 @@ class Engine:
         names = [each.name for each in self.machine.devices]
         if isinstance(device, str) and device in names:
             return names.index(device)
-        if isinstance(device, int) and 0 <= device < len(names):
-            return device
+        if hasattr(device, "__index__") and 0 <= operator.index(device) < len(names):
+            return operator.index(device)
         raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
 
 

@@ -68,12 +68,16 @@ def _flat(array: Array, scale: int) -> Layout:
     return Layout(array.shape, array.dtype, array.strides, size, 1, max(size, 1), None)
 
 
+def _need_plain(dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise InvalidArgument(f"arrays of {dtype} hold Python objects, which can't move")
+
+
 def layout_of(array: Array) -> Layout:
     """The layout of an array; raises if its memory can't be used as it is."""
     item = array.dtype.itemsize
     scale = 1 if array.dtype in _TYPES else item
-    if array.dtype.hasobject:
-        raise InvalidArgument(f"arrays of {array.dtype} hold Python objects, which can't move")
+    _need_plain(array.dtype)
     if array.size <= 1 or array.flags.c_contiguous or array.flags.f_contiguous:
         if array.ndim == 2 and array.size > 1:
             return _matrix(array, scale)
@@ -107,6 +111,7 @@ def _matrix(array: Array, scale: int) -> Layout:
 def layout_of_new(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Layout:
     """The layout of a tile that has no array: rows one after the other."""
     kind = np.dtype(dtype)
+    _need_plain(kind)
     scale = 1 if kind in _TYPES else kind.itemsize
     strides = [kind.itemsize] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/arguments.py: numbers that callers pass, checked where they come in.
+"""Arguments as the extension module takes them, or an error that names the argument."""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+from .errors import InvalidArgument, InvalidType
+
+_MANY = 2**59  # so that their bytes can be counted
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number of Python's or NumPy's, within limits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidType(f"{name} is {value!r}; expected a whole number") from None
+    if not least <= number <= most:
+        raise InvalidArgument(f"{name} {number}: expected a whole number from {least} to {most}")
+    return number
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """A shape: one size, or several."""
+    try:
+        several = (shape,) if hasattr(shape, "__index__") else shape
+        found = tuple(operator.index(size) for size in several)
+    except TypeError:
+        found = (-1,)
+    if min(found, default=0) < 0 or prod(found) >= _MANY:
+        raise InvalidArgument(
+            f"shape {shape!r}: expected sizes of at least 0, and fewer than 2**59 elements"
+        )
+    return found
+
+
+def seconds_of(timeout: float | None) -> float:
+    """A timeout as the engine takes it: negative means forever."""
+    if timeout is None:
+        return -1.0
+    try:
+        valid = timeout >= 0
+    except TypeError:
+        valid = False
+    if not valid:
+        raise InvalidArgument(f"timeout {timeout!r}: expected seconds of at least 0, or None")
+    return float(timeout)
