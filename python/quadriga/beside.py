@@ -76,6 +76,10 @@ def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
 
 
 def write_beside(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file that is there whole or, if anything fails, as it was before."""
-    with beside(path) as (handle, _), open(handle, "w", encoding="utf-8", closefd=False) as file:
-        file.write(text)
+    """Write a text file that is there whole or, if anything fails, as it was before.
+
+    It is UTF-8; "?" stands for what isn't, as names of files may be.
+    """
+    content = text.encode("utf-8", "replace")
+    with beside(path) as (handle, _), open(handle, "wb", closefd=False) as file:
+        file.write(content)

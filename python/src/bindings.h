@@ -5,6 +5,8 @@
 #include <nanobind/nanobind.h>
 #include <quadriga/report.h>
 
+#include "text.h"
+
 namespace quadriga::python {
 
 namespace nb = nanobind;

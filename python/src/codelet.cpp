@@ -7,7 +7,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -117,8 +116,12 @@ InsideBody::~InsideBody() { is_inside = outer_; }
 bool inside_body() noexcept { return is_inside; }
 
 std::string describe(const nb::python_error& error) {
-  return nb::cast<std::string>(nb::str(error.type().attr("__name__"))) + ": " +
-         nb::cast<std::string>(nb::str(error.value()));
+  auto name = nb::cast<std::string>(nb::str(error.type().attr("__name__")));
+  try {
+    return name + ": " + nb::cast<std::string>(nb::str(error.value()));
+  } catch (const std::exception&) {
+    return name;  // its text fails, or has none in UTF-8
+  }
 }
 
 BodyParams params_of(nb::handle record, long long number) {

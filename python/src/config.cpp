@@ -2,8 +2,6 @@
 // python/src/config.cpp: settings, messages to Python's logging, sizes as people write them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -38,7 +36,7 @@ void log_to(const nb::typed<nb::callable, void(int, nb::str)>& sink) {
   set_log_sink([target](LogLevel level, std::string_view message) {
     const GilHere gil;
     if (!gil) return;
-    nb::borrow<nb::object>(target)(python_level(level), nb::str(message.data(), message.size()));
+    nb::borrow<nb::object>(target)(python_level(level), message);
   });
 }
 

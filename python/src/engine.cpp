@@ -2,7 +2,6 @@
 // python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <quadriga/engine.h>
 
 #include <memory>

@@ -5,6 +5,7 @@
 #include <quadriga/linalg.h>
 
 #include <string>
+#include <string_view>
 
 #include "bindings.h"
 #include "body.h"
@@ -39,9 +40,9 @@ const char* class_of(Errc code) noexcept {
   return "Error";
 }
 
-void set(const char* name, const char* message, const char* attribute, long long value) {
+void set(const char* name, std::string_view message, const char* attribute, long long value) {
   const nb::object kind = nb::module_::import_("quadriga.errors").attr(name);
-  const nb::object error = kind(nb::str(message));
+  const nb::object error = kind(message);
   if (attribute) nb::setattr(error, attribute, nb::int_(value));
   PyErr_SetObject(kind.ptr(), error.ptr());
 }
@@ -67,11 +68,11 @@ bool raise_as_python(const std::exception_ptr& pointer) {
     // SciPy's words.
     const std::string message =
         std::to_string(error.minor()) + "-th leading minor of the array is not positive definite";
-    set("NotPositiveDefinite", message.c_str(), "minor", error.minor());
+    set("NotPositiveDefinite", message, "minor", error.minor());
   } catch (const linalg::Singular& error) {
     const std::string message =
         "singular matrix: resolution failed at diagonal " + std::to_string(error.index());
-    set("SingularMatrix", message.c_str(), nullptr, 0);
+    set("SingularMatrix", message, nullptr, 0);
   } catch (const Error& error) {
     set_failed_task(error);
   } catch (const BodyFailure& cause) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/factor.cpp: Cholesky factors whose tiles stay where they are.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>

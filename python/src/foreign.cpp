@@ -2,7 +2,6 @@
 // python/src/foreign.cpp: arrays that offer DLPack, described; quadriga.foreign reads them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/machine.cpp: machine descriptions; quadriga.machine reads the rest from the JSON.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/machine.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/module.cpp: the extension module quadriga._core; the package quadriga wraps it.
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 
 #include <map>
 #include <string>

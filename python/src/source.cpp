@@ -2,7 +2,6 @@
 // python/src/source.cpp: matrices as inputs and outputs, sources in Python, covariances.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>

@@ -45,7 +45,11 @@ def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
         raise Unavailable(f"{program} is not part of this build (QUADRIGA_BENCH=ON makes it)")
     command = [str(path), *map(str, words)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="backslashreplace",
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         try:
