@@ -4,6 +4,7 @@
 
 NumPy's and SciPy's BLAS aren't the engine's: each wheel brings its own, with a number of threads
 for the whole process. The first body that begins sets it to one, the last that ends restores it.
+The engine's own has one from the first body or task on, which is what is restored.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from . import _core
 
 
 def _take_over() -> None:
@@ -39,6 +42,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
+                _core.use_one_blas_thread()
                 _take_over()
                 self._limit = self._libraries().limit(limits=1, user_api="blas")
             self._inside += 1

@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "gate.h"
+#include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/cuda_libraries.h"
 
 namespace {
@@ -36,4 +37,5 @@ NB_MODULE(_core, module) {
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "
       "build without CUDA.");
+  module.def("use_one_blas_thread", quadriga::kernels::use_one_blas_thread);
 }

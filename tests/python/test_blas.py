@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_blas.py: NumPy's BLAS runs one thread in a task, and as many as before outside.
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -61,3 +64,22 @@ def test_a_source_is_read_on_one_thread(two_threads, engine):
     eye = linalg.from_function(300, element, hermitian=True)
     assert np.allclose(linalg.cholesky(eye, tile=100), np.eye(300))
     assert set(seen) == {1}
+
+
+def test_bodies_that_run_before_the_first_kernel_leave_it_one_thread():
+    """Else products of the engine would round otherwise, and take other tasks' cores."""
+    code = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from quadriga import linalg
+from quadriga.blas import one_thread
+with one_thread:
+    linalg.matmul(np.eye(8), np.eye(8), devices="cpu:1")
+print(*(each["num_threads"] for each in threadpool_info() if ".libs" not in each["filepath"]))
+"""
+    many = {"OPENBLAS_NUM_THREADS": "2"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | many, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert set(result.stdout.split()) <= {"1"}
