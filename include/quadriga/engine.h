@@ -76,11 +76,14 @@ struct Operand {
   Access access = Access::read;
 };
 
+struct TaskGroup;
+
 struct SubmitOptions {
   int priority = 0;  ///< Larger runs earlier among ready tasks.
   DeviceId device =
       no_device;  ///< Where to run it if that device can; no_device: the policy chooses.
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
+  TaskGroup* group = nullptr;  ///< The call that it belongs to; the library's own.
 };
 
 /// Where tiles without a home may go and whether they are wanted there.
@@ -144,8 +147,11 @@ class Engine {
   void final(Data data);
   /// Drops the replicas on devices of data that is home, for measurements from a cold start.
   void evict(Data data);
-  /// The first failure since the last wait, taken from it; null if there is none. Doesn't wait.
-  std::exception_ptr take_failure();
+  /// Waits until the group's tasks have ended and `data`, which no others touch, are home.
+  /// Errors: the group's first failure, for wait(double) it is none; deadline.
+  void wait(TaskGroup& group, std::span<const Data> data, double seconds = -1);
+  /// The first failure of the group's tasks so far; null if there is none.
+  std::exception_ptr failure_of(const TaskGroup& group) const;
   /// For each of the data, whether a memory space holds its newest content or has it on its way.
   std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
   /// The device whose memory an address lies in; no_device for the host's.
@@ -154,8 +160,11 @@ class Engine {
   /// Waits until what the caller queued on a stream of a device has ended, so that it is visible to
   /// tasks: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all of them.
   void synchronize(DeviceId device, std::uintptr_t stream = 0) const;
-  /// Cancels what has not started; what runs ends. The engine works on afterwards.
+  /// Cancels what has not started; what runs ends, but for the task that calls. The engine works on
+  /// afterwards. Errors: unavailable inside of a task on a device.
   void cancel();
+  /// The same for the group's tasks alone; returns when all of them have ended.
+  void cancel(TaskGroup& group);
 
   const Machine& machine() const noexcept;
   const EngineOptions& options() const noexcept;

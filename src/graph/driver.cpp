@@ -333,20 +333,29 @@ bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
   return true;
 }
 
-bool Driver::bring_home(Datum* datum, Nanoseconds deadline) {
+bool Driver::bring_all_home(Nanoseconds deadline) {
+  return bring_home(deadline, [&](auto&& want) {
+    plan_.for_each_datum([&](Datum& each) {
+      if (!each.keep) want(each);
+    });
+  });
+}
+
+bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
+  return bring_home(deadline, [&](auto&& want) {
+    for (Datum* const each : data) want(*each);
+  });
+}
+
+/// Of all data for which `each` calls what it is given.
+template <class Each>
+bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
   std::vector<Datum*> wanted;
   std::exception_ptr refusal;
   execute([&] {
-    const auto want = [&](Datum& each) {
-      if (each.home && !go_home(each, refusal)) wanted.push_back(&each);
-    };
-    if (datum) {
-      want(*datum);
-    } else {
-      plan_.for_each_datum([&](Datum& each) {
-        if (!each.keep) want(each);
-      });
-    }
+    each([&](Datum& datum) {
+      if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
+    });
   });
   const auto all_home = [&] {
     while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();

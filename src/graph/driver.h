@@ -55,7 +55,8 @@ class Driver final : public Executor, private MemoryListener {
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  bool bring_home(Datum* datum, Nanoseconds deadline) override;
+  bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) override;
+  bool bring_all_home(Nanoseconds deadline) override;
   void finalize(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
@@ -130,6 +131,8 @@ class Driver final : public Executor, private MemoryListener {
   void break_down(std::exception_ptr error);
   void rethrow_if_broken();
   bool go_home(Datum& datum, std::exception_ptr& refusal);
+  template <class Each>
+  bool bring_home(Nanoseconds deadline, Each&& each);
   /// Takes messages, issues what it can, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.
   bool step(Nanoseconds deadline);

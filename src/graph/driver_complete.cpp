@@ -288,6 +288,7 @@ void Driver::finish(PlannedTask& planned, std::exception_ptr error) {
 
 void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds path) {
   Task* const parent = task.parent();
+  TaskGroup* const group = std::exchange(task.group, nullptr);
   std::vector<Task*> late;
   graph_.ended(task, earlier, [&](Task& successor, std::uint64_t pending) {
     PlannedTask* const next = successor.planned;
@@ -305,6 +306,7 @@ void Driver::release(Task& task, Edge* earlier, DeviceId device, Nanoseconds pat
   });
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
+  if (group) group->ended.fetch_add(1, std::memory_order_release);
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(*waiting);

@@ -256,7 +256,7 @@ void Driver::choose_device(PlannedTask& planned) {
 
 Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
   Task& task = *planned.task;
-  if (cancelled_) {
+  if (cancelled_ || task.cancelled()) {
     fail_task(planned, std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")));
     return Outcome::done;
   }

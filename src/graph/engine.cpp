@@ -175,8 +175,8 @@ void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanosecond
   if (!executor->wait(condition, deadline)) fail_late(what);
 }
 
-void Engine::Impl::bring_home(Datum* datum, Nanoseconds deadline) {
-  if (!executor->bring_home(datum, deadline)) fail_late("the way home of what was written");
+void Engine::Impl::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
+  if (!executor->bring_home(data, deadline)) fail_late("the way home of what was written");
 }
 
 void Engine::Impl::fail_late(const std::string& what) const {
@@ -188,7 +188,7 @@ void Engine::Impl::wait_all(double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
   reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
-  bring_home(nullptr, deadline);
+  if (!executor->bring_all_home(deadline)) fail_late("the way home of what was written");
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
 }
 
@@ -204,7 +204,8 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
   reductions->end(datum, current_task(graph));
   graph.collect(datum, tasks);
   wait_ended(tasks, deadline);
-  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(&datum, deadline);
+  Datum* const home = &datum;
+  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(std::span(&home, 1), deadline);
   if (!datum.poisoned.load(std::memory_order_acquire)) return;
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
   fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
@@ -275,8 +276,7 @@ void Engine::remove(std::span<const Data> data, bool discard) {
   std::ranges::sort(leaving);
   leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
   impl.wait_ended(tasks, never);
-  if (!discard)
-    for (Datum* const datum : leaving) impl.bring_home(datum, never);
+  if (!discard) impl.bring_home(leaving, never);
   std::vector<Datum*> partials;
   std::vector<std::shared_ptr<Reduction>> reductions;
   for (Datum* const datum : leaving) impl.reductions->collect(*datum, partials, reductions);
@@ -315,10 +315,6 @@ void Engine::final(Data data) {
   impl.executor->finalize(*data.datum());
 }
 
-std::exception_ptr Engine::take_failure() {
-  return impl_->failures.any() ? impl_->failures.take_first() : nullptr;
-}
-
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
   std::vector<Datum*> all(data.size());
   std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
@@ -336,15 +332,6 @@ void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
 }
 
 void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }
-
-void Engine::cancel() {
-  Impl& impl = checked();
-  impl.executor->cancel(true);
-  impl.reductions->end_all(nullptr);
-  impl.executor->wait([&] { return impl.executor->ended() >= impl.graph.submitted(); }, never);
-  impl.executor->cancel(false);
-  impl.failures.take_first();
-}
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }

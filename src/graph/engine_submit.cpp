@@ -124,6 +124,8 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   }
   if (impl.first_submission.load(std::memory_order_relaxed) < 0)
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
+  task.group = options.group;
+  if (options.group) ++options.group->submitted;
   if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t predecessors = 0;
   {

@@ -37,10 +37,11 @@ class Executor {
   virtual bool help() = 0;
   /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
   virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
-  /// Brings the newest content of the datum home, or of all data that isn't kept; its writers have
-  /// ended.
-  /// False at the deadline; it goes on then.
-  virtual bool bring_home(Datum* datum, Nanoseconds deadline) = 0;
+  /// Brings the newest content of the data home, whose writers have ended. False at the deadline;
+  /// it goes on then.
+  virtual bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) = 0;
+  /// The same for all data that isn't kept.
+  virtual bool bring_all_home(Nanoseconds deadline) = 0;
   virtual void finalize(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.

@@ -71,14 +71,18 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   constexpr std::size_t most = 4096;
   by_task_[task.id] = error;
   if (by_task_.size() > most) by_task_.erase(by_task_.begin());
-  if (!first_ && !consequence) first_ = error;
+  TaskGroup* const group = task.group;
+  std::exception_ptr& first = group ? group->failure : first_;
+  if (!first && !consequence) first = error;
+  if (group && consequence && !group->consequence) group->consequence = error;
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Failures::note(std::exception_ptr error) {
   std::lock_guard lock(mutex_);
-  if (!first_) first_ = std::move(error);
+  note_ = std::move(error);
+  if (!first_) first_ = note_;
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -86,6 +90,18 @@ void Failures::note(std::exception_ptr error) {
 std::exception_ptr Failures::take_first() {
   std::lock_guard lock(mutex_);
   return std::exchange(first_, nullptr);
+}
+
+std::exception_ptr Failures::cause_of(const TaskGroup& group) {
+  std::lock_guard lock(mutex_);
+  if (!note_) return group.consequence;
+  if (first_ == note_) first_ = nullptr;
+  return std::exchange(note_, nullptr);
+}
+
+std::exception_ptr Failures::of(const TaskGroup& group) const {
+  std::lock_guard lock(mutex_);
+  return group.failure;
 }
 
 std::exception_ptr Failures::of(std::uint64_t id) const {

@@ -22,8 +22,13 @@ class Failures {
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);
-  /// The first failure since the last call; null if none.
+  /// The first failure since the last call; null if none. Those of groups are theirs.
   std::exception_ptr take_first();
+  /// The first failure of the group's tasks; null if none.
+  std::exception_ptr of(const TaskGroup& group) const;
+  /// Why the group has poisoned data without a failure: what was noted, and is taken by this, else
+  /// what kept a task of its from running; null if neither.
+  std::exception_ptr cause_of(const TaskGroup& group);
   /// Why this task failed; null if it didn't.
   std::exception_ptr of(std::uint64_t id) const;
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
@@ -32,6 +37,7 @@ class Failures {
  private:
   mutable std::mutex mutex_;  ///< Guards the members below.
   std::exception_ptr first_;
+  std::exception_ptr note_;
   std::map<std::uint64_t, std::exception_ptr> by_task_;  ///< The newest few thousand.
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> count_{0};

@@ -273,7 +273,7 @@ void HostPool::execute(Worker& self, Task& task) {
   const bool tracing = recorder_.tracing();
   if (self.tasks == 0 && !tracing) self.since = clock_now();
   const Nanoseconds begin = tracing ? now() : 0;
-  if (cancelled_.load(std::memory_order_relaxed)) {
+  if (cancelled_.load(std::memory_order_relaxed) || task.cancelled()) {
     failures_.record(task,
                      std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")),
                      device_name_);
@@ -318,6 +318,7 @@ void HostPool::execute(Worker& self, Task& task) {
 Task* HostPool::finish(Worker& self, Task& task) {
   Task* next = nullptr;
   Task* const parent = task.parent();
+  TaskGroup* const group = std::exchange(task.group, nullptr);
   graph_.ended(task, nullptr, [&](Task& successor, std::uint64_t) {
     Task* other = &successor;
     if (!next || other->priority > next->priority) std::swap(next, other);
@@ -325,6 +326,7 @@ Task* HostPool::finish(Worker& self, Task& task) {
   });
   graph_.release(&task, self.free);
   self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (group) group->ended.fetch_add(1, std::memory_order_release);
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     if (Task* const after = finish(self, *parent)) push(self, *after);
   if (next && self.queue.top() > next->priority) {

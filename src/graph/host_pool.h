@@ -56,7 +56,8 @@ class HostPool final : public Executor {
   void ready(Task& task, std::uint64_t id) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  bool bring_home(Datum*, Nanoseconds) override { return true; }
+  bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
+  bool bring_all_home(Nanoseconds) override { return true; }
   void finalize(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {

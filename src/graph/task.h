@@ -22,6 +22,7 @@
 #include <memory>
 #include <vector>
 
+#include "graph/group.h"
 #include "memory/directory.h"
 
 namespace quadriga {
@@ -132,6 +133,7 @@ struct alignas(64) Task {
   DeviceId device = no_device;
   DeviceId owner = no_device;
   Task* parent_task = nullptr;     ///< Valid if has_parent.
+  TaskGroup* group = nullptr;      ///< Null once the task has ended.
   PlannedTask* planned = nullptr;  ///< The driver's part.
   alignas(8) std::byte inline_bytes[inline_params];
 
@@ -140,6 +142,9 @@ struct alignas(64) Task {
   Task* parent() const noexcept { return has_parent ? parent_task : nullptr; }
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
+  }
+  bool cancelled() const noexcept {
+    return group && group->cancelled.load(std::memory_order_acquire);
   }
   bool done() const noexcept { return successors.load(std::memory_order_acquire) == closed; }
   std::span<const std::byte> params() const noexcept {

@@ -15,11 +15,12 @@ Run::Run(Engine& engine, const Options& options, double tasks)
       options_(options),
       tasks_(std::max(1.0, tasks)),
       polled_(steady_clock::now()) {
+  engine_.wait(group_, {});  // refused where a task can't wait, before there is anything to end
   if (options_.progress) ended_before_ = engine_.counters().ended;
 }
 
 Run::~Run() {
-  if (!over_) engine_.cancel();
+  if (!over_) engine_.cancel(group_);
   end();
 }
 
@@ -34,8 +35,8 @@ bool Run::pretends() const noexcept {
 }
 
 void Run::poll() {
-  if (const std::exception_ptr failure = engine_.take_failure()) {
-    engine_.cancel();
+  if (const std::exception_ptr failure = engine_.failure_of(group_)) {
+    engine_.cancel(group_);
     std::rethrow_exception(failure);
   }
   constexpr auto pause = std::chrono::milliseconds(100);
@@ -44,12 +45,13 @@ void Run::poll() {
   polled_ = now;
   const double ended = static_cast<double>(engine_.counters().ended - ended_before_);
   if (options_.progress(std::min(0.999, ended / tasks_))) return;
-  engine_.cancel();
+  engine_.cancel(group_);
   fail(Errc::cancelled, "the call was cancelled by its progress function");
 }
 
 void Run::submit(const Codelet& codelet, std::initializer_list<Operand> operands,
                  std::span<const std::byte> params, SubmitOptions where) {
+  where.group = &group_;
   engine_.submit(codelet, std::span(operands.begin(), operands.size()), params, where);
   constexpr std::uint64_t often = 64;
   if (++submitted_ % often == 0) poll();
@@ -61,7 +63,7 @@ void Run::wait() {
   constexpr double pause_seconds = 0.05;
   for (bool ended = false; !ended;) {
     try {
-      engine_.wait(polls ? pause_seconds : -1);
+      engine_.wait(group_, data_, polls ? pause_seconds : -1);
       ended = true;
     } catch (const Error& error) {
       if (error.code() != Errc::deadline) throw;

@@ -10,11 +10,14 @@
 #include <memory>
 #include <vector>
 
+#include "graph/group.h"
+
 namespace quadriga::linalg {
 
 class Run {
  public:
-  /// `tasks`: how many will be submitted, about; for progress.
+  /// `tasks`: how many will be submitted, about; for progress. Errors: unavailable inside of a task
+  /// on a device.
   Run(Engine& engine, const Options& options, double tasks);
   /// Cancels what was submitted unless wait() returned; forgets the run's data.
   ~Run();
@@ -59,6 +62,7 @@ class Run {
   std::chrono::steady_clock::time_point polled_;
   std::vector<Data> data_;
   std::vector<std::shared_ptr<const void>> kept_;
+  TaskGroup group_;
   bool over_ = false;
 };
 

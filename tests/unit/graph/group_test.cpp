@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/graph/group_test.cpp: tasks of one call fail and are cancelled apart from others'.
+#include "graph/group.h"
+
+#include <quadriga/engine.h>
+
+#include "unit/graph/engines.h"
+
+namespace quadriga {
+namespace {
+
+class TaskGroupTest : public EngineTest {
+ protected:
+  TaskGroupTest()
+      : more_(codelet(Access::update, [](const Arguments& a) { first(a) += 1; })),
+        fails_(codelet("fails", {Access::update},
+                       [](const Arguments&) { throw std::runtime_error("the oven is cold"); })),
+        copy_(copying()) {}
+
+  void submit(const Codelet& codelet, std::initializer_list<Operand> operands, TaskGroup& group) {
+    SubmitOptions options;
+    options.group = &group;
+    engine().submit(codelet, operands, options);
+  }
+  std::string failure(TaskGroup& group, std::span<const Data> data) {
+    try {
+      engine().wait(group, data, patience);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
+  Codelet& more_;
+  Codelet& fails_;
+  Codelet& copy_;
+};
+
+TEST_P(TaskGroupTest, FailuresAreTheirGroups) {
+  const Data a = tile(), b = tile(), c = tile(), d = tile(1);
+  TaskGroup unlucky, lucky;
+  submit(fails_, {{a, Access::update}}, unlucky);
+  submit(copy_, {{a, Access::read}, {b, Access::write}}, unlucky);
+  submit(more_, {{c, Access::update}}, lucky);
+  engine().submit(more_, {{d, Access::update}});
+  EXPECT_EQ(failure(lucky, std::span(&c, 1)), "nothing was thrown");
+  EXPECT_EQ(home(2), 1);
+  wait();  // what isn't in the group doesn't hear of it
+  EXPECT_EQ(home(3), 2);
+  EXPECT_NE(failure(unlucky, std::span(&b, 1)).find("the oven is cold"), std::string::npos);
+  EXPECT_TRUE(engine().failure_of(unlucky));
+  EXPECT_FALSE(engine().failure_of(lucky));
+}
+
+TEST_P(TaskGroupTest, WhatReadsLostContentFails) {
+  const Data a = tile(), b = tile();
+  engine().submit(fails_, {{a, Access::update}});
+  TaskGroup group;
+  submit(copy_, {{a, Access::read}, {b, Access::write}}, group);
+  EXPECT_NE(failure(group, std::span(&b, 1)).find("producer failed"), std::string::npos);
+  EXPECT_THROW(wait(), Error);
+}
+
+TEST_P(TaskGroupTest, CancellingOneLeavesTheOthers) {
+  const Data x = tile(1), y = tile(), z = tile();
+  engine().submit(gate({Access::update}), {{x, Access::update}});
+  TaskGroup group;
+  submit(copy_, {{x, Access::read}, {y, Access::write}}, group);
+  engine().submit(copy_, {{x, Access::read}, {z, Access::write}});
+  std::thread canceller([&] { engine().cancel(group); });
+  while (!group.cancelled.load()) std::this_thread::yield();
+  open();
+  canceller.join();
+  EXPECT_TRUE(group.all_ended());
+  wait();
+  EXPECT_EQ(home(1), 0);
+  EXPECT_EQ(home(2), 1);
+  EXPECT_NE(failure(group, {}).find("cancelled"), std::string::npos);
+}
+
+TEST_P(TaskGroupTest, CancellingInsideOfATaskDoesNotWaitForIt) {
+  const Data x = tile();
+  bool refused = false;
+  Codelet& cancels = codelet("cancels", {Access::update}, [&](const Arguments& a) {
+    try {
+      engine().cancel();
+    } catch (const Error& error) {
+      refused = error.code() == Errc::unavailable;
+    }
+    first(a) = 3;
+  });
+  engine().submit(cancels, {{x, Access::update}});
+  wait();
+  EXPECT_EQ(home(0), 3);
+  EXPECT_EQ(refused, GetParam() != Where::host);
+  engine().submit(more_, {{x, Access::update}});
+  wait();
+  EXPECT_EQ(home(0), 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, TaskGroupTest,
+                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
+                         where_name);
+
+}  // namespace
+}  // namespace quadriga
