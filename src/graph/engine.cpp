@@ -175,8 +175,8 @@ void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanosecond
   if (!executor->wait(condition, deadline)) fail_late(what);
 }
 
-void Engine::Impl::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
-  if (!executor->bring_home(data, deadline)) fail_late("the way home of what was written");
+void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
+  if (!executor->bring_home(written, deadline)) fail_late("the way home of what was written");
 }
 
 void Engine::Impl::fail_late(const std::string& what) const {

@@ -34,7 +34,7 @@ struct Engine::Impl {
   /// things.
   void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what);
-  void bring_home(std::span<Datum* const> data, Nanoseconds deadline);
+  void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
   Nanoseconds deadline_after(double seconds) const;
   [[noreturn]] void fail_late(const std::string& what) const;
 
