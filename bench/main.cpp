@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "benchmarks.h"
 
@@ -48,7 +49,11 @@ int main(int count, char** words) {
     quadriga::bench::run(count, words);
   } catch (const quadriga::Error& error) {
     fmt::print(stderr, "quadriga-bench: {}\n", error.what());
+    if (error.code() == quadriga::Errc::unavailable) return 3;
     return error.code() == quadriga::Errc::invalid_argument ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "quadriga-bench: this machine hasn't memory enough for it\n");
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "quadriga-bench: {}\n", error.what());
     return 1;

@@ -5,7 +5,9 @@ import json
 import click.testing
 import pytest
 
+import quadriga
 from quadriga.bench import commands, measure, program, rows, table
+from quadriga.cli.main import FAILED, MISUSED, UNAVAILABLE, status_of
 from quadriga.errors import Error, Unavailable
 from quadriga.machine import Machine
 
@@ -126,6 +128,26 @@ def test_unknown_cases_and_missing_programs(monkeypatch, tmp_path):
 def test_failed_measurement_says_why():
     with pytest.raises(Error, match="no case|graphs are"):
         list(program.run(program.OURS, "tasks", "--case", "nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (["--devices", "nonsense"], MISUSED, "unknown device 'nonsense'"),
+        (["--devices", "cpu:1", "--tile", "100000000"], MISUSED, "a tile of order 100000000"),
+        (["--n", "100000000"], FAILED, "memory enough"),
+    ],
+)
+def test_wrong_options_end_as_on_any_command_line(options, status, words, capsys):
+    assert status_of(["bench", "gemm", "--case", "host", "--n", "50", *options]) == status
+    assert words in capsys.readouterr().err
+
+
+def test_devices_that_are_not_here_are_unavailable(capsys):
+    if not quadriga._core.Machine.cuda_absence():
+        pytest.skip("there is a GPU")
+    options = ["--case", "host", "--n", "50", "--devices", "cuda"]
+    assert status_of(["bench", "gemm", *options]) == UNAVAILABLE
 
 
 def test_empty_tasks_run():

@@ -282,6 +282,13 @@ class TestBadFiles:
             assert err.startswith("quadriga: ")
         assert not os.path.exists("t.html")
 
+    def test_without_standard_error_the_output_is_the_same(self, folder, run):
+        assert run("cholesky", "A.npy", "-o", "L.npy")[0] == DONE
+        command = [sys.executable, "-c", "from quadriga.cli import main; main()",
+                   "cholesky", "A.npy", "-o", "closed.npy"]  # fmt: skip
+        assert subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *command]).returncode == DONE
+        assert (folder / "closed.npy").read_bytes() == (folder / "L.npy").read_bytes()
+
     def test_an_interrupt_leaves_nothing_half_written(self, folder):
         n = 6000
         big = np.lib.format.open_memmap("A.npy", "w+", float, (n, n))

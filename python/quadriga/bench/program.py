@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error, Unavailable
+from ..errors import Error, InvalidArgument, Unavailable
 
 OURS = "quadriga-bench"
 STARPU = "quadriga-bench-starpu"
@@ -37,8 +37,8 @@ def built(program: str) -> bool:
 def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
     """Runs a program and gives its lines as they come.
 
-    Raises `Unavailable` if it was not built or doesn't start here, `Error` with what it said if it
-    failed.
+    Raises `Unavailable` if it was not built, doesn't start or lacks something here,
+    `InvalidArgument` with what it said if it was given wrong words, `Error` if it failed.
     """
     path = package() / "bin" / program
     if not path.is_file():
@@ -59,8 +59,10 @@ def run(program: str, *words: object) -> Iterator[dict[str, Any]]:
         except BaseException:
             process.kill()
             raise
-    if process.returncode == 127:
+    if process.returncode in (3, 127):
         raise Unavailable(complaint or f"{program} doesn't start")
+    if process.returncode == 2:
+        raise InvalidArgument(complaint)
     if process.returncode != 0:
         raise Error(complaint or f"{program} ended with status {process.returncode}")
 

@@ -51,7 +51,8 @@ class Where:
 
     @property
     def progress(self) -> bool:
-        return sys.stderr.isatty() and not self.as_json
+        # A closed one is None.
+        return sys.stderr is not None and sys.stderr.isatty() and not self.as_json
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:
