@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 namespace quadriga::linalg {
 
@@ -35,11 +37,11 @@ void check_output(std::string_view name, const MatrixView& view) {
   check_matrix(name, view);
   const std::int64_t down = std::abs(view.row_stride);
   const std::int64_t right = std::abs(view.col_stride);
+  // The fewest steps down that come to the same place as steps to the right: right / common.
+  const std::int64_t common = std::max<std::int64_t>(1, std::gcd(down, right));
   const bool apart = view.rows <= 1   ? view.cols <= 1 || right > 0
                      : view.cols <= 1 ? down > 0
-                                      : (down > 0 && right >= view.rows * down) ||
-                                            (right > 0 && down >= view.cols * right) ||
-                                            (down > 0 && right > 0 && down != right);
+                                      : right / common >= view.rows || down / common >= view.cols;
   if (!empty(view) && !apart)
     fail(Errc::invalid_argument,
          fmt::format("{} is written, and its strides {} and {} give several elements one place",

@@ -163,6 +163,38 @@ def test_masked_and_sparse():
         linalg.cholesky(scipy.sparse.eye_array(3).tocsr())
 
 
+def test_outputs_whose_elements_share_a_place():
+    memory = np.zeros(40)
+
+    def out(strides):
+        return np.lib.stride_tricks.as_strided(memory, (3, 3), [8 * each for each in strides])
+
+    a = np.arange(9.0).reshape(3, 3)
+    for strides in ((2, 1), (1, 2), (0, 1), (4, 2)):
+        with pytest.raises(quadriga.InvalidArgument, match="several elements one place"):
+            linalg.matmul(a, np.eye(3), out=out(strides), devices="cpu:1")
+    for strides in ((3, 1), (3, 4), (4, 3), (5, 2), (9, 3)):
+        kept = linalg.matmul(a, np.eye(3), out=out(strides), devices="cpu:1")
+        np.testing.assert_array_equal(kept, a)
+
+
+def test_complex_factors_of_real_matrices():
+    a = np.eye(3)
+    for arguments in ((1j, a), (1, a, 1j, a.copy())):
+        with pytest.raises(quadriga.InvalidArgument, match="syrk: .*1j; expected a real number"):
+            linalg.syrk(*arguments)
+    assert linalg.syrk(1j, a.astype(complex))[0, 0] == 1j
+
+
+def test_sizes_of_estimates():
+    for size in (1.5, "a", -1, 10**30):
+        with pytest.raises(quadriga.InvalidArgument, match="a size .*expected a whole number"):
+            linalg.estimate("cholesky", size, devices="cpu:1")
+    with pytest.raises(quadriga.TooLarge, match="larger tile="):
+        linalg.estimate("cholesky", 10**12, tile=1, devices="cpu:1")
+    assert linalg.estimate("cholesky", 100, dtype=int, devices="cpu:1").tasks > 0
+
+
 def test_overlapping_operands():
     a = np.eye(40)
     with pytest.raises(quadriga.InvalidArgument, match="shares memory"):

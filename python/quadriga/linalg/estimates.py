@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..arguments import whole
 from ..engine import Engine
-from ..errors import InvalidArgument
+from ..errors import Error, InvalidArgument, TooLarge
 from .arrays import check_type, core_type
 from .run import Devices, start
 
@@ -108,12 +109,22 @@ def estimate(
         raise InvalidArgument(f"{operation} has {needed} sizes, got {len(sizes)}")
     kind = np.dtype(dtype)
     check_type(kind, "dtype")
-    m, n, k = (*sizes, 0, 0)[:3]
+    if kind.char not in "fdFD":
+        kind = np.dtype(float)
+    m, n, k = (*(whole("a size", size, 0, 2**40) for size in sizes), 0, 0)[:3]
     with start("estimate", engine, devices, tile, None) as call:
         problem = _core.Problem(
             _KINDS[operation], m, n, k, core_type(kind), from_source, accumulate
         )
-        found = _core.estimate(call.core, problem, call.options())
+        try:
+            found = _core.estimate(call.core, problem, call.options())
+        except (MemoryError, ValueError) as error:
+            if isinstance(error, Error):
+                raise
+            raise TooLarge(
+                f"{operation} of {' x '.join(map(str, sizes))} has more tiles than memory can "
+                "count: give a larger tile="
+            ) from error
         used = zip(call.engine.machine.devices, found.pop("device_bytes"), strict=False)
     in_use = {device.name: size for device, size in used if not device.is_bare_host}
     return Estimate(device_bytes=in_use, **found)

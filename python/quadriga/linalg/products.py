@@ -232,7 +232,12 @@ def syrk(
     """
     where = (tile, engine, devices, progress)
     op = op_of(trans)
-    if op == 2 and as_input(a, "a").dtype.char in "FD":
+    given = as_input(a, "a")
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        kept = given if c is None else as_input(c, "c")
+        if complex(value).imag != 0 and lapack_type(given, kept).char in "fd":
+            raise InvalidArgument(f"syrk: {name} is {value}; expected a real number for real types")
+    if op == 2 and given.dtype.char in "FD":
         raise InvalidArgument("syrk takes trans 0 or 1; herk takes the conjugate transpose")
     return _rank_k("syrk", alpha, a, beta, c, min(op, 1), lower, overwrite_c, where)
 
