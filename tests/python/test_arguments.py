@@ -106,6 +106,7 @@ def test_masked_arrays_are_refused(engine):
         engine.data(np.ma.masked_array([1.0, 2.0], [0, 1]))
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_bodies_get_plain_arrays_wherever_they_run(engine):
     """A matrix of NumPy's multiplies otherwise, so that results would differ by device."""
     square = on_devices(["read", "write"], lambda x, y: np.copyto(y, x * x))
