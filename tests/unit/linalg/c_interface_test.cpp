@@ -42,7 +42,7 @@ std::complex<T> conjugate(std::complex<T> value) {
 }
 
 /// Null: matrices are on the host; else in turns on two devices and the host.
-DeviceHomes* homes = nullptr;
+DeviceHomes* places = nullptr;
 
 template <class T>
 struct Memory {
@@ -50,12 +50,12 @@ struct Memory {
   static T* allocate(std::size_t count) {
     static int turn = 0;
     const int place = ++turn % 3;
-    if (!homes || place == 2) return std::allocator<T>().allocate(count);
-    return reinterpret_cast<T*>(homes->take(static_cast<DeviceId>(place), count * sizeof(T)));
+    if (!places || place == 2) return std::allocator<T>().allocate(count);
+    return reinterpret_cast<T*>(places->take(static_cast<DeviceId>(place), count * sizeof(T)));
   }
   /// What is on a device goes with its engine.
   static void deallocate(T* memory, std::size_t count) {
-    if (!homes || !homes->holds(memory)) std::allocator<T>().deallocate(memory, count);
+    if (!places || !places->holds(memory)) std::allocator<T>().deallocate(memory, count);
   }
   bool operator==(const Memory&) const = default;
 };
@@ -107,29 +107,29 @@ struct Case {
 template <class Case>
 class CInterface : public testing::Test {
  protected:
-  using T = typename Case::Element;
+  using Element = typename Case::Element;
 
   CInterface() {
     constexpr const char* devices = "emulated:2,memory=1MiB";
     if (Case::is_on_devices) {
       engine = new quadriga_engine{Engine(homes_.around({.devices = devices}))};
-      homes = &homes_;
+      places = &homes_;
     } else {
       EXPECT_EQ(quadriga_open(devices, &engine), 0);
     }
   }
   ~CInterface() override {
-    homes = nullptr;
+    places = nullptr;
     quadriga_close(engine);
   }
 
   /// Positive definite, with elements of both triangles.
-  static Square<T> definite(std::int64_t n) {
-    const Square<T> root(n, 2);
-    Square<T> a(n);
+  static Square<Element> definite(std::int64_t n) {
+    const Square<Element> root(n, 2);
+    Square<Element> a(n);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < n; ++i)
-        a(i, j) = product(root, 'N', root, 'C', i, j) + (i == j ? T(40) : T(0));
+        a(i, j) = product(root, 'N', root, 'C', i, j) + (i == j ? Element(40) : Element(0));
     return a;
   }
 
