@@ -203,6 +203,7 @@ class Driver final : public Executor, private MemoryListener {
   /// Fails a task that can't be issued any more.
   void fail_task(PlannedTask& planned, std::exception_ptr error);
   bool fail_without_buffer();
+  bool leave_host(PlannedTask& planned);
   Error no_buffer() const;
   /// Something that who waits next shall say in the log.
   void notice(std::string text);

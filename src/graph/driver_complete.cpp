@@ -341,13 +341,34 @@ Error Driver::no_buffer() const {
                       memory_->spill().refusal())};
 }
 
-/// Nothing is in flight: who waits for a buffer on the host would do so for ever.
+/// Nothing is in flight: who waits for a buffer on the host would do so for ever. What isn't bound
+/// to the host runs on a device instead.
 bool Driver::fail_without_buffer() {
+  for (DeviceState& device : devices_)
+    if (device.head && device.lacks_buffer && device.space == host_space &&
+        leave_host(*device.head))
+      return true;
   const auto found = std::ranges::find_if(
       devices_, [](const DeviceState& device) { return device.head && device.lacks_buffer; });
   if (found == devices_.end()) return false;
   found->lacks_buffer = false;
   fail_task(*found->head, std::make_exception_ptr(no_buffer()));
+  return true;
+}
+
+/// Once only: it isn't stolen back.
+bool Driver::leave_host(PlannedTask& planned) {
+  const auto found = std::ranges::find_if(devices_, [&](const DeviceState& device) {
+    return device.space != host_space && can_run(device, *planned.task);
+  });
+  if (found == devices_.end() || planned.task->device != no_device) return false;
+  devices_[planned.device].head = nullptr;
+  plan_.unplace(planned);
+  predict_on(planned, found->id);
+  planned.left_host = true;
+  plan_.place(planned, found->id);
+  touch(*found);
+  more_to_issue_ = true;
   return true;
 }
 

@@ -78,8 +78,8 @@ bool Driver::steal_from(const DeviceState& victim, DeviceState& thief) {
     const double end = ahead + there;
     ahead += there / share;
     if (planned == victim.head || planned->task->device != no_device ||
-        (from_host && !planned->learns) || !can_run(thief, *planned->task) ||
-        !may_issue(thief, *planned))
+        (planned->left_host && thief.space == host_space) || (from_host && !planned->learns) ||
+        !can_run(thief, *planned->task) || !may_issue(thief, *planned))
       continue;
     double fetch = 0;
     StealCandidate found = candidate(*planned, thief, victim, fetch);

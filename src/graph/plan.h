@@ -55,6 +55,7 @@ struct PlannedTask {
   bool issued = false;
   bool again = false;  ///< Issued once more, after its device was lost.
   bool stolen = false;
+  bool left_host = false;             ///< It found no buffer there.
   Edge* released = nullptr;           ///< Edges that issued() has walked.
   double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
   TaskClass* like = nullptr;          ///< Tasks of its codelet and order of size.

@@ -51,8 +51,8 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
     };
   }
 
-  /// Tasks of three operands on random devices; checks all tiles in the end.
-  void run(std::size_t count) {
+  /// Tasks of three operands on random devices, or preferably there; checks all tiles in the end.
+  void run(std::size_t count, bool must_stay = true) {
     Random random(count);
     std::vector<Data> tiles;
     std::vector<double> expected;
@@ -66,9 +66,10 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
       const std::size_t b = (a + 1 + random.below(count - 2)) % count;
       std::size_t c = random.below(count);
       while (c == a || c == b) c = (c + 1) % count;
+      const auto device = static_cast<DeviceId>(random.below(devices_));
       engine_->submit(
           sum_, {{tiles[a], Access::read}, {tiles[b], Access::read}, {tiles[c], Access::update}},
-          SubmitOptions{.device = static_cast<DeviceId>(random.below(devices_))});
+          must_stay ? SubmitOptions{.device = device} : SubmitOptions{.owner = device});
       expected[c] += expected[a] - expected[b];
     }
     std::vector<double> found(count);
@@ -123,6 +124,35 @@ TEST_P(HostBuffersTest, WhatNeitherHoldsIsRefused) {
     EXPECT_EQ(error.code(), Errc::too_large) << error.what();
   }
 }
+
+/// Beside a device that can run all of it.
+class HostTasksTest : public HostBuffersTest {};
+
+INSTANTIATE_TEST_SUITE_P(Engine, HostTasksTest,
+                         testing::Values(Case{"emulated:1,memory=1MiB;cpu:1", false},
+                                         Case{"emulated:1,memory=1MiB;cpu:1", true}),
+                         [](const auto& given) {
+                           return given.param.virtual_clock ? "VirtualClock" : "Emulated";
+                         });
+
+TEST_P(HostTasksTest, GoToADeviceIfTheyFindNoBuffer) {
+  constexpr DeviceId device = 0, host = 1;
+  std::vector<Data> tiles;
+  for (int i = 0; i < buffers + tiles_of_device; ++i) {
+    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0,
+                    SubmitOptions{.device = i < buffers ? host : device});
+  }
+  engine_->wait(patience);
+  engine_->submit(sum_,
+                  {{tiles[buffers], Access::read},
+                   {tiles[buffers + 1], Access::read},
+                   {tiles[buffers + 2], Access::update}},
+                  SubmitOptions{.owner = host});
+  engine_->wait(patience);
+}
+
+TEST_P(HostTasksTest, GoToADeviceAsOftenAsItTakes) { run(tiles_of_device + buffers - 1, false); }
 
 }  // namespace
 }  // namespace quadriga
