@@ -250,6 +250,8 @@ class Memory {
   Outcome let_leave(std::span<const TileId> victims, SpaceId space);
   bool leaves_before(TileId tile, SpaceId space, std::uint64_t position);
   void collect_candidates(SpaceId space);
+  /// A replica as one of them; if it is dirty it goes to the space `to`.
+  Candidate candidate(TileId tile, SpaceId space, SpaceId to);
   void queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason);
   CopyStream& stream_for(SpaceId from, SpaceId to);
   /// The host's memory for a tile, at home or a buffer; false if there is none to spare.

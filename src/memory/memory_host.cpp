@@ -58,22 +58,12 @@ void Memory::collect_on_host(std::span<const Need> needs) {
   candidates_.clear();
   for (const TileId tile : spaces_[host_space].residents) {
     const SpaceId home = directory_.home(tile);
-    const Place& replica = place(tile, host_space);
     const bool is_dirty = directory_.dirty(tile, host_space);
     if (directory_.pins(tile, host_space) > 0 || directory_.in_flight(tile, host_space) ||
-        (is_dirty && (home == host_space || replica.unconfirmed)) ||
+        (is_dirty && (home == host_space || place(tile, host_space).unconfirmed)) ||
         std::ranges::count(needs, tile, &Need::tile) > 0)
       continue;
-    Candidate candidate;
-    candidate.tile = tile;
-    candidate.bytes = Spill::rounded(bytes(tile));
-    candidate.next_use = listener_.next_use(tile, host_space);
-    candidate.last_use = replica.last_use;
-    candidate.dirty = is_dirty;
-    if (is_dirty)
-      candidate.write_back_seconds =
-          machine_.copy_seconds(host_space, home, static_cast<double>(bytes(tile)));
-    candidates_.push_back(candidate);
+    candidates_.push_back(candidate(tile, host_space, home));
   }
 }
 

@@ -15,19 +15,21 @@ void Memory::collect_candidates(SpaceId space) {
   const Space& there = spaces_[space];
   for (const TileId tile : there.residents) {
     if (directory_.pins(tile, space) > 0 || directory_.in_flight(tile, space)) continue;
-    const Place& replica = place(tile, space);
-    Candidate candidate;
-    candidate.tile = tile;
-    candidate.next_use = listener_.next_use(tile, space);
-    candidate.offset = static_cast<std::size_t>(replica.block - there.base);
-    candidate.bytes = there.arena->rounded(bytes(tile));
-    candidate.last_use = replica.last_use;
-    candidate.dirty = directory_.dirty(tile, space);
-    if (candidate.dirty)
-      candidate.write_back_seconds =
-          machine_.copy_seconds(space, host_space, static_cast<double>(bytes(tile)));
-    candidates_.push_back(candidate);
+    candidates_.push_back(candidate(tile, space, host_space));
+    candidates_.back().offset = static_cast<std::size_t>(place(tile, space).block - there.base);
   }
+}
+
+Candidate Memory::candidate(TileId tile, SpaceId space, SpaceId to) {
+  Candidate found;
+  found.tile = tile;
+  found.bytes = rounded(bytes(tile), space);
+  found.next_use = listener_.next_use(tile, space);
+  found.last_use = place(tile, space).last_use;
+  found.dirty = directory_.dirty(tile, space);
+  if (found.dirty)
+    found.write_back_seconds = machine_.copy_seconds(space, to, static_cast<double>(bytes(tile)));
+  return found;
 }
 
 Outcome Memory::make_room(std::size_t needed, SpaceId space) {

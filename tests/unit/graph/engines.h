@@ -102,6 +102,17 @@ class EngineTest : public testing::TestWithParam<Where> {
   std::optional<Engine> engine_;
 };
 
+/// What a call throws, in words.
+template <class Call>
+std::string failure_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 /// Notes when bodies begin and end.
 class Journal {
  public:

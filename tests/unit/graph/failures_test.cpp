@@ -26,12 +26,7 @@ class FailuresTest : public EngineTest {
     return Errc::internal;
   }
   std::string failure() {
-    try {
-      wait();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return failure_of([&] { wait(); });
   }
 
   Codelet& more_;

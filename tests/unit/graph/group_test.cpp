@@ -23,12 +23,7 @@ class TaskGroupTest : public EngineTest {
     engine().submit(codelet, operands, options);
   }
   std::string failure(TaskGroup& group, std::span<const Data> data) {
-    try {
-      engine().wait(group, data, patience);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return failure_of([&] { engine().wait(group, data, patience); });
   }
 
   Codelet& more_;
