@@ -2,8 +2,8 @@
 // tests/unit/graph/tries_test.cpp: tasks of unknown cost are tried on kinds of devices that they
 // would not go to, and go where they are quick afterwards.
 //
-// Bodies on the wrong kind wait until the tasks have run that should have passed them, so that no
-// test depends on how long anything takes.
+// Bodies on the wrong kind wait until the tasks have run that should have passed them; where tasks
+// come one by one they sleep there, and take no time elsewhere.
 #include <gtest/gtest.h>
 #include <quadriga/engine.h>
 
