@@ -6,7 +6,6 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -16,71 +15,36 @@ namespace {
 /// What counts as reading here: a partial sum is added to, so its content must be there.
 constexpr bool needs_content(Access access) noexcept { return access != Access::write; }
 
-#ifdef NDEBUG
-constexpr bool poisons_freed_blocks = false;
-#else
-constexpr bool poisons_freed_blocks = true;
-#endif
-
 }  // namespace
 
-Memory::Memory(Backend& backend, const Machine& machine, MemoryListener& listener,
+Memory::Memory(Instructions& instructions, const Machine& machine,
+               std::span<const SpaceResources> spaces, MemoryListener& listener,
                const MemoryOptions& options)
-    : backend_(backend),
+    : instructions_(instructions),
       machine_(machine),
       listener_(listener),
       directory_(machine.spaces()),
       spill_(options.spill_bytes, options.spill_file),
       spaces_(static_cast<std::size_t>(machine.spaces())) {
-  for (DeviceId device = 0; device < machine.devices.size(); ++device)
-    if (machine.devices[device].space != host_space) open_space(machine, device);
-  for (Space& space : spaces_) {
-    const auto note = [&](CopyStream& stream) {
-      if (streams_.size() <= stream.id) streams_.resize(stream.id + 1, nullptr);
-      streams_[stream.id] = &stream;
-    };
-    if (space.device == no_device) continue;
-    note(space.in);
-    note(space.out);
-    for (SpaceId from = 1; from < space.peers.size(); ++from)
-      if (machine.route(from, machine.devices[space.device].space)) note(space.peers[from]);
-  }
+  for (SpaceId space = 0; space < spaces_.size(); ++space)
+    if (spaces[space].device != no_device) open_space(space, spaces[space]);
 }
 
-Memory::~Memory() {
-  for (Space& space : spaces_)
-    if (space.base) backend_.deallocate(space.device, space.base);
-}
-
-void Memory::open_space(const Machine& machine, DeviceId device) {
-  Space& space = spaces_[machine.devices[device].space];
-  space.device = device;
-  std::size_t bytes = machine.devices[device].memory_bytes;
-  constexpr std::size_t least = 4096;
-  require(bytes >= least, fmt::format("device '{}' has {} bytes of memory; it needs at least {}",
-                                      machine.devices[device].name, bytes, least));
-  const auto take = [&] {
-    while (bytes >= least && !(space.base = backend_.allocate(device, bytes)))
-      bytes = bytes / 8 * 7;
+void Memory::open_space(SpaceId id, const SpaceResources& resources) {
+  Space& space = spaces_[id];
+  space.device = resources.device;
+  space.base = resources.base;
+  space.arena.emplace(resources.bytes);
+  const auto open_stream = [&](CopyStream& stream, StreamId number) {
+    stream.id = number;
+    if (streams_.size() <= number) streams_.resize(number + 1, nullptr);
+    streams_[number] = &stream;
   };
-  take();
-  if (space.base && bytes < machine.devices[device].memory_bytes) {
-    // Libraries need some of what is left of a full device.
-    backend_.deallocate(device, std::exchange(space.base, nullptr));
-    bytes = std::max(bytes / 8 * 7, least);
-    take();
-  }
-  if (!space.base)
-    fail(Errc::unavailable,
-         fmt::format("device '{}' has no memory to give (asked for {} bytes)",
-                     machine.devices[device].name, machine.devices[device].memory_bytes));
-  space.arena.emplace(bytes);
-  space.in.id = backend_.create_stream(device, StreamKind::copy_in);
-  space.out.id = backend_.create_stream(device, StreamKind::copy_out);
+  open_stream(space.in, resources.in);
+  open_stream(space.out, resources.out);
   space.peers.resize(spaces_.size());
-  for (SpaceId from = 1; from < spaces_.size(); ++from)
-    if (machine.route(from, machine.devices[device].space))
-      space.peers[from].id = backend_.create_stream(device, StreamKind::peer_in);
+  for (SpaceId from = 1; from < space.peers.size(); ++from)
+    if (machine_.route(from, id)) open_stream(space.peers[from], resources.peers[from]);
 }
 
 TileId Memory::add(const TileInfo& info) {
@@ -197,10 +161,7 @@ void Memory::give_up(TileId tile, SpaceId space) {
     replica = Place{};
     return;
   }
-  // Who still reads it finds NaN. Under the virtual clock protection catches that instead.
-  if (poisons_freed_blocks && machine_.devices[there.device].kind == DeviceKind::emulated &&
-      !backend_.is_virtual())
-    std::memset(replica.block, 0xff, bytes(tile));
+  listener_.freed(space, replica.block, bytes(tile));
   there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
   replica.block = nullptr;
 }
@@ -226,9 +187,9 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   CopyStream& stream = stream_for(from, to);
   Place& source = place(tile, from);
   Place& target = place(tile, to);
-  backend_.wait(stream.id, source.ready);
-  backend_.wait(stream.id, target.ready);
-  for (Event read : target.reads) backend_.wait(stream.id, read);
+  instructions_.wait(stream.id, source.ready);
+  instructions_.wait(stream.id, target.ready);
+  for (Event read : target.reads) instructions_.wait(stream.id, read);
   const TileInfo& info = infos_[tile];
   Copy copy;
   copy.from = from;
@@ -244,7 +205,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
     copy.height = 1;
   }
   const Event arrival = directory_.arrived(tile, from) ? Event{} : source.ready;
-  const Event event = backend_.copy(stream.id, copy);
+  const Event event = instructions_.copy(stream.id, copy);
   directory_.copy_issued(tile, from, to);
   source.reads.push_back(event);
   target.ready = event;
@@ -326,9 +287,9 @@ Outcome Memory::prefetch(TileId tile, SpaceId space, std::uint64_t position,
 
 void Memory::wait_for(StreamId stream, TileId tile, SpaceId space, Access access) {
   Place& replica = place(tile, space);
-  backend_.wait(stream, replica.ready);
+  instructions_.wait(stream, replica.ready);
   if (writes(access))
-    for (Event read : replica.reads) backend_.wait(stream, read);
+    for (Event read : replica.reads) instructions_.wait(stream, read);
 }
 
 void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
@@ -386,6 +347,7 @@ void Memory::fail_forwarded(TileId tile, Event event, const std::exception_ptr& 
 bool Memory::completed(const Completion& delivered) {
   CopyStream* const stream = find_stream(delivered.event.stream);
   if (!stream) return false;
+  instructions_.ended(delivered.event);
   const CopyRecord record = stream->records.front();
   stream->records.pop_front();
   if (record.tile == no_tile) {

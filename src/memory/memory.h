@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/memory.h: keeps replicas of tiles in the devices' arenas: reserves room, queues
+// src/memory/memory.h: keeps replicas of tiles in the devices' arenas: reserves room, orders
 // copies, evicts.
 //
-// Used by one thread, the driver's. Decisions come from Directory, Arena and EvictionRule, which
-// are pure; this class carries them out on a backend.
+// Pure but for the host's buffers: it is told what ended, and writes instructions. Used by one
+// thread, the scheduler's.
 //
 // Invariants
 //   1. A replica has a block (Place::block) exactly while the arena counts it, or on the host
@@ -28,8 +28,9 @@
 #include <string>
 #include <vector>
 
-#include "device/backend.h"
+#include "device/instructions.h"
 #include "memory/arena.h"
+#include "memory/device_spaces.h"
 #include "memory/directory.h"
 #include "memory/eviction.h"
 #include "memory/spill.h"
@@ -39,7 +40,7 @@ namespace quadriga {
 /// Why a copy was made.
 enum class Reason : std::uint8_t { stage, prefetch, write_back, evict, final };
 
-/// What the memory asks and tells its user, the driver.
+/// What the memory asks and tells its user, the scheduler.
 class MemoryListener {
  public:
   virtual ~MemoryListener() = default;
@@ -50,6 +51,8 @@ class MemoryListener {
   virtual void evicted(TileId tile, SpaceId space) = 0;
   /// How an empty copy from the space ended, that probe() had asked for.
   virtual void probed(SpaceId space, const Completion& completion) = 0;
+  /// Nothing queued touches a device's block any more.
+  virtual void freed(SpaceId /*space*/, std::byte* /*block*/, std::size_t /*bytes*/) {}
 };
 
 struct TileInfo {
@@ -81,9 +84,9 @@ struct MemoryOptions {
 
 class Memory {
  public:
-  Memory(Backend& backend, const Machine& machine, MemoryListener& listener,
-         const MemoryOptions& options);
-  ~Memory();
+  /// `spaces`: what each space has, by its number.
+  Memory(Instructions& instructions, const Machine& machine, std::span<const SpaceResources> spaces,
+         MemoryListener& listener, const MemoryOptions& options);
 
   TileId add(const TileInfo& info);
   /// Nothing of the tile is pinned or in flight.
@@ -98,7 +101,7 @@ class Memory {
                    std::span<const TileId> victims);
   /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
   void used(TileId tile, SpaceId space, Access access, Event done);
-  /// Makes a stream wait for all that a kernel with this access must wait for.
+  /// Makes a stream wait for all that a kernel with this access must follow.
   void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
   void unpin(TileId tile, SpaceId space);
   /// The last queued writer of the tile has ended well.
@@ -141,9 +144,6 @@ class Memory {
   std::size_t pitch(TileId tile, SpaceId space) const;
   /// Some replica is pinned or in flight.
   bool busy(TileId tile) const noexcept;
-  /// Calls visit(DeviceId, StreamId, StreamKind, std::string name) for each copy stream.
-  template <class Visit>
-  void for_each_stream(Visit&& visit) const;
   const Directory& directory() const noexcept { return directory_; }
   std::size_t bytes(TileId tile) const noexcept {
     return infos_[tile].width_bytes * infos_[tile].columns;
@@ -230,7 +230,7 @@ class Memory {
   std::uint32_t& resident_index(TileId tile, SpaceId space) {
     return resident_index_[tile * spaces_.size() + space];
   }
-  void open_space(const Machine& machine, DeviceId device);
+  void open_space(SpaceId space, const SpaceResources& resources);
   void note_resident(TileId tile, SpaceId space);
   bool has_block(TileId tile, SpaceId space) const { return place(tile, space).block != nullptr; }
   bool has_memory(TileId tile, SpaceId space) const {
@@ -274,7 +274,7 @@ class Memory {
   CopyStream* find_stream(StreamId stream);
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 
-  Backend& backend_;
+  Instructions& instructions_;
   const Machine& machine_;
   MemoryListener& listener_;
   Directory directory_;
@@ -290,18 +290,5 @@ class Memory {
   std::vector<Candidate> candidates_;
   std::vector<TileId> victims_;
 };
-
-template <class Visit>
-void Memory::for_each_stream(Visit&& visit) const {
-  for (const Space& space : spaces_) {
-    if (space.device == no_device) continue;
-    visit(space.device, space.in.id, StreamKind::copy_in, std::string("copy in"));
-    visit(space.device, space.out.id, StreamKind::copy_out, std::string("copy out"));
-    for (SpaceId from = 1; from < space.peers.size(); ++from)
-      if (machine_.route(from, machine_.devices[space.device].space))
-        visit(space.device, space.peers[from].id, StreamKind::peer_in,
-              "from " + machine_.devices[spaces_[from].device].name);
-  }
-}
 
 }  // namespace quadriga

@@ -151,7 +151,7 @@ void Memory::probe(SpaceId space) {
   Copy copy;
   copy.from = space;
   copy.to = host_space;
-  const Event event = backend_.copy(there.out.id, copy);
+  const Event event = instructions_.copy(there.out.id, copy);
   there.out.records.push_back(
       {event.ticket, no_tile, space, host_space, Reason::stage, {}, nullptr});
   ++there.probes;

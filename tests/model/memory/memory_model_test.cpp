@@ -175,6 +175,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   /// Waits for one operation to end; false if none is queued.
   bool progress() {
     Completion completion;
+    carry_out(instructions_, *backend_);
     if (backend_->next_completion({&completion, 1}, never) == 0) return false;
     if (memory_.completed(completion)) return true;
     const auto ended = running_.find({completion.event.stream, completion.event.ticket});
@@ -242,7 +243,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     launch.arguments.operands = entry->second.views;
     launch.cost = {"mix", 1, 1};
     launch.name = "mix";
-    const Event event = backend_->launch(stream, launch);
+    const Event event = instructions_.launch(stream, launch);
     auto node = running_.extract(entry);
     node.key() = {event.stream, event.ticket};
     running_.insert(std::move(node));
@@ -324,7 +325,9 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   /// Its devices have more memory than the arenas: for homes.
   std::unique_ptr<Backend> backend_ =
       make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));
-  Memory memory_{*backend_, machine_, *this, host_of(GetParam())};
+  DeviceSpaces spaces_{*backend_, machine_};
+  Instructions instructions_;
+  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, host_of(GetParam())};
   std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),

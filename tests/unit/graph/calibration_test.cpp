@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/calibration_test.cpp: what is predicted from measurements, and from guesses.
-#include "graph/calibration.h"
+#include "schedule/calibration.h"
 
 #include <gtest/gtest.h>
 

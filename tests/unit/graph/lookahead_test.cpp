@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/lookahead_test.cpp: what the lookahead leaves out never changes what it finds.
-#include "graph/lookahead.h"
+#include "schedule/lookahead.h"
 
 #include <gtest/gtest.h>
 

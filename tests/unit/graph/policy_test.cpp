@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/policy_test.cpp: where the policy affinity places tasks of unknown cost, what
 // idle devices take of them, and how much of it is trying.
-#include "graph/policy.h"
+#include "schedule/policy.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "graph/calibration.h"
+#include "schedule/calibration.h"
 
 namespace quadriga {
 namespace {

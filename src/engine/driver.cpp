@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/driver.cpp: the driver's life: messages in, steps, completions, news out.
+#include "engine/driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "device/factory.h"
+#include "engine/bodies.h"
+#include "engine/engine_impl.h"
+#include "schedule/variants.h"
+
+namespace quadriga {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool poisons_freed_blocks = false;
+#else
+constexpr bool poisons_freed_blocks = true;
+#endif
+
+/// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
+constexpr int most_rounds = 4;
+
+}  // namespace
+
+Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
+               const EngineOptions& options, std::unique_ptr<Backend> backend)
+    : graph_(graph),
+      failures_(failures),
+      recorder_(recorder),
+      machine_(machine),
+      backend_(std::move(backend)),
+      spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
+      completions_(64),
+      virtual_(backend_->is_virtual()) {
+  const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
+  scheduler_ = std::make_unique<Scheduler>(
+      machine_, instructions_, static_cast<ScheduleListener&>(*this),
+      static_cast<TaskRunner&>(*this),
+      ScheduleOptions{.policy = make_policy(options.policy, options.seed),
+                      .memory = {options.host_memory, options.spill},
+                      .spaces = spaces_->spaces(),
+                      .kernel_streams = kernel_streams,
+                      .most_rounds = virtual_ ? 0 : most_rounds});
+  issuers_ =
+      std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_ && !has_cuda(machine_));
+  if (!virtual_) thread_ = std::thread([this] { loop(); });
+}
+
+/// Lanes for the streams of copies, and streams with lanes for kernels; returns these by device.
+std::vector<std::vector<StreamId>> Driver::open_streams() {
+  const auto name_lane = [&](DeviceId device, StreamId stream, int lane) {
+    if (lane_of_stream_.size() <= stream) lane_of_stream_.resize(stream + 1, -1);
+    if (device_of_stream_.size() <= stream) device_of_stream_.resize(stream + 1, 0);
+    lane_of_stream_[stream] = lane;
+    device_of_stream_[stream] = device;
+  };
+  spaces_->for_each_stream(
+      machine_, [&](DeviceId device, StreamId stream, StreamKind kind, std::string name) {
+        name_lane(device, stream, recorder_.add_lane(device, kind, std::move(name)));
+      });
+  std::vector<std::vector<StreamId>> kernel_streams(machine_.devices.size());
+  for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
+    const Device& device = machine_.devices[d];
+    const bool is_cpu = device.kind == DeviceKind::cpu;
+    const int count = std::max(1, is_cpu ? device.cores : device.compute_streams);
+    for (int i = 0; i < count; ++i) {
+      // The first of an accelerator takes the kernels that fill it; others pass these.
+      const StreamKind kind = is_cpu || i == 0 ? StreamKind::compute : StreamKind::panel;
+      const StreamId stream = backend_->create_stream(d, kind);
+      name_lane(d, stream,
+                recorder_.add_lane(d, StreamKind::compute,
+                                   count == 1 ? "compute" : fmt::format("compute {}", i)));
+      kernel_streams[d].push_back(stream);
+    }
+    lane_of_device_.push_back(lane_of_stream_[kernel_streams[d].front()]);
+  }
+  return kernel_streams;
+}
+
+Driver::~Driver() {
+  if (thread_.joinable()) {
+    stopping_.store(true);
+    backend_->wake();
+    thread_.join();
+  }
+  issuers_->stop();
+  if (broken_ || (!virtual_ && scheduler_->in_flight())) {
+    // What is queued may still use this memory, and the host's buffers.
+    backend_.reset();
+    spaces_->release();
+    static_cast<void>(scheduler_.release());
+  }
+  scheduler_.reset();
+}
+
+void Driver::loop() {
+  try {
+    while (!stopping_.load(std::memory_order_acquire)) step(never);
+    // Prefetches that nobody waited for use memory that is about to go.
+    constexpr Nanoseconds patience = 10'000'000'000;
+    const Nanoseconds until = now() + patience;
+    while (scheduler_->memory().in_flight() > 0 && now() < until) step(until);
+  } catch (...) {
+    break_down(std::current_exception());
+  }
+}
+
+/// A bug of ours or of the backend's: nothing more is driven, and whoever waits is told why.
+void Driver::break_down(std::exception_ptr error) {
+  std::vector<std::shared_ptr<Command>> commands;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    broken_ = error;
+    commands.swap(commands_);
+  }
+  for (const std::shared_ptr<Command>& command : commands) answer(*command, error);
+  signal_waiters();
+}
+
+void Driver::rethrow_if_broken() {
+  std::lock_guard lock(inbox_mutex_);
+  if (broken_) std::rethrow_exception(broken_);
+}
+
+void Driver::post(const Message& message) {
+  bool was_empty;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    was_empty = inbox_.empty();
+    inbox_.push_back(message);
+  }
+  if (was_empty && !virtual_ && std::this_thread::get_id() != thread_.get_id()) backend_->wake();
+}
+
+void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
+void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
+void Driver::ready(Task& task, std::uint64_t id) {
+  post({Message::Kind::ready, &task, nullptr, id});
+}
+
+void Driver::execute(const std::function<void()>& work) {
+  if (virtual_) {
+    std::lock_guard lock(driving_);
+    rethrow_if_broken();
+    try {
+      take_messages();
+      work();
+      settle();
+    } catch (...) {
+      break_down(std::current_exception());
+      throw;
+    }
+    return;
+  }
+  if (std::this_thread::get_id() == thread_.get_id()) return work();
+  const auto command = std::make_shared<Command>();
+  command->work = &work;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    if (broken_) std::rethrow_exception(broken_);
+    commands_.push_back(command);
+  }
+  backend_->wake();
+  command->done.wait(false, std::memory_order_acquire);
+  if (command->error) std::rethrow_exception(command->error);
+}
+
+void Driver::answer(Command& command, std::exception_ptr error) {
+  command.error = std::move(error);
+  command.done.store(true, std::memory_order_release);
+  command.done.notify_all();
+}
+
+void Driver::run_commands() {
+  std::vector<std::shared_ptr<Command>> commands;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    commands.swap(commands_);
+  }
+  if (!commands.empty()) take_messages();  // of the data that they are about
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    try {
+      (*commands[i]->work)();
+      settle();
+      answer(*commands[i], nullptr);
+    } catch (...) {
+      for (; i < commands.size(); ++i) answer(*commands[i], std::current_exception());
+      throw;
+    }
+  }
+}
+
+void Driver::take_messages() {
+  if (const bool on = cancelled_.load(); on != is_cancelled_)
+    scheduler_->cancel(is_cancelled_ = on);
+  {
+    std::lock_guard lock(inbox_mutex_);
+    taken_.swap(inbox_);
+  }
+  for (const Message& message : taken_) take(message);
+  taken_.clear();
+  settle();
+}
+
+void Driver::take(const Message& message) {
+  Task* const task = message.task;
+  switch (message.kind) {
+    case Message::Kind::data:
+      scheduler_->add(*message.datum);
+      break;
+    case Message::Kind::submitted:
+      if (extent_.first < 0) extent_.first = now();
+      scheduler_->submitted(*task, cost_of(*task));
+      break;
+    case Message::Kind::ready:
+      // It may have ended meanwhile, and its slot be another's.
+      if (task->planned && task->id == message.id)
+        scheduler_->ready(*task, task->pending.load(std::memory_order_acquire) == 0
+                                     ? Predecessors::done
+                                     : Predecessors::issued);
+      break;
+  }
+}
+
+Cost Driver::cost_of(const Task& task) {
+  if (!task.codelet->cost) return {};
+  views_.clear();
+  for (int i = 0; i < task.operand_count; ++i) {
+    const Datum& datum = *task.operands[i].datum;
+    views_.push_back({nullptr, datum.rows, datum.cols, datum.rows, datum.dtype});
+  }
+  return task.codelet->cost({views_, task.params(), nullptr});
+}
+
+/// Lets the scheduler decide until there is nothing left before the next event; true if it did
+/// something.
+bool Driver::decide() {
+  bool happened = false;
+  scheduler_->begin_steps();
+  while (scheduler_->step()) {
+    happened = true;
+    settle();
+  }
+  settle();
+  if (happened || scheduler_->in_flight() || !scheduler_->resolve_standstill()) return happened;
+  settle();
+  return true;
+}
+
+bool Driver::has_mail() {
+  std::lock_guard lock(inbox_mutex_);
+  return !inbox_.empty() || !commands_.empty();
+}
+
+bool Driver::step(Nanoseconds deadline) {
+  take_messages();
+  run_commands();
+  any_ended_ = false;
+  bool happened = decide();
+  // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
+  if (any_ended_) {
+    happened = true;
+    graph_.flush(free_);
+    if (waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
+  }
+  if (any_ended_ || scheduler_->has_more() || has_mail())
+    deadline = std::min(deadline, backend_->now());
+  if (virtual_ && !scheduler_->in_flight()) return happened;
+  return take_completions(deadline) > 0 || happened;
+}
+
+std::size_t Driver::take_completions(Nanoseconds deadline) {
+  const std::size_t count = issuers_->next(completions_, deadline);
+  for (std::size_t i = 0; i < count; ++i) {
+    scheduler_->ended(completions_[i]);
+    settle();
+  }
+  graph_.flush(free_);
+  if (count > 0 && waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
+  return count;
+}
+
+void Driver::settle() {
+  // What follows may be news as well.
+  for (std::size_t i = 0; i < news_.size(); ++i) {
+    const News news = news_[i];
+    if (news.issued)
+      release_successors(*news.issued);
+    else
+      task_ended(news.ended);
+  }
+  news_.clear();
+  issuers_->take(instructions_);
+}
+
+/// Successors on devices may be queued behind an issued task.
+void Driver::release_successors(PlannedTask& planned) {
+  const EndedTask by{.device = planned.device};
+  planned.released = Graph::issued(*planned.task, [&](Task& successor) {
+    if (successor.planned)
+      scheduler_->ready(successor, Predecessors::issued, &by);
+    else  // the message that it was submitted is still to be read
+      ready(successor, successor.id);
+  });
+}
+
+void Driver::task_ended(const EndedTask& ended) {
+  any_ended_ = true;
+  Task& task = *ended.task;
+  const bool childless = task.children.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (childless && task.pending.load(std::memory_order_acquire) == 0)
+    release(ended);
+  else
+    waiting_[&task] = ended;
+}
+
+void Driver::release(const EndedTask& ended) {
+  Task& task = *ended.task;
+  Task* const parent = task.parent();
+  TaskGroup* const group = std::exchange(task.group, nullptr);
+  std::vector<Task*> late;
+  graph_.ended(task, ended.released, [&](Task& successor, std::uint64_t pending) {
+    if (successor.planned)
+      scheduler_->ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued,
+                        &ended);
+    // It has run already, or the message that it was submitted is still to be read.
+    else if (!waiting_.contains(&successor))
+      ready(successor, successor.id);
+    else if (pending == 0)
+      late.push_back(&successor);
+  });
+  graph_.release(&task, free_);
+  ended_.fetch_add(1, std::memory_order_release);
+  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    late.push_back(parent);
+  for (Task* const waiting : late) release_waiting(*waiting);
+}
+
+/// Ends a task that ran before, once neither children nor predecessors are left.
+void Driver::release_waiting(Task& task) {
+  const auto found = waiting_.find(&task);
+  if (found == waiting_.end() || task.children.load(std::memory_order_acquire) != 0 ||
+      task.pending.load(std::memory_order_acquire) != 0)
+    return;
+  const EndedTask ended = found->second;
+  waiting_.erase(found);
+  release(ended);
+}
+
+// What the scheduler tells.
+
+void Driver::failed(Task& task, std::exception_ptr error, DeviceId device) {
+  failures_.record(task, std::move(error),
+                   device == no_device ? "no device" : machine_.devices[device].name);
+}
+
+void Driver::noticed(std::string text) {
+  std::lock_guard lock(wait_mutex_);
+  notices_.push_back(std::move(text));
+}
+
+void Driver::marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task) {
+  const bool is_timed = recorder_.tracing();
+  recorder_.mark(lane_of_device_[device], mark, tile, task, is_timed ? now() : 0);
+}
+
+void Driver::copied(const EndedCopy& copy, const Completion& completion) {
+  extent_.last_end = std::max(extent_.last_end, completion.end);
+  if (completion.error) return;
+  const int lane = lane_of_stream_[completion.event.stream];
+  recorder_.copy(lane, copy.reason, copy.tile, copy.from, copy.to, copy.bytes, completion.begin,
+                 completion.end);
+  if (copy.goes_home) recorder_.mark(lane, Mark::write_back, copy.tile, 0, completion.end);
+}
+
+void Driver::ran(const PlannedTask& planned, const Completion& completion) {
+  if (planned.spared) {
+    const Nanoseconds when = now();
+    return recorder_.kernel(lane_of_device_[planned.device], *planned.task, when, when);
+  }
+  const Nanoseconds duration = completion.end - completion.begin;
+  recorder_.kernel(lane_of_stream_[completion.event.stream], *planned.task, completion.begin,
+                   completion.end, recorder_.tracing() ? expected_time(machine_, planned) : 0);
+  recorder_.computed(planned.device, completion.begin, completion.end);
+  extent_.last_end = std::max(extent_.last_end, completion.end);
+  extent_.work += duration;
+  extent_.longest_path = std::max(extent_.longest_path, planned.path + duration);
+}
+
+/// Who still reads it finds NaN. Under the virtual clock protection catches that instead.
+void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
+  const DeviceId device = spaces_->spaces()[space].device;
+  if (poisons_freed_blocks && !virtual_ && machine_.devices[device].kind == DeviceKind::emulated)
+    std::memset(block, 0xff, bytes);
+}
+
+/// On a thread of the backend.
+void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
+  const DeviceKind kind = machine_.devices[planned.device].kind;
+  const RunningTask running(graph_, planned.task);
+  const Codelet& codelet = *planned.task->codelet;
+  // Partial results that this task is the first to fill are set to the neutral element.
+  for (std::size_t i = 0; i < arguments.operands.size() && planned.to_init; ++i)
+    if (planned.to_init >> i & 1)
+      variant_for(*codelet.init, kind)({arguments.operands.subspan(i, 1), {}, arguments.stream});
+  run_body(graph_, *planned.task, variant_for(codelet, kind), arguments);
+}
+
+std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
+                                      const Machine& machine, const EngineOptions& options) {
+  BackendOptions backend_options;
+  backend_options.virtual_clock = options.virtual_clock;
+  backend_options.virtual_options.compute = options.compute;
+  backend_options.virtual_options.protect = options.protect;
+  backend_options.virtual_options.seed = options.seed;
+  std::unique_ptr<Backend> backend = make_backend(machine, backend_options);
+  if (options.wrap_backend) backend = options.wrap_backend(std::move(backend));
+  return std::make_unique<Driver>(graph, failures, recorder, machine, options, std::move(backend));
+}
+
+}  // namespace quadriga

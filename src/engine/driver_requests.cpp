@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/driver_requests.cpp: what others ask of the driver: to wait, to bring data home, to
+// count, to tell.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "engine/bodies.h"
+#include "engine/driver.h"
+
+namespace quadriga {
+
+/// A step under the virtual clock, by whoever waits.
+bool Driver::drive(Nanoseconds deadline) {
+  rethrow_if_broken();
+  try {
+    return step(deadline);
+  } catch (...) {
+    break_down(std::current_exception());
+    throw;
+  }
+}
+
+void Driver::signal_waiters() {
+  std::lock_guard lock(wait_mutex_);
+  changed_.notify_all();
+}
+
+void Driver::tell_notices() {
+  std::vector<std::string> notices;
+  {
+    std::lock_guard lock(wait_mutex_);
+    notices.swap(notices_);
+  }
+  for (const std::string& text : notices) log(LogLevel::warning, text);
+}
+
+bool Driver::help() {
+  if (virtual_) {
+    std::lock_guard lock(driving_);
+    if (!drive(never))
+      fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
+    return true;
+  }
+  rethrow_if_broken();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return false;
+}
+
+bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
+  if (current_task(graph_))
+    fail(Errc::unavailable,
+         "a task on a device can't wait; it may submit tasks, and its successors wait for them");
+  const bool met = virtual_ ? drive_until(condition, deadline) : sleep_until(condition, deadline);
+  tell_notices();
+  return met;
+}
+
+bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+  std::lock_guard lock(driving_);
+  while (!condition()) {
+    if (now() >= deadline) return false;
+    if (!drive(deadline) && !condition() && now() < deadline) {
+      std::lock_guard inbox(inbox_mutex_);
+      if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + describe());
+    }
+  }
+  return true;
+}
+
+bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  bool met = false;
+  {
+    Nanoseconds pause = 50'000;
+    std::unique_lock lock(wait_mutex_);
+    while (true) {
+      lock.unlock();
+      met = condition();
+      if (!met) rethrow_if_broken();
+      lock.lock();
+      if (met || now() >= deadline) break;
+      changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));
+      pause = std::min<Nanoseconds>(pause * 2, 1'000'000);
+    }
+  }
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+  return met;
+}
+
+/// Starts the way home if it can; true if there is nothing left to wait for: no way will be found
+/// either once nothing is to come that might free a buffer on the host.
+bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
+  const Homecoming homecoming = scheduler_->bring_home(datum);
+  if (homecoming != Homecoming::no_buffer) return homecoming == Homecoming::home;
+  if (scheduler_->in_flight() || ended() < graph_.submitted()) return false;
+  refusal = std::make_exception_ptr(scheduler_->no_buffer());
+  return true;
+}
+
+bool Driver::bring_all_home(Nanoseconds deadline) {
+  return bring_home(deadline, [&](auto&& want) {
+    scheduler_->for_each_datum([&](Datum& each) {
+      if (!each.keep) want(each);
+    });
+  });
+}
+
+bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
+  return bring_home(deadline, [&](auto&& want) {
+    for (Datum* const each : data) want(*each);
+  });
+}
+
+/// Of all data for which `each` calls what it is given.
+template <class Each>
+bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
+  std::vector<Datum*> wanted;
+  std::exception_ptr refusal;
+  execute([&] {
+    each([&](Datum& datum) {
+      if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
+    });
+  });
+  const auto all_home = [&] {
+    while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();
+  };
+  const auto condition = [&] {
+    if (!wanted.empty()) execute(all_home);
+    return wanted.empty();
+  };
+  const bool is_met = wanted.empty() || wait(condition, deadline);
+  if (is_met && refusal) std::rethrow_exception(refusal);
+  return is_met;
+}
+
+void Driver::remove(std::span<Datum* const> data) {
+  execute([&] {
+    take_messages();
+    for (Datum* const datum : data) {
+      while (scheduler_->busy(*datum)) step(never);
+      scheduler_->remove(*datum);
+    }
+  });
+}
+
+void Driver::finalize(Datum& datum) {
+  execute([&] {
+    take_messages();  // from here on all writers are known
+    scheduler_->finalize(datum);
+  });
+}
+
+void Driver::evict(Datum& datum) {
+  execute([&] { scheduler_->evict(datum); });
+}
+
+std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) const {
+  std::vector<bool> is_valid(data.size());
+  auto& self = const_cast<Driver&>(*this);
+  self.execute([&] {
+    self.take_messages();
+    for (std::size_t i = 0; i < data.size(); ++i)
+      is_valid[i] = data[i] && scheduler_->memory().directory().valid(data[i]->tile, space);
+  });
+  return is_valid;
+}
+
+void Driver::cancel(bool on) {
+  cancelled_.store(on);
+  // Under the virtual clock, who drives meets it at the next step.
+  if (!virtual_) execute([] {});
+}
+
+std::size_t Driver::memory_bytes(DeviceId device) const {
+  const SpaceId space = machine_.devices[device].space;
+  return space == host_space ? 0 : scheduler_->memory().capacity(space);
+}
+
+void Driver::count(Counters& counters) const {
+  auto& self = const_cast<Driver&>(*this);
+  self.execute([&] {
+    recorder_.count(counters);
+    counters.ended = ended();
+    counters.spill_bytes = scheduler_->memory().most_spilled_bytes();
+    for (DeviceId d = 0; d < machine_.devices.size(); ++d)
+      if (const SpaceId space = machine_.devices[d].space; space != host_space)
+        counters.devices[d].most_bytes = scheduler_->memory().most_bytes(space);
+    counters.work_seconds = static_cast<double>(extent_.work) / 1e9;
+    counters.critical_path_seconds = static_cast<double>(extent_.longest_path) / 1e9;
+    if (extent_.first >= 0) counters.elapsed = extent_.last_end - extent_.first;
+  });
+}
+
+void Driver::reset_counters() {
+  execute([&] {
+    recorder_.reset();
+    extent_ = {};
+  });
+}
+
+std::string Driver::status() const {
+  std::string text;
+  auto& self = const_cast<Driver&>(*this);
+  self.execute([&] { text = describe(); });
+  return text;
+}
+
+std::string Driver::describe() const {
+  return fmt::format("{} tasks submitted, {} ended; {} copies in flight\n{}", graph_.submitted(),
+                     ended(), scheduler_->memory().in_flight(), scheduler_->status());
+}
+
+}  // namespace quadriga

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine.cpp: the public engine: checks what it is given and hands it to graph and
+// executor.
+#include <quadriga/engine.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/cgroup.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/units.h"
+#include "engine/bodies.h"
+#include "engine/engine_impl.h"
+#include "engine/host_pool.h"
+
+namespace quadriga {
+namespace {
+
+/// On the disk of a file that is to be made. Without its folder there is room for none, which is
+/// said when the file is made.
+std::size_t free_bytes_beside(const std::string& file) {
+  std::error_code none;
+  const auto space = std::filesystem::space(std::filesystem::absolute(file).parent_path(), none);
+  return none ? 0 : space.available;
+}
+
+EngineOptions resolve(EngineOptions options) {
+  const Config& config = Config::global();
+  options.policy = config.get("policy", options.policy).value;
+  if (options.window == 0)
+    options.window = static_cast<std::size_t>(
+        parse_integer(config.get("window").value, 1, std::int64_t{1} << 30));
+  if (!options.machine) options.devices = config.get("devices", options.devices).value;
+  options.spill = config.get("spill", options.spill).value;
+  if (!options.spill.empty()) {
+    options.host_memory = free_bytes_beside(options.spill);
+  } else if (options.host_memory == 0) {
+    options.host_memory = parse_bytes(config.get("host_memory").value);
+    if (options.host_memory == 0) options.host_memory = usable_memory_bytes() / 5 * 4;
+  }
+  return options;
+}
+
+Machine make_machine(const EngineOptions& options) {
+  if (options.machine) return *options.machine;
+  // Times under the virtual clock shall not depend on the machine that it runs on.
+  const bool chosen = !options.devices.empty() && options.devices != "auto";
+  if (!chosen && options.virtual_clock) return Machine::host();
+  return Machine::parse(chosen ? options.devices : "auto");
+}
+
+/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without
+/// cores.
+Machine with_host_device(Machine machine) {
+  for (const Device& device : machine.devices)
+    if (device.kind == DeviceKind::cpu) return machine;
+  Device host;
+  host.name = "host cpu";  // "host" is the memory space
+  machine.devices.push_back(host);
+  return machine;
+}
+
+bool runs_on_host(const Machine& machine, const EngineOptions& options) {
+  return !options.virtual_clock && machine.devices.size() == 1 &&
+         machine.devices.front().kind == DeviceKind::cpu;
+}
+
+/// Others may have taken memory of a device since it was asked for: plans must not count on it.
+void take_what_is_given(Device& device, std::size_t bytes) {
+  if (device.space == host_space || bytes >= device.memory_bytes) return;
+  log(LogLevel::warning, fmt::format("device '{}' gives {} of the {} that it was asked for",
+                                     device.name, format_bytes(static_cast<double>(bytes)),
+                                     format_bytes(static_cast<double>(device.memory_bytes))));
+  device.memory_bytes = bytes;
+}
+
+/// What an engine is made of, for the log; said by the thread that makes it.
+void tell_begin(const Machine& machine, const EngineOptions& options) {
+  for (const Device& device : machine.devices)
+    if (const int usable = usable_cores();
+        device.kind == DeviceKind::cpu && device.cores > usable && !options.virtual_clock)
+      log(LogLevel::warning, fmt::format("device '{}' has {} cores and this process may use {}",
+                                         device.name, device.cores, usable));
+  if (!log_enabled(LogLevel::info)) return;
+  std::string names;
+  for (const Device& device : machine.devices)
+    if (device.kind != DeviceKind::cpu || device.cores > 0)
+      names += (names.empty() ? "" : ", ") + device.name;
+  log(LogLevel::info,
+      fmt::format("engine on {}: policy {}, window {}, {} clock, tiles without a home up to {}{}{}",
+                  names, options.policy, options.window, options.virtual_clock ? "virtual" : "real",
+                  format_bytes(static_cast<double>(options.host_memory)),
+                  options.spill.empty() ? "" : " in ", options.spill));
+}
+
+}  // namespace
+
+Engine::Impl::Impl(EngineOptions given)
+    : owner(process_id()),
+      options(resolve(std::move(given))),
+      machine(with_host_device(make_machine(options))),
+      graph(options.window),
+      recorder(machine, options.trace),
+      on_host(runs_on_host(machine, options)) {
+  if (options.trace) graph.keep_edges();
+  if (on_host)
+    executor = std::make_unique<HostPool>(
+        graph, failures, recorder, machine,
+        HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
+                        options.host_memory, options.spill});
+  else
+    executor = make_driver(graph, failures, recorder, machine, options);
+  for (DeviceId device = 0; device < machine.devices.size(); ++device)
+    take_what_is_given(machine.devices[device], executor->memory_bytes(device));
+  reductions.emplace(graph, *executor);
+  graph.set_reductions(&*reductions);
+  tell_begin(machine, options);
+}
+
+Engine::Impl::~Impl() {
+  try {
+    executor->cancel(true);
+    executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
+  }
+  // Data that nobody removed: the host's pool keeps buffers for those without a home.
+  if (on_host)
+    for (Datum& datum : data)
+      if (Datum* const leaving = &datum; datum.engine == this)
+        executor->remove(std::span(&leaving, 1));
+  executor.reset();
+  log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
+                                   graph.submitted(), failures.count()));
+}
+
+Datum& Engine::Impl::add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols,
+                         std::int64_t ld, DType dtype, DataOptions data_options) {
+  require(rows >= 0 && cols >= 0,
+          fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
+  require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
+  Datum* datum = nullptr;
+  {
+    std::lock_guard lock(data_mutex);
+    if (free_data) {
+      datum = free_data;
+      free_data = datum->next_free;
+      std::destroy_at(datum);
+      std::construct_at(datum);
+    } else {
+      datum = &data.emplace_back();
+    }
+  }
+  datum->home = home;
+  datum->home_space = space;
+  datum->rows = rows;
+  datum->cols = cols;
+  datum->ld = ld;
+  datum->dtype = dtype;
+  datum->keep = data_options.keep;
+  datum->engine = this;
+  executor->add(*datum);
+  return *datum;
+}
+
+Nanoseconds Engine::Impl::deadline_after(double seconds) const {
+  return seconds < 0 ? never : executor->now() + static_cast<Nanoseconds>(seconds * 1e9);
+}
+
+void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
+                              const std::string& what) {
+  if (!executor->wait(condition, deadline)) fail_late(what);
+}
+
+void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
+  if (!executor->bring_home(written, deadline)) fail_late("the way home of what was written");
+}
+
+void Engine::Impl::fail_late(const std::string& what) const {
+  fail(Errc::deadline,
+       fmt::format("{} did not end in time; it goes on\n{}", what, executor->status()));
+}
+
+void Engine::Impl::wait_all(double seconds) {
+  const Nanoseconds deadline = deadline_after(seconds);
+  reductions->end_all(nullptr);
+  wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
+  if (!executor->bring_all_home(deadline)) fail_late("the way home of what was written");
+  if (const auto error = failures.take_first()) std::rethrow_exception(error);
+}
+
+void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline) {
+  const auto has_ended = [&](const TaskRef& ref) { return graph.ended(ref); };
+  wait_until([&] { return std::ranges::all_of(tasks, has_ended); }, deadline,
+             "the tasks that touch the data");
+}
+
+void Engine::Impl::wait_data(Datum& datum, double seconds) {
+  const Nanoseconds deadline = deadline_after(seconds);
+  std::vector<TaskRef> tasks;
+  reductions->end(datum, current_task(graph));
+  graph.collect(datum, tasks);
+  wait_ended(tasks, deadline);
+  Datum* const home = &datum;
+  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(std::span(&home, 1), deadline);
+  if (!datum.poisoned.load(std::memory_order_acquire)) return;
+  if (const auto error = failures.take_first()) std::rethrow_exception(error);
+  fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+}
+
+void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
+  wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
+             fmt::format("task {}", ref.id));
+  if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
+}
+
+Engine::Engine(EngineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+Engine::~Engine() {
+  // Its threads didn't come along to a child after fork(): nothing can be ended properly there.
+  if (impl_->owner != process_id()) static_cast<void>(impl_.release());
+}
+
+/// The parts, for a caller in the process that made them.
+Engine::Impl& Engine::checked() const {
+  check_not_forked(impl_->owner);
+  return *impl_;
+}
+
+Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+                 DataOptions options) {
+  Impl& impl = checked();
+  require(home != nullptr || rows == 0 || cols == 0,
+          "data needs a home; for tiles without one leave it out");
+  return Data(&impl.add(host_space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+}
+
+Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                 DType dtype, DataOptions options) {
+  Impl& impl = checked();
+  const std::vector<Device>& devices = impl.machine.devices;
+  if (device >= devices.size())
+    fail(Errc::invalid_argument,
+         fmt::format("data on device {}: the engine's are 0 to {}", device, devices.size() - 1));
+  const SpaceId space = devices[device].space;
+  if (space == host_space || rows == 0 || cols == 0)
+    return add(home, rows, cols, ld, dtype, options);
+  const DeviceId holder = impl.executor->holder(home);
+  const auto name_of = [&](DeviceId id) {
+    return id == no_device ? std::string("the host") : devices[id].name;
+  };
+  if (holder == no_device || devices[holder].space != space)
+    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory is that of {}",
+                                             devices[device].name, name_of(holder)));
+  return Data(&impl.add(space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
+}
+
+Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
+  return Data(&checked().add(host_space, nullptr, rows, cols, rows, dtype, options));
+}
+
+void Engine::remove(std::span<const Data> data, bool discard) {
+  Impl& impl = checked();
+  std::vector<Datum*> leaving;
+  std::vector<TaskRef> tasks;
+  for (const Data& each : data) {
+    if (!each) continue;
+    require(each.datum()->engine == &impl, "remove(): not data of this engine, or removed before");
+    leaving.push_back(each.datum());
+    impl.reductions->end(*each.datum(), current_task(impl.graph));
+    impl.graph.collect(*each.datum(), tasks);
+  }
+  std::ranges::sort(leaving);
+  leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
+  impl.wait_ended(tasks, never);
+  if (!discard) impl.bring_home(leaving, never);
+  std::vector<Datum*> partials;
+  std::vector<std::shared_ptr<Reduction>> reductions;
+  for (Datum* const datum : leaving) impl.reductions->collect(*datum, partials, reductions);
+  impl.executor->remove(leaving);
+  if (!partials.empty()) impl.executor->remove(partials);
+  std::lock_guard lock(impl.data_mutex);
+  for (Datum* const datum : leaving) {
+    datum->engine = nullptr;
+    datum->next_free = impl.free_data;
+    impl.free_data = datum;
+  }
+}
+
+void Engine::wait(double seconds) {
+  Impl& impl = checked();
+  if (Task* const task = current_task(impl.graph)) {
+    impl.reductions->end_all(task);
+    impl.wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; },
+                    impl.deadline_after(seconds), "the task's children");
+    return;
+  }
+  impl.wait_all(seconds);
+}
+
+void Engine::wait(Data data, double seconds) { checked().wait_data(*data.datum(), seconds); }
+
+void Engine::wait(const Future& task, double seconds) {
+  checked().wait_task({task.task_, task.id_}, seconds);
+}
+
+bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }
+
+void Engine::final(Data data) {
+  Impl& impl = checked();
+  impl.reductions->end(*data.datum(), current_task(impl.graph));
+  impl.executor->finalize(*data.datum());
+}
+
+std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
+  std::vector<Datum*> all(data.size());
+  std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
+  return checked().executor->valid(all, space);
+}
+
+DeviceId Engine::device_of(const void* memory) const { return checked().executor->holder(memory); }
+
+void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
+  const Impl& impl = checked();
+  if (device >= impl.machine.devices.size())
+    fail(Errc::invalid_argument, fmt::format("synchronize(): device {}; the engine's are 0 to {}",
+                                             device, impl.machine.devices.size() - 1));
+  impl.executor->synchronize(device, stream);
+}
+
+void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }
+
+const Machine& Engine::machine() const noexcept { return impl_->machine; }
+const EngineOptions& Engine::options() const noexcept { return impl_->options; }
+bool Engine::host_only() const noexcept { return impl_->on_host; }
+Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
+std::string Engine::status() const { return checked().executor->status(); }
+
+Counters Engine::counters() const {
+  const Impl& impl = checked();
+  Counters counters;
+  impl.executor->count(counters);
+  counters.ended -= impl.ended_before.load();
+  counters.submitted = impl.graph.submitted() - impl.submitted_before.load();
+  counters.failed = impl.failures.count() - impl.failed_before.load();
+  const Nanoseconds first = impl.first_submission.load();
+  if (counters.elapsed == 0 && first >= 0) {
+    const Nanoseconds last = impl.recorder.last_end();
+    counters.elapsed = (last > first ? last : impl.executor->now()) - first;
+  }
+  return counters;
+}
+
+void Engine::reset_counters() {
+  Impl& impl = checked();
+  impl.executor->reset_counters();
+  impl.submitted_before = impl.graph.submitted();
+  impl.ended_before = impl.executor->ended();
+  impl.failed_before = impl.failures.count();
+  impl.first_submission = -1;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine_group.cpp: waiting for a group of tasks, and cancelling one or everything.
+#include <algorithm>
+
+#include "engine/bodies.h"
+#include "engine/engine_impl.h"
+
+namespace quadriga {
+
+void Engine::wait(TaskGroup& group, std::span<const Data> data, double seconds) {
+  Impl& impl = checked();
+  const Nanoseconds deadline = impl.deadline_after(seconds);
+  impl.wait_until([&] { return group.all_ended(); }, deadline, "the work");
+  if (const auto error = impl.failures.of(group)) std::rethrow_exception(error);
+  std::vector<Datum*> written;
+  for (const Data& each : data)
+    if (each) written.push_back(each.datum());
+  impl.bring_home(written, deadline);
+  const bool lost = std::ranges::any_of(written, [](Datum* each) { return each->poisoned.load(); });
+  if (!lost && !group.consequence) return;
+  if (const auto error = impl.failures.cause_of(group)) std::rethrow_exception(error);
+  fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+}
+
+std::exception_ptr Engine::failure_of(const TaskGroup& group) const {
+  return impl_->failures.any() ? impl_->failures.of(group) : nullptr;
+}
+
+void Engine::cancel() {
+  Impl& impl = checked();
+  // Inside of a task what it submitted ends; the task itself can't.
+  Task* const inside = current_task(impl.graph);
+  const auto all_ended = [&] {
+    return inside ? inside->children.load(std::memory_order_acquire) == 1
+                  : impl.executor->ended() >= impl.graph.submitted();
+  };
+  if (inside) impl.executor->wait([] { return true; }, never);  // refused on devices
+  impl.executor->cancel(true);
+  impl.reductions->end_all(inside);
+  impl.executor->wait(all_ended, never);
+  impl.executor->cancel(false);
+  impl.failures.take_first();
+}
+
+void Engine::cancel(TaskGroup& group) {
+  group.cancelled.store(true, std::memory_order_release);
+  checked().executor->wait([&] { return group.all_ended(); }, never);
+}
+
+}  // namespace quadriga

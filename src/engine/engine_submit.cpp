@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine_submit.cpp: a task's way into the graph: checked, given a slot, linked.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "engine/bodies.h"
+#include "engine/engine_impl.h"
+
+namespace quadriga {
+
+Task& Engine::Impl::acquire_slot() {
+  // Tries without success, and the time that they may take: on a busy machine a yield takes long.
+  // Then a share of the time waited so far is slept at a time.
+  constexpr int most = 100;
+  constexpr std::chrono::microseconds longest{500};
+  constexpr int share = 8;
+  constexpr std::chrono::nanoseconds longest_sleep{1'000'000};
+  int fruitless = 0;
+  std::chrono::steady_clock::time_point first;
+  while (true) {
+    // A task that submits tasks may not wait for a window that it fills itself.
+    // On a device it can't run others meanwhile either.
+    const bool beyond = current_task(graph) && (!on_host || fruitless > most);
+    if (Task* const task = graph.allocate(beyond)) return *task;
+    if (executor->help()) {
+      fruitless = 0;
+      continue;
+    }
+    if (fruitless++ == 0) first = std::chrono::steady_clock::now();
+    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - first;
+    if (waited > longest) {
+      fruitless = most + 1;
+      std::this_thread::sleep_for(std::min(waited / share, longest_sleep));
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operand> operands) const {
+  if (operands.size() != codelet.signature.size()) [[unlikely]]
+    fail(Errc::invalid_argument, fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
+                                             codelet.signature.size(), operands.size()));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (operand.access != codelet.signature[i]) [[unlikely]]
+      fail(Errc::invalid_argument,
+           fmt::format("operand {} of codelet '{}' has mode {}, got {}", i, codelet.name,
+                       name(codelet.signature[i]), name(operand.access)));
+    if (!operand.data || operand.data.datum()->engine != this) [[unlikely]]
+      fail(Errc::invalid_argument,
+           fmt::format("operand {} of codelet '{}' is not data of this engine", i, codelet.name));
+    for (std::size_t j = 0; j < i; ++j)
+      if (operands[j].data == operand.data &&
+          (writes(operand.access) || writes(operands[j].access))) [[unlikely]]
+        fail(Errc::invalid_argument,
+             fmt::format("operands {} and {} of codelet '{}' are the same data, and one is written",
+                         j, i, codelet.name));
+  }
+}
+
+void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
+                        std::span<const std::byte> params, const SubmitOptions& given) {
+  Task* const parent = current_task(graph);
+  task.codelet = &codelet;
+  task.priority = given.priority;
+  task.device = given.device;
+  task.owner = given.owner;
+  task.has_extra = false;
+  task.operand_count = static_cast<std::uint16_t>(operands.size());
+  task.operands = task.inline_slots;
+  if (operands.size() > Task::inline_operands) {
+    task.has_extra = true;
+    task.extra.operands = std::make_unique<OperandSlot[]>(operands.size());
+    task.operands = task.extra.operands.get();
+  }
+  task.has_commute = false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    task.operands[i].datum = operands[i].data.datum();
+    task.operands[i].access = operands[i].access;
+    task.has_commute |= operands[i].access >= Access::commute;
+  }
+  task.has_params = !params.empty();
+  if (task.has_params) {
+    task.params_bytes = static_cast<std::uint32_t>(params.size());
+    std::byte* bytes = task.inline_bytes;
+    if (params.size() > Task::inline_params) {
+      task.has_extra = true;
+      task.extra.params = std::make_unique<std::byte[]>(params.size());
+      bytes = task.extra.params.get();
+    }
+    std::memcpy(bytes, params.data(), params.size());
+  }
+  task.has_parent = parent != nullptr;
+  if (parent) task.parent_task = parent;
+  task.children.store(1, std::memory_order_relaxed);
+}
+
+Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
+                      std::span<const std::byte> params, SubmitOptions options) {
+  Impl& impl = checked();
+  impl.check_operands(codelet, operands);
+  if (codelet.init || codelet.combine) [[unlikely]]
+    Reductions::check(codelet);
+  if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
+    fail(Errc::invalid_argument,
+         fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
+                     parent->codelet->name));
+  Task& task = impl.acquire_slot();
+  impl.fill(task, codelet, operands, params, options);
+  try {
+    impl.executor->check(task);
+  } catch (...) {
+    std::lock_guard lock(impl.data_mutex);
+    impl.graph.release(&task, impl.unused_slots);
+    impl.graph.flush(impl.unused_slots);
+    throw;
+  }
+  if (impl.first_submission.load(std::memory_order_relaxed) < 0)
+    impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
+  task.group = options.group;
+  if (options.group) ++options.group->submitted;
+  if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t predecessors = 0;
+  {
+    std::lock_guard lock(impl.graph.submission());
+    impl.reductions->before(task);
+    predecessors = impl.graph.link(task);
+    impl.executor->submitted(task);
+  }
+  const Future future(&task, task.id.load(std::memory_order_relaxed));
+  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)
+    impl.executor->ready(task, future.id());
+  return future;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/executor.h: what the graph needs from whoever runs its tasks (host pool or driver).
+#pragma once
+
+#include <quadriga/machine.h>
+#include <quadriga/report.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "graph/task.h"
+
+namespace quadriga {
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// A datum was registered. Its `tile` is the executor's to set.
+  virtual void add(Datum& datum) = 0;
+  /// Data whose tasks have ended and whose content isn't wanted any more are forgotten.
+  virtual void remove(std::span<Datum* const> data) = 0;
+  /// Throws too_large or unavailable if the task can never run.
+  virtual void check(const Task& task) = 0;
+  /// By place, whether a reduction has a partial result there, or tasks add in place; empty: they
+  /// do everywhere. Any thread.
+  virtual std::vector<bool> partial_places(const Codelet& codelet, const Datum& target) const = 0;
+  /// Called under the submission lock, in submission order.
+  virtual void submitted(Task& task) = 0;
+  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all
+  /// done.
+  /// `id` is the task's: by the time of the call it may have ended, and its slot be another's.
+  virtual void ready(Task& task, std::uint64_t id) = 0;
+  /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
+  /// that meet a full window.
+  virtual bool help() = 0;
+  /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
+  virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
+  /// Brings the newest content of the data home, whose writers have ended. False at the deadline;
+  /// it goes on then.
+  virtual bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) = 0;
+  /// The same for all data that isn't kept.
+  virtual bool bring_all_home(Nanoseconds deadline) = 0;
+  virtual void finalize(Datum& datum) = 0;
+  virtual void evict(Datum& datum) = 0;
+  /// Whether the space has the newest content, or will have it when a copy has arrived.
+  virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
+  /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
+  virtual std::size_t memory_bytes(DeviceId device) const = 0;
+  /// As Backend's. Any thread.
+  virtual DeviceId holder(const void* memory) const = 0;
+  virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;
+  virtual Nanoseconds now() const = 0;
+  /// Tasks that have ended so far.
+  virtual std::uint64_t ended() const = 0;
+  /// While set, tasks that have not started end cancelled.
+  virtual void cancel(bool on) = 0;
+  virtual void count(Counters& counters) const = 0;
+  virtual void reset_counters() = 0;
+  virtual std::string status() const = 0;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/host_pool.h: runs tasks on the host's cores, on the user's memory: one worker thread a
+// core.
+//
+// Invariants
+//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of blocked
+//   tasks.
+//   2. Whoever pushes a task looks for sleepers afterwards; a worker announces itself as a sleeper,
+//      then looks at all queues once more, then sleeps. So no task waits while all workers sleep.
+//   3. A worker's counters and free slots are its own; the guest's (submitters that help, a full
+//      window) are guarded by guest_lock_.
+//   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever
+//   fails to
+//      take all it needs holds none and is blocked until some holder lets go.
+//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by each
+//   end.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/executor.h"
+#include "engine/ready_queue.h"
+#include "engine/recorder.h"
+#include "graph/failures.h"
+#include "graph/graph.h"
+#include "memory/spill.h"
+#include "schedule/policy.h"
+
+namespace quadriga {
+
+struct HostPoolOptions {
+  int workers = 1;
+  std::string policy;
+  std::uint64_t seed = 1;
+  std::size_t buffer_bytes = SIZE_MAX;  ///< Most memory, or disk, for tiles without a home.
+  std::string spill = {};               ///< A file that holds them instead of memory.
+};
+
+class HostPool final : public Executor {
+ public:
+  HostPool(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
+           const HostPoolOptions& options);
+  ~HostPool() override;
+
+  void add(Datum& datum) override;
+  void remove(std::span<Datum* const> data) override;
+  void check(const Task& task) override;
+  std::vector<bool> partial_places(const Codelet&, const Datum&) const override { return {}; }
+  void submitted(Task&) override {}
+  void ready(Task& task, std::uint64_t id) override;
+  bool help() override;
+  bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
+  bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
+  bool bring_all_home(Nanoseconds) override { return true; }
+  void finalize(Datum&) override {}
+  void evict(Datum&) override {}
+  std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
+    return std::vector<bool>(data.size(), space == host_space);
+  }
+  std::size_t memory_bytes(DeviceId) const override { return 0; }
+  DeviceId holder(const void*) const override { return no_device; }
+  void synchronize(DeviceId, std::uintptr_t) const override {}
+  Nanoseconds now() const override;
+  std::uint64_t ended() const override;
+  void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }
+  void count(Counters& counters) const override;
+  void reset_counters() override;
+  std::string status() const override;
+
+ private:
+  static constexpr std::size_t batch_size = 32;
+  static constexpr std::size_t fetched_ahead = 4;  ///< Tasks of a batch.
+
+  struct alignas(64) Worker {
+    ReadyQueue queue;
+    FreeSlots free;
+    std::unique_ptr<Policy> policy;
+    int index = 0;
+    int lane = 0;
+    std::size_t batch_count = 0;
+    std::size_t batch_next = 0;
+    Task* batch[batch_size];
+    std::vector<double> queued;  ///< For the policy's question.
+    Nanoseconds since = 0;       ///< Begin of the busy period.
+    std::uint64_t tasks = 0;     ///< Of the busy period, not yet given to the recorder.
+    alignas(64) std::atomic<std::uint64_t> ended{0};
+    std::thread thread;
+  };
+
+  void loop(Worker& self);
+  Task* find(Worker& self);
+  Task* next_of_batch(Worker& self);
+  Task* steal(Worker& self);
+  void idle(Worker& self);
+  void settle(Worker& self);
+  /// Runs a task to its end; returns a successor to run next, or null.
+  Task* run(Worker& self, Task& task);
+  void execute(Worker& self, Task& task);
+  Task* finish(Worker& self, Task& task);
+  bool take_commuting(Task& task);
+  void release_commuting(Worker& self, Task& task);
+  void push(Worker& to, Task& task);
+  void wake_sleeper();
+  void notify_waiters();
+  bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
+  Worker* own() const noexcept;
+
+  Graph& graph_;
+  Failures& failures_;
+  Recorder& recorder_;
+  Nanoseconds start_;
+  std::string device_name_;
+  std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
+  SpinLock guest_lock_;
+
+  alignas(64) std::atomic<int> sleepers_{0};
+  std::atomic<int> searching_{0};
+  std::atomic<std::uint32_t> wakeups_{0};  ///< Sleepers wait for it to change.
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> cancelled_{false};
+
+  alignas(64) std::atomic<int> waiters_{0};
+  std::mutex wait_mutex_;
+  std::condition_variable ended_;
+
+  std::mutex blocked_mutex_;  ///< Guards blocked_.
+  std::vector<Task*> blocked_;
+  std::atomic<int> blocked_count_{0};
+  std::byte* new_buffer(std::size_t bytes, std::size_t used);
+  std::atomic<std::size_t> buffer_bytes_{0};  ///< Buffers of tiles without a home, now and at most.
+  std::atomic<std::size_t> most_buffer_bytes_{0};
+  std::size_t buffer_limit_;
+  std::mutex spill_lock_;       ///< Guards what follows.
+  std::optional<Spill> spill_;  ///< Buffers in a file, if one was given.
+};
+
+}  // namespace quadriga

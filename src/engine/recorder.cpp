@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/recorder.cpp: counting, and keeping what a trace tells.
+#include "engine/recorder.h"
+
+#include <mutex>
+
+namespace quadriga {
+namespace {
+
+void add_link(std::vector<LinkCounters>& links, const LinkCounters& more) {
+  auto link = links.begin();
+  while (link != links.end() && (link->from != more.from || link->to != more.to)) ++link;
+  if (link == links.end()) link = links.insert(link, {more.from, more.to, 0, 0});
+  link->bytes += more.bytes;
+  link->copies += more.copies;
+}
+
+}  // namespace
+
+std::uint64_t Counters::bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const LinkCounters& link : links) sum += link.bytes;
+  return sum;
+}
+
+std::uint64_t Counters::host_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const LinkCounters& link : links)
+    if (link.from == host_space || link.to == host_space) sum += link.bytes;
+  return sum;
+}
+
+Recorder::Recorder(const Machine& machine, bool tracing)
+    : machine_(machine), tracing_(tracing), times_(machine.devices.size()) {}
+
+int Recorder::add_lane(DeviceId device, StreamKind kind, std::string name) {
+  auto& lane = *lanes_.emplace_back(std::make_unique<Lane>());
+  lane.device = device;
+  lane.kind = kind;
+  lane.name = std::move(name);
+  return static_cast<int>(lanes_.size()) - 1;
+}
+
+void Recorder::log(Lane& lane, const Record& record) {
+  if (!tracing_) return;
+  std::lock_guard lock(lane.lock);
+  lane.records.push_back(record);
+}
+
+void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanoseconds end,
+                      Nanoseconds expected) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+  lane.tasks.store(lane.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
+                  std::memory_order_relaxed);
+  lane.last.store(end, std::memory_order_relaxed);
+  Record record;
+  record.kind = Record::Kind::kernel;
+  record.task = task.id;
+  if (tracing_) record.name = &*lane.names.insert(task.codelet->name).first;
+  record.expected = expected;
+  record.begin = begin;
+  record.end = end;
+  log(lane, record);
+}
+
+void Recorder::computed(DeviceId device, Nanoseconds begin, Nanoseconds end) {
+  times_[device].computing.add(begin, end);
+  times_[device].either.add(begin, end);
+}
+
+void Recorder::kernels(int index, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+  lane.tasks.fetch_add(tasks, std::memory_order_relaxed);
+  lane.busy.fetch_add(busy, std::memory_order_relaxed);
+  lane.last.store(end, std::memory_order_relaxed);
+}
+
+Nanoseconds Recorder::last_end() const {
+  Nanoseconds last = 0;
+  for (const auto& lane : lanes_) last = std::max(last, lane->last.load(std::memory_order_relaxed));
+  return last;
+}
+
+void Recorder::copy(int index, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                    std::uint64_t bytes, Nanoseconds begin, Nanoseconds end) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+  lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
+                  std::memory_order_relaxed);
+  {
+    std::lock_guard lock(lane.lock);
+    add_link(lane.links, {from, to, bytes, 1});
+  }
+  for (std::size_t d = 0; d < machine_.devices.size(); ++d) {
+    const SpaceId space = machine_.devices[d].space;
+    if (space == host_space || (space != from && space != to)) continue;
+    times_[d].copying.add(begin, end);
+    times_[d].either.add(begin, end);
+  }
+  Record record;
+  record.kind = Record::Kind::copy;
+  record.detail = static_cast<std::uint8_t>(reason);
+  record.from = from;
+  record.to = to;
+  record.tile = tile;
+  record.bytes = bytes;
+  record.begin = begin;
+  record.end = end;
+  log(lane, record);
+}
+
+void Recorder::mark(int index, Mark mark, TileId tile, std::uint64_t task, Nanoseconds when) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+  auto& count = lane.marks[static_cast<std::size_t>(mark)];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  Record record;
+  record.detail = static_cast<std::uint8_t>(mark);
+  record.tile = tile;
+  record.task = task;
+  record.begin = record.end = when;
+  log(lane, record);
+}
+
+void Recorder::count(Counters& counters) const {
+  counters.devices.assign(machine_.devices.size(), {});
+  counters.links.clear();
+  for (const auto& lane : lanes_) {
+    DeviceCounters& device = counters.devices[lane->device];
+    device.tasks += lane->tasks.load(std::memory_order_relaxed);
+    device.busy[static_cast<std::size_t>(lane->kind)] += lane->busy.load(std::memory_order_relaxed);
+    const auto marked = [&](Mark mark) {
+      return lane->marks[static_cast<std::size_t>(mark)].load(std::memory_order_relaxed);
+    };
+    device.hits += marked(Mark::hit);
+    device.misses += marked(Mark::miss);
+    device.prefetches += marked(Mark::prefetch);
+    device.evictions += marked(Mark::evict);
+    device.write_backs += marked(Mark::write_back);
+    device.steals += marked(Mark::steal);
+    std::lock_guard lock(lane->lock);
+    for (const LinkCounters& link : lane->links) add_link(counters.links, link);
+  }
+  for (std::size_t d = 0; d < times_.size(); ++d) {
+    counters.devices[d].copying = times_[d].copying.total();
+    counters.devices[d].computing = times_[d].computing.total();
+    counters.devices[d].overlap =
+        times_[d].copying.total() + times_[d].computing.total() - times_[d].either.total();
+  }
+}
+
+void Recorder::reset() {
+  for (auto& lane : lanes_) {
+    lane->tasks = 0;
+    lane->busy = 0;
+    lane->last = 0;
+    for (auto& mark : lane->marks) mark = 0;
+    std::lock_guard lock(lane->lock);
+    lane->links.clear();
+    lane->records.clear();
+  }
+  for (DeviceTime& time : times_) time = {};
+}
+
+}  // namespace quadriga

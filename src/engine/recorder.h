@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/recorder.h: counters always, a trace on request; both fed by the same calls.
+//
+// Each lane (a stream of a device, or a host worker) has one writer. Reading while work goes on
+// gives a recent state, reading after wait() the exact one.
+#pragma once
+
+#include <quadriga/machine.h>
+#include <quadriga/report.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/backend.h"
+#include "engine/busy_union.h"
+#include "graph/spin_lock.h"
+#include "graph/task.h"
+#include "memory/memory.h"
+#include "schedule/listener.h"
+
+namespace quadriga {
+
+struct Record {
+  enum class Kind : std::uint8_t { kernel, copy, mark };
+  Kind kind = Kind::mark;
+  std::uint8_t detail = 0;  ///< Reason or Mark.
+  SpaceId from = 0;
+  SpaceId to = 0;
+  TileId tile = no_tile;
+  std::uint64_t task = 0;
+  std::uint64_t bytes = 0;
+  const std::string* name = nullptr;  ///< Of a kernel; kept by its lane.
+  Nanoseconds expected = 0;           ///< Of a kernel, by the machine's table; 0: unknown.
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+};
+
+class Recorder {
+ public:
+  Recorder(const Machine& machine, bool tracing);
+
+  /// A lane of a device; not thread-safe, before work starts.
+  int add_lane(DeviceId device, StreamKind kind, std::string name);
+
+  /// `expected`: how long it should take, 0 if unknown.
+  void kernel(int lane, const Task& task, Nanoseconds begin, Nanoseconds end,
+              Nanoseconds expected = 0);
+  /// Many kernels at once, when nobody traces: only counts.
+  void kernels(int lane, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end);
+  void copy(int lane, Reason reason, TileId tile, SpaceId from, SpaceId to, std::uint64_t bytes,
+            Nanoseconds begin, Nanoseconds end);
+  void mark(int lane, Mark mark, TileId tile, std::uint64_t task, Nanoseconds when);
+  /// Adds to the device's time with a kernel; by the driver's thread only.
+  void computed(DeviceId device, Nanoseconds begin, Nanoseconds end);
+  bool tracing() const noexcept { return tracing_; }
+
+  void count(Counters& counters) const;
+  void reset();
+
+  /// End of the last kernel counted; 0 if there is none.
+  Nanoseconds last_end() const;
+  /// Begin of the first event and end of the last; `never` and 0 if there is none.
+  std::pair<Nanoseconds, Nanoseconds> extent() const;
+  /// Events in the form of docs/report.md, as the inside of a JSON array; times from `origin` on.
+  std::string events_json(Nanoseconds origin) const;
+  /// Calls visit(DeviceId, const Record&) for each kernel of the trace.
+  template <class Visit>
+  void for_each_kernel(Visit&& visit) const {
+    for (const auto& lane : lanes_) {
+      std::lock_guard lock(lane->lock);
+      for (const Record& record : lane->records)
+        if (record.kind == Record::Kind::kernel) visit(lane->device, record);
+    }
+  }
+
+ private:
+  struct alignas(64) Lane {
+    DeviceId device = 0;
+    StreamKind kind = StreamKind::compute;
+    std::string name;
+    // Single writer; atomics so that others may read.
+    std::atomic<std::uint64_t> tasks{0};
+    std::atomic<Nanoseconds> busy{0};
+    std::atomic<Nanoseconds> last{0};  ///< End of the last kernel.
+    std::array<std::atomic<std::uint64_t>, 6> marks{};
+    mutable SpinLock lock;  ///< Guards the members below.
+    std::vector<LinkCounters> links;
+    std::vector<Record> records;
+    std::set<std::string>
+        names;  ///< Of kernels: a codelet may be gone before the trace is written.
+  };
+  struct DeviceTime {
+    BusyUnion copying;
+    BusyUnion computing;
+    BusyUnion either;
+  };
+  void log(Lane& lane, const Record& record);
+  const std::string& space_name(SpaceId space) const;
+  void append_event(std::string& text, const Lane& lane, std::size_t tid, const Record& record,
+                    Nanoseconds origin) const;
+
+  const Machine& machine_;
+  bool tracing_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<DeviceTime> times_;  ///< By device; fed by the driver's thread only.
+};
+
+}  // namespace quadriga

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/device_spaces.h: the memory and the copy streams of each device, taken from a backend.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+
+namespace quadriga {
+
+/// What one memory space is given to work with.
+struct SpaceResources {
+  DeviceId device = no_device;  ///< No_device: the host's, or one that no device of ours has.
+  std::byte* base = nullptr;    ///< Of the arena.
+  std::size_t bytes = 0;
+  StreamId in = 0;              ///< Copies from the host.
+  StreamId out = 0;             ///< Copies to the host.
+  std::vector<StreamId> peers;  ///< Copies from other devices, by source space; where a route is.
+};
+
+/// The arenas and copy streams of all devices of a machine. Must go before the backend, and after
+/// all that is queued on it has ended.
+class DeviceSpaces {
+ public:
+  /// Takes as much of each device's memory as it gives, at most what the machine says.
+  /// Errors:  unavailable if a device has none to give, invalid_argument if it is to have less than
+  ///          4096 bytes.
+  DeviceSpaces(Backend& backend, const Machine& machine);
+  ~DeviceSpaces();
+  DeviceSpaces(const DeviceSpaces&) = delete;
+  DeviceSpaces& operator=(const DeviceSpaces&) = delete;
+
+  /// By space.
+  const std::vector<SpaceResources>& spaces() const noexcept { return spaces_; }
+  /// Calls visit(DeviceId, StreamId, StreamKind, std::string name) for each copy stream.
+  template <class Visit>
+  void for_each_stream(const Machine& machine, Visit&& visit) const {
+    for (const SpaceResources& space : spaces_) {
+      if (space.device == no_device) continue;
+      visit(space.device, space.in, StreamKind::copy_in, std::string("copy in"));
+      visit(space.device, space.out, StreamKind::copy_out, std::string("copy out"));
+      for (SpaceId from = 1; from < space.peers.size(); ++from)
+        if (machine.route(from, machine.devices[space.device].space))
+          visit(space.device, space.peers[from], StreamKind::peer_in,
+                "from " + machine.devices[spaces_[from].device].name);
+    }
+  }
+  /// Leaves the memory to the backend: something queued may still use it.
+  void release() noexcept { spaces_.clear(); }
+
+ private:
+  void open(const Machine& machine, DeviceId device);
+  void close() noexcept;
+
+  Backend& backend_;
+  std::vector<SpaceResources> spaces_;
+};
+
+}  // namespace quadriga

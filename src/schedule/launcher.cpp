@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/launcher.cpp: from placed to issued.
+#include "schedule/launcher.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+
+#include "schedule/variants.h"
+
+namespace quadriga {
+namespace {
+
+/// What is issued ahead beyond two tasks a stream.
+constexpr double ahead_seconds = 2e-3;
+
+bool has_nothing_to_combine(const Task& task) noexcept {
+  return task.operand_count == 2 && task.operands[1].datum->partial &&
+         !task.operands[1].datum->filled;
+}
+
+bool has_poisoned_operand(const PlannedTask& planned) noexcept {
+  const auto is_poisoned = [](const Datum& datum) {
+    return datum.poisoned.load(std::memory_order_acquire);
+  };
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (slot.access != Access::write && is_poisoned(*slot.datum)) return true;
+    // A partial result that was lost before it was combined.
+    const Datum& datum = *planned.accesses[i].datum;
+    if (datum.partial && datum.filled && is_poisoned(datum)) return true;
+  }
+  return false;
+}
+
+bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
+  const Codelet& codelet = *planned.task->codelet;
+  return kind == DeviceKind::cuda &&
+         (codelet.cuda_waits || (planned.to_init && codelet.init->cuda_waits));
+}
+
+template <class... Args>
+std::exception_ptr error_of(Args&&... args) {
+  return std::make_exception_ptr(Error(std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+bool Launcher::wants_more(const DeviceState& device) noexcept {
+  const int streams = static_cast<int>(device.streams.size());
+  return device.issued < 2 * streams ||
+         (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
+}
+
+bool Launcher::would_queue(const DeviceState& device, const PlannedTask& planned) noexcept {
+  const ComputeStream& first = device.streams.front();
+  return planned.fills && first.issued.size() >= 2 && first.issued_seconds >= ahead_seconds;
+}
+
+Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
+  const Task& task = *planned.task;
+  if (state_.cancelled || task.cancelled())
+    return {Verdict::Kind::failed, error_of(Errc::cancelled, "the work was cancelled")};
+  if (has_nothing_to_combine(task)) return {Verdict::Kind::spared};
+  if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
+  note_operands(planned);
+  const double fetch_seconds = note_present(device);
+  switch (reserve(device)) {
+    case Outcome::done:
+      break;
+    case Outcome::no_room:
+      return {Verdict::Kind::awaits_room};
+    case Outcome::no_buffer:
+      return {Verdict::Kind::awaits_buffer};
+    case Outcome::no_source:
+      return {Verdict::Kind::awaits_source};
+    case Outcome::unwritten:
+      return {Verdict::Kind::failed,
+              error_of(Errc::invalid_argument, "an operand has no content: nothing wrote it")};
+    case Outcome::home_lost:
+      return {Verdict::Kind::failed, missing_home(planned)};
+  }
+  count_hits(device, planned);
+  prediction_.renew(planned);
+  // What may be long isn't queued where nobody can steal it.
+  constexpr double unknown_seconds = 1e-3;
+  const bool is_unknown = planned.learns && planned.seconds == 0;
+  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds;
+  launch(device, planned);
+  note_before(planned);
+  state_.plan.issue(planned);
+  note_content(planned);
+  // Nothing waits for events of the CPU, nor for a task whose children have not ended.
+  if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
+  return {Verdict::Kind::issued};
+}
+
+bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
+  note_operands(planned);
+  if (state_.memory->bring(needs_, device.space) != Outcome::done) return false;
+  planned.device = device.id;
+  prediction_.place_on(planned, device.id);
+  planned.ahead_seconds = planned.seconds;
+  state_.plan.on(device.id).queued_seconds += planned.seconds;
+  launch(device, planned);
+  note_before(planned);
+  note_content(planned);
+  return true;
+}
+
+/// Room for all operands, and the copies that are missing. Fragments on a device that is otherwise
+/// done are no reason to wait: it is emptied, the task fits then.
+Outcome Launcher::reserve(DeviceState& device) {
+  Memory& memory = *state_.memory;
+  Outcome outcome = memory.bring(needs_, device.space);
+  if (outcome != Outcome::no_room || device.issued > 0 || !memory.quiet(device.space))
+    return outcome;
+  const Outcome drained = memory.drain(device.space);
+  if (drained != Outcome::no_room) outcome = memory.bring(needs_, device.space);
+  return outcome == Outcome::no_room && drained == Outcome::no_buffer ? drained : outcome;
+}
+
+/// Tiles and accesses of a placed task; who is the first to fill a partial result overwrites it.
+void Launcher::note_operands(PlannedTask& planned) {
+  needs_.clear();
+  planned.to_init = 0;
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const Datum& datum = *planned.accesses[i].datum;
+    Access access = planned.task->operands[i].access;
+    if (access == Access::reduce && datum.partial && !datum.filled) {
+      access = Access::write;
+      planned.to_init |= std::uint64_t{1} << i;
+    }
+    needs_.push_back({datum.tile, access});
+  }
+}
+
+/// Which operands are there already; seconds to bring the others.
+double Launcher::note_present(const DeviceState& device) {
+  const Memory& memory = *state_.memory;
+  double fetch_seconds = 0;
+  present_.clear();
+  for (const Need& need : needs_) {
+    present_.push_back(memory.directory().valid(need.tile, device.space));
+    if (!present_.back() && need.access != Access::write)
+      fetch_seconds += memory.fetch_seconds(need.tile, device.space);
+  }
+  return fetch_seconds;
+}
+
+void Launcher::count_hits(const DeviceState& device, const PlannedTask& planned) {
+  if (device.space == host_space) return;
+  for (std::size_t i = 0; i < needs_.size(); ++i)
+    if (needs_[i].access != Access::write)
+      state_.listener.marked(device.id, present_[i] ? Mark::hit : Mark::miss, needs_[i].tile,
+                             planned.task->id);
+}
+
+void Launcher::launch(DeviceState& device, PlannedTask& planned) {
+  const Task& task = *planned.task;
+  planned.waits = may_wait(planned, state_.described(device).kind);
+  ComputeStream& stream = stream_for(device, planned);
+  bind_operands(device, stream.id, planned);
+  // Two pointers: a function of more would be allocated.
+  planned.run = [this, &planned](const Arguments& arguments) { runner_.run(planned, arguments); };
+  Launch launch;
+  launch.kernel = &planned.run;
+  launch.arguments = {planned.views, task.params(), nullptr};
+  launch.cost = planned.cost;
+  launch.name = task.codelet->name;
+  launch.waits = planned.waits;
+  planned.done = state_.instructions.launch(stream.id, launch);
+  stream.issued.emplace_back(planned.done.ticket, &planned);
+  stream.issued_seconds += planned.seconds;
+  stream.waiting += planned.waits;
+  ++device.issued;
+  device.issued_seconds += planned.ahead_seconds;
+}
+
+/// The stream waits for what the operands need, and the variant sees them where they are.
+void Launcher::bind_operands(const DeviceState& device, StreamId stream, PlannedTask& planned) {
+  Memory& memory = *state_.memory;
+  planned.views.resize(planned.accesses.size());
+  for (std::size_t i = 0; i < planned.views.size(); ++i) {
+    const Datum& datum = *planned.accesses[i].datum;
+    memory.wait_for(stream, datum.tile, device.space, needs_[i].access);
+    planned.accesses[i].source = memory.ready(datum.tile, device.space);
+    const auto pitch = memory.pitch(datum.tile, device.space) / size_of(datum.dtype);
+    planned.views[i] = {memory.address(datum.tile, device.space), datum.rows, datum.cols,
+                        std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
+                        datum.dtype};
+  }
+}
+
+/// What a task begins with: whether it can run again if its device is lost.
+void Launcher::note_before(PlannedTask& planned) {
+  const Directory& directory = state_.memory->directory();
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    PlannedAccess& access = planned.accesses[i];
+    const Datum& datum = *planned.task->operands[i].datum;
+    access.home_before = datum.home && directory.arrived(datum.tile, directory.home(datum.tile));
+    if (planned.again) continue;
+    TileUses& uses = state_.plan.uses(datum.tile);
+    access.versions_before = uses.versions_issued;
+    if (writes(planned.task->operands[i].access)) uses.rewritten = false;
+  }
+}
+
+/// What the tiles hold from here on, in the order of issue.
+void Launcher::note_content(PlannedTask& planned) {
+  const SpaceId space = state_.devices[planned.device].space;
+  for (std::size_t i = 0; i < needs_.size(); ++i) {
+    Datum& datum = *planned.accesses[i].datum;
+    state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
+    if (needs_[i].access == Access::write) datum.poisoned.store(false, std::memory_order_release);
+    if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
+  }
+}
+
+/// All that the task being issued needs is there, or made by an earlier task of the stream.
+bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream) const {
+  const Memory& memory = *state_.memory;
+  return std::ranges::all_of(needs_, [&](const Need& need) {
+    const Event made = memory.ready(need.tile, device.space);
+    return !made || made.stream == stream.id ||
+           (memory.confirmed(need.tile, device.space) &&
+            memory.directory().arrived(need.tile, device.space));
+  });
+}
+
+/// For tasks that may wait the last. For one that fills the device and can start the first: such
+/// kernels run one after the other, each with all of the device's caches. For short tasks that of
+/// one which they must wait for and nothing was queued behind: they need no event then. Else the
+/// one with least in it, the first only if the others have more.
+ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& planned) {
+  constexpr double short_seconds = 20e-6;
+  if (planned.waits) return device.streams.back();
+  if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
+  for (const Need& need : needs_) {
+    if (planned.seconds > short_seconds) break;
+    const Event before = state_.memory->ready(need.tile, device.space);
+    if (!before || before.stream >= state_.owners.size()) continue;
+    const auto [owner, stream] = state_.owners[before.stream];
+    if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
+      return *stream;
+  }
+  // Variants that wait are called one by one: they shall hold up one stream, and nothing on others.
+  const bool apart = device.streams.back().waiting > 0 && device.streams.size() > 1;
+  return *std::min_element(device.streams.rbegin() + apart, device.streams.rend(),
+                           [](const ComputeStream& a, const ComputeStream& b) {
+                             return a.issued.size() < b.issued.size();
+                           });
+}
+
+void Launcher::ended(DeviceState& device, ComputeStream& stream, const PlannedTask& planned) {
+  stream.issued.pop_front();
+  stream.issued_seconds = stream.issued.empty() ? 0 : stream.issued_seconds - planned.seconds;
+  stream.waiting -= planned.waits;
+  --device.issued;
+  device.issued_seconds -= planned.ahead_seconds;
+  if (device.issued == 0) device.issued_seconds = 0;
+}
+
+/// Names the operand whose home was in a lost device's memory.
+std::exception_ptr Launcher::missing_home(const PlannedTask& planned) const {
+  for (const PlannedAccess& access : planned.accesses) {
+    const Datum& datum = *access.datum;
+    if (!state_.memory->directory().home_lost(datum.tile)) continue;
+    const auto device = std::ranges::find(state_.machine.devices, datum.home_space, &Device::space);
+    return error_of(Errc::device_lost,
+                    fmt::format("a {} x {} {} tile is in the memory of device '{}', which is gone",
+                                datum.rows, datum.cols, name(datum.dtype), device->name));
+  }
+  return error_of(Errc::internal, "no operand's home is lost");
+}
+
+}  // namespace quadriga

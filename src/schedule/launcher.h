@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/launcher.h: issues placed tasks: reserves their operands, orders the copies that are
+// missing and the kernel behind them, in one step.
+//
+// Invariants
+//   1. Before it is issued a task holds nothing.
+//   2. What a task reads is waited for by its stream, and what it writes is waited for as well as
+//      all that read it before.
+#pragma once
+
+#include <exception>
+#include <vector>
+
+#include "schedule/prediction.h"
+#include "schedule/state.h"
+
+namespace quadriga {
+
+/// What came of trying to issue a task.
+struct Verdict {
+  enum class Kind {
+    issued,
+    awaits_room,    ///< Something that ends will make room on the device.
+    awaits_buffer,  ///< The host has no buffer; only what is in flight, if anything, may free one.
+    awaits_source,  ///< An operand's content is still being made, or on its way.
+    spared,         ///< There is nothing to do: it ends well without having been issued.
+    failed,         ///< It can't run; `error` null: an operand's producer failed.
+  };
+  Kind kind = Kind::issued;
+  std::exception_ptr error = {};
+};
+
+class Launcher {
+ public:
+  Launcher(ScheduleState& state, Prediction& prediction, TaskRunner& runner)
+      : state_(state), prediction_(prediction), runner_(runner) {}
+
+  /// Whether the device should get more than it has in flight.
+  static bool wants_more(const DeviceState& device) noexcept;
+  /// Whether a task that fills its device would stand behind enough of its like.
+  static bool would_queue(const DeviceState& device, const PlannedTask& planned) noexcept;
+  /// Issues a task that is placed on the device.
+  Verdict issue(DeviceState& device, PlannedTask& planned);
+  /// Issues a task once more, on another device than that which was lost; false if there is no room
+  /// now.
+  bool issue_again(DeviceState& device, PlannedTask& planned);
+  /// Takes an ended task out of what is in flight. Its operands stay reserved.
+  static void ended(DeviceState& device, ComputeStream& stream, const PlannedTask& planned);
+
+ private:
+  Outcome reserve(DeviceState& device);
+  void note_operands(PlannedTask& planned);
+  double note_present(const DeviceState& device);
+  void count_hits(const DeviceState& device, const PlannedTask& planned);
+  void launch(DeviceState& device, PlannedTask& planned);
+  void bind_operands(const DeviceState& device, StreamId stream, PlannedTask& planned);
+  void note_before(PlannedTask& planned);
+  void note_content(PlannedTask& planned);
+  bool can_start(const DeviceState& device, const ComputeStream& stream) const;
+  ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
+  std::exception_ptr missing_home(const PlannedTask& planned) const;
+
+  ScheduleState& state_;
+  Prediction& prediction_;
+  TaskRunner& runner_;
+  std::vector<Need> needs_;    ///< Of the task that is being issued.
+  std::vector<bool> present_;  ///< Which of them the device has.
+};
+
+}  // namespace quadriga

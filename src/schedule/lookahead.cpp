@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/lookahead.cpp: the replacement that lookahead foresees.
+#include "schedule/lookahead.h"
+
+#include <algorithm>
+
+namespace quadriga {
+
+void Lookahead::reserve(TileId tile) {
+  if (tile < round_of_.size()) return;
+  const std::size_t size = std::max<std::size_t>(tile + 1, round_of_.size() * 2);
+  round_of_.resize(size, 0);
+  is_here_.resize(size, false);
+  next_use_.resize(size, 0);
+  bytes_.resize(size, 0);
+  visited_at_.resize(size, 0);
+}
+
+PlanSet::const_iterator Lookahead::after(const PlanSet& planned, const Clear& clear) {
+  if (clear.tasks == 0) return planned.begin();
+  PlannedTask last;
+  last.position = clear.until;
+  return planned.upper_bound(&last);
+}
+
+void Lookahead::begin(std::span<const Resident> residents, std::size_t free_bytes) {
+  ++round_;
+  free_bytes_ = free_bytes;
+  residents_ = residents;
+  ranked_ = false;
+  farthest_ = {};
+  visited_.clear();
+  for (const Resident& resident : residents) {
+    reserve(resident.tile);
+    round_of_[resident.tile] = round_;
+    is_here_[resident.tile] = true;
+    bytes_[resident.tile] = resident.bytes;
+    next_use_[resident.tile] = 0;  // not looked up yet
+    visited_at_[resident.tile] = 0;
+  }
+}
+
+void Lookahead::visit(TileId tile, Position position) {
+  if (ranked_) return present(tile, plan_.next_use_after(tile, device_, position));
+  const bool is_new = round_of_[tile] != round_ || visited_at_[tile] == 0;
+  round_of_[tile] = round_;
+  is_here_[tile] = true;
+  visited_at_[tile] = position;
+  if (is_new) visited_.push_back(tile);
+}
+
+void Lookahead::present(TileId tile, std::uint64_t next_use) {
+  round_of_[tile] = round_;
+  is_here_[tile] = true;
+  next_use_[tile] = next_use;
+  farthest_.push({next_use, tile});
+}
+
+void Lookahead::rank() {
+  ranked_ = true;
+  idle_ = {};
+  horizon_ = 0;
+  int looked = 0;
+  for (const PlannedTask* planned : plan_.on(device_).planned) {
+    if (++looked > most_tasks) break;
+    horizon_ = planned->position;
+  }
+  for (const TileId tile : visited_)
+    present(tile, plan_.next_use_after(tile, device_, visited_at_[tile]));
+  for (const Resident& resident : residents_) {
+    if (visited_at_[resident.tile] != 0) continue;
+    const std::uint64_t next_use = plan_.next_use_after(resident.tile, device_, 0);
+    present(resident.tile, next_use);
+    if (next_use > horizon_) idle_.push({next_use, resident.tile});
+  }
+}
+
+TileId Lookahead::take_idle(const PlannedTask& planned) {
+  while (!idle_.empty()) {
+    const Entry entry = idle_.top();
+    idle_.pop();
+    const auto is_operand = [&](const PlannedAccess& access) {
+      return access.datum->tile == entry.tile;
+    };
+    if (is_here_[entry.tile] && next_use_[entry.tile] == entry.next_use &&
+        std::ranges::none_of(planned.accesses, is_operand))
+      return entry.tile;
+  }
+  return no_tile;
+}
+
+std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planned) {
+  std::vector<TileId> victims;
+  if (free_bytes_ < bytes && !ranked_) rank();
+  const auto leave = [&](TileId tile) {
+    is_here_[tile] = false;
+    free_bytes_ += bytes_[tile];
+    victims.push_back(tile);
+  };
+  while (free_bytes_ < bytes) {
+    const TileId idle = take_idle(planned);
+    if (idle == no_tile) break;
+    leave(idle);
+  }
+  std::vector<Entry> operands;
+  while (free_bytes_ < bytes && !farthest_.empty()) {
+    const Entry entry = farthest_.top();
+    farthest_.pop();
+    if (!is_here_[entry.tile] || next_use_[entry.tile] != entry.next_use) continue;
+    const auto is_operand = [&](const PlannedAccess& access) {
+      return access.datum->tile == entry.tile;
+    };
+    if (std::ranges::any_of(planned.accesses, is_operand)) {
+      operands.push_back(entry);
+      continue;
+    }
+    leave(entry.tile);
+  }
+  for (const Entry& entry : operands) farthest_.push(entry);
+  free_bytes_ -= std::min(free_bytes_, bytes);
+  return victims;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/placement.cpp: candidates for the policy, and what follows from its answers.
+#include "schedule/placement.h"
+
+namespace quadriga {
+
+void Placement::submitted(PlannedTask& planned) {
+  const Task& task = *planned.task;
+  const bool has_owner = task.owner != no_device || task.device != no_device;
+  int able = 0;
+  for (const DeviceState& device : state_.devices) able += feasibility_.can_run(device, task);
+  if (able == 1 || (has_owner && policy_->plans_ahead())) choose(planned);
+}
+
+/// What names its device goes there if that can run it.
+bool Placement::is_candidate(const DeviceState& device, const Task& task) const {
+  if (!feasibility_.can_run(device, task)) return false;
+  return task.device == no_device || task.device == device.id ||
+         !feasibility_.can_run(state_.devices[task.device], task);
+}
+
+PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
+                                          const DeviceState& device) const {
+  const Task& task = *planned.task;
+  const Memory& memory = *state_.memory;
+  PlaceCandidate candidate;
+  candidate.device = device.id;
+  candidate.kernel_seconds = prediction_.seconds_on(planned, device.id);
+  candidate.experience = prediction_.experience_on(planned, device.id);
+  candidate.queued_seconds =
+      state_.plan.on(device.id).queued_seconds / ScheduleState::width(device);
+  for (int i = 0; i < task.operand_count; ++i) {
+    if (task.reduction(i)) continue;
+    const TileId tile = task.operands[i].datum->tile;
+    if (memory.directory().valid(tile, device.space))
+      candidate.bytes_here += static_cast<double>(memory.bytes(tile));
+    else if (task.operands[i].access != Access::write)
+      candidate.fetch_seconds += memory.fetch_seconds(tile, device.space);
+  }
+  return candidate;
+}
+
+void Placement::choose(PlannedTask& planned) {
+  candidates_.clear();
+  for (const DeviceState& device : state_.devices)
+    if (is_candidate(device, *planned.task))
+      candidates_.push_back(place_candidate(planned, device));
+  if (candidates_.empty()) return;
+  const std::size_t choice =
+      candidates_.size() == 1
+          ? 0
+          : policy_->place({candidates_, planned.task->owner, planned.activator});
+  planned.like->chosen();
+  move(planned, candidates_[choice].device);
+}
+
+void Placement::move(PlannedTask& planned, DeviceId device) {
+  state_.plan.unplace(planned);
+  prediction_.place_on(planned, device);
+  state_.plan.place(planned, device);
+}
+
+/// What is queued for each device that could lose a task; none of the thief's own. The host loses
+/// only tasks of unknown cost: others it got with good reason.
+void Placement::note_stealable(const DeviceState& thief) {
+  queued_.assign(state_.devices.size(), 0);
+  for (const DeviceState& device : state_.devices) {
+    if (device.id == thief.id || device.lost) continue;
+    const DevicePlan& plan = state_.plan.on(device.id);
+    if (plan.ready.empty() || (device.space == host_space && plan.learning == 0)) continue;
+    queued_[device.id] =
+        plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
+  }
+}
+
+/// The candidate but for its gain; `fetch` gets the seconds that bringing its operands takes.
+StealCandidate Placement::steal_candidate(const PlannedTask& planned, const DeviceState& thief,
+                                          const DeviceState& victim, double& fetch) const {
+  // What is written has to come back for the owner's next task.
+  constexpr double there_and_back = 3;
+  const Memory& memory = *state_.memory;
+  StealCandidate candidate;
+  candidate.experience = prediction_.experience_on(planned, thief.id);
+  for (int i = 0; i < planned.task->operand_count; ++i) {
+    if (planned.task->reduction(i)) continue;
+    const OperandSlot& slot = planned.task->operands[i];
+    const TileId tile = slot.datum->tile;
+    const auto size = static_cast<double>(slot.datum->bytes());
+    if (memory.directory().valid(tile, thief.space)) {
+      candidate.bytes_here += size;
+    } else if (slot.access != Access::write) {
+      candidate.bytes_missing += size;
+      const bool returns = writes(slot.access) && state_.plan.uses(tile).writers > 1;
+      fetch += memory.fetch_seconds(tile, thief.space) * (returns ? there_and_back : 1);
+    }
+    if (memory.directory().valid(tile, victim.space)) candidate.staged_there += size;
+  }
+  return candidate;
+}
+
+bool Placement::steal(DeviceState& thief) {
+  // A CPU without cores is there for what no other device can run.
+  if (thief.space == host_space && state_.described(thief).cores == 0) return false;
+  note_stealable(thief);
+  while (true) {
+    const std::size_t chosen = policy_->victim({thief.id, queued_});
+    if (chosen >= state_.devices.size()) return false;
+    if (steal_from(state_.devices[chosen], thief)) return true;
+    // Others may have what the host must keep.
+    if (state_.devices[chosen].space != host_space) return false;
+    queued_[chosen] = 0;
+  }
+}
+
+bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
+                         const DeviceState& thief) const {
+  if (&planned == victim.head || planned.task->device != no_device) return false;
+  if (planned.left_host && thief.space == host_space) return false;
+  if (victim.space == host_space && !planned.learns) return false;
+  return feasibility_.can_run(thief, *planned.task) && may_issue(thief, planned);
+}
+
+bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
+  constexpr std::size_t most = 64;
+  // A stolen task's copies delay those of others on the links they share.
+  constexpr double crowding = 4;
+  offers_.clear();
+  offered_.clear();
+  std::size_t looked = 0;
+  const double share = ScheduleState::width(victim);
+  const double busy = thief.issued_seconds / ScheduleState::width(thief);
+  double ahead = victim.issued_seconds / share;
+  for (PlannedTask* planned : state_.plan.on(victim.id).ready) {
+    if (offered_.size() == most || (victim.space == host_space && ++looked > 4 * most)) break;
+    const double there =
+        planned->learns ? prediction_.seconds_on(*planned, victim.id) : planned->seconds;
+    const double end = ahead + there;
+    ahead += there / share;
+    if (!may_take(*planned, victim, thief)) continue;
+    double fetch = 0;
+    StealCandidate found = steal_candidate(*planned, thief, victim, fetch);
+    const double here = prediction_.seconds_on(*planned, thief.id) + (planned->learns ? busy : 0);
+    found.gain_seconds =
+        there > 0 ? end - crowding * fetch - here : static_cast<double>(offered_.size()) + 0.5;
+    offers_.push_back(found);
+    offered_.push_back(planned);
+  }
+  const std::size_t choice = policy_->choose(offers_);
+  if (choice >= offered_.size()) return false;
+  PlannedTask& stolen = *offered_[choice];
+  move(stolen, thief.id);
+  state_.listener.marked(thief.id, Mark::steal, no_tile, stolen.task->id);
+  return true;
+}
+
+}  // namespace quadriga

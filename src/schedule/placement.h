@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/placement.h: which device runs a task, and which tasks idle devices take from
+// others. Asks the policy.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "schedule/feasibility.h"
+#include "schedule/policy.h"
+#include "schedule/prediction.h"
+#include "schedule/state.h"
+
+namespace quadriga {
+
+class Placement {
+ public:
+  Placement(ScheduleState& state, std::unique_ptr<Policy> policy)
+      : state_(state), feasibility_(state), prediction_(state), policy_(std::move(policy)) {}
+
+  const Feasibility& feasibility() const noexcept { return feasibility_; }
+  Prediction& prediction() noexcept { return prediction_; }
+  /// Places what is placed when it is submitted: tasks with an owner under a policy that plans
+  /// ahead, and those that a single device can run.
+  void submitted(PlannedTask& planned);
+  /// Chooses a device for a task without one; it has none afterwards if none can run it.
+  void choose(PlannedTask& planned);
+  /// Moves a task to a device.
+  void move(PlannedTask& planned, DeviceId device);
+  /// Takes one task from another device's queue; false if there is none worth it.
+  bool steal(DeviceState& thief);
+
+ private:
+  bool is_candidate(const DeviceState& device, const Task& task) const;
+  PlaceCandidate place_candidate(const PlannedTask& planned, const DeviceState& device) const;
+  void note_stealable(const DeviceState& thief);
+  bool may_take(const PlannedTask& planned, const DeviceState& victim,
+                const DeviceState& thief) const;
+  StealCandidate steal_candidate(const PlannedTask& planned, const DeviceState& thief,
+                                 const DeviceState& victim, double& fetch) const;
+  bool steal_from(const DeviceState& victim, DeviceState& thief);
+
+  ScheduleState& state_;
+  Feasibility feasibility_;
+  Prediction prediction_;
+  std::unique_ptr<Policy> policy_;
+  // Scratch, so that a decision allocates nothing.
+  std::vector<PlaceCandidate> candidates_;
+  std::vector<double> queued_;
+  std::vector<StealCandidate> offers_;
+  std::vector<PlannedTask*> offered_;
+};
+
+/// Whether its predecessors let a device queue it: events don't join the CPU and other devices,
+/// there all must be done.
+inline bool may_issue(const DeviceState& device, const PlannedTask& planned) noexcept {
+  return device.space == host_space ? planned.predecessors == Predecessors::done
+                                    : planned.predecessors != Predecessors::pending;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/plan.h: what the driver knows of submitted tasks: their order on each device, next
+// uses of tiles.
+//
+// Pure: no thread, device or clock; used by the driver's thread only.
+//
+// Invariants
+//   1. A planned task that has a device is in that device's `planned` until it is issued or ends;
+//   it is in
+//      `ready` too while it could be issued.
+//   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "device/backend.h"
+#include "graph/task.h"
+#include "schedule/calibration.h"
+
+namespace quadriga {
+
+/// Position in a device's plan: higher priority first, then order of submission.
+using Position = std::uint64_t;
+
+inline Position position_of(const Task& task) noexcept {
+  const auto rank =
+      static_cast<std::uint32_t>(INT32_MAX - static_cast<std::int64_t>(task.priority));
+  return (std::uint64_t{rank} << 32) | (task.id.load(std::memory_order_relaxed) & 0xffffffff);
+}
+
+/// What has become of those that a task follows.
+enum class Predecessors : std::uint8_t {
+  pending,  ///< One is neither issued nor done.
+  issued,   ///< All are issued on devices whose events can be waited for, or done.
+  done,
+};
+
+struct PlannedAccess {
+  PlannedTask* task = nullptr;
+  /// What it works on: the operand's data or a partial result of it, which is known once the task
+  /// has a device; null until then.
+  Datum* datum = nullptr;
+  PlannedAccess* before = nullptr;
+  PlannedAccess* after = nullptr;
+  std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
+  std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
+  bool home_before = false;           ///< Home held what it began with.
+  Event source;  ///< What the task waited for: the last writer of its replica, or a copy.
+};
+
+/// The driver's part of a task.
+struct PlannedTask {
+  Task* task = nullptr;
+  Position position = 0;
+  DeviceId device = no_device;     ///< Once placed.
+  DeviceId activator = no_device;  ///< Where its last predecessor ran.
+  Predecessors predecessors = Predecessors::pending;
+  bool ready = false;  ///< Its predecessors let its device queue it.
+  bool issued = false;
+  bool again = false;                 ///< Issued once more, after its device was lost.
+  bool left_host = false;             ///< It found no buffer there.
+  Edge* released = nullptr;           ///< The engine's: edges that Graph::issued() has walked.
+  double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
+  TaskClass* like = nullptr;          ///< Tasks of its codelet and order of size.
+  bool learns = false;                ///< Its device follows from what these took.
+  std::optional<DeviceKind> counted;  ///< Where they count it.
+  bool fills = false;                 ///< Its kernel alone uses all of its device.
+  double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.
+  Cost cost;
+  Event done;                       ///< Of issued tasks: the end of its kernel.
+  std::uint64_t number = 0;         ///< Order of issue, from 1.
+  std::exception_ptr source_error;  ///< Of an issued task: a copy that it relies on failed.
+  bool poisoned = false;            ///< A task that wrote an operand before it failed.
+  bool spared = false;   ///< There was nothing to do: ends well without having been issued.
+  bool waits = false;    ///< Of issued tasks: the variant may wait before it has queued.
+  Nanoseconds path = 0;  ///< Longest chain of kernel times up to its begin.
+  std::vector<PlannedAccess> accesses;
+  std::vector<View> views;
+  /// Whether it is issued and needs no content of an operand.
+  bool overwrites(std::size_t operand) const noexcept {
+    return task->operands[operand].access == Access::write || (to_init >> operand & 1);
+  }
+  std::uint64_t to_init = 0;  ///< A bit an operand: a partial result that it is the first to fill.
+  Kernel run;                 ///< What the backend calls.
+};
+
+struct PlanOrder {
+  bool operator()(const PlannedTask* a, const PlannedTask* b) const noexcept {
+    return a->position < b->position;
+  }
+};
+using PlanSet = std::set<PlannedTask*, PlanOrder>;
+
+/// The uses of one tile by tasks that are not issued.
+struct TileUses {
+  PlannedAccess* first = nullptr;
+  PlannedAccess* last = nullptr;
+  std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
+  std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
+  std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
+  std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
+  bool rewritten = false;  ///< By a task that ran again, or home's old content is valid again.
+  Datum* datum = nullptr;
+};
+
+/// The first tasks of a device's plan, whose tiles are all there: so many, up to a position.
+struct Clear {
+  Position until = 0;
+  int tasks = 0;
+};
+
+struct DevicePlan {
+  PlanSet planned;
+  PlanSet ready;
+  Clear clear;                ///< The lookahead's: it needn't look at these again.
+  double queued_seconds = 0;  ///< Predicted, of what is placed here and has not ended.
+  int learning = 0;           ///< Planned tasks that learn.
+};
+
+class Plan {
+ public:
+  explicit Plan(std::size_t devices) : devices_(devices) {}
+
+  PlannedTask& add(Task& task);
+  /// The task has ended, or was refused: its uses are forgotten if they weren't yet.
+  void end(PlannedTask& planned);
+  void place(PlannedTask& planned, DeviceId device);
+  void unplace(PlannedTask& planned);
+  void make_ready(PlannedTask& planned);
+  /// Issued: leaves the plan; its writes count as issued.
+  void issue(PlannedTask& planned);
+
+  DevicePlan& on(DeviceId device) { return devices_[device]; }
+  const DevicePlan& on(DeviceId device) const { return devices_[device]; }
+  TileUses& uses(TileId tile) {
+    if (tile >= uses_.size()) uses_.resize(tile + 1);
+    return uses_[tile];
+  }
+  /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if
+  /// none.
+  std::uint64_t next_use(TileId tile, DeviceId device) const;
+  /// The same behind a position of the plan.
+  std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
+  /// Whether the tile's present content is what this operand of a placed task is to read.
+  bool current(const PlannedTask& planned, std::size_t operand) const {
+    const Datum& datum = *planned.accesses[operand].datum;
+    const OperandSlot& slot = planned.task->operands[operand];
+    if (datum.partial) return datum.filled;
+    return uses_[datum.tile].versions_issued == slot.version;
+  }
+  template <class Visit>
+  void for_each_datum(Visit&& visit) {
+    for (TileUses& uses : uses_)
+      if (uses.datum) visit(*uses.datum);
+  }
+  std::size_t waiting() const noexcept { return waiting_; }
+  void validate() const;
+
+ private:
+  void forget_uses(PlannedTask& planned);
+  void leave(DevicePlan& device, PlannedTask& planned);
+  void put(PlanSet& set, PlannedTask& planned);
+  void drop(PlanSet& set, PlannedTask& planned);
+  void bind(PlannedAccess& access, Datum& datum);
+  void unbind(PlannedAccess& access);
+
+  std::vector<DevicePlan> devices_;
+  std::vector<TileUses> uses_;
+  std::deque<PlannedTask> pool_;
+  std::vector<PlannedTask*> free_;
+  std::vector<PlanSet::node_type> spare_;  ///< Nodes of sets, so that tasks need no allocation.
+  std::size_t waiting_ = 0;                ///< Planned and not issued.
+  std::uint64_t issues_ = 0;
+};
+
+}  // namespace quadriga

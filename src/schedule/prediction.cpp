@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/prediction.cpp: seconds from the table of kernel times, or from experience.
+#include "schedule/prediction.h"
+
+namespace quadriga {
+
+void Prediction::begin(PlannedTask& planned, const Cost& cost) {
+  const Task& task = *planned.task;
+  std::size_t bytes = 0;
+  for (int i = 0; i < task.operand_count; ++i) bytes += task.operands[i].datum->bytes();
+  planned.like = &state_.calibration.of(task.codelet, bytes);
+  planned.learns = !task.codelet->cost && task.owner == no_device && task.device == no_device;
+  planned.cost = cost;
+}
+
+double Prediction::seconds_on(const PlannedTask& planned, DeviceId device) const {
+  const Device& where = state_.machine.devices[device];
+  const Cost& cost = planned.cost;
+  if (!cost.kernel.empty() && state_.machine.has_kernel(where, cost.kernel))
+    return state_.machine.kernel_seconds(where, cost.kernel, cost.order, cost.volume);
+  return planned.like->seconds(where.kind);
+}
+
+Experience Prediction::experience_on(const PlannedTask& planned, DeviceId device) const {
+  Experience experience = planned.like->experience(state_.machine.devices[device].kind);
+  experience.learns = planned.learns;
+  return experience;
+}
+
+/// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
+bool Prediction::fills(const PlannedTask& planned, DeviceId device) const {
+  constexpr double gain = 1.1;
+  const Cost& cost = planned.cost;
+  const Device& where = state_.machine.devices[device];
+  if (where.space == host_space || cost.kernel.empty() ||
+      !state_.machine.has_kernel(where, cost.kernel))
+    return false;
+  return planned.seconds <=
+         gain * state_.machine.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
+}
+
+void Prediction::place_on(PlannedTask& planned, DeviceId device) {
+  planned.seconds = seconds_on(planned, device);
+  planned.fills = fills(planned, device);
+  if (planned.counted) planned.like->taken(*planned.counted);
+  planned.counted = state_.machine.devices[device].kind;
+  planned.like->put(*planned.counted);
+}
+
+void Prediction::renew(PlannedTask& planned) {
+  if (!planned.learns) return;
+  double& queued = state_.plan.on(planned.device).queued_seconds;
+  queued -= planned.seconds;
+  planned.seconds = seconds_on(planned, planned.device);
+  queued += planned.seconds;
+}
+
+Nanoseconds expected_time(const Machine& machine, const PlannedTask& planned) {
+  const std::string_view kernel = planned.cost.kernel;
+  if (kernel.empty() || !machine.has_kernel(machine.devices[planned.device], kernel)) return 0;
+  return static_cast<Nanoseconds>(planned.seconds * 1e9);
+}
+
+}  // namespace quadriga

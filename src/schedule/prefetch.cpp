@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/prefetch.cpp: when the next fetch is ordered, and when foresight starts anew.
+#include "schedule/prefetch.h"
+
+namespace quadriga {
+
+/// A device's memory as the lookahead sees it.
+class Prefetch::View {
+ public:
+  View(const Memory& memory, SpaceId space, std::vector<Resident>& residents)
+      : memory_(memory), space_(space), residents_(residents) {}
+  bool has(TileId tile) const {
+    return memory_.resident(tile, space_) ||
+           (memory_.at_home(tile, space_) && memory_.directory().valid(tile, space_));
+  }
+  std::size_t bytes(TileId tile) const {
+    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile), space_);
+  }
+  std::size_t free_bytes() const { return memory_.free_bytes(space_); }
+  std::uint64_t departures() const { return memory_.departures(space_); }
+  std::span<const Resident> residents() const {
+    residents_.clear();
+    for (const TileId tile : memory_.residents(space_)) residents_.push_back({tile, bytes(tile)});
+    return residents_;
+  }
+
+ private:
+  const Memory& memory_;
+  SpaceId space_;
+  std::vector<Resident>& residents_;
+};
+
+Prefetch::Prefetch(ScheduleState& state) : state_(state) {
+  for (DeviceId device = 0; device < state.machine.devices.size(); ++device)
+    foreseen_.push_back({Lookahead(state.plan, device), {}});
+}
+
+/// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not
+/// stand in the way of what is needed next. Copies from peers, some of which wait for kernels
+/// there, leave the host's link alone.
+bool Prefetch::has_room_on_link(const DeviceState& device) const {
+  constexpr double ahead_seconds = 1e-3;
+  return state_.memory->incoming_from_host(device.space) == 0 ||
+         state_.memory->host_seconds(device.space) <= ahead_seconds;
+}
+
+bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
+  const Directory& directory = state_.memory->directory();
+  return !state_.plan.uses(fetch.tile).datum || directory.valid(fetch.tile, device.space) ||
+         !directory.written(fetch.tile);
+}
+
+void Prefetch::look_ahead(const DeviceState& device) {
+  Foreseen& foreseen = foreseen_[device.id];
+  foreseen.lookahead.follow(View(*state_.memory, device.space, residents_), foreseen.fetches);
+}
+
+void Prefetch::fetch(DeviceState& device) {
+  // Who waits for room has the first claim to what becomes free.
+  if (device.head) return;
+  std::deque<Fetch>& fetches = foreseen_[device.id].fetches;
+  bool is_fresh = false;
+  while (has_room_on_link(device)) {
+    if (fetches.empty()) {
+      if (is_fresh) return;
+      is_fresh = true;
+      look_ahead(device);
+      if (fetches.empty()) return;
+    }
+    const Fetch& next = fetches.front();
+    if (is_obsolete(next, device)) {
+      fetches.pop_front();
+      continue;
+    }
+    const Outcome outcome =
+        state_.memory->prefetch(next.tile, device.space, next.position, next.victims);
+    if (outcome == Outcome::no_room) {
+      // Its victims are needed until then, or the plan has changed: that shows when others end.
+      if (is_fresh) return;
+      fetches.clear();
+      continue;
+    }
+    if (outcome == Outcome::done) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
+    fetches.pop_front();
+  }
+}
+
+}  // namespace quadriga

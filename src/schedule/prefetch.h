@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/prefetch.h: fetches what placed tasks will need while others run, in the order of
+// the plan. What is fetched holds no room against anybody: it can be evicted.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "schedule/lookahead.h"
+#include "schedule/state.h"
+
+namespace quadriga {
+
+class Prefetch {
+ public:
+  explicit Prefetch(ScheduleState& state);
+
+  /// Orders what a device may fetch now.
+  void fetch(DeviceState& device);
+  /// What was foreseen for the device no longer holds.
+  void forget(const DeviceState& device) { foreseen_[device.id].fetches.clear(); }
+
+ private:
+  struct Foreseen {
+    Lookahead lookahead;
+    std::deque<Fetch> fetches;  ///< Not ordered yet.
+  };
+  class View;
+
+  bool has_room_on_link(const DeviceState& device) const;
+  bool is_obsolete(const Fetch& fetch, const DeviceState& device);
+  void look_ahead(const DeviceState& device);
+
+  ScheduleState& state_;
+  std::vector<Foreseen> foreseen_;  ///< By device.
+  std::vector<Resident> residents_;
+};
+
+}  // namespace quadriga

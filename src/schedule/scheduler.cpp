@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/scheduler.cpp: what events change, and the steps of deciding.
+#include "schedule/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quadriga {
+
+Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
+                     TaskRunner& runner, ScheduleOptions options)
+    : state_(machine, instructions, listener),
+      memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
+              options.memory),
+      placement_(state_, std::move(options.policy)),
+      launcher_(state_, placement_.prediction(), runner),
+      recovery_(state_, placement_.feasibility(), launcher_),
+      prefetch_(state_),
+      most_rounds_(options.most_rounds) {
+  state_.memory = &memory_;
+  open_devices(options.kernel_streams);
+}
+
+void Scheduler::open_devices(std::span<const std::vector<StreamId>> kernel_streams) {
+  state_.devices.resize(state_.machine.devices.size());
+  for (DeviceState& device : state_.devices) {
+    device.id = static_cast<DeviceId>(&device - state_.devices.data());
+    device.space = state_.described(device).space;
+    for (const StreamId id : kernel_streams[device.id]) {
+      device.streams.push_back({.id = id, .issued = {}});
+      if (state_.owners.size() <= id) state_.owners.resize(id + 1);
+    }
+    for (ComputeStream& stream : device.streams) state_.owners[stream.id] = {&device, &stream};
+  }
+}
+
+// Events.
+
+void Scheduler::add(Datum& datum) {
+  const std::size_t element = size_of(datum.dtype);
+  datum.tile = memory_.add({datum.home, static_cast<std::size_t>(datum.rows) * element,
+                            static_cast<std::size_t>(datum.cols),
+                            static_cast<std::size_t>(datum.ld) * element, datum.home_space});
+  state_.plan.uses(datum.tile) = TileUses{};
+  state_.plan.uses(datum.tile).datum = &datum;
+}
+
+void Scheduler::remove(Datum& datum) {
+  memory_.remove(datum.tile);
+  state_.plan.uses(datum.tile) = TileUses{};
+}
+
+void Scheduler::submitted(Task& task, const Cost& cost) {
+  PlannedTask& planned = state_.plan.add(task);
+  placement_.prediction().begin(planned, cost);
+  placement_.submitted(planned);
+  if (planned.device != no_device) touch(state_.devices[planned.device]);
+}
+
+void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* last) {
+  PlannedTask& planned = *task.planned;
+  planned.predecessors = std::max(planned.predecessors, predecessors);
+  if (last) {
+    planned.path = std::max(planned.path, last->path);
+    planned.activator = last->device;
+  }
+  activate(planned);
+}
+
+void Scheduler::activate(PlannedTask& planned) {
+  if (planned.ready) return;
+  if (planned.device == no_device) placement_.choose(planned);
+  if (planned.device == no_device) return end(planned, recovery_.none_left());
+  DeviceState& device = state_.devices[planned.device];
+  if (!may_issue(device, planned)) return;
+  state_.plan.make_ready(planned);
+  touch(device);
+}
+
+void Scheduler::cancel(bool on) {
+  state_.cancelled = on;
+  for (DeviceState& device : state_.devices) touch(device);
+}
+
+void Scheduler::finalize(Datum& datum) {
+  datum.final = true;
+  send_final_home(datum.tile);
+}
+
+Homecoming Scheduler::bring_home(Datum& datum) {
+  if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
+  const Directory& directory = memory_.directory();
+  const TileId tile = datum.tile;
+  const SpaceId owner = directory.owner(tile);
+  if (owner == no_space)
+    return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
+                                                           : Homecoming::home;
+  const bool starts =
+      !memory_.confirmed(tile, owner) || memory_.send_home(tile, Reason::write_back);
+  return starts ? Homecoming::under_way : Homecoming::no_buffer;
+}
+
+void Scheduler::ended(const Completion& completion) {
+  if (memory_.completed(completion)) return;
+  state_.instructions.ended(completion.event);
+  kernel_ended(state_.owners[completion.event.stream], completion);
+}
+
+void Scheduler::kernel_ended(const StreamOwner& owner, const Completion& completion) {
+  DeviceState& device = *owner.device;
+  touch(device);
+  PlannedTask& planned = *owner.stream->issued.front().second;
+  Launcher::ended(device, *owner.stream, planned);
+  const Nanoseconds duration = completion.end - completion.begin;
+  if (!completion.error) {
+    state_.listener.ran(planned, completion);
+    planned.like->measured(*planned.counted, static_cast<double>(duration) / 1e9);
+  }
+  std::exception_ptr error = completion.error;
+  if (!error && recovery_.is_result_lost(planned)) error = device.loss;
+  if (error && is_device_lost(error)) {
+    if (!device.lost) lose(device, error, &planned);
+    if (recovery_.run_again(planned)) return;
+  }
+  planned.path += duration;
+  end(planned, error ? error : planned.source_error);
+}
+
+/// The task leaves the schedule, whether it was issued or not.
+void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
+  Task& task = *planned.task;
+  const EndedTask ended{&task, planned.released, planned.device, planned.path};
+  end_content(planned, error);
+  if (ended.device != no_device) {
+    DeviceState& device = state_.devices[ended.device];
+    if (device.head == &planned) device.head = nullptr;
+    if (planned.issued)
+      for (const PlannedAccess& access : planned.accesses)
+        memory_.unpin(access.datum->tile, device.space);
+  }
+  empty_partials(planned);
+  if (planned.counted) planned.like->taken(*planned.counted);
+  state_.plan.end(planned);
+  for (const OperandSlot& slot : task.slots())
+    if (writes(slot.access)) send_final_home(slot.datum->tile);
+  state_.listener.ended(ended);
+}
+
+void Scheduler::end_content(PlannedTask& planned, const std::exception_ptr& error) {
+  if (planned.spared) return;  // nothing was written
+  if (!error && !planned.poisoned && planned.issued) return recovery_.confirm_written(planned);
+  state_.listener.failed(*planned.task, error, planned.device);
+  recovery_.poison_written(planned);
+}
+
+/// A partial result was combined, or will never be: its memory is free for others.
+void Scheduler::empty_partials(PlannedTask& planned) {
+  for (const OperandSlot& slot : planned.task->slots()) {
+    Datum& datum = *slot.datum;
+    if (!datum.partial) continue;
+    if (!planned.issued) datum.filled = false;
+    if (datum.filled) continue;  // by the next group
+    datum.poisoned.store(false, std::memory_order_release);
+    memory_.discard(datum.tile);
+  }
+}
+
+void Scheduler::send_final_home(TileId tile) {
+  const TileUses& uses = state_.plan.uses(tile);
+  if (!uses.datum || !uses.datum->final || uses.writers > 0) return;
+  if (uses.datum->poisoned.load() || !uses.datum->home || !memory_.stale_home(tile)) return;
+  memory_.write_back(tile, Reason::final);
+}
+
+// Events of the memory.
+
+std::uint64_t Scheduler::next_use(TileId tile, SpaceId space) const {
+  for (const DeviceState& device : state_.devices)
+    if (device.space == space) return state_.plan.next_use(tile, device.id);
+  return no_next_use;
+}
+
+void Scheduler::evicted(TileId tile, SpaceId space) {
+  if (const DeviceState* const device = state_.device_at(space))
+    state_.listener.marked(device->id, Mark::evict, tile, 0);
+}
+
+/// Who uses it soon had planned its fetches without it.
+void Scheduler::content_came_home(TileId tile, SpaceId from) {
+  for (DeviceState& device : state_.devices) {
+    if (device.space == host_space || device.space == from ||
+        state_.plan.next_use(tile, device.id) == no_next_use)
+      continue;
+    prefetch_.forget(device);
+    touch(device);
+  }
+}
+
+void Scheduler::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                           std::size_t bytes, const Completion& completion) {
+  for (const SpaceId space : {from, to})
+    if (DeviceState* const device = state_.device_at(space)) touch(*device);
+  const bool goes_home = to == memory_.directory().home(tile);
+  if (to == host_space || goes_home) content_came_home(tile, from);
+  const EndedCopy copy{reason, tile, from, to, bytes, goes_home};
+  state_.listener.copied(copy, completion);
+  if (completion.error)
+    copy_failed(copy, completion);
+  else if (goes_home)
+    recovery_.write_back_done(tile);
+}
+
+void Scheduler::copy_failed(const EndedCopy& copy, const Completion& completion) {
+  recovery_.source_failed(copy.tile, completion);
+  if (!is_device_lost(completion.error)) {
+    if (copy.goes_home) recovery_.write_back_failed(copy.tile, copy.reason);
+  } else {
+    // Between two devices it isn't known which is gone: copies of their own will tell.
+    const bool is_known = copy.from == host_space || copy.to == host_space;
+    for (const SpaceId space : {copy.from, copy.to}) {
+      DeviceState* const device = space == host_space ? nullptr : state_.device_at(space);
+      if (!device || device->lost) continue;
+      if (is_known)
+        lose(*device, completion.error);
+      else
+        memory_.probe(space);
+    }
+  }
+  if (!memory_.directory().written(copy.tile)) recovery_.content_lost(copy.tile, completion.error);
+}
+
+void Scheduler::probed(SpaceId space, const Completion& completion) {
+  DeviceState* const device = state_.device_at(space);
+  for (DeviceState& each : state_.devices) touch(each);  // what was put off until now
+  if (device && !device->lost && completion.error && is_device_lost(completion.error))
+    lose(*device, completion.error);
+}
+
+/// What is placed on a lost device goes elsewhere.
+void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
+                     const PlannedTask* ending) {
+  recovery_.set_aside(device, cause, ending);
+  prefetch_.forget(device);
+  const PlanSet& planned = state_.plan.on(device.id).planned;
+  const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
+  for (PlannedTask* const task : homeless) {
+    state_.plan.unplace(*task);
+    if (std::exchange(task->ready, false)) activate(*task);
+  }
+}
+
+// Decisions.
+
+void Scheduler::begin_steps() {
+  // An idle device looks around each time: others may have got what it can steal.
+  for (DeviceState& device : state_.devices)
+    if (device.awaits_source || device.lacks_buffer || device.issued == 0) touch(device);
+  phase_ = Phase::turns;
+  round_ = 0;
+  place_ = 0;
+  first_ = next_turn_;
+  more_ = false;
+}
+
+bool Scheduler::step() {
+  if (recovery_.under_way()) {
+    more_ = false;
+    return false;
+  }
+  if (phase_ == Phase::turns) {
+    if (take_turns()) return true;
+    phase_ = Phase::filling;
+    place_ = 0;
+  }
+  if (phase_ == Phase::filling) {
+    for (; place_ < state_.devices.size(); ++place_) {
+      DeviceState& device = state_.devices[place_];
+      if (!device.looked || device.lost) continue;
+      if (fill(device)) return true;
+      device.looked = false;
+    }
+    phase_ = Phase::settled;
+  }
+  return false;
+}
+
+/// Devices issue by turns, from one call to the next as well, so that of those which need the same
+/// tiles each fetches some.
+bool Scheduler::take_turns() {
+  const std::size_t count = state_.devices.size();
+  while (true) {
+    while (place_ < count) {
+      DeviceState& device = state_.devices[(first_ + place_++) % count];
+      if (device.lost || !issue_in_turn(device)) continue;
+      more_ = true;
+      next_turn_ = (device.id + std::size_t{1}) % count;
+      return true;
+    }
+    ++round_;
+    if (!more_ || round_ == most_rounds_) return false;
+    more_ = false;
+    place_ = 0;
+    first_ = next_turn_;
+  }
+}
+
+/// One task of a device that something happened to since it found none to issue.
+bool Scheduler::issue_in_turn(DeviceState& device) {
+  if (std::exchange(device.touched, false)) device.open = true;
+  if (!device.open) return false;
+  device.looked = true;
+  device.awaits_source = false;
+  device.open = Launcher::wants_more(device) && issue_next(device);
+  return device.open;
+}
+
+/// Issues the best ready task; false if none could be.
+bool Scheduler::issue_next(DeviceState& device) {
+  if (PlannedTask* const head = std::exchange(device.head, nullptr)) {
+    const bool is_done = try_issue(device, *head);
+    if (is_done || device.head) return is_done;
+  }
+  // Tasks whose content is still to come home from elsewhere let others pass, and those that would
+  // stand behind enough of their like.
+  constexpr int most = 16;
+  int looked = 0;
+  const PlanSet& ready = state_.plan.on(device.id).ready;
+  for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
+    PlannedTask& planned = **next++;
+    if (Launcher::would_queue(device, planned)) continue;
+    const bool is_done = try_issue(device, planned);
+    if (is_done || device.head) return is_done;
+  }
+  return false;
+}
+
+/// True if the task was issued or ended. Else it became the head, or others may pass it.
+bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
+  const Verdict verdict = launcher_.issue(device, planned);
+  device.lacks_buffer = verdict.kind == Verdict::Kind::awaits_buffer;
+  switch (verdict.kind) {
+    case Verdict::Kind::issued:
+      return true;
+    case Verdict::Kind::awaits_room:
+    case Verdict::Kind::awaits_buffer:
+      device.head = &planned;
+      return false;
+    case Verdict::Kind::awaits_source:
+      device.awaits_source = true;
+      return false;
+    case Verdict::Kind::spared:
+      planned.spared = true;
+      state_.listener.ran(planned, {});
+      break;
+    case Verdict::Kind::failed:
+      break;
+  }
+  end(planned, verdict.error);
+  return true;
+}
+
+/// What an idle device steals, fetches ahead and cleans; true as long as it issues.
+bool Scheduler::fill(DeviceState& device) {
+  const auto can_steal = [&] {
+    return Launcher::wants_more(device) && !device.head &&
+           state_.plan.on(device.id).ready.empty() && placement_.steal(device);
+  };
+  if (can_steal() && issue_next(device)) return true;
+  if (device.space != host_space) {
+    prefetch_.fetch(device);
+    memory_.clean_ahead(device.space);
+  }
+  return false;
+}
+
+Error Scheduler::no_buffer() const {
+  return {Errc::too_large,
+          fmt::format("tiles that aren't at home on the host have no room there: {}",
+                      memory_.spill().refusal())};
+}
+
+/// What isn't bound to the host runs on a device instead.
+bool Scheduler::resolve_standstill() {
+  const auto lacks_buffer = [](const DeviceState& device) {
+    return device.head && device.lacks_buffer;
+  };
+  for (DeviceState& device : state_.devices)
+    if (lacks_buffer(device) && device.space == host_space && leave_host(*device.head)) return true;
+  const auto found = std::ranges::find_if(state_.devices, lacks_buffer);
+  if (found == state_.devices.end()) return false;
+  found->lacks_buffer = false;
+  end(*found->head, std::make_exception_ptr(no_buffer()));
+  return true;
+}
+
+/// Once only: it isn't stolen back.
+bool Scheduler::leave_host(PlannedTask& planned) {
+  const auto found = std::ranges::find_if(state_.devices, [&](const DeviceState& device) {
+    return device.space != host_space && placement_.feasibility().can_run(device, *planned.task);
+  });
+  if (found == state_.devices.end() || planned.task->device != no_device) return false;
+  state_.devices[planned.device].head = nullptr;
+  placement_.move(planned, found->id);
+  planned.left_host = true;
+  touch(*found);
+  more_ = true;
+  return true;
+}
+
+// For people and tests.
+
+std::string Scheduler::status() const {
+  std::string text;
+  for (const DeviceState& device : state_.devices) {
+    const DevicePlan& plan = state_.plan.on(device.id);
+    text += fmt::format("  {}{}: {} issued, {} ready, {} planned", state_.described(device).name,
+                        device.lost ? " (lost)" : "", device.issued, plan.ready.size(),
+                        plan.planned.size());
+    if (device.head)
+      text += fmt::format("; task {} '{}' waits for room", device.head->task->id.load(),
+                          device.head->task->codelet->name);
+    int shown = 0;
+    for (const PlannedTask* planned : plan.planned) {
+      if (planned->ready || ++shown > 3) continue;
+      text += fmt::format("; task {} '{}' waits for {} predecessors", planned->task->id.load(),
+                          planned->task->codelet->name, planned->task->pending.load() & 0xffffffff);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+void Scheduler::validate() const {
+  state_.plan.validate();
+  memory_.validate();
+}
+
+}  // namespace quadriga

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/scheduler.h: decides what runs where and when, and what moves for it.
+//
+// Pure: events come in, instructions go out; it knows no thread, device or clock, and no lock. Used
+// by one thread at a time.
+//
+// An event changes what is known. Decisions are made by step(), one task at a time: whoever carries
+// them out takes what the listener was told after each, so that tasks which became ready by it are
+// seen by the next. The same events and steps give the same instructions.
+//
+// A task's states, as PlannedTask tells them:
+//   submitted  known, its uses of tiles are planned.
+//   placed     it has a device: at submission if its front end or its codelet says where, else once
+//              it could be issued. Placed tasks may be stolen.
+//   ready      placed, and its predecessors let that device queue it.
+//   head       ready, but found no room: nothing else is issued on its device before it.
+//   issued     its operands are reserved, its copies and its kernel are instructions.
+//   ended      its kernel has ended, or it failed; its successors are told.
+#pragma once
+
+#include <quadriga/error.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "schedule/launcher.h"
+#include "schedule/placement.h"
+#include "schedule/prefetch.h"
+#include "schedule/recovery.h"
+#include "schedule/state.h"
+
+namespace quadriga {
+
+/// What a scheduler is given when it is made.
+struct ScheduleOptions {
+  std::unique_ptr<Policy> policy;
+  MemoryOptions memory;
+  std::span<const SpaceResources> spaces;                 ///< By space.
+  std::span<const std::vector<StreamId>> kernel_streams;  ///< By device, at least one each.
+  /// Of issuing, one task a device each, before ends are looked at; 0: as many as there are.
+  int most_rounds = 0;
+};
+
+/// Where data stands on its way home.
+enum class Homecoming {
+  home,       ///< There, or lost: there is nothing to wait for.
+  under_way,  ///< On its way, or something that ends will let it start.
+  no_buffer,  ///< It can't start before something frees a buffer on the host.
+};
+
+class Scheduler final : private MemoryListener {
+ public:
+  /// The machine, the instructions and the listeners must outlive it.
+  Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
+            TaskRunner& runner, ScheduleOptions options);
+
+  // Events.
+  void add(Datum& datum);
+  /// Nothing of it is in flight, see busy().
+  void remove(Datum& datum);
+  /// In order of submission, before ready(). `cost`: see Prediction::begin().
+  void submitted(Task& task, const Cost& cost);
+  /// A task's predecessors are all issued, or all done. `last`: the one that ended last, if any
+  /// has.
+  void ready(Task& task, Predecessors predecessors, const EndedTask* last = nullptr);
+  /// An operation has ended. In an order in which nothing comes before what it waited for.
+  void ended(const Completion& completion);
+  /// While set, tasks that have not been issued end cancelled.
+  void cancel(bool on);
+  /// No task submitted from here on writes the data.
+  void finalize(Datum& datum);
+  /// The data's replicas on devices shall go, where home is current.
+  void evict(Datum& datum) { memory_.evict(datum.tile); }
+  /// The data's content is wanted at home.
+  Homecoming bring_home(Datum& datum);
+
+  // Decisions.
+  /// Before the first step() after events.
+  void begin_steps();
+  /// Decides a little more; false once there is nothing left to decide before the next event. True:
+  /// call again once the listener's news are taken.
+  bool step();
+  /// It stopped at `most_rounds`: step() would go on after begin_steps() even without an event.
+  bool has_more() const noexcept { return more_; }
+  /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
+  /// elsewhere. False if there is none.
+  bool resolve_standstill();
+
+  // What it knows.
+  bool in_flight() const noexcept { return memory_.in_flight() > 0 || state_.any_issued(); }
+  bool busy(const Datum& datum) const noexcept { return memory_.busy(datum.tile); }
+  const Memory& memory() const noexcept { return memory_; }
+  const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
+  /// Why a tile that needs the host's memory can't be brought home.
+  Error no_buffer() const;
+  template <class Visit>
+  void for_each_datum(Visit&& visit) {
+    state_.plan.for_each_datum(visit);
+  }
+  /// What each device has, and which tasks wait for what; for people.
+  std::string status() const;
+  void validate() const;
+
+ private:
+  enum class Phase { turns, filling, settled };
+
+  // MemoryListener
+  std::uint64_t next_use(TileId tile, SpaceId space) const override;
+  void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
+                  std::size_t bytes, const Completion& completion) override;
+  void evicted(TileId tile, SpaceId space) override;
+  void probed(SpaceId space, const Completion& completion) override;
+  void freed(SpaceId space, std::byte* block, std::size_t bytes) override {
+    state_.listener.freed(space, block, bytes);
+  }
+
+  void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
+  static void touch(DeviceState& device) noexcept { device.touched = true; }
+  void activate(PlannedTask& planned);
+  bool take_turns();
+  bool issue_in_turn(DeviceState& device);
+  bool issue_next(DeviceState& device);
+  bool try_issue(DeviceState& device, PlannedTask& planned);
+  bool fill(DeviceState& device);
+  bool leave_host(PlannedTask& planned);
+
+  void kernel_ended(const StreamOwner& owner, const Completion& completion);
+  void end(PlannedTask& planned, std::exception_ptr error);
+  void end_content(PlannedTask& planned, const std::exception_ptr& error);
+  void empty_partials(PlannedTask& planned);
+  void send_final_home(TileId tile);
+  void copy_failed(const EndedCopy& copy, const Completion& completion);
+  void content_came_home(TileId tile, SpaceId from);
+  void lose(DeviceState& device, const std::exception_ptr& cause,
+            const PlannedTask* ending = nullptr);
+
+  ScheduleState state_;
+  Memory memory_;
+  Placement placement_;
+  Launcher launcher_;
+  Recovery recovery_;
+  Prefetch prefetch_;
+  const int most_rounds_;
+  // Where step() is.
+  Phase phase_ = Phase::settled;
+  int round_ = 0;
+  std::size_t place_ = 0;      ///< In the round, or among the devices that fill up.
+  std::size_t first_ = 0;      ///< The device that begins the round.
+  std::size_t next_turn_ = 0;  ///< The device after the one that issued last.
+  bool more_ = false;          ///< Some device issued in this round.
+};
+
+}  // namespace quadriga

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/state.h: what the parts of a scheduler work on together.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <deque>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "device/instructions.h"
+#include "memory/memory.h"
+#include "schedule/calibration.h"
+#include "schedule/listener.h"
+#include "schedule/plan.h"
+
+namespace quadriga {
+
+/// A stream on which kernels of a device run, and what is queued there.
+struct ComputeStream {
+  StreamId id = 0;
+  std::deque<std::pair<std::uint64_t, PlannedTask*>> issued;  ///< By ticket.
+  double issued_seconds = 0;                                  ///< Of their kernels.
+  int waiting = 0;  ///< Issued tasks whose variants may wait.
+};
+
+struct DeviceState {
+  DeviceId id = 0;
+  SpaceId space = host_space;
+  std::vector<ComputeStream> streams;
+  PlannedTask* head = nullptr;  ///< Found no room: nothing else is issued before it.
+  bool lacks_buffer = false;    ///< The head waits for a buffer on the host.
+  bool awaits_source = false;   ///< A ready task waits for content that another device makes.
+  int issued = 0;               ///< Tasks that have not ended.
+  double issued_seconds = 0;    ///< Of them, with the copies that they wait for.
+  bool lost = false;
+  std::exception_ptr loss;  ///< Why.
+  // Whether it is worth asking what it could issue next.
+  bool touched = true;  ///< Something changed that may let it do more.
+  bool open = false;    ///< It may find a task to issue.
+  bool looked = false;  ///< For one, since it last filled up.
+};
+
+/// Device and stream of a number; null where it isn't a compute stream.
+struct StreamOwner {
+  DeviceState* device = nullptr;
+  ComputeStream* stream = nullptr;
+};
+
+struct ScheduleState {
+  ScheduleState(const Machine& described, Instructions& out, ScheduleListener& to)
+      : machine(described), instructions(out), listener(to), plan(described.devices.size()) {}
+
+  const Machine& machine;
+  Instructions& instructions;
+  ScheduleListener& listener;
+  Plan plan;
+  Calibration calibration;
+  std::vector<DeviceState> devices;
+  std::vector<StreamOwner> owners;  ///< By stream.
+  Memory* memory = nullptr;         ///< Set once, when the scheduler is made.
+  bool any_failed = false;          ///< Some task has, or some content was lost.
+  bool cancelled = false;           ///< Tasks that have not been issued end cancelled.
+
+  DeviceState* device_at(SpaceId space) noexcept {
+    for (DeviceState& device : devices)
+      if (device.space == space) return &device;
+    return nullptr;
+  }
+  const Device& described(const DeviceState& device) const { return machine.devices[device.id]; }
+  /// How many tasks of a device run side by side, each as fast as alone.
+  static double width(const DeviceState& device) noexcept {
+    return device.space == host_space ? static_cast<double>(device.streams.size()) : 1;
+  }
+  bool any_issued() const noexcept {
+    for (const DeviceState& device : devices)
+      if (device.issued > 0) return true;
+    return false;
+  }
+};
+
+}  // namespace quadriga
