@@ -48,6 +48,8 @@ class MemoryListener {
   virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                           std::size_t bytes, const Completion& completion) = 0;
   virtual void evicted(TileId tile, SpaceId space) = 0;
+  /// A tile's block in a device's arena is given up, for whatever reason.
+  virtual void departed(TileId /*tile*/, SpaceId /*space*/) {}
   /// How an empty copy from the space ended, that probe() had asked for.
   virtual void probed(SpaceId space, const Completion& completion) = 0;
 };
