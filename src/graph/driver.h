@@ -118,6 +118,7 @@ class Driver final : public Executor, private MemoryListener {
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
+  void departed(TileId tile, SpaceId space) override;
   void probed(SpaceId space, const Completion& completion) override;
   void fetchable(TileId tile, SpaceId from);
 

@@ -49,6 +49,10 @@ void Driver::evicted(TileId tile, SpaceId space) {
     recorder_.mark(device->streams.front().lane, Mark::evict, tile, 0, now());
 }
 
+void Driver::departed(TileId tile, SpaceId space) {
+  if (const DeviceState* const device = device_at(space)) plan_.departed(tile, device->id);
+}
+
 /// Content came home: who uses it soon had planned its fetches without it.
 void Driver::fetchable(TileId tile, SpaceId from) {
   for (DeviceState& device : devices_) {

@@ -58,7 +58,6 @@ class Driver::Sight {
     return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile), space_);
   }
   std::size_t free_bytes() const { return memory_.free_bytes(space_); }
-  std::uint64_t departures() const { return memory_.departures(space_); }
   std::span<const Resident> residents() const {
     residents_.clear();
     for (const TileId tile : memory_.residents(space_)) residents_.push_back({tile, bytes(tile)});

@@ -184,7 +184,6 @@ void Memory::note_resident(TileId tile, SpaceId space) {
 
 void Memory::give_up(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
-  ++there.departures;
   if (space != host_space) listener_.departed(tile, space);
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
   const std::uint32_t at = resident_index(tile, space);

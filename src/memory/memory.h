@@ -175,8 +175,6 @@ class Memory {
   bool at_home(TileId tile, SpaceId space) const {
     return infos_[tile].home && infos_[tile].home_space == space;
   }
-  /// Counts the tiles that ever left a device's arena.
-  std::uint64_t departures(SpaceId space) const noexcept { return spaces_[space].departures; }
   /// What one allocation of these bytes takes in an arena, or of the host's buffers.
   std::size_t rounded(std::size_t bytes, SpaceId space) const noexcept;
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
@@ -219,7 +217,6 @@ class Memory {
     CopyStream out;
     std::vector<CopyStream> peers;  ///< By source space.
     int probes = 0;                 ///< In flight.
-    std::uint64_t departures = 0;
     std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;  ///< From the host.
     std::size_t leaving_bytes = 0;   ///< Of tiles that are being written back to make room.

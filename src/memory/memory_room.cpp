@@ -166,7 +166,6 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   for (TileId tile = 0; tile < infos_.size(); ++tile)
     if (at_home(tile, space)) place(tile, space) = Place{};
   there.residents.clear();
-  ++there.departures;
   there.arena->clear();
 }
 
