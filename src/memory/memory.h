@@ -215,8 +215,8 @@ class Memory {
     std::vector<TileId> residents;
     CopyStream in;
     CopyStream out;
-    std::vector<CopyStream> peers;  ///< By source space.
-    int probes = 0;                 ///< In flight.
+    std::vector<CopyStream> peers;   ///< By source space.
+    int probes = 0;                  ///< In flight.
     std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;  ///< From the host.
     std::size_t leaving_bytes = 0;   ///< Of tiles that are being written back to make room.
