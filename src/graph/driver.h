@@ -142,6 +142,9 @@ class Driver final : public Executor, private MemoryListener {
   void plan(Task& task);
   void activate(PlannedTask& planned);
   void choose_device(PlannedTask& planned);
+  void place_on(PlannedTask& planned, DeviceId device);
+  DeviceId given_device(const Task& task) const;
+  bool is_bound(const Task& task) const;
   std::size_t bytes_needed(const Task& task, SpaceId space) const;
   bool takes_over(const DeviceState& device, const Codelet& codelet) const;
   bool can_run(const DeviceState& device, const Task& task) const;

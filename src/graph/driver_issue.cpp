@@ -199,11 +199,16 @@ void Driver::plan(Task& task) {
   PlannedTask& planned = plan_.add(task);
   if (first_ < 0) first_ = now();
   predict(planned);
-  const bool has_owner = task.owner != no_device || task.device != no_device;
-  int able = 0;
-  for (const DeviceState& device : devices_) able += can_run(device, task);
-  if (able == 1 || (has_owner && policy_->plans_ahead())) choose_device(planned);
+  if (is_bound(task)) choose_device(planned);
   if (planned.device != no_device) touch(devices_[planned.device]);
+}
+
+/// Where it runs is known before it is ready.
+bool Driver::is_bound(const Task& task) const {
+  const bool has_owner = task.owner != no_device || task.device != no_device;
+  if (has_owner && policy_->plans_ahead()) return true;
+  return std::ranges::count_if(
+             devices_, [&](const DeviceState& device) { return can_run(device, task); }) == 1;
 }
 
 void Driver::activate(PlannedTask& planned) {
@@ -224,13 +229,26 @@ bool Driver::may_issue(const DeviceState& device, const PlannedTask& planned) co
   return device.space == host_space ? pending == 0 : (pending & 0xffffffff) == 0;
 }
 
+/// That of a task which names one, or whose owner the policy follows, as long as it can run there.
+DeviceId Driver::given_device(const Task& task) const {
+  for (const DeviceId device : {task.device, policy_->follows_owners() ? task.owner : no_device})
+    if (device < devices_.size() && can_run(devices_[device], task)) return device;
+  return no_device;
+}
+
+void Driver::place_on(PlannedTask& planned, DeviceId device) {
+  planned.like->chosen();
+  predict_on(planned, device);
+  plan_.place(planned, device);
+}
+
 void Driver::choose_device(PlannedTask& planned) {
   const Task& task = *planned.task;
+  if (const DeviceId given = given_device(task); given != no_device)
+    return place_on(planned, given);
   std::vector<PlaceCandidate> candidates;
   for (const DeviceState& device : devices_) {
-    if (!can_run(device, task) || (task.device != no_device && task.device != device.id &&
-                                   can_run(devices_[task.device], task)))
-      continue;
+    if (!can_run(device, task)) continue;
     PlaceCandidate candidate;
     candidate.device = device.id;
     candidate.kernel_seconds = seconds_on(planned, device.id);
@@ -249,9 +267,7 @@ void Driver::choose_device(PlannedTask& planned) {
   if (candidates.empty()) return;
   const std::size_t choice =
       candidates.size() == 1 ? 0 : policy_->place({candidates, task.owner, planned.activator});
-  planned.like->chosen();
-  predict_on(planned, candidates[choice].device);
-  plan_.place(planned, candidates[choice].device);
+  place_on(planned, candidates[choice].device);
 }
 
 Outcome Driver::issue(DeviceState& device, PlannedTask& planned) {
