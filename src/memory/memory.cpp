@@ -28,6 +28,7 @@ Memory::Memory(Backend& backend, const Machine& machine, MemoryListener& listene
                const MemoryOptions& options)
     : backend_(backend),
       machine_(machine),
+      times_(machine),
       listener_(listener),
       directory_(machine.spaces()),
       spill_(options.spill_bytes, options.spill_file),
@@ -126,7 +127,7 @@ SpaceId Memory::source_for(TileId tile, SpaceId to) const {
   SpaceId best = no_space;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < count; ++i) {
-    double seconds = machine_.copy_seconds(sources[i], to, static_cast<double>(bytes(tile)));
+    double seconds = times_.seconds(sources[i], to, static_cast<double>(bytes(tile)));
     if (!directory_.arrived(tile, sources[i])) seconds *= 2;  // it must get there first
     if (seconds < least) {
       least = seconds;
@@ -140,11 +141,10 @@ double Memory::fetch_seconds(TileId tile, SpaceId to) const {
   if (directory_.valid(tile, to)) return 0;
   const auto size = static_cast<double>(bytes(tile));
   const SpaceId from = source_for(tile, to);
-  if (from != no_space) return machine_.copy_seconds(from, to, size);
+  if (from != no_space) return times_.seconds(from, to, size);
   const SpaceId owner = directory_.owner(tile);
   if (owner == no_space) return 0;
-  return machine_.copy_seconds(owner, host_space, size) +
-         machine_.copy_seconds(host_space, to, size);
+  return times_.seconds(owner, host_space, size) + times_.seconds(host_space, to, size);
 }
 
 Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {

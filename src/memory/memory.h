@@ -30,6 +30,7 @@
 
 #include "device/backend.h"
 #include "memory/arena.h"
+#include "memory/copy_times.h"
 #include "memory/directory.h"
 #include "memory/eviction.h"
 #include "memory/spill.h"
@@ -159,8 +160,7 @@ class Memory {
     return spaces_[space].in.records.size();
   }
   double host_seconds(SpaceId space) const noexcept {
-    return machine_.copy_seconds(host_space, space,
-                                 static_cast<double>(spaces_[space].incoming_bytes));
+    return times_.seconds(host_space, space, static_cast<double>(spaces_[space].incoming_bytes));
   }
   std::size_t capacity(SpaceId space) const noexcept;
   std::size_t free_bytes(SpaceId space) const noexcept {
@@ -262,7 +262,7 @@ class Memory {
   /// It goes home to the host, or by way of it.
   bool needs_host(TileId tile, SpaceId owner) const {
     const SpaceId home = directory_.home(tile);
-    return home == host_space || !machine_.route(owner, home);
+    return home == host_space || !times_.joined(owner, home);
   }
   void drop_if_unused(TileId tile, SpaceId space);
   /// The same for such a buffer that has passed its content on: it is kept for others while there
@@ -275,6 +275,7 @@ class Memory {
 
   Backend& backend_;
   const Machine& machine_;
+  CopyTimes times_;
   MemoryListener& listener_;
   Directory directory_;
   FarthestUse rule_;

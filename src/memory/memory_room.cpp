@@ -28,7 +28,7 @@ Candidate Memory::candidate(TileId tile, SpaceId space, SpaceId to) {
   found.last_use = place(tile, space).last_use;
   found.dirty = directory_.dirty(tile, space);
   if (found.dirty)
-    found.write_back_seconds = machine_.copy_seconds(space, to, static_cast<double>(bytes(tile)));
+    found.write_back_seconds = times_.seconds(space, to, static_cast<double>(bytes(tile)));
   return found;
 }
 
