@@ -25,6 +25,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       plan_(machine.devices.size()),
       memory_(std::make_unique<Memory>(*backend_, machine, static_cast<MemoryListener&>(*this),
                                        MemoryOptions{options.host_memory, options.spill})),
+      predictions_(machine),
       completions_(64),
       virtual_(backend_->is_virtual()) {
   const auto name_lane = [&](StreamId stream, int lane) {

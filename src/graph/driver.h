@@ -36,6 +36,7 @@
 #include "graph/lookahead.h"
 #include "graph/plan.h"
 #include "graph/policy.h"
+#include "graph/predictions.h"
 #include "graph/recorder.h"
 #include "memory/memory.h"
 
@@ -151,7 +152,6 @@ class Driver final : public Executor, private MemoryListener {
   bool may_issue(const DeviceState& device, const PlannedTask& planned) const;
   void predict(PlannedTask& planned);
   double seconds_on(const PlannedTask& planned, DeviceId device) const;
-  bool fills(const PlannedTask& planned, DeviceId device) const;
   void predict_on(PlannedTask& planned, DeviceId device);
   void predict_again(PlannedTask& planned);
   Experience experience_on(const PlannedTask& planned, DeviceId device) const;
@@ -235,6 +235,7 @@ class Driver final : public Executor, private MemoryListener {
   std::map<Task*, Waiting> waiting_;
   std::map<std::uint64_t, int> retries_;  ///< Of write-backs that failed, by tile.
   Calibration calibration_;
+  mutable Predictions predictions_;  ///< Remembers what it was asked.
   FreeSlots free_;
   std::vector<Completion> completions_;
   const PlannedTask* ending_ = nullptr;  ///< Whose completion is being taken.

@@ -130,11 +130,9 @@ void Driver::predict(PlannedTask& planned) {
 }
 
 double Driver::seconds_on(const PlannedTask& planned, DeviceId device) const {
-  const Device& where = machine_.devices[device];
-  if (!planned.cost.kernel.empty() && machine_.has_kernel(where, planned.cost.kernel))
-    return machine_.kernel_seconds(where, planned.cost.kernel, planned.cost.order,
-                                   planned.cost.volume);
-  return planned.like->seconds(where.kind);
+  const Prediction& prediction = predictions_.of(planned.cost, device);
+  return prediction.known ? prediction.seconds
+                          : planned.like->seconds(machine_.devices[device].kind);
 }
 
 Experience Driver::experience_on(const PlannedTask& planned, DeviceId device) const {
@@ -145,26 +143,14 @@ Experience Driver::experience_on(const PlannedTask& planned, DeviceId device) co
 
 /// How long its kernel takes by the machine's table; 0 if it isn't there.
 Nanoseconds Driver::expected(const PlannedTask& planned) const {
-  const std::string_view kernel = planned.cost.kernel;
-  if (kernel.empty() || !machine_.has_kernel(machine_.devices[planned.device], kernel)) return 0;
+  if (!predictions_.of(planned.cost, planned.device).known) return 0;
   return static_cast<Nanoseconds>(planned.seconds * 1e9);
-}
-
-/// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
-bool Driver::fills(const PlannedTask& planned, DeviceId device) const {
-  constexpr double gain = 1.1;
-  const Cost& cost = planned.cost;
-  const Device& where = machine_.devices[device];
-  if (where.space == host_space || cost.kernel.empty() || !machine_.has_kernel(where, cost.kernel))
-    return false;
-  return planned.seconds <=
-         gain * machine_.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
 }
 
 /// It is about to be placed there.
 void Driver::predict_on(PlannedTask& planned, DeviceId device) {
   planned.seconds = seconds_on(planned, device);
-  planned.fills = fills(planned, device);
+  planned.fills = predictions_.of(planned.cost, device).fills;
   if (planned.counted) planned.like->taken(*planned.counted);
   planned.counted = machine_.devices[device].kind;
   planned.like->put(*planned.counted);

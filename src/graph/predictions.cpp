@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/predictions.cpp: kinds of kernels by name, order and volume.
+#include "graph/predictions.h"
+
+#include <functional>
+
+namespace quadriga {
+
+const Prediction& Predictions::of(const Cost& cost, DeviceId device) {
+  // Programs of more kinds than that are rare; theirs are found anew now and then.
+  constexpr std::size_t most = 4096;
+  static const Prediction unknown;
+  if (cost.kernel.empty()) return unknown;
+  auto& found = found_[device];
+  const std::size_t hash = std::hash<std::string_view>()(cost.kernel) ^
+                           std::hash<double>()(cost.order) ^
+                           (std::hash<double>()(cost.volume) << 1);
+  const auto [first, last] = found.equal_range(hash);
+  for (auto each = first; each != last; ++each)
+    if (each->second.order == cost.order && each->second.volume == cost.volume &&
+        each->second.kernel == cost.kernel)
+      return each->second.prediction;
+  if (found.size() == most) found.clear();
+  Kind kind{std::string(cost.kernel), cost.order, cost.volume,
+            predict(cost, machine_.devices[device])};
+  return found.emplace(hash, std::move(kind))->second.prediction;
+}
+
+Prediction Predictions::predict(const Cost& cost, const Device& device) const {
+  constexpr double gain = 1.1;
+  Prediction prediction;
+  prediction.known = machine_.has_kernel(device, cost.kernel);
+  if (!prediction.known) return prediction;
+  prediction.seconds = machine_.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
+  prediction.fills =
+      device.space != host_space &&
+      prediction.seconds <=
+          gain * machine_.kernel_seconds(device, cost.kernel, 2 * cost.order, cost.volume);
+  return prediction;
+}
+
+}  // namespace quadriga
