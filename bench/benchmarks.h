@@ -12,6 +12,10 @@ void empty_tasks(const Settings& settings);
 /// Nanoseconds that a device's driver takes for a task: --case chain|chains|gemm3|independent
 /// --count (devices) --streams --repeat.
 void driver(const Settings& settings);
+/// Nanoseconds of CPU time that deciding takes for a task of Cholesky, by the virtual clock:
+/// --count (devices) --machine --tiles (of the smaller matrix; the larger has twice as many in each
+/// direction) --repeat.
+void decide(const Settings& settings);
 /// Calls of malloc a task once everything has its size: --cores.
 void allocations(const Settings& settings);
 /// Resident memory after a million tasks: --cores.

@@ -26,6 +26,7 @@ constexpr std::array commands{
     Command{"gemm", host_gemm},      Command{"potrf", host_potrf},
     Command{"simulated", simulated}, Command{"copies", copies},
     Command{"machine", describe},    Command{"ipc", copy_from_other_process},
+    Command{"decide", decide},
 };
 
 void run(int count, char** words) {

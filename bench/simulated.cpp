@@ -5,12 +5,12 @@
 // computed: matrices are addresses that no memory stands behind, so a touch would end the program.
 #include <fmt/format.h>
 #include <quadriga/linalg.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 
+#include "addresses.h"
 #include "base/units.h"
 #include "benchmarks.h"
 #include "line.h"
@@ -23,24 +23,6 @@ using linalg::MatrixView;
 using linalg::Op;
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-
-class Addresses {
- public:
-  explicit Addresses(std::size_t bytes)
-      : bytes_(bytes),
-        memory_(
-            mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    if (memory_ == MAP_FAILED) fail(Errc::unavailable, fmt::format("no {} B of addresses", bytes));
-  }
-  ~Addresses() { munmap(memory_, bytes_); }
-  Addresses(const Addresses&) = delete;
-  Addresses& operator=(const Addresses&) = delete;
-  void* get() const noexcept { return memory_; }
-
- private:
-  std::size_t bytes_;
-  void* memory_;
-};
 
 struct Run {
   std::string devices;

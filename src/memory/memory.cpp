@@ -22,6 +22,7 @@ Memory::Memory(Instructions& instructions, const Machine& machine,
                const MemoryOptions& options)
     : instructions_(instructions),
       machine_(machine),
+      times_(machine),
       listener_(listener),
       directory_(machine.spaces()),
       spill_(options.spill_bytes, options.spill_file),
@@ -90,7 +91,7 @@ SpaceId Memory::source_for(TileId tile, SpaceId to) const {
   SpaceId best = no_space;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < count; ++i) {
-    double seconds = machine_.copy_seconds(sources[i], to, static_cast<double>(bytes(tile)));
+    double seconds = times_.seconds(sources[i], to, static_cast<double>(bytes(tile)));
     if (!directory_.arrived(tile, sources[i])) seconds *= 2;  // it must get there first
     if (seconds < least) {
       least = seconds;
@@ -104,11 +105,10 @@ double Memory::fetch_seconds(TileId tile, SpaceId to) const {
   if (directory_.valid(tile, to)) return 0;
   const auto size = static_cast<double>(bytes(tile));
   const SpaceId from = source_for(tile, to);
-  if (from != no_space) return machine_.copy_seconds(from, to, size);
+  if (from != no_space) return times_.seconds(from, to, size);
   const SpaceId owner = directory_.owner(tile);
   if (owner == no_space) return 0;
-  return machine_.copy_seconds(owner, host_space, size) +
-         machine_.copy_seconds(host_space, to, size);
+  return times_.seconds(owner, host_space, size) + times_.seconds(host_space, to, size);
 }
 
 Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
@@ -148,7 +148,7 @@ void Memory::note_resident(TileId tile, SpaceId space) {
 
 void Memory::give_up(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
-  ++there.departures;
+  if (space != host_space) listener_.departed(tile, space);
   if (directory_.valid(tile, space)) directory_.dropped(tile, space);
   const std::uint32_t at = resident_index(tile, space);
   const TileId last = there.residents.back();

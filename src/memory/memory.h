@@ -30,6 +30,7 @@
 
 #include "device/instructions.h"
 #include "memory/arena.h"
+#include "memory/copy_times.h"
 #include "memory/device_spaces.h"
 #include "memory/directory.h"
 #include "memory/eviction.h"
@@ -49,6 +50,8 @@ class MemoryListener {
   virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                           std::size_t bytes, const Completion& completion) = 0;
   virtual void evicted(TileId tile, SpaceId space) = 0;
+  /// A tile's block in a device's arena is given up, for whatever reason.
+  virtual void departed(TileId /*tile*/, SpaceId /*space*/) {}
   /// How an empty copy from the space ended, that probe() had asked for.
   virtual void probed(SpaceId space, const Completion& completion) = 0;
   /// Nothing queued touches a device's block any more.
@@ -157,8 +160,7 @@ class Memory {
     return spaces_[space].in.records.size();
   }
   double host_seconds(SpaceId space) const noexcept {
-    return machine_.copy_seconds(host_space, space,
-                                 static_cast<double>(spaces_[space].incoming_bytes));
+    return times_.seconds(host_space, space, static_cast<double>(spaces_[space].incoming_bytes));
   }
   std::size_t capacity(SpaceId space) const noexcept;
   std::size_t free_bytes(SpaceId space) const noexcept {
@@ -173,8 +175,6 @@ class Memory {
   bool at_home(TileId tile, SpaceId space) const {
     return infos_[tile].home && infos_[tile].home_space == space;
   }
-  /// Counts the tiles that ever left a device's arena.
-  std::uint64_t departures(SpaceId space) const noexcept { return spaces_[space].departures; }
   /// What one allocation of these bytes takes in an arena, or of the host's buffers.
   std::size_t rounded(std::size_t bytes, SpaceId space) const noexcept;
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
@@ -215,9 +215,8 @@ class Memory {
     std::vector<TileId> residents;
     CopyStream in;
     CopyStream out;
-    std::vector<CopyStream> peers;  ///< By source space.
-    int probes = 0;                 ///< In flight.
-    std::uint64_t departures = 0;
+    std::vector<CopyStream> peers;   ///< By source space.
+    int probes = 0;                  ///< In flight.
     std::size_t most_bytes = 0;      ///< Most that the arena has handed out at once.
     std::size_t incoming_bytes = 0;  ///< From the host.
     std::size_t leaving_bytes = 0;   ///< Of tiles that are being written back to make room.
@@ -263,7 +262,7 @@ class Memory {
   /// It goes home to the host, or by way of it.
   bool needs_host(TileId tile, SpaceId owner) const {
     const SpaceId home = directory_.home(tile);
-    return home == host_space || !machine_.route(owner, home);
+    return home == host_space || !times_.joined(owner, home);
   }
   void drop_if_unused(TileId tile, SpaceId space);
   /// The same for such a buffer that has passed its content on: it is kept for others while there
@@ -276,6 +275,7 @@ class Memory {
 
   Instructions& instructions_;
   const Machine& machine_;
+  CopyTimes times_;
   MemoryListener& listener_;
   Directory directory_;
   FarthestUse rule_;

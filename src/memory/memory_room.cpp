@@ -28,7 +28,7 @@ Candidate Memory::candidate(TileId tile, SpaceId space, SpaceId to) {
   found.last_use = place(tile, space).last_use;
   found.dirty = directory_.dirty(tile, space);
   if (found.dirty)
-    found.write_back_seconds = machine_.copy_seconds(space, to, static_cast<double>(bytes(tile)));
+    found.write_back_seconds = times_.seconds(space, to, static_cast<double>(bytes(tile)));
   return found;
 }
 
@@ -166,7 +166,6 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   for (TileId tile = 0; tile < infos_.size(); ++tile)
     if (at_home(tile, space)) place(tile, space) = Place{};
   there.residents.clear();
-  ++there.departures;
   there.arena->clear();
 }
 

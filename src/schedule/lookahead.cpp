@@ -16,11 +16,35 @@ void Lookahead::reserve(TileId tile) {
   visited_at_.resize(size, 0);
 }
 
-PlanSet::const_iterator Lookahead::after(const PlanSet& planned, const Clear& clear) {
-  if (clear.tasks == 0) return planned.begin();
-  PlannedTask last;
-  last.position = clear.until;
-  return planned.upper_bound(&last);
+void Lookahead::forget(TileId tile) {
+  Wanted& known = wanted_[tile];
+  if (!known.missing) return;
+  wanted_bytes_ -= known.bytes;
+  if (known.fetchable) fetchable_.erase(known.operand);
+  known = {};
+}
+
+void Lookahead::want(TileId tile, const PlannedAccess& use, std::size_t bytes) {
+  Wanted& known = wanted_[tile];
+  known.missing = true;
+  known.bytes = bytes;
+  wanted_bytes_ += bytes;
+  const auto operand = static_cast<std::size_t>(&use - use.task->accesses.data());
+  if (!is_fetchable(use, operand)) return;
+  known.fetchable = true;
+  known.operand = {use.position, operand};
+  fetchable_.insert(known.operand, tile);
+}
+
+void Lookahead::validate() const {
+  std::size_t bytes = 0, fetchable = 0;
+  for (const Wanted& known : wanted_) {
+    bytes += known.bytes;
+    fetchable += known.fetchable;
+  }
+  fetchable_.validate();
+  if (bytes != wanted_bytes_ || fetchable != fetchable_.size())
+    fail(Errc::internal, "Lookahead: what is missing is counted wrong");
 }
 
 void Lookahead::begin(std::span<const Resident> residents, std::size_t free_bytes) {
@@ -59,12 +83,7 @@ void Lookahead::present(TileId tile, std::uint64_t next_use) {
 void Lookahead::rank() {
   ranked_ = true;
   idle_ = {};
-  horizon_ = 0;
-  int looked = 0;
-  for (const PlannedTask* planned : plan_.on(device_).planned) {
-    if (++looked > most_tasks) break;
-    horizon_ = planned->position;
-  }
+  horizon_ = plan_.on(device_).horizon.until;
   for (const TileId tile : visited_)
     present(tile, plan_.next_use_after(tile, device_, visited_at_[tile]));
   for (const Resident& resident : residents_) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/schedule/lookahead.h: what to fetch ahead for a device, and which tiles leave for it. Pure.
 //
-// Follows the device's plan from its head and replaces as Belady's rule would at the moment of each
+// Follows the device's plan from its head: which tiles of the tasks in sight are missing, and of
+// which the content exists, is kept up by what changed. Where all of them have room that is all
+// there is to say. Else it replaces as Belady's rule would at the moment of each
 // miss; a fetch may then be made as soon as its victims are not needed any more before it. Nothing
 // leaves that the rule would have kept, so fetching ahead costs no traffic. One exception keeps
 // copies from waiting for tiles that are still in use: what no task in sight uses leaves first.
@@ -9,10 +11,14 @@
 // SIGMETRICS 1995 (the algorithm "conservative").
 #pragma once
 
+#include <quadriga/error.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <queue>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "schedule/plan.h"
@@ -34,7 +40,7 @@ struct Fetch {
 
 class Lookahead {
  public:
-  static constexpr int most_tasks = 512;
+  static constexpr std::size_t most_tasks = 512;
   static constexpr std::size_t most_fetches = 16;
 
   Lookahead(Plan& plan, DeviceId device) : plan_(plan), device_(device) {}
@@ -42,18 +48,25 @@ class Lookahead {
   /// Appends the next fetches whose content exists already, in the order of the plan.
   ///
   /// `space` tells of the device's memory: has(tile), bytes(tile) that a tile takes there,
-  /// free_bytes(), residents(), and departures(), which counts the tiles that left.
+  /// free_bytes() and residents(). Tiles that leave it are told to the plan (Plan::departed).
+  /// Cost:  by what has changed since the last call and by what is appended, as long as there is
+  ///        room for all tiles in sight; else by the tasks in sight and the residents.
   template <class Space>
   void follow(const Space& space, std::deque<Fetch>& out) {
-    if (departures_ != space.departures()) forget();
-    departures_ = space.departures();
+    catch_up(space);
+    if (wanted_bytes_ <= space.free_bytes()) return append(space, out);
     const std::size_t before = out.size();
     if (follow_with_room(space, out)) return;
     out.resize(before);
     follow_short_of_room(space, out);
   }
 
+  /// Throws internal if a tile is not known as what it is.
+  template <class Space>
+  void validate(const Space& space) const;
+
  private:
+  void validate() const;
   struct Entry {
     std::uint64_t next_use;
     TileId tile;
@@ -61,32 +74,82 @@ class Lookahead {
       return next_use != other.next_use ? next_use < other.next_use : tile < other.tile;
     }
   };
+  /// A task's operand; they come in the order of the plan.
+  using Operand = std::pair<Position, std::size_t>;
+  /// A tile as of its first use in sight.
+  struct Wanted {
+    std::size_t bytes = 0;   ///< That it needs.
+    bool missing = false;    ///< A task in sight uses it, and it isn't in the memory.
+    bool fetchable = false;  ///< And what that task is to read exists already.
+    Operand operand;         ///< Of that task, if it is fetchable.
+  };
 
-  /// Nothing needs to leave: next uses don't matter, and tasks whose tiles were all here needn't be
-  /// looked at again. False if room is short, or soon will be.
+  /// Brings what is known of the tiles in sight up to date.
+  template <class Space>
+  void catch_up(const Space& space) {
+    Horizon& horizon = plan_.on(device_).horizon;
+    const auto look = [&](const PlannedTask& task) {
+      for (const PlannedAccess& access : task.accesses) examine(space, access.datum->tile);
+    };
+    while (horizon.tasks > most_tasks) look(plan_.retreat(device_));
+    if (horizon.tasks < most_tasks) plan_.advance(device_, most_tasks, look);
+    plan_.take_changed(device_, [&](TileId tile) { examine(space, tile); });
+  }
+
+  template <class Space>
+  void examine(const Space& space, TileId tile) {
+    const PlannedAccess* const use = plan_.first_use(tile, device_);
+    const bool is_missing =
+        use && use->position <= plan_.on(device_).horizon.until && !space.has(tile);
+    if (tile >= wanted_.size()) {
+      if (!is_missing) return;
+      wanted_.resize(std::max<std::size_t>(tile + 1, wanted_.size() * 2));
+    }
+    forget(tile);
+    if (is_missing) want(tile, *use, space.bytes(tile));
+  }
+  void forget(TileId tile);
+  void want(TileId tile, const PlannedAccess& use, std::size_t bytes);
+  /// Whether the task is to read a content that exists.
+  bool is_fetchable(const PlannedAccess& use, std::size_t operand) const {
+    return use.task->task->operands[operand].access != Access::write &&
+           plan_.current(*use.task, operand);
+  }
+
+  /// There is room for all that is missing.
+  template <class Space>
+  void append(const Space& space, std::deque<Fetch>& out) {
+    stale_.clear();
+    for (auto next = fetchable_.begin(); next != fetchable_.end(); ++next) {
+      const Position position = next.key().first;
+      if (out.size() >= most_fetches && out.back().position != position) break;
+      const PlannedAccess& use = *plan_.first_use(*next, device_);
+      if (space.has(*next) || !is_fetchable(use, next.key().second))
+        stale_.push_back(*next);
+      else
+        out.push_back({*next, position, {}});
+    }
+    for (const TileId tile : stale_) examine(space, tile);
+  }
+
+  /// The same where room is short for all in sight, but perhaps not for the next fetches. False if
+  /// it is.
   template <class Space>
   bool follow_with_room(const Space& space, std::deque<Fetch>& out) {
-    const PlanSet& planned = plan_.on(device_).planned;
-    Clear& clear = plan_.on(device_).clear;
-    int looked = clear.tasks;
-    if (looked >= most_tasks || planned.empty()) return true;
+    std::size_t looked = 0;
     begin({}, space.free_bytes());
-    bool all_here = true;
-    for (auto next = after(planned, clear); next != planned.end(); ++next) {
+    for (const PlannedTask* planned : plan_.on(device_).planned) {
+      const PlannedTask& task = *planned;
       if (++looked > most_tasks || out.size() >= most_fetches) return true;
-      const PlannedTask& task = **next;
       for (std::size_t i = 0; i < task.accesses.size(); ++i) {
         const TileId tile = task.accesses[i].datum->tile;
         if (space.has(tile) || is_present(tile)) continue;
-        all_here = false;
         const std::size_t bytes = space.bytes(tile);
         if (free_bytes_ < bytes) return false;
         free_bytes_ -= bytes;
         present(tile, 0);
-        if (task.task->operands[i].access != Access::write && plan_.current(task, i))
-          out.push_back({tile, task.position, {}});
+        if (is_fetchable(task.accesses[i], i)) out.push_back({tile, task.position, {}});
       }
-      if (all_here) clear = {task.position, clear.tasks + 1};
     }
     return true;
   }
@@ -94,14 +157,14 @@ class Lookahead {
   template <class Space>
   void follow_short_of_room(const Space& space, std::deque<Fetch>& out) {
     begin(space.residents(), space.free_bytes());
-    int looked = 0;
+    std::size_t looked = 0;
     for (const PlannedTask* planned : plan_.on(device_).planned) {
       if (++looked > most_tasks || out.size() >= most_fetches) return;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
         const TileId tile = planned->accesses[i].datum->tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(space.bytes(tile), *planned);
-          if (planned->task->operands[i].access != Access::write && plan_.current(*planned, i))
+          if (is_fetchable(planned->accesses[i], i))
             out.push_back({tile, planned->position, std::move(victims)});
           bytes_[tile] = space.bytes(tile);
         }
@@ -110,9 +173,6 @@ class Lookahead {
     }
   }
 
-  static PlanSet::const_iterator after(const PlanSet& planned, const Clear& clear);
-  /// Every task has to be looked at anew.
-  void forget() { plan_.on(device_).clear = {}; }
   void begin(std::span<const Resident> residents, std::size_t free_bytes);
   void reserve(TileId tile);
   bool is_present(TileId tile) {
@@ -130,7 +190,12 @@ class Lookahead {
 
   Plan& plan_;
   DeviceId device_;
-  std::uint64_t departures_ = 0;
+  std::vector<Wanted> wanted_;  ///< By tile.
+  SortedBlocks<Operand, TileId> fetchable_;
+  std::size_t wanted_bytes_ = 0;  ///< Of what is missing.
+  std::vector<TileId> stale_;
+
+  // Short of room.
   std::size_t free_bytes_ = 0;
   std::uint32_t round_ = 0;
   bool ranked_ = false;  ///< The heap holds the residents: only once room is short.
@@ -146,5 +211,27 @@ class Lookahead {
   std::vector<Position> visited_at_;  ///< The last task in sight that uses it; 0: none so far.
   std::vector<TileId> visited_;       ///< Until they are ranked.
 };
+
+template <class Space>
+void Lookahead::validate(const Space& space) const {
+  const DevicePlan& device = plan_.on(device_);
+  for (const PlannedTask* planned : device.planned) {
+    if (planned->position > device.horizon.until) break;
+    for (const PlannedAccess& access : planned->accesses) {
+      const TileId tile = access.datum->tile;
+      // What has come is taken note of when it is about to be fetched, or its task is issued.
+      if (space.has(tile)) continue;
+      const PlannedAccess& use = *plan_.first_use(tile, device_);
+      const auto operand = static_cast<std::size_t>(&use - use.task->accesses.data());
+      if (tile >= wanted_.size() || !wanted_[tile].missing)
+        fail(Errc::internal, "Lookahead: a missing tile is unknown");
+      const Wanted& known = wanted_[tile];
+      if (is_fetchable(use, operand) &&
+          (!known.fetchable || known.operand != Operand{use.position, operand}))
+        fail(Errc::internal, "Lookahead: a content that exists is unknown");
+    }
+  }
+  validate();
+}
 
 }  // namespace quadriga

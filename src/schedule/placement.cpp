@@ -2,21 +2,29 @@
 // src/schedule/placement.cpp: candidates for the policy, and what follows from its answers.
 #include "schedule/placement.h"
 
+#include <algorithm>
+
 namespace quadriga {
 
 void Placement::submitted(PlannedTask& planned) {
-  const Task& task = *planned.task;
-  const bool has_owner = task.owner != no_device || task.device != no_device;
-  int able = 0;
-  for (const DeviceState& device : state_.devices) able += feasibility_.can_run(device, task);
-  if (able == 1 || (has_owner && policy_->plans_ahead())) choose(planned);
+  if (is_bound(*planned.task)) choose(planned);
 }
 
-/// What names its device goes there if that can run it.
-bool Placement::is_candidate(const DeviceState& device, const Task& task) const {
-  if (!feasibility_.can_run(device, task)) return false;
-  return task.device == no_device || task.device == device.id ||
-         !feasibility_.can_run(state_.devices[task.device], task);
+/// Where it runs is known before it is ready.
+bool Placement::is_bound(const Task& task) const {
+  const bool has_owner = task.owner != no_device || task.device != no_device;
+  if (has_owner && policy_->plans_ahead()) return true;
+  return std::ranges::count_if(state_.devices, [&](const DeviceState& device) {
+           return feasibility_.can_run(device, task);
+         }) == 1;
+}
+
+/// That of a task which names one, or whose owner the policy follows, as long as it can run there.
+DeviceId Placement::given_device(const Task& task) const {
+  for (const DeviceId device : {task.device, policy_->follows_owners() ? task.owner : no_device})
+    if (device < state_.devices.size() && feasibility_.can_run(state_.devices[device], task))
+      return device;
+  return no_device;
 }
 
 PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
@@ -41,17 +49,20 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
 }
 
 void Placement::choose(PlannedTask& planned) {
-  candidates_.clear();
-  for (const DeviceState& device : state_.devices)
-    if (is_candidate(device, *planned.task))
-      candidates_.push_back(place_candidate(planned, device));
-  if (candidates_.empty()) return;
-  const std::size_t choice =
-      candidates_.size() == 1
-          ? 0
-          : policy_->place({candidates_, planned.task->owner, planned.activator});
+  const Task& task = *planned.task;
+  DeviceId chosen = given_device(task);
+  if (chosen == no_device) {
+    candidates_.clear();
+    for (const DeviceState& device : state_.devices)
+      if (feasibility_.can_run(device, task))
+        candidates_.push_back(place_candidate(planned, device));
+    if (candidates_.empty()) return;
+    const bool is_free = candidates_.size() > 1;
+    chosen = candidates_[is_free ? policy_->place({candidates_, task.owner, planned.activator}) : 0]
+                 .device;
+  }
   planned.like->chosen();
-  move(planned, candidates_[choice].device);
+  move(planned, chosen);
 }
 
 void Placement::move(PlannedTask& planned, DeviceId device) {

@@ -31,7 +31,8 @@ class Placement {
   bool steal(DeviceState& thief);
 
  private:
-  bool is_candidate(const DeviceState& device, const Task& task) const;
+  bool is_bound(const Task& task) const;
+  DeviceId given_device(const Task& task) const;
   PlaceCandidate place_candidate(const PlannedTask& planned, const DeviceState& device) const;
   void note_stealable(const DeviceState& thief);
   bool may_take(const PlannedTask& planned, const DeviceState& victim,

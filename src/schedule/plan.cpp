@@ -2,13 +2,28 @@
 // src/schedule/plan.cpp: adding tasks to the plan, taking them out, next uses.
 #include "schedule/plan.h"
 
+#include <fmt/format.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "graph/partials.h"
 
 namespace quadriga {
+
+Plan::Plan(std::size_t devices) : devices_(devices) {
+  constexpr std::size_t most = 64;
+  require(devices <= most,
+          fmt::format("a plan for {} devices; at most {} are possible", devices, most));
+}
+
+void Plan::grow(TileId tile) {
+  const std::size_t size = std::max<std::size_t>(tile + 1, uses_.size() * 2);
+  uses_.resize(size);
+  here_.resize(size * heaps());
+}
 
 PlannedTask& Plan::add(Task& task) {
   PlannedTask* planned = nullptr;
@@ -30,6 +45,7 @@ PlannedTask& Plan::add(Task& task) {
     Datum& datum = *task.operands[i].datum;
     PlannedAccess& access = planned->accesses[static_cast<std::size_t>(i)];
     access.task = planned;
+    access.position = planned->position;
     if (writes(task.operands[i].access)) ++uses(datum.tile).writers;
     if (!task.reduction(i)) bind(access, datum);
   }
@@ -45,46 +61,71 @@ void Plan::bind(PlannedAccess& access, Datum& datum) {
   access.after = nullptr;
   (tile.last ? tile.last->after : tile.first) = &access;
   tile.last = &access;
+  enter_heap(access);
 }
 
 void Plan::unbind(PlannedAccess& access) {
+  leave_heap(access);
   TileUses& tile = uses_[access.datum->tile];
   (access.before ? access.before->after : tile.first) = access.after;
   (access.after ? access.after->before : tile.last) = access.before;
+}
+
+void Plan::enter_heap(PlannedAccess& access) {
+  const DeviceId device = access.task->device;
+  const TileId tile = access.datum->tile;
+  UseHeap& uses = here(tile, device).uses;
+  uses.insert(access);
+  if (device == no_device || uses.first() != &access) return;
+  uses_[tile].users |= std::uint64_t{1} << device;
+  note(tile, device);
+}
+
+void Plan::leave_heap(PlannedAccess& access) {
+  const DeviceId device = access.task->device;
+  const TileId tile = access.datum->tile;
+  UseHeap& uses = here(tile, device).uses;
+  const bool was_first = uses.first() == &access;
+  uses.erase(access);
+  if (device == no_device || !was_first) return;
+  if (!uses.first()) uses_[tile].users &= ~(std::uint64_t{1} << device);
+  note(tile, device);
+}
+
+/// To the heaps of a device, or those of tasks without one.
+void Plan::move_uses(PlannedTask& planned, DeviceId device) {
+  for (PlannedAccess& access : planned.accesses)
+    if (access.datum) leave_heap(access);
+  planned.device = device;
+  for (PlannedAccess& access : planned.accesses)
+    if (access.datum) enter_heap(access);
+}
+
+void Plan::note(TileId tile, DeviceId device) {
+  if (std::exchange(here(tile, device).changed, true)) return;
+  devices_[device].changed.push_back(tile);
+}
+
+void Plan::note_users(TileId tile) {
+  for (std::uint64_t rest = uses_[tile].users; rest != 0; rest &= rest - 1)
+    note(tile, static_cast<DeviceId>(std::countr_zero(rest)));
 }
 
 void Plan::forget_uses(PlannedTask& planned) {
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
     const OperandSlot& slot = planned.task->operands[i];
     if (planned.accesses[i].datum) unbind(planned.accesses[i]);
-    if (writes(slot.access)) ++uses_[slot.datum->tile].versions_issued;
+    if (!writes(slot.access)) continue;
+    ++uses_[slot.datum->tile].versions_issued;
+    note_users(slot.datum->tile);
   }
-}
-
-/// Most tasks come in the order of the plan, last.
-void Plan::put(PlanSet& set, PlannedTask& planned) {
-  if (spare_.empty()) {
-    set.insert(set.end(), &planned);
-    return;
-  }
-  PlanSet::node_type node = std::move(spare_.back());
-  spare_.pop_back();
-  node.value() = &planned;
-  set.insert(set.end(), std::move(node));
-}
-
-/// Most tasks leave in the order of the plan, first.
-void Plan::drop(PlanSet& set, PlannedTask& planned) {
-  const bool is_first = !set.empty() && *set.begin() == &planned;
-  PlanSet::node_type node = is_first ? set.extract(set.begin()) : set.extract(&planned);
-  if (node) spare_.push_back(std::move(node));
 }
 
 void Plan::leave(DevicePlan& device, PlannedTask& planned) {
-  drop(device.planned, planned);
-  if (planned.ready) drop(device.ready, planned);
+  device.planned.erase(planned.position);
+  if (planned.ready) device.ready.erase(planned.position);
   device.learning -= planned.learns;
-  if (planned.position <= device.clear.until) --device.clear.tasks;
+  if (planned.position <= device.horizon.until) --device.horizon.tasks;
 }
 
 void Plan::issue(PlannedTask& planned) {
@@ -97,7 +138,11 @@ void Plan::issue(PlannedTask& planned) {
     TileUses& tile = uses_[slot.datum->tile];
     if (slot.access == Access::write) ++tile.epoch;
     // A partial result's own: the target's content doesn't change before it is combined.
-    if (writes(slot.access)) uses_[planned.accesses[i].datum->tile].last_writer = planned.number;
+    if (writes(slot.access)) {
+      const TileId written = planned.accesses[i].datum->tile;
+      uses_[written].last_writer = planned.number;
+      if (written != slot.datum->tile) note_users(written);
+    }
     planned.accesses[i].epoch = tile.epoch;
   }
   --waiting_;
@@ -119,18 +164,19 @@ void Plan::end(PlannedTask& planned) {
 }
 
 void Plan::place(PlannedTask& planned, DeviceId device) {
-  planned.device = device;
+  move_uses(planned, device);
   for (int i = 0; i < planned.task->operand_count; ++i)
     if (Reduction* const reduction = planned.task->reduction(i)) {
       Datum* const partial = reduction->partials[device].get();
       bind(planned.accesses[static_cast<std::size_t>(i)],
            partial ? *partial : *planned.task->operands[i].datum);
     }
-  put(devices_[device].planned, planned);
-  if (planned.position <= devices_[device].clear.until) devices_[device].clear = {};
-  if (planned.ready) put(devices_[device].ready, planned);
-  devices_[device].queued_seconds += planned.seconds;
-  devices_[device].learning += planned.learns;
+  DevicePlan& there = devices_[device];
+  there.planned.insert(planned.position, &planned);
+  if (planned.position <= there.horizon.until) ++there.horizon.tasks;
+  if (planned.ready) there.ready.insert(planned.position, &planned);
+  there.queued_seconds += planned.seconds;
+  there.learning += planned.learns;
 }
 
 void Plan::unplace(PlannedTask& planned) {
@@ -143,16 +189,30 @@ void Plan::unplace(PlannedTask& planned) {
       unbind(planned.accesses[static_cast<std::size_t>(i)]);
       planned.accesses[static_cast<std::size_t>(i)].datum = nullptr;
     }
-  planned.device = no_device;
+  move_uses(planned, no_device);
+}
+
+const PlannedTask& Plan::retreat(DeviceId device) {
+  auto& [until, tasks] = devices_[device].horizon;
+  const PlannedTask& last = *devices_[device].planned.last_until(until);
+  until = last.position - 1;
+  --tasks;
+  return last;
 }
 
 void Plan::make_ready(PlannedTask& planned) {
   planned.ready = true;
-  if (planned.device != no_device) put(devices_[planned.device].ready, planned);
+  if (planned.device != no_device)
+    devices_[planned.device].ready.insert(planned.position, &planned);
 }
 
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
-  return next_use_after(tile, device, 0);
+  if (tile >= uses_.size()) return UINT64_MAX;
+  std::uint64_t next = UINT64_MAX;
+  for (const DeviceId where : {device, no_device})
+    if (const PlannedAccess* const use = here(tile, where).uses.first())
+      next = std::min(next, use->position);
+  return next;
 }
 
 std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position position) const {
@@ -163,19 +223,53 @@ std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position positi
   int seen = 0;
   for (const PlannedAccess* use = uses_[tile].first; use && seen < most; use = use->after) {
     if (use->task->device != device && use->task->device != no_device) continue;
-    if (use->task->position <= position) continue;
-    next = std::min(next, use->task->position);
+    if (use->position <= position) continue;
+    next = std::min(next, use->position);
     ++seen;
   }
   return next;
 }
 
 void Plan::validate() const {
-  for (std::size_t d = 0; d < devices_.size(); ++d)
-    for (const PlannedTask* planned : devices_[d].ready)
-      if (planned->device != d || planned->issued ||
-          !devices_[d].planned.contains(const_cast<PlannedTask*>(planned)))
+  for (DeviceId d = 0; d < devices_.size(); ++d) {
+    const DevicePlan& device = devices_[d];
+    device.planned.validate();
+    device.ready.validate();
+    for (const PlannedTask* planned : device.ready)
+      if (planned->device != d || planned->issued || !device.planned.contains(planned->position))
         fail(Errc::internal, "a ready task is not in its device's plan");
+    std::size_t in_sight = 0;
+    for (const PlannedTask* planned : device.planned)
+      in_sight += planned->position <= device.horizon.until;
+    if (in_sight != device.horizon.tasks)
+      fail(Errc::internal, "the tasks up to the horizon are counted wrong");
+    for (const TileId tile : device.changed)
+      if (!here(tile, d).changed) fail(Errc::internal, "a changed tile is not marked");
+  }
+  for (TileId tile = 0; tile < uses_.size(); ++tile) validate_uses(tile);
+}
+
+/// The heaps together hold what the list does, each by its device, and its least comes first.
+void Plan::validate_uses(TileId tile) const {
+  std::vector<std::uint64_t> least(heaps(), UINT64_MAX);
+  std::vector<std::size_t> count(heaps(), 0);
+  for (const PlannedAccess* use = uses_[tile].first; use; use = use->after) {
+    const std::size_t at = std::min<std::size_t>(use->task->device, devices_.size());
+    least[at] = std::min(least[at], use->position);
+    ++count[at];
+  }
+  for (std::size_t at = 0; at < heaps(); ++at) {
+    const Here& place = here_[tile * heaps() + at];
+    const PlannedAccess* const first = place.uses.first();
+    const bool is_user = at < devices_.size() && (uses_[tile].users >> at & 1);
+    if (place.uses.validate() != count[at] || (first && first->position != least[at]))
+      fail(Errc::internal, "a heap of uses holds others than the list");
+    if (at < devices_.size() && is_user != (first != nullptr))
+      fail(Errc::internal, "a device that uses a tile is not among its users");
+    if (place.changed &&
+        (at == devices_.size() || std::ranges::count(devices_[at].changed, tile) != 1))
+      fail(Errc::internal, "a tile that is marked as changed is not in the list, or twice");
+  }
 }
 
 }  // namespace quadriga

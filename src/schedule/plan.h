@@ -4,22 +4,33 @@
 //
 // Pure: no thread, device or clock; used by the driver's thread only.
 //
+// Kept up by what changes: a decision asks for the next use of a tile or for what changed since it
+// was asked last, and walks neither the tasks of the window nor the uses of a tile.
+//
 // Invariants
-//   1. A planned task that has a device is in that device's `planned` until it is issued or ends;
-//   it is in
-//      `ready` too while it could be issued.
+//   1. A planned task that has a device is in that device's `planned` until it is issued or ends,
+//      and in its `ready` while it could be issued.
 //   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
+//      It is then also in the heap of uses of that tile by its task's device, or by tasks without.
+//   3. `users` of a tile has a bit for each device that has such a heap which isn't empty.
+//   4. A tile is in `changed` of a device, once, if since the device's lookahead took it the first
+//      use there has become another one, a task that writes the tile was issued, or it has left
+//      the device's memory.
+//   5. `horizon.tasks` of the device's tasks have positions up to `horizon.until`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
+#include <span>
 #include <vector>
 
 #include "device/backend.h"
 #include "graph/task.h"
 #include "schedule/calibration.h"
+#include "schedule/sorted_blocks.h"
+#include "schedule/use_heap.h"
 
 namespace quadriga {
 
@@ -41,11 +52,13 @@ enum class Predecessors : std::uint8_t {
 
 struct PlannedAccess {
   PlannedTask* task = nullptr;
+  Position position = 0;  ///< The task's.
   /// What it works on: the operand's data or a partial result of it, which is known once the task
   /// has a device; null until then.
   Datum* datum = nullptr;
   PlannedAccess* before = nullptr;
   PlannedAccess* after = nullptr;
+  UseLinks heap;
   std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
   std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
   bool home_before = false;           ///< Home held what it began with.
@@ -88,12 +101,8 @@ struct PlannedTask {
   Kernel run;                 ///< What the backend calls.
 };
 
-struct PlanOrder {
-  bool operator()(const PlannedTask* a, const PlannedTask* b) const noexcept {
-    return a->position < b->position;
-  }
-};
-using PlanSet = std::set<PlannedTask*, PlanOrder>;
+/// Tasks by their position.
+using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
 /// The uses of one tile by tasks that are not issued.
 struct TileUses {
@@ -103,27 +112,29 @@ struct TileUses {
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
   std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
-  bool rewritten = false;  ///< By a task that ran again, or home's old content is valid again.
+  bool rewritten = false;   ///< By a task that ran again, or home's old content is valid again.
+  std::uint64_t users = 0;  ///< Devices with placed tasks that use it, a bit each.
   Datum* datum = nullptr;
 };
 
-/// The first tasks of a device's plan, whose tiles are all there: so many, up to a position.
-struct Clear {
+/// The first tasks of a device's plan: so many, up to a position.
+struct Horizon {
   Position until = 0;
-  int tasks = 0;
+  std::size_t tasks = 0;
 };
 
 struct DevicePlan {
   PlanSet planned;
   PlanSet ready;
-  Clear clear;                ///< The lookahead's: it needn't look at these again.
-  double queued_seconds = 0;  ///< Predicted, of what is placed here and has not ended.
-  int learning = 0;           ///< Planned tasks that learn.
+  Horizon horizon;              ///< The lookahead's: the tasks that it has in sight.
+  std::vector<TileId> changed;  ///< For the lookahead to look at again.
+  double queued_seconds = 0;    ///< Predicted, of what is placed here and has not ended.
+  int learning = 0;             ///< Planned tasks that learn.
 };
 
 class Plan {
  public:
-  explicit Plan(std::size_t devices) : devices_(devices) {}
+  explicit Plan(std::size_t devices);
 
   PlannedTask& add(Task& task);
   /// The task has ended, or was refused: its uses are forgotten if they weren't yet.
@@ -137,8 +148,40 @@ class Plan {
   DevicePlan& on(DeviceId device) { return devices_[device]; }
   const DevicePlan& on(DeviceId device) const { return devices_[device]; }
   TileUses& uses(TileId tile) {
-    if (tile >= uses_.size()) uses_.resize(tile + 1);
+    if (tile >= uses_.size()) grow(tile);
     return uses_[tile];
+  }
+  /// The first use in the order of a device's plan, of what is placed there; null if there is none.
+  const PlannedAccess* first_use(TileId tile, DeviceId device) const {
+    return tile < uses_.size() ? here(tile, device).uses.first() : nullptr;
+  }
+  /// The devices that have placed tasks which use it, a bit each.
+  std::uint64_t users(TileId tile) const { return tile < uses_.size() ? uses_[tile].users : 0; }
+  /// It has left the device's memory.
+  void departed(TileId tile, DeviceId device) {
+    if (users(tile) >> device & 1) note(tile, device);
+  }
+  /// Moves the horizon behind the next tasks until `most` are before it, and calls visit(task) for
+  /// each of them.
+  template <class Visit>
+  void advance(DeviceId device, std::size_t most, Visit&& visit) {
+    auto& [until, tasks] = devices_[device].horizon;
+    const PlanSet& planned = devices_[device].planned;
+    for (auto next = planned.upper_bound(until); next != planned.end() && tasks < most; ++next) {
+      until = next.key();
+      ++tasks;
+      visit(**next);
+    }
+  }
+  /// Moves the horizon before the last of its tasks, which is returned; there is one.
+  const PlannedTask& retreat(DeviceId device);
+  /// Calls visit(tile) for each tile of `changed`, once; what changes meanwhile comes later.
+  template <class Visit>
+  void take_changed(DeviceId device, Visit&& visit) {
+    taken_.swap(devices_[device].changed);
+    for (const TileId tile : taken_) here(tile, device).changed = false;
+    for (const TileId tile : taken_) visit(tile);
+    taken_.clear();
   }
   /// Position of the next use of a tile on a device, tasks without a device included; UINT64_MAX if
   /// none.
@@ -163,17 +206,37 @@ class Plan {
  private:
   void forget_uses(PlannedTask& planned);
   void leave(DevicePlan& device, PlannedTask& planned);
-  void put(PlanSet& set, PlannedTask& planned);
-  void drop(PlanSet& set, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);
+  void enter_heap(PlannedAccess& access);
+  void leave_heap(PlannedAccess& access);
+  void move_uses(PlannedTask& planned, DeviceId device);
+  void grow(TileId tile);
+  void note(TileId tile, DeviceId device);
+  void note_users(TileId tile);
+  void validate_uses(TileId tile) const;
+
+  /// The uses of a tile by one device's tasks.
+  struct Here {
+    UseHeap uses;
+    bool changed = false;  ///< It is in the device's list.
+  };
+  /// Behind those of the devices that of tasks without one.
+  std::size_t heaps() const noexcept { return devices_.size() + 1; }
+  Here& here(TileId tile, DeviceId device) {
+    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+  }
+  const Here& here(TileId tile, DeviceId device) const {
+    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+  }
 
   std::vector<DevicePlan> devices_;
   std::vector<TileUses> uses_;
+  std::vector<Here> here_;  ///< tile-major
+  std::vector<TileId> taken_;
   std::deque<PlannedTask> pool_;
   std::vector<PlannedTask*> free_;
-  std::vector<PlanSet::node_type> spare_;  ///< Nodes of sets, so that tasks need no allocation.
-  std::size_t waiting_ = 0;                ///< Planned and not issued.
+  std::size_t waiting_ = 0;  ///< Planned and not issued.
   std::uint64_t issues_ = 0;
 };
 

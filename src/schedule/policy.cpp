@@ -67,6 +67,7 @@ class Affinity final : public Policy {
  public:
   std::string_view name() const noexcept override { return "affinity"; }
   bool plans_ahead() const noexcept override { return true; }
+  bool follows_owners() const noexcept override { return true; }
 
   std::size_t place(const PlaceQuestion& question) override {
     const std::size_t owner = index_of(question.candidates, question.owner);

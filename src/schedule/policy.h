@@ -64,6 +64,8 @@ class Policy {
   /// Whether tasks with an owner are placed when they are submitted, so that their operands can be
   /// fetched ahead; else tasks are placed when they become ready.
   virtual bool plans_ahead() const noexcept = 0;
+  /// Whether place() chooses a task's owner wherever that is a candidate: it isn't asked then.
+  virtual bool follows_owners() const noexcept { return false; }
   /// Index into question.candidates.
   virtual std::size_t place(const PlaceQuestion& question) = 0;
   /// Index into question.queued of the victim to look at; queued.size() for none.

@@ -14,11 +14,8 @@ void Prediction::begin(PlannedTask& planned, const Cost& cost) {
 }
 
 double Prediction::seconds_on(const PlannedTask& planned, DeviceId device) const {
-  const Device& where = state_.machine.devices[device];
-  const Cost& cost = planned.cost;
-  if (!cost.kernel.empty() && state_.machine.has_kernel(where, cost.kernel))
-    return state_.machine.kernel_seconds(where, cost.kernel, cost.order, cost.volume);
-  return planned.like->seconds(where.kind);
+  const KernelTime& time = times_.of(planned.cost, device);
+  return time.known ? time.seconds : planned.like->seconds(state_.machine.devices[device].kind);
 }
 
 Experience Prediction::experience_on(const PlannedTask& planned, DeviceId device) const {
@@ -27,21 +24,9 @@ Experience Prediction::experience_on(const PlannedTask& planned, DeviceId device
   return experience;
 }
 
-/// A kernel twice as large would hardly run at a higher rate: none gains beside this one.
-bool Prediction::fills(const PlannedTask& planned, DeviceId device) const {
-  constexpr double gain = 1.1;
-  const Cost& cost = planned.cost;
-  const Device& where = state_.machine.devices[device];
-  if (where.space == host_space || cost.kernel.empty() ||
-      !state_.machine.has_kernel(where, cost.kernel))
-    return false;
-  return planned.seconds <=
-         gain * state_.machine.kernel_seconds(where, cost.kernel, 2 * cost.order, cost.volume);
-}
-
 void Prediction::place_on(PlannedTask& planned, DeviceId device) {
   planned.seconds = seconds_on(planned, device);
-  planned.fills = fills(planned, device);
+  planned.fills = times_.of(planned.cost, device).fills;
   if (planned.counted) planned.like->taken(*planned.counted);
   planned.counted = state_.machine.devices[device].kind;
   planned.like->put(*planned.counted);

@@ -3,13 +3,14 @@
 // else as tasks like it took.
 #pragma once
 
+#include "schedule/kernel_times.h"
 #include "schedule/state.h"
 
 namespace quadriga {
 
 class Prediction {
  public:
-  explicit Prediction(ScheduleState& state) : state_(state) {}
+  explicit Prediction(ScheduleState& state) : state_(state), times_(state.machine) {}
 
   /// A task was submitted; `cost` is its codelet's, its kernel empty where that has none.
   void begin(PlannedTask& planned, const Cost& cost);
@@ -21,9 +22,8 @@ class Prediction {
   void renew(PlannedTask& planned);
 
  private:
-  bool fills(const PlannedTask& planned, DeviceId device) const;
-
   ScheduleState& state_;
+  mutable KernelTimes times_;  ///< Remembers what it was asked.
 };
 
 /// How long a placed task's kernel takes by the machine's table; 0 if it isn't there.

@@ -17,7 +17,6 @@ class Prefetch::View {
     return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile), space_);
   }
   std::size_t free_bytes() const { return memory_.free_bytes(space_); }
-  std::uint64_t departures() const { return memory_.departures(space_); }
   std::span<const Resident> residents() const {
     residents_.clear();
     for (const TileId tile : memory_.residents(space_)) residents_.push_back({tile, bytes(tile)});
@@ -32,7 +31,7 @@ class Prefetch::View {
 
 Prefetch::Prefetch(ScheduleState& state) : state_(state) {
   for (DeviceId device = 0; device < state.machine.devices.size(); ++device)
-    foreseen_.push_back({Lookahead(state.plan, device), {}});
+    foreseen_.emplace_back(Lookahead(state.plan, device), std::deque<Fetch>());
 }
 
 /// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not

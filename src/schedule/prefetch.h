@@ -32,7 +32,7 @@ class Prefetch {
   void look_ahead(const DeviceState& device);
 
   ScheduleState& state_;
-  std::vector<Foreseen> foreseen_;  ///< By device.
+  std::deque<Foreseen> foreseen_;  ///< By device; not copied.
   std::vector<Resident> residents_;
 };
 

@@ -187,6 +187,11 @@ void Scheduler::evicted(TileId tile, SpaceId space) {
     state_.listener.marked(device->id, Mark::evict, tile, 0);
 }
 
+void Scheduler::departed(TileId tile, SpaceId space) {
+  if (const DeviceState* const device = state_.device_at(space))
+    state_.plan.departed(tile, device->id);
+}
+
 /// Who uses it soon had planned its fetches without it.
 void Scheduler::content_came_home(TileId tile, SpaceId from) {
   for (DeviceState& device : state_.devices) {

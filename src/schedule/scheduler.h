@@ -110,6 +110,7 @@ class Scheduler final : private MemoryListener {
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
+  void departed(TileId tile, SpaceId space) override;
   void probed(SpaceId space, const Completion& completion) override;
   void freed(SpaceId space, std::byte* block, std::size_t bytes) override {
     state_.listener.freed(space, block, bytes);

@@ -161,6 +161,27 @@ def test_malloc_counter_counts():
     assert row["value"] < 0.1
 
 
+@pytest.mark.parametrize("count", rows.DECIDING)
+def test_decisions_are_measured_apart_from_the_backend(count):
+    (row,) = run_json("overhead", "--case", f"decide-{count}", "--tiles", "8", "--repeat", "1")
+    assert row["unit"] == "ns/task"
+    assert (row["tasks_small"], row["tasks_large"]) == (8 * 9 * 10 / 6, 16 * 17 * 18 / 6)
+    assert row["value"] == max(row["small"], row["large"])
+    assert row["growth"] == pytest.approx(row["large"] / row["small"])
+    assert 0 < row["submission"] < row["small"]
+    assert row["backend_small"] > 0 and row["backend_large"] > 0
+    assert 0 < row["seconds_small"] < row["seconds_large"]
+
+
+@pytest.mark.parametrize(
+    ("value", "growth", "reached"),
+    [(2999.0, 1.14, True), (2999.0, 1.16, False), (3001.0, 1, False)],
+)
+def test_decisions_may_not_grow_with_the_tasks(value, growth, reached):
+    row = finish("overhead", case="decide-4", value=value, growth=growth)
+    assert row["reached"] is reached and "8 times the tasks" in row["target"]
+
+
 def test_products_by_the_virtual_clock():
     bytes_moved, makespan = run_json("gemm", "--case", "bytes-1", "--case", "makespan-1")
     assert (bytes_moved["case"], makespan["case"]) == ("bytes-1", "makespan-1")

@@ -89,8 +89,15 @@ def bench() -> None:
 @bench.command()
 @_common("overhead")
 @click.option("--cores", default=2, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--tiles",
+    default=64,
+    show_default=True,
+    type=click.IntRange(2),
+    help="In each direction of the smaller matrix; of the cases decide.",
+)
 def overhead(**settings: Any) -> None:
-    """Cost of a task that does nothing, beside StarPU's where that is installed."""
+    """Cost of a task beside its work; of one that does nothing beside StarPU's if installed."""
     run("overhead", **settings)
 
 

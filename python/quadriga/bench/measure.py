@@ -16,15 +16,16 @@ from ..errors import Unavailable
 from ..machine import Machine
 from . import program
 from .description import describe
-from .rows import DEVICES, finish
+from .rows import DECIDING, DEVICES, finish
 
 Row = dict[str, Any]
 Note = Callable[[str], None]
 
 _EMPTY = ("gemm3", "independent", "chains")
+_DECIDE = [f"decide-{n}" for n in DECIDING]
 _DEVICES = [f"{kind}-{n}" for n in DEVICES for kind in ("bytes", "makespan")]
 CASES: dict[str, list[str]] = {
-    "overhead": [*_EMPTY, "malloc", "memory"],
+    "overhead": [*_EMPTY, "malloc", "memory", *_DECIDE],
     "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
     "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
     "copies": [
@@ -85,19 +86,37 @@ def _empty_tasks(case: str, repeat: int, cores: int, note: Note) -> Row:
 
 
 def overhead(
-    cases: Iterable[str] = (), repeat: int = 7, cores: int = 2, note: Note = _silent
+    cases: Iterable[str] = (),
+    repeat: int = 7,
+    cores: int = 2,
+    tiles: int = 64,
+    note: Note = _silent,
 ) -> Iterator[Row]:
-    """What a task costs that does nothing: time, calls of malloc, memory of the runtime."""
+    """What a task costs beside its work: time, calls of malloc, memory of the runtime.
+
+    `decide-N` is the processor time that decisions for N devices take, in a Cholesky factorization
+    of `tiles` x `tiles` tiles and of twice as many in each direction.
+    """
 
     def lines() -> Iterator[Row]:
         for case in _wanted("overhead", cases):
             if case in _EMPTY:
                 yield _empty_tasks(case, repeat, cores, note)
+            elif case in _DECIDE:
+                yield from _decide(case, tiles, repeat, note)
             else:
                 note(case)
                 yield from program.run(program.OURS, case, "--cores", cores)
 
     return _rows("overhead", lines())
+
+
+def _decide(case: str, tiles: int, repeat: int, note: Note) -> Iterator[Row]:
+    note(f"{case}: Cholesky of {tiles} x {tiles} and of {2 * tiles} x {2 * tiles} tiles")
+    count = case.removeprefix("decide-")
+    machine = program.machine_file("h200x8")
+    words = ["--count", count, "--tiles", tiles, "--repeat", repeat, "--machine", machine]
+    return program.run(program.OURS, "decide", *words)
 
 
 def _host(

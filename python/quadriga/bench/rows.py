@@ -22,10 +22,11 @@ KEYS = (
 _MORE = {"GFLOP/s", "bytes/s", "kernels / total"}
 
 DEVICES = (1, 2, 4, 8)
+DECIDING = (1, 4, 8)
 
 
 class Target(NamedTuple):
-    """A limit of `value`, `ratio` or `part` (of the bound; for times: multiple of the bound)."""
+    """A limit of `value`, `ratio`, `growth` or `part` (of the bound; for times: multiple of it)."""
 
     what: str
     limit: float
@@ -41,7 +42,12 @@ class Target(NamedTuple):
 
     def text(self, row: dict[str, Any]) -> str:
         sign = "≥" if self.what == "ratio" or row["unit"] in _MORE else "≤"
-        of = {"value": "", "ratio": " × ref", "part": " × bound"}[self.what]
+        of = {
+            "value": "",
+            "ratio": " × ref",
+            "part": " × bound",
+            "growth": " × with 8 times the tasks",
+        }[self.what]
         return f"{sign} {self.limit:g}{of}"
 
 
@@ -56,6 +62,11 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "chains": [Target("value", 200)],
         "malloc": [Target("value", 0)],
         "memory": [Target("value", 200)],
+        # Processor time a task, and what 8 times the tasks may add to it.
+        **{
+            f"decide-{n}": [Target("value", x), Target("growth", 1.15)]
+            for n, x in zip(DECIDING, (2000, 3000, 4000), strict=True)
+        },
     },
     "gemm": {
         "host": [Target("ratio", 0.95)],

@@ -19,13 +19,11 @@ constexpr std::size_t tiles = 60;
 struct Space {
   std::set<TileId> here;
   std::size_t capacity = 0;
-  std::uint64_t left = 0;
   mutable std::vector<Resident> listed = {};
 
   bool has(TileId tile) const { return here.contains(tile); }
   std::size_t bytes(TileId) const { return 1; }
   std::size_t free_bytes() const { return capacity - here.size(); }
-  std::uint64_t departures() const { return left; }
   std::span<const Resident> residents() const {
     listed.clear();
     for (const TileId tile : here) listed.push_back({tile, 1});
@@ -66,7 +64,7 @@ class Program {
   std::vector<TileId> missing(const Space& space) const {
     std::vector<TileId> result;
     std::set<TileId> here = space.here;
-    int looked = 0;
+    std::size_t looked = 0;
     for (const PlannedTask* planned : plan_.on(0).planned) {
       if (++looked > Lookahead::most_tasks || result.size() >= Lookahead::most_fetches) break;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i)
@@ -75,6 +73,10 @@ class Program {
           result.push_back(planned->accesses[i].datum->tile);
     }
     return result;
+  }
+  void leave(Space& space) {
+    const TileId tile = some_tile();
+    if (space.here.erase(tile) > 0) plan_.departed(tile, 0);
   }
   TileId some_tile() { return static_cast<TileId>(random_.below(tiles)); }
   Plan& plan() { return plan_; }
@@ -105,10 +107,12 @@ TEST(Lookahead, FindsWhatALookAtEveryTaskFinds) {
         for (int i = 0; i < 4; ++i) program.submit();
       else if (dice < 8)
         for (int i = 0; i < 5; ++i) program.issue(space);
-      else if (dice == 8 && space.here.erase(program.some_tile()) > 0)
-        ++space.left;
+      else if (dice == 8)
+        program.leave(space);
       std::deque<Fetch> fetches;
       lookahead.follow(space, fetches);
+      program.plan().validate();
+      lookahead.validate(space);
       ASSERT_EQ(fetched(fetches), program.missing(space)) << "seed " << seed << ", step " << step;
       for (const Fetch& fetch : fetches) {
         EXPECT_TRUE(fetch.victims.empty());
