@@ -3,9 +3,24 @@
 //
 // A backend owns devices of one machine, their memory and their streams. Every operation is queued
 // on a stream and named by the event that it makes; streams run their operations in order and
-// independently of one another. One thread (the driver) calls a backend; any thread may call
-// wake(), now(), holder() and synchronize(). What a backend promises is written down in
-// tests/contract/backend.
+// independently of one another. What a backend promises is written down in tests/contract/backend.
+//
+// Threads
+//   1. copy(), launch() and wait() on streams of one device are called by one thread at a time, its
+//      issuer; for streams of different devices at once, and none waits for another device's.
+//   2. next_completion() is called by one thread at a time, the driver, which may be another one,
+//      at once with issuers.
+//   3. wait() is called once the call that made the event has returned, on whatever thread.
+//   4. create_stream() is called while nothing else is. allocate() and deallocate() are called by
+//      one thread at a time for a device, at once with issuers, the driver and other devices'.
+//      They wait for nothing that is queued: who frees memory knows that nothing uses it.
+//   5. The others are called by any thread at any time.
+//   6. A backend whose clock is virtual is called by one thread, but for wake(), now() and
+//      holder().
+//
+// Calls throw what is wrong with their arguments, and nothing is queued then. An operation whose
+// arguments are right but that can't be queued, as a launch that a driver refuses, has its place in
+// its stream and is delivered with the error.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -94,25 +109,25 @@ class Backend {
   /// Makes the stream's later operations wait for an event of any stream of this backend.
   virtual void wait(StreamId stream, Event event) = 0;
 
-  /// Waits until an operation has ended that wasn't delivered yet, wake() was called, or
-  /// `deadline` (by now()) has passed. Each operation is delivered exactly once, those of one
-  /// stream in order, those of several by their end. Returns how many were written to `out`.
+  /// Waits until an operation has ended that wasn't delivered yet, also one that is queued
+  /// meanwhile, wake() was called, or `deadline` (by now()) has passed. Each operation is delivered
+  /// exactly once, after what it waited for, those of one stream in order, those of several by
+  /// their end. Returns how many were written to `out`.
   virtual std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) = 0;
-  /// Makes a next_completion() that waits, or else the next one, return at once. Any thread.
+  /// Makes a next_completion() that waits, or else the next one, return at once.
   virtual void wake() noexcept = 0;
 
-  /// The clock: nanoseconds since the backend was made. Any thread.
+  /// The clock: nanoseconds since the backend was made.
   virtual Nanoseconds now() const noexcept = 0;
   /// True if time passes only in next_completion(), which then returns 0 before the deadline only
   /// when nothing is queued.
   virtual bool is_virtual() const noexcept = 0;
 
   /// The device whose memory an address lies in, the user's memory there included; no_device for
-  /// the host's. Any thread. Errors: invalid_argument naming a device that isn't this backend's.
+  /// the host's. Errors: invalid_argument naming a device that isn't this backend's.
   virtual DeviceId holder(const void* /*memory*/) const { return no_device; }
   /// Waits until what others queued on a stream of a device has ended, where devices have streams
-  /// of others: 0 for all of them, else a number as `__cuda_array_interface__` gives it. Any
-  /// thread.
+  /// of others: 0 for all of them, else a number as `__cuda_array_interface__` gives it.
   virtual void synchronize(DeviceId /*device*/, std::uintptr_t /*stream*/) const {}
 
   /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.

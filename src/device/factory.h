@@ -61,9 +61,8 @@ struct FaultPlan {
   std::vector<std::uint64_t> allocations = {};  ///< These return null.
   std::vector<std::uint64_t> copies = {};       ///< These move nothing and complete with io.
   std::vector<std::uint64_t> launches = {};     ///< These don't run and complete with task_failed.
-  std::vector<std::uint64_t> refused_launches =
-      {};                             ///< For these launch() throws, nothing is queued.
-  double allocation_probability = 0;  ///< The same, drawn for each call.
+  std::vector<std::uint64_t> refused_launches = {};  ///< The same, and complete with unavailable.
+  double allocation_probability = 0;                 ///< The same, drawn for each call.
   double copy_probability = 0;
   double launch_probability = 0;
   std::uint64_t seed = 0;

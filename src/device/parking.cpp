@@ -29,13 +29,15 @@ bool Parking::queue_front(StreamId stream) {
 }
 
 // What one stream queues may be what another one waits for.
-void Parking::look() {
-  for (bool moved = true; moved;) {
+bool Parking::look() {
+  bool any = false;
+  for (bool moved = true; moved; any |= moved) {
     moved = false;
     for (const StreamId stream : order_)
       while (queue_front(stream)) moved = true;
   }
   std::erase_if(order_, [this](StreamId stream) { return place(stream).parked.empty(); });
+  return any;
 }
 
 }  // namespace quadriga

@@ -5,7 +5,8 @@
 //   1. Operations of a stream are queued in the order of add(): while one of them is parked, or
 //      the stream is held, all that come are parked behind it.
 //   2. `order_` names the streams that have parked operations, each once.
-//   3. It knows no thread and no device; whoever asks it says what can be queued by now.
+//   3. It knows no thread and no device; whoever asks it says what can be queued by now. One thread
+//      at a time uses it.
 #pragma once
 
 #include <deque>
@@ -29,8 +30,9 @@ class Parking {
   /// Parks all that comes on a stream until release(): an operation of it is still being queued.
   void hold(StreamId stream) { place(stream).held = true; }
   void release(StreamId stream) { place(stream).held = false; }
-  /// Queues what can be queued by now. Called after anything that changes this, as release().
-  void look();
+  /// Queues what can be queued by now; false if there is nothing. Called after anything that
+  /// changes this, as release().
+  bool look();
   /// Whether nothing is parked.
   bool empty() const noexcept { return order_.empty(); }
 

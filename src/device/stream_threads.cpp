@@ -71,9 +71,10 @@ StreamId StreamThreads::create_mirror() {
 void StreamThreads::mirror(StreamId id, std::uint64_t issued, std::uint64_t ended) {
   const std::lock_guard lock(mutex_);
   check_stream(id, streams_.size());
-  streams_[id].issued = issued;
-  streams_[id].ended = ended;
-  notify_waiters({id, ended});
+  Stream& stream = streams_[id];
+  stream.issued = std::max(stream.issued, issued);
+  stream.ended = std::max(stream.ended, ended);
+  notify_waiters(stream);
 }
 
 std::size_t StreamThreads::next_completion(std::span<Completion> out, Nanoseconds deadline) {
@@ -132,14 +133,19 @@ bool StreamThreads::front_can_run(Stream& stream) {
     const Operation& operation = stream.queue.front().operation;
     const Event* event = std::get_if<Event>(&operation);
     if (event == nullptr) break;
-    stream.awaited = *event;
-    if (streams_[event->stream].ended < event->ticket) return false;
+    Stream& source = streams_[event->stream];
+    if (source.ended < event->ticket) {
+      if (stream.awaited != *event) source.waiters.push_back(&stream);
+      stream.awaited = *event;
+      return false;
+    }
     stream.awaited = {};
     stream.queue.pop();
   }
   if (stream.queue.empty()) return false;
   if (!std::holds_alternative<Launch>(stream.queue.front().operation)) return true;
   if (!stream.admitted) {
+    if (!stream.pending) pending_.push_back(&stream);
     stream.pending = true;
     admit();
   }
@@ -151,25 +157,27 @@ bool StreamThreads::has_slot(const Stream& stream) const {
   return all_running_ < cores_ && running_[stream.device] < slots;
 }
 
-StreamThreads::Stream* StreamThreads::next_pending() {
-  Stream* best = nullptr;
-  const auto rank = [](Stream& stream) {
+std::vector<StreamThreads::Stream*>::iterator StreamThreads::next_pending() {
+  auto best = pending_.end();
+  const auto rank = [](const Stream& stream) {
     return std::pair(stream.kind != StreamKind::panel, stream.queue.front().sequence);
   };
-  for (Stream& stream : streams_) {
-    if (!stream.pending || !has_slot(stream)) continue;
-    if (best == nullptr || rank(stream) < rank(*best)) best = &stream;
+  for (auto each = pending_.begin(); each != pending_.end(); ++each) {
+    if (!has_slot(**each)) continue;
+    if (best == pending_.end() || rank(**each) < rank(**best)) best = each;
   }
   return best;
 }
 
 void StreamThreads::admit() {
-  while (Stream* stream = next_pending()) {
-    stream->pending = false;
-    stream->admitted = true;
-    ++running_[stream->device];
+  for (auto next = next_pending(); next != pending_.end(); next = next_pending()) {
+    Stream& stream = **next;
+    pending_.erase(next);
+    stream.pending = false;
+    stream.admitted = true;
+    ++running_[stream.device];
     ++all_running_;
-    stream->changed.notify_one();
+    stream.changed.notify_one();
   }
 }
 
@@ -189,10 +197,9 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   stream.queue.pop();
   ++stream.ended;
   completion.end = now();
-  const Event event = completion.event;
   completions_.push(std::move(completion));
   ended_.notify_one();
-  notify_waiters(event);
+  notify_waiters(stream);
   if (!std::holds_alternative<Launch>(operation)) return;
   stream.admitted = false;
   --running_[stream.device];
@@ -200,11 +207,13 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   admit();
 }
 
-void StreamThreads::notify_waiters(Event event) {
-  for (Stream& other : streams_) {
-    const bool awaits = other.awaited && other.awaited.stream == event.stream;
-    if (awaits && other.awaited.ticket <= event.ticket) other.changed.notify_one();
-  }
+void StreamThreads::notify_waiters(Stream& source) {
+  std::erase_if(source.waiters, [&source](Stream* waiter) {
+    if (waiter->awaited.ticket > source.ended) return false;
+    waiter->awaited = {};
+    waiter->changed.notify_one();
+    return true;
+  });
 }
 
 }  // namespace quadriga

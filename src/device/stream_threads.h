@@ -3,14 +3,17 @@
 //
 // Invariants:
 // 1. `mutex_` guards all members but `stopping_` and `start_`; it is not held while bytes move or a
-//    kernel runs. Streams never move in memory once created.
+//    kernel runs, nor while all streams are gone through. Streams never move in memory once
+//    created. Any thread may call anything; next_completion() is one thread's.
 // 2. Only a stream's own thread takes operations out of its queue, and only from the front.
 // 3. A kernel runs only while it holds a slot: one of its device's compute_streams and one of the
 //    `cores`. Slots go to panel streams first, then by sequence number of the operation.
 // 4. A completion gets its end and its place in `completions_` under one hold of the lock, so
 //    completions are in order of their ends.
 // 5. A thread sleeps on its stream's `changed` unless its front can run. Whoever makes it able to
-//    (enqueue, finish, admit, the destructor) notifies under the lock.
+//    (enqueue, finish, admit, the destructor) notifies under the lock: `waiters` of a stream are
+//    those whose front waits for an event of it, each once; `pending_` are those whose front is a
+//    kernel that waits for a slot.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -51,7 +54,8 @@ class StreamThreads {
   void wait(StreamId stream, Event event);
   /// A stream whose operations run elsewhere, so that streams here can wait for them.
   StreamId create_mirror();
-  /// Tells how many of its operations there are, and how many have ended.
+  /// Tells how many of its operations there are, and how many have ended; at least as many as told
+  /// before.
   void mirror(StreamId stream, std::uint64_t issued, std::uint64_t ended);
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline);
   void wake() noexcept;
@@ -70,9 +74,10 @@ class StreamThreads {
     Ring<Queued> queue;
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;
-    Event awaited;          // What its front waits for, if it does.
-    bool pending = false;   // Its front is a kernel that waits for a slot.
-    bool admitted = false;  // It has got one.
+    Event awaited;                 // What its front waits for, if it does.
+    std::vector<Stream*> waiters;  // Streams that wait for events of this one.
+    bool pending = false;          // Its front is a kernel that waits for a slot.
+    bool admitted = false;         // It has got one.
     std::condition_variable changed;
     std::thread thread;
   };
@@ -81,11 +86,11 @@ class StreamThreads {
   bool wait_for_operation(std::unique_lock<std::mutex>& lock, Stream& stream);
   bool front_can_run(Stream& stream);
   void admit();
-  Stream* next_pending();
+  std::vector<Stream*>::iterator next_pending();
   bool has_slot(const Stream& stream) const;
   std::exception_ptr carry_out(const Operation& operation) noexcept;
   void finish(Stream& stream, const Operation& operation, Completion completion);
-  void notify_waiters(Event event);
+  static void notify_waiters(Stream& source);
 
   const Machine& machine_;
   const int cores_;
@@ -96,6 +101,7 @@ class StreamThreads {
   std::mutex mutex_;
   std::condition_variable ended_;  // The driver waits on it.
   std::deque<Stream> streams_;
+  std::vector<Stream*> pending_;
   std::vector<int> running_;  // Kernels, by device.
   int all_running_ = 0;
   Ring<Completion> completions_;

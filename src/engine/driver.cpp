@@ -46,8 +46,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,
                       .most_rounds = virtual_ ? 0 : most_rounds});
-  issuers_ =
-      std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_ && !has_cuda(machine_));
+  issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
   if (!virtual_) thread_ = std::thread([this] { loop(); });
 }
 

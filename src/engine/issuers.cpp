@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/issuers.cpp: the threads that queue, and the bookkeeping of what could not be queued.
+// src/engine/issuers.cpp: the threads that queue, and how they wait for each other.
 #include "engine/issuers.h"
 
 #include <quadriga/error.h>
@@ -9,19 +9,9 @@
 
 namespace quadriga {
 
-std::uint64_t Refusals::to_backend(std::uint64_t ticket) const noexcept {
-  const auto after = std::ranges::upper_bound(all_, ticket, {}, &Refusal::ticket);
-  return ticket - static_cast<std::uint64_t>(after - all_.begin());
-}
-
-const Refusals::Refusal* Refusals::find(std::uint64_t ticket) const noexcept {
-  const auto found = std::ranges::lower_bound(all_, ticket, {}, &Refusal::ticket);
-  return found != all_.end() && found->ticket == ticket ? &*found : nullptr;
-}
-
 Issuers::Issuers(Backend& backend, std::vector<DeviceId> device_of_stream, bool threads)
     : backend_(backend), device_of_stream_(std::move(device_of_stream)) {
-  for (std::size_t i = 0; i < device_of_stream_.size(); ++i) streams_.emplace_back();
+  for (std::size_t i = 0; i < device_of_stream_.size(); ++i) queued_.emplace_back(0);
   if (!threads) return;
   const auto last = std::ranges::max_element(device_of_stream_);
   const std::size_t count = last == device_of_stream_.end() ? 0 : *last + std::size_t{1};
@@ -34,7 +24,7 @@ Issuers::Issuers(Backend& backend, std::vector<DeviceId> device_of_stream, bool 
 Issuers::~Issuers() { stop(); }
 
 void Issuers::stop() noexcept {
-  stopping_.store(true);
+  let_go();
   for (const std::unique_ptr<Issuer>& issuer : issuers_) {
     {
       std::lock_guard lock(issuer->mutex);
@@ -42,7 +32,6 @@ void Issuers::stop() noexcept {
     }
     issuer->changed.notify_one();
   }
-  for (Stream& stream : streams_) stream.queued.notify_all();
   for (const std::unique_ptr<Issuer>& issuer : issuers_)
     if (issuer->thread.joinable()) issuer->thread.join();
   issuers_.clear();
@@ -93,7 +82,9 @@ void Issuers::loop(Issuer& issuer) {
     }
     try {
       for (const Instruction& instruction : batch) {
-        if (stopping_.load(std::memory_order_relaxed)) return;
+        const auto* const awaited = std::get_if<Event>(&instruction.operation);
+        if (awaited) await_queued(*awaited);
+        if (stopping_.load()) return;
         carry_out(instruction);
       }
     } catch (...) {
@@ -105,22 +96,16 @@ void Issuers::loop(Issuer& issuer) {
 }
 
 void Issuers::carry_out(const Instruction& instruction) {
-  Stream& stream = streams_[instruction.stream];
-  const Event* const awaited = std::get_if<Event>(&instruction.operation);
-  if (!awaited) return queue_operation(instruction, stream);
-  await_queued(*awaited);
-  Event event = *awaited;
-  if (any_refused_.load(std::memory_order_acquire)) {
-    std::lock_guard lock(refusals_mutex_);
-    event.ticket = streams_[event.stream].refusals.to_backend(event.ticket);
-  }
-  backend_.wait(instruction.stream, event);
+  quadriga::carry_out(instruction, backend_);
+  if (issuers_.empty() || instruction.ticket == 0) return;
+  std::atomic<std::uint64_t>& queued = queued_[instruction.stream];
+  queued.store(instruction.ticket, std::memory_order_release);
+  queued.notify_all();
 }
 
 /// An operation of another device has a smaller number: its issuer comes to it without us.
 void Issuers::await_queued(Event event) {
-  if (issuers_.empty()) return;
-  std::atomic<std::uint64_t>& queued = streams_[event.stream].queued;
+  std::atomic<std::uint64_t>& queued = queued_[event.stream];
   std::uint64_t reached = queued.load(std::memory_order_acquire);
   while (reached < event.ticket && !stopping_.load()) {
     queued.wait(reached, std::memory_order_acquire);
@@ -128,84 +113,34 @@ void Issuers::await_queued(Event event) {
   }
 }
 
-void Issuers::queue_operation(const Instruction& instruction, Stream& stream) {
-  const Launch* const launch = std::get_if<Launch>(&instruction.operation);
-  if (launch) {
-    try {
-      backend_.launch(instruction.stream, *launch);
-    } catch (...) {
-      {
-        std::lock_guard lock(refusals_mutex_);
-        stream.refusals.add(instruction.ticket, std::current_exception());
-      }
-      any_refused_.store(true, std::memory_order_release);
-      if (!issuers_.empty()) backend_.wake();
-    }
-  } else {
-    backend_.copy(instruction.stream, std::get<Copy>(instruction.operation));
-  }
-  stream.queued.store(instruction.ticket, std::memory_order_release);
-  if (!issuers_.empty()) stream.queued.notify_all();
-}
-
 /// A bug of ours or of the backend's: the driver is told, and other issuers wait for nothing.
 void Issuers::break_down(std::exception_ptr error) noexcept {
   {
-    std::lock_guard lock(refusals_mutex_);
+    std::lock_guard lock(broken_mutex_);
     if (!broken_) broken_ = std::move(error);
   }
   is_broken_.store(true, std::memory_order_release);
-  stopping_.store(true);
-  // A value that nobody waits for: whoever waits looks again.
-  for (Stream& stream : streams_) {
-    stream.queued.store(UINT64_MAX, std::memory_order_release);
-    stream.queued.notify_all();
-  }
+  let_go();
   backend_.wake();
 }
 
+/// Whoever waits for another issuer looks again, and gives up.
+void Issuers::let_go() noexcept {
+  stopping_.store(true);
+  for (std::atomic<std::uint64_t>& queued : queued_) {
+    queued.store(UINT64_MAX, std::memory_order_release);
+    queued.notify_all();
+  }
+}
+
 void Issuers::rethrow_if_broken() {
-  std::lock_guard lock(refusals_mutex_);
+  std::lock_guard lock(broken_mutex_);
   if (broken_) std::rethrow_exception(broken_);
 }
 
-/// Ends in the backend's count, of which some may follow operations that were refused.
-void Issuers::hold(std::span<const Completion> ended) {
-  std::lock_guard lock(refusals_mutex_);
-  const auto end_refused = [&](StreamId id) {
-    Stream& stream = streams_[id];
-    while (const Refusals::Refusal* const refusal = stream.refusals.find(stream.ended + 1)) {
-      const Nanoseconds now = backend_.now();
-      held_.push_back({{id, ++stream.ended}, now, now, refusal->error});
-    }
-  };
-  // What waits for a refused operation waits for the one before it: it must not overtake.
-  for (StreamId id = 0; id < streams_.size(); ++id) end_refused(id);
-  for (const Completion& each : ended) {
-    held_.push_back(each);
-    held_.back().event.ticket = ++streams_[each.event.stream].ended;
-    end_refused(each.event.stream);
-  }
-}
-
-std::size_t Issuers::take_held(std::span<Completion> out) {
-  std::size_t count = 0;
-  for (; count < out.size() && !held_.empty(); held_.pop_front())
-    out[count++] = std::move(held_.front());
-  return count;
-}
-
 std::size_t Issuers::next(std::span<Completion> out, Nanoseconds deadline) {
-  if (any_refused_.load(std::memory_order_acquire)) hold({});
-  if (!held_.empty()) return take_held(out);
   const std::size_t count = backend_.next_completion(out, deadline);
   if (is_broken_.load(std::memory_order_acquire)) rethrow_if_broken();
-  if (any_refused_.load(std::memory_order_acquire)) {
-    hold(out.first(count));
-    return take_held(out);
-  }
-  for (const Completion& completion : out.first(count))
-    streams_[completion.event.stream].ended = completion.event.ticket;
   return count;
 }
 

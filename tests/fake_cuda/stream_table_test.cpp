@@ -30,8 +30,7 @@ class Chains {
   ~Chains() { table_.synchronize(); }
 
   void kernel(std::uint32_t stream) {
-    StreamTable::Queued& queued = table_.begin(stream, now());
-    queued.kernel = "brief";
+    StreamTable::Queued& queued = table_.begin(stream, now(), "brief");
     queued.native->push([this, stream, awaited = awaited_[stream]] {
       for (std::uint32_t s = 0; s < streams; ++s)
         if (reached_[s].load() < awaited[s]) ++early_;
@@ -110,8 +109,7 @@ TEST(StreamTableTest, WhatSharesAnEventEndsWithItsDevice) {
     for (std::uint32_t s = 0; s < 2; ++s) table.create(0, StreamKind::compute);
     Ring<Completion> found;
     const auto kernel = [&](std::uint32_t stream, bool faults) {
-      StreamTable::Queued& queued = table.begin(stream, now());
-      queued.kernel = "brief";
+      StreamTable::Queued& queued = table.begin(stream, now(), "brief");
       const cudaStream_t native = queued.native;
       if (!queued.error && faults) native->push([native] { fake_cuda::fault(*native); });
       table.end(stream);

@@ -3,15 +3,23 @@
 // beside them.
 //
 // Invariants
-//   1. One thread, the driver's, uses all members but `woken_`, `threads_.wake()` and now().
-//   2. No device waits for the CPU: a device's stream that must wait for an operation of a CPU
-//      stream parks its operations here until that is retired, and so do streams that wait for one
-//      that is parked. They have their tickets; what is queued of a stream is in their order.
-//   3. A variant that waits is called by the thread of `calls_`. Its operation is open meanwhile
-//      and its stream held, so that nobody else touches either; the driver closes it when the call
-//      has ended, with an event behind all that the variant queued.
-//   4. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
-//      `threads_`, which follows what the sweeps retire.
+//   1. Streams of a device are queued on by one thread at a time, which has the mutex of its
+//      `Queueing`: the device's issuer, the driver, or the thread of its calls. The driver only
+//      tries to get it: it never waits for who queues, nor does anybody for another device's.
+//   2. The driver alone, which calls next_completion(), sweeps `streams_` and uses `found_`,
+//      `completions_` and `last_end_`. Counts of `table_` and what is shared else are atomic.
+//   3. No device waits for the CPU: a device's stream that must wait for an operation of a CPU
+//      stream parks its operations until that is retired, and so do streams that wait for one that
+//      is parked. They have their tickets; what is queued of a stream is in their order. Who queued
+//      something looks whether others of its device can follow; the driver looks at all devices.
+//   4. A variant that waits is called by the thread of its device's `calls`. Its operation is open
+//      meanwhile and its stream held, so that nobody else touches either; the thread closes it with
+//      an event behind all that the variant queued.
+//   5. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
+//      `threads_`, which follows what the sweeps retire once somebody waits: who waits says so
+//      before it looks what is retired, and the driver looks whether anybody does after it retired.
+//   6. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
+//      and who queues or parks looks whether it sleeps after that, and wakes it.
 #include "device/cuda/cuda_backend.h"
 
 #include <cuda_runtime_api.h>
@@ -22,12 +30,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
+#include <deque>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <variant>
 
-#include "base/cgroup.h"
 #include "base/config.h"
 #include "device/call_thread.h"
 #include "device/cuda/check.h"
@@ -36,10 +43,10 @@
 #include "device/cuda/foreign.h"
 #include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
+#include "device/cuda/variants.h"
 #include "device/operation.h"
 #include "device/parking.h"
 #include "device/ring.h"
-#include "device/staging_plan.h"
 #include "device/stream_threads.h"
 
 namespace quadriga {
@@ -59,16 +66,15 @@ class CudaBackend final : public Backend {
       : machine_(std::move(machine)),
         ordinals_(cuda::ordinals_of(machine_)),
         threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
-        staging_(staging_of(machine_)),
+        staging_(cuda::make_staging(machine_)),
         streams_(ordinals_, [this](DeviceId device,
                                    cudaStream_t stream) { staging_[device]->abandon(stream); }),
-        parking_([this](const Operation& operation) { return can_queue(operation); },
-                 [this](StreamId id, const Operation& operation) { queue(id, operation); }),
-        calls_(std::in_place, [this] { threads_.wake(); }),
         memory_(ordinals_, Config::global().flag("cuda_pool")),
         device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
-    for (DeviceId device = 0; device < machine_.devices.size(); ++device)
+    for (DeviceId device = 0; device < machine_.devices.size(); ++device) {
       device_at_[machine_.devices[device].space] = device;
+      queueing_.emplace_back(*this);
+    }
     cuda::enable_peer_access(ordinals_);
   }
   ~CudaBackend() override;
@@ -101,8 +107,20 @@ class CudaBackend final : public Backend {
     bool cpu = false;
     std::uint32_t inner = 0;  // Its number in `streams_` or `threads_`.
     StreamId mirror = none;   // Among `threads_`.
-    std::uint64_t issued = 0;
-    std::uint64_t ended = 0;  // Retired, of a CPU stream.
+    std::atomic<bool> is_mirrored{false};
+    std::atomic<std::uint64_t> issued{0};
+    std::atomic<std::uint64_t> ended{0};  // Retired, of a CPU stream.
+  };
+  struct Queueing {
+    explicit Queueing(CudaBackend& backend)
+        : parking([&backend](const Operation& operation) { return backend.can_queue(operation); },
+                  [&backend](StreamId id, const Operation& operation) {
+                    backend.queue(id, operation);
+                  }) {}
+    std::mutex mutex;
+    Parking parking;                  // Guarded by mutex.
+    std::atomic<bool> parked{false};  // Whether it isn't empty.
+    CallThread calls;                 // Its thread ends before the rest goes.
   };
 
   static int cores_of(const Machine& machine) {
@@ -111,25 +129,19 @@ class CudaBackend final : public Backend {
       if (device.kind == DeviceKind::cpu) cores += std::max(1, device.compute_streams);
     return cores;
   }
-  // By device: one for all of a NUMA node.
-  static std::vector<std::shared_ptr<cuda::Staging>> staging_of(const Machine& machine) {
-    std::vector<std::shared_ptr<cuda::Staging>> of_device(machine.devices.size());
-    for (const StagingGroup& group : plan_staging(machine, usable_cores())) {
-      const auto staging = std::make_shared<cuda::Staging>(group.threads, group.processors);
-      for (const DeviceId device : group.devices) of_device[device] = staging;
-    }
-    return of_device;
-  }
   std::uint64_t ended(const Stream& stream) const {
-    return stream.cpu ? stream.ended : streams_.ended(stream.inner);
+    return stream.cpu ? stream.ended.load() : streams_.ended(stream.inner);
   }
+  void add(StreamId id, const Operation& operation);
   void queue(StreamId id, const Operation& operation);
   bool can_queue(const Operation& operation) const;
   void call(StreamId id, const Launch& launch);
-  void take_calls();
+  void close_call(StreamId id, std::exception_ptr error);
+  bool look_at_parked();
+  void notify();
+  void sleep(Nanoseconds deadline);
   DeviceId partner_of(StreamId id, const Operation& operation) const;
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
-  static void queue_kernel(cuda::StreamTable::Queued& queued, const Launch& launch);
   void wait_on_cpu(const Stream& stream, StreamId source, Event event);
   void look(Nanoseconds now);
   void take_from_cpu(Nanoseconds deadline);
@@ -140,25 +152,23 @@ class CudaBackend final : public Backend {
   StreamThreads threads_;
   const std::vector<std::shared_ptr<cuda::Staging>> staging_;  // By device; null: the CPU.
   cuda::StreamTable streams_;
-  Parking parking_;
-  std::optional<CallThread> calls_;
-  std::size_t calls_in_flight_ = 0;
+  std::deque<Queueing> queueing_;  // By device.
   cuda::DeviceMemory memory_;
   std::vector<DeviceId> device_at_;   // By space.
   std::vector<DeviceId> device_of_;   // By stream.
-  std::vector<Stream> table_;         // By stream.
+  std::deque<Stream> table_;          // By stream; never moved.
   std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
   std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
-  std::vector<StreamId> mirrored_;    // Streams that have a mirror.
   Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
   Ring<Completion> completions_;
-  std::uint64_t cpu_in_flight_ = 0;
+  std::atomic<std::uint64_t> cpu_in_flight_{0};
   Nanoseconds last_end_ = 0;
   std::atomic<bool> woken_{false};
+  std::atomic<bool> sleeping_{false};
 };
 
 CudaBackend::~CudaBackend() {
-  calls_.reset();
+  queueing_.clear();
   streams_.synchronize();
   for (DeviceId device = 0; device < machine_.devices.size(); ++device)
     memory_.deallocate_all(device, streams_.lost(device));
@@ -179,13 +189,16 @@ void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
 StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
   const auto id = static_cast<StreamId>(table_.size());
-  Stream stream;
-  stream.cpu = ordinals_[device] < 0;
-  stream.inner = stream.cpu ? threads_.create_stream(device, kind) : streams_.create(device, kind);
-  std::vector<StreamId>& outer = stream.cpu ? outer_cpu_ : outer_cuda_;
-  outer.resize(std::max<std::size_t>(outer.size(), stream.inner + 1), none);
-  outer[stream.inner] = id;
-  table_.push_back(stream);
+  const bool cpu = ordinals_[device] < 0;
+  const std::uint32_t inner =
+      cpu ? threads_.create_stream(device, kind) : streams_.create(device, kind);
+  Stream& stream = table_.emplace_back();
+  stream.cpu = cpu;
+  stream.inner = inner;
+  if (!cpu) stream.mirror = threads_.create_mirror();
+  std::vector<StreamId>& outer = cpu ? outer_cpu_ : outer_cuda_;
+  outer.resize(std::max<std::size_t>(outer.size(), inner + 1), none);
+  outer[inner] = id;
   device_of_.push_back(device);
   return id;
 }
@@ -194,8 +207,25 @@ Event CudaBackend::copy(StreamId id, const Copy& copy) {
   check_stream(id, table_.size());
   check_copy(machine_, copy, machine_.route(copy.from, copy.to));
   require(!table_[id].cpu, "streams of the CPU copy nothing");
-  parking_.add(id, copy);
-  return {id, ++table_[id].issued};
+  const Event event{id, ++table_[id].issued};
+  add(id, copy);
+  return event;
+}
+
+// Nobody waits for the event before its ticket is known.
+void CudaBackend::add(StreamId id, const Operation& operation) {
+  Queueing& queueing = queueing_[device_of_[id]];
+  {
+    const std::lock_guard lock(queueing.mutex);
+    queueing.parking.add(id, operation);
+    if (!queueing.parking.empty()) queueing.parking.look();
+    queueing.parked = !queueing.parking.empty();
+  }
+  notify();
+}
+
+void CudaBackend::notify() {
+  if (sleeping_) threads_.wake();
 }
 
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
@@ -229,12 +259,14 @@ Event CudaBackend::launch(StreamId id, const Launch& launch) {
   check_stream(id, table_.size());
   check_launch(launch);
   Stream& stream = table_[id];
+  const Event event{id, ++stream.issued};
   if (!stream.cpu) {
-    parking_.add(id, launch);
-    return {id, ++stream.issued};
+    add(id, launch);
+  } else {
+    ++cpu_in_flight_;
+    threads_.enqueue(stream.inner, launch);
   }
-  ++cpu_in_flight_;
-  return {id, stream.issued = threads_.enqueue(stream.inner, launch).ticket};
+  return event;
 }
 
 void CudaBackend::queue(StreamId id, const Operation& operation) {
@@ -246,16 +278,15 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
   }
   const Launch* const launch = std::get_if<Launch>(&operation);
   if (launch != nullptr && launch->waits) return call(id, *launch);
-  cuda::StreamTable::Queued& queued =
-      streams_.begin(stream.inner, now(), partner_of(id, operation));
-  if (launch != nullptr) queued.kernel = launch->name;
+  cuda::StreamTable::Queued& queued = streams_.begin(
+      stream.inner, now(), launch ? launch->name : std::string_view{}, partner_of(id, operation));
   if (!queued.error) {
     try {
       check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
       if (const Copy* const copy = std::get_if<Copy>(&operation))
         queue_copy(stream.inner, queued, *copy);
       else
-        queue_kernel(queued, *launch);
+        cuda::queue_variant(*launch, queued.native, queued.on_end);
     } catch (...) {
       queued.error = std::current_exception();
     }
@@ -277,73 +308,82 @@ bool CudaBackend::can_queue(const Operation& operation) const {
   const Event* const event = std::get_if<Event>(&operation);
   if (event == nullptr) return true;
   const Stream& source = table_[event->stream];
-  return event->ticket <= (source.cpu ? source.ended : streams_.issued(source.inner));
+  return event->ticket <= (source.cpu ? source.ended.load() : streams_.issued(source.inner));
 }
 
 void CudaBackend::call(StreamId id, const Launch& launch) {
   const Stream& stream = table_[id];
   streams_.cover(stream.inner);
-  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
+  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now(), launch.name);
   if (queued.error) {
     streams_.end(stream.inner);
     return;
   }
-  queued.kernel = launch.name;
-  calls_->add(id, [&queued, ordinal = ordinals_[device_of_[id]], launch] {
-    check(cudaSetDevice(ordinal), "choosing a device");
-    queue_kernel(queued, launch);
+  Queueing& queueing = queueing_[device_of_[id]];
+  queueing.parking.hold(id);
+  queueing.calls.add([this, id, &queued, launch] {
+    std::exception_ptr error;
+    try {
+      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
+      cuda::queue_variant(launch, queued.native, queued.on_end);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    close_call(id, std::move(error));
   });
-  parking_.hold(id);
-  ++calls_in_flight_;
 }
 
-// Closes the operations whose variants have queued what they had to, or failed.
-void CudaBackend::take_calls() {
-  while (std::optional<CallThread::Ended> done = calls_->take()) {
-    const Stream& stream = table_[done->id];
-    cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now());
-    if (!queued.error) queued.error = std::move(done->error);
-    streams_.end(stream.inner);
-    parking_.release(done->id);
-    --calls_in_flight_;
+// The variant has queued what it had to, or failed.
+void CudaBackend::close_call(StreamId id, std::exception_ptr error) {
+  const std::uint32_t inner = table_[id].inner;
+  Queueing& queueing = queueing_[device_of_[id]];
+  {
+    const std::lock_guard lock(queueing.mutex);
+    cuda::StreamTable::Queued& queued = streams_.open(inner);
+    if (!queued.error) queued.error = std::move(error);
+    streams_.end(inner);
+    queueing.parking.release(id);
+    queueing.parking.look();
+    queueing.parked = !queueing.parking.empty();
   }
+  notify();
 }
 
-// On the thread's device.
-void CudaBackend::queue_kernel(cuda::StreamTable::Queued& queued, const Launch& launch) {
-  Arguments arguments = launch.arguments;
-  arguments.stream = queued.native;
-  arguments.on_end = &queued.on_end;
-  (*launch.kernel)(arguments);
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess || error == cudaErrorNotReady) return;
-  // A fault is mostly an earlier kernel's.
-  check(error, cuda::is_fatal(error) ? fmt::format("found while '{}' was queued", launch.name)
-                                     : std::string(launch.name));
+// Queues what can be queued by now; true if more may be so soon, because somebody queues.
+bool CudaBackend::look_at_parked() {
+  bool busy = false;
+  for (bool moved = true; moved;) {
+    moved = busy = false;
+    for (Queueing& each : queueing_) {
+      if (!each.parked) continue;
+      const std::unique_lock lock(each.mutex, std::try_to_lock);
+      busy |= !lock.owns_lock();
+      if (!lock.owns_lock() || !each.parking.look()) continue;
+      each.parked = !each.parking.empty();
+      moved = true;
+    }
+  }
+  return busy;
 }
 
 void CudaBackend::wait(StreamId id, Event event) {
   check_stream(id, table_.size());
   if (!event) return;
   check_stream(event.stream, table_.size());
-  Stream& source = table_[event.stream];
+  const Stream& source = table_[event.stream];
   if (event.ticket > source.issued) {
     fail(Errc::invalid_argument,
          fmt::format("stream {} has made no event {} yet", event.stream, event.ticket));
   }
   if (event.stream == id || event.ticket <= ended(source)) return;
   if (table_[id].cpu) return wait_on_cpu(table_[id], event.stream, event);
-  parking_.add(id, event);
+  add(id, event);
 }
 
 void CudaBackend::wait_on_cpu(const Stream& stream, StreamId source_id, Event event) {
   Stream& source = table_[source_id];
   if (source.cpu) return threads_.wait(stream.inner, {source.inner, event.ticket});
-  if (source.mirror == none) {
-    source.mirror = threads_.create_mirror();
-    outer_cpu_.resize(std::max<std::size_t>(outer_cpu_.size(), source.mirror + 1), none);
-    mirrored_.push_back(source_id);
-  }
+  source.is_mirrored = true;
   threads_.mirror(source.mirror, source.issued, ended(source));
   threads_.wait(stream.inner, {source.mirror, event.ticket});
 }
@@ -359,8 +399,8 @@ void CudaBackend::look(Nanoseconds now) {
     completion.event.stream = outer_cuda_[completion.event.stream];
     completions_.push(std::move(completion));
   }
-  for (const StreamId id : mirrored_)
-    threads_.mirror(table_[id].mirror, table_[id].issued, ended(table_[id]));
+  for (const Stream& stream : table_)
+    if (stream.is_mirrored) threads_.mirror(stream.mirror, stream.issued, ended(stream));
 }
 
 void CudaBackend::take_from_cpu(Nanoseconds deadline) {
@@ -384,19 +424,25 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
   Nanoseconds impatient = -1;
   while (true) {
     if (cpu_in_flight_ > 0) take_from_cpu(0);
-    if (calls_in_flight_ > 0) take_calls();
-    if (!parking_.empty()) parking_.look();
+    const bool busy = look_at_parked();
     const Nanoseconds time = now();
     look(time);
     if (!completions_.empty()) return deliver(out);
     if (woken_.exchange(false) || time >= deadline) return 0;
-    if (streams_.idle()) {
-      take_from_cpu(deadline);
+    if (streams_.idle() && !busy) {
+      sleep(deadline);
       continue;
     }
     if (impatient < 0) impatient = time + patience;
     if (time >= impatient) take_from_cpu(std::min(deadline, time + pause));
   }
+}
+
+// Until something is queued or ends, but for what ends on devices.
+void CudaBackend::sleep(Nanoseconds deadline) {
+  sleeping_ = true;
+  if (streams_.idle()) take_from_cpu(deadline);
+  sleeping_ = false;
 }
 
 std::size_t CudaBackend::deliver(std::span<Completion> out) {

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "base/affinity.h"
+#include "base/cgroup.h"
 #include "device/cuda/check.h"
 #include "device/operation.h"
+#include "device/staging_plan.h"
 
 namespace quadriga::cuda {
 namespace {
@@ -55,7 +58,11 @@ Staging::~Staging() {
 }
 
 Staging::Lane& Staging::lane(cudaStream_t stream, bool out) {
-  if (const auto found = lanes_.find({stream, out}); found != lanes_.end()) return found->second;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lanes_.find({stream, out});
+    if (found != lanes_.end()) return found->second;
+  }
   std::byte* const memory = allocate(buffers * small_bytes + sizeof(Words));
   const std::lock_guard lock(mutex_);
   start_threads();
@@ -64,6 +71,7 @@ Staging::Lane& Staging::lane(cudaStream_t stream, bool out) {
   lane.small = memory;
   lane.words = new (memory + buffers * small_bytes) Words;
   turns_.push_back(&lane);
+  if (abandoned_.contains(stream)) drop(lane);
   return lane;
 }
 
@@ -109,15 +117,31 @@ Gate Staging::queue_out(cudaStream_t stream, const Copy& copy) {
 
 void Staging::abandon(cudaStream_t stream) noexcept {
   std::unique_lock lock(mutex_);
+  abandoned_.insert(stream);
   for (const bool out : {false, true}) {
     const auto found = lanes_.find({stream, out});
     if (found == lanes_.end()) continue;
     Lane& lane = found->second;
     waiting_ -= lane.waiting.size();
     lane.waiting.clear();
+    lane.abandoned = true;
     finished_.wait(lock, [&] { return lane.moving == 0; });
-    Gate{&lane.words->through.value, lane.queued}.open();  // for streams of other devices
+    drop(lane);
   }
+}
+
+// No thread has a chunk of it. Its gates are for streams of other devices, too.
+void Staging::drop(Lane& lane) {
+  lane.abandoned = true;
+  Gate{&lane.words->through.value, std::numeric_limits<std::uint64_t>::max()}.open();
+}
+
+void Staging::add(Lane& lane, const Chunk& chunk) {
+  const std::lock_guard lock(mutex_);
+  if (lane.abandoned) return;
+  lane.waiting.push_back(chunk);
+  if (lane.out) lane.done.push_back(false);
+  ++waiting_;
 }
 
 /// What is on its way to the same place must be there first.
@@ -150,10 +174,7 @@ void Staging::queue_chunks(cudaStream_t stream, Lane& lane, const Copy& copy, Ch
       chunk.pinned = buffer(lane, chunk);
       queue_piece(stream, lane, chunk, device + run * device_pitch + offset, device_pitch);
       ++lane.queued;
-      const std::lock_guard lock(mutex_);
-      lane.waiting.push_back(chunk);
-      if (lane.out) lane.done.push_back(false);
-      ++waiting_;
+      add(lane, chunk);
     }
   }
   changed_.notify_one();
@@ -256,6 +277,15 @@ void Staging::work() {
     lock.lock();
     finish(*lane, chunk);
   }
+}
+
+std::vector<std::shared_ptr<Staging>> make_staging(const Machine& machine) {
+  std::vector<std::shared_ptr<Staging>> of_device(machine.devices.size());
+  for (const StagingGroup& group : plan_staging(machine, usable_cores())) {
+    const auto staging = std::make_shared<Staging>(group.threads, group.processors);
+    for (const DeviceId device : group.devices) of_device[device] = staging;
+  }
+  return of_device;
 }
 
 }  // namespace quadriga::cuda

@@ -6,18 +6,21 @@
 // wait at gates for the stream, and nobody else waits.
 //
 // Invariants
-//   1. One thread, the driver's, queues copies. `mutex_` guards what it shares with the others: a
-//      lane's `waiting`, `moving`, `done` and `through`, and the members of Staging; words are
-//      atomic. It isn't held while bytes move.
+//   1. Copies of a stream are queued by one thread at a time, its issuer, which alone uses its
+//      lanes' `large`, `queued`, `copies` and `ranges`. `mutex_` guards what is shared: a lane's
+//      `waiting`, `moving`, `done`, `through` and `abandoned`, and the members of Staging; words
+//      are atomic. It isn't held while bytes move, nor during calls of the runtime.
 //   2. A lane's chunks pass through its buffers in turn, numbered from 0; chunk q uses buffer
 //      q % buffers after chunk q - buffers has left it: the small one of that number, or the large
 //      one, which lanes get with the first chunk that needs it, for pinning takes long. Threads
 //      take chunks of a lane in order.
 //   3. A thread takes a chunk only when it can move all of it without waiting.
-//   4. One idle thread at a time, the scout, looks for chunks; who finds one wakes the next scout.
+//   4. A lane that is abandoned takes no chunks, its gates are open, and no thread moves any of it.
+//   5. One idle thread at a time, the scout, looks for chunks; who finds one wakes the next scout.
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <quadriga/machine.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -25,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -52,7 +56,8 @@ class Staging {
   /// Queues a copy to the host, which is complete once the gate is open.
   Gate queue_out(cudaStream_t stream, const Copy& copy);
   /// The device of a stream is lost: its copies are dropped where they are. Returns once no thread
-  /// touches their memory any more; a chunk takes a millisecond. Their gates are open then.
+  /// touches their memory any more; a chunk takes a millisecond. Their gates are open then, and so
+  /// are those of what is queued later, which is dropped as well. Any thread.
   void abandon(cudaStream_t stream) noexcept;
 
  private:
@@ -92,6 +97,7 @@ class Staging {
     Words* words = nullptr;
     std::uint64_t queued = 0;   // Chunks so far.
     std::uint64_t through = 0;  // Out: chunks that are home, all before included.
+    bool abandoned = false;
     std::uint64_t copies = 0;
     std::deque<Chunk> waiting;
     int moving = 0;         // Chunks that threads have taken and not finished.
@@ -100,6 +106,8 @@ class Staging {
   };
 
   Lane& lane(cudaStream_t stream, bool out);
+  void add(Lane& lane, const Chunk& chunk);
+  static void drop(Lane& lane);
   void queue_chunks(cudaStream_t stream, Lane& lane, const Copy& copy, Chunk first);
   void queue_piece(cudaStream_t stream, Lane& lane, const Chunk& chunk, std::byte* device,
                    std::size_t pitch);
@@ -119,11 +127,15 @@ class Staging {
   std::condition_variable changed_;
   std::condition_variable finished_;  // A lane's last chunk that moved.
   std::map<std::pair<cudaStream_t, bool>, Lane> lanes_;
+  std::set<cudaStream_t> abandoned_;
   std::vector<Lane*> turns_;  // Lanes in the order in which they are asked next.
   std::size_t waiting_ = 0;   // Chunks of all lanes.
   bool scouting_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
+
+/// By device: one for all CUDA devices of a NUMA node; null for other kinds.
+std::vector<std::shared_ptr<Staging>> make_staging(const Machine& machine);
 
 }  // namespace quadriga::cuda

@@ -3,32 +3,50 @@
 // ended.
 //
 // Invariants
-//   1. One thread uses a table. Nothing here waits for a device but synchronize().
-//   2. An operation records a CUDA event, which belongs to it until it is retired. Waits that were
-//      queued for the event keep what they saw, so it may be recorded anew after that. Of brief
-//      kernels in a row the last one's event stands for all: those behind the last event of a
-//      stream, `uncovered`, get one before anybody waits for them or asks whether they have ended.
-//   3. Operations of a stream are retired in order, and after all that they waited for. On a single
+//   1. Operations of a stream are queued by one thread at a time, its issuer: begin() to end(),
+//      cover(), wait() and wait_for_gates(); for streams of one device by the same one. One thread,
+//      the driver, calls sweep(), at once with issuers. create(), synchronize() and the destructor
+//      are called while nothing else is. The rest may be called by any thread. Nothing here waits
+//      for a device but synchronize().
+//   2. A stream's `mutex` guards its `queue`, `awaited` and the name of its open kernel, and is
+//      held for none of the runtime's calls. Its counts are written under it and read by anybody.
+//      Issuers push, the driver pops. Nobody holds the mutexes of two streams.
+//   3. An operation holds the CUDA event that it recorded until it is retired, and an issuer that
+//      makes a stream wait for an event holds it for this call: see event_pool.h. It finds the
+//      event under the mutex of the stream, if the operation isn't retired by then.
+//   4. Of brief kernels in a row the last one's event stands for all: those behind `covered` get
+//      one before anybody waits for them or asks whether they have ended. Only streams without a
+//      word have any. Who records such an event has the stream's `turn`, as an issuer has from
+//      begin() to end(): no event comes between what a variant queues. The driver takes a turn only
+//      if it is free, for one record; nobody takes two.
+//   5. Operations of a stream are retired in order, and after all that they waited for. On a single
 //      device, that an operation has ended tells that those have, too: they are retired without
 //      being asked for.
-//   4. On a lost device operations end with the loss, once all that they waited for is retired. No
-//      thread of the host touches what they copy from or to by then. Copies from or to its memory
-//      that other devices make end with the loss as well: nobody knows what they moved.
+//   6. On a lost device operations end with the loss, once all that they waited for is retired. No
+//      thread of the host touches what they copy from or to by then: losses.h has the states.
+//      Copies from or to its memory that other devices make end with the loss as well: nobody knows
+//      what they moved. `lose_mutex_` is held by those who lose devices, for all of it.
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <quadriga/machine.h>
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/backend.h"
+#include "device/cuda/event_pool.h"
 #include "device/cuda/gate.h"
+#include "device/cuda/losses.h"
+#include "device/cuda/turn.h"
 #include "device/ring.h"
 
 namespace quadriga::cuda {
@@ -36,7 +54,7 @@ namespace quadriga::cuda {
 /// The streams of all CUDA devices of a backend; ids count from 0.
 class StreamTable {
  public:
-  /// Called for each stream of a device that is lost, before its operations end.
+  /// Called for each stream of a device that is lost, before its operations end, by any thread.
   using Abandon = std::function<void(DeviceId, cudaStream_t)>;
 
   /// `ordinals` are the runtime's numbers of a machine's devices, -1 for those of other kinds.
@@ -56,15 +74,18 @@ class StreamTable {
     std::function<void()> on_end;  ///< Runs when the operation is retired; may throw.
     std::exception_ptr error;      ///< What the operation shall end with.
     Gate gate;                     ///< Opens when the host's part of the operation is done, too.
-    std::string_view kernel;       ///< The name of the one that it runs, if any.
+    std::string_view kernel;       ///< As begin() was told.
     DeviceId partner = no_device;  ///< Another device whose memory it reads or writes.
   };
-  /// Opens an operation of a stream. Its error is set if its device or its partner is lost: queue
-  /// nothing then.
-  Queued& begin(std::uint32_t stream, Nanoseconds now, DeviceId partner = no_device);
+  /// Opens an operation of a stream, which runs the kernel of this name or none. Its error is set
+  /// if its device or its partner is lost: queue nothing then.
+  Queued& begin(std::uint32_t stream, Nanoseconds now, std::string_view kernel = {},
+                DeviceId partner = no_device);
+  /// The one that is open.
+  Queued& open(std::uint32_t stream) { return streams_[stream].open.queued; }
   /// Closes it, and returns its ticket.
   std::uint64_t end(std::uint32_t stream);
-  /// Records an event for what has none: nobody else can while another thread queues there.
+  /// Records an event for what has none: nobody can while an operation of the stream is open.
   void cover(std::uint32_t stream);
 
   /// Makes later operations of a stream wait for an operation of another one; free if it is
@@ -78,15 +99,14 @@ class StreamTable {
   /// Waits for what is queued on devices that aren't lost.
   void synchronize() noexcept;
   /// Whether nothing in flight on a stream, or waited for by it, can still write the host's memory.
-  bool host_is_settled(std::uint32_t stream) const noexcept {
-    return streams_[stream].awaited.empty() && streams_[stream].gates == 0;
-  }
+  bool host_is_settled(std::uint32_t stream) const;
   /// Makes a stream wait for the host's part of its own operations.
   void wait_for_gates(std::uint32_t stream);
-  bool idle() const noexcept { return busy_.empty(); }
+  bool idle() const noexcept;
+  /// Operations that were queued, and that were retired.
   std::uint64_t issued(std::uint32_t stream) const noexcept { return streams_[stream].issued; }
   std::uint64_t ended(std::uint32_t stream) const noexcept { return streams_[stream].ended; }
-  bool lost(DeviceId device) const noexcept { return lost_[device] != nullptr; }
+  bool lost(DeviceId device) const noexcept { return losses_.is_losing(device); }
 
  private:
   struct Awaited {
@@ -95,64 +115,87 @@ class StreamTable {
   };
   struct InFlight {
     Queued queued;
-    cudaEvent_t event = nullptr;
+    HeldEvent event;
     Nanoseconds issued = 0;
     std::size_t awaited = 0;  // How many places of its stream's `awaited` are its own.
   };
-  struct Stream {
+  struct alignas(64) Stream {
     DeviceId device = no_device;
     cudaStream_t native = nullptr;
-    Ring<InFlight> queue;
-    Ring<Awaited> awaited;              // What operations in the queue wait for, in order.
-    std::size_t awaited_next = 0;       // How many of them are the next operation's.
+    std::uint64_t* word = nullptr;  // In pinned memory: the ticket that the stream reached.
+    Turn turn;
+
+    // The issuer's.
     std::vector<std::uint64_t> waited;  // By source stream: the latest ticket waited for.
-    InFlight open;
-    std::uint64_t issued = 0;
-    std::uint64_t ended = 0;
-    std::size_t gates = 0;  // Operations in flight that have one.
+    std::size_t awaited_next = 0;       // How many of `awaited` are the next operation's.
     Gate last_gate;
+    InFlight open;
+
+    // Shared.
+    mutable std::mutex mutex;
+    Ring<InFlight> queue;
+    Ring<Awaited> awaited;  // What operations in the queue wait for, in order.
+    std::atomic<std::uint64_t> issued{0};
+    std::atomic<std::uint64_t> covered{0};  // The latest ticket with an event.
+    std::atomic<std::size_t> gates{0};      // Operations in flight that have one.
+    std::atomic<std::uint64_t> ended{0};
+    std::atomic<bool> brief{false};  // What ended when the driver looked took no time to speak of.
+
+    // The driver's.
     Nanoseconds last_end = 0;
     std::size_t ended_at_once = 1;       // When the stream was asked last.
-    bool brief = false;                  // What ended then took no time to speak of.
-    std::size_t uncovered = 0;           // Operations at the queue's end without an event.
     std::uint64_t seen = 0;              // `issued` when the stream was looked at last.
-    std::uint64_t* word = nullptr;       // In pinned memory: the ticket that the stream reached.
     std::uint64_t sure = 0;              // The ticket that it was seen to have reached.
     Nanoseconds asked = 0;               // When a stream with a word was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
+
+    std::size_t in_flight() const noexcept { return issued - ended; }
+    std::size_t uncovered() const noexcept { return issued - covered; }
+  };
+  /// An operation in flight that has an event: its place in the queue, what tells of its end.
+  struct Mark {
+    std::size_t position = 0;
+    cudaEvent_t event = nullptr;
+    Gate gate;
   };
 
-  cudaEvent_t take_event(DeviceId device);
-  std::exception_ptr loss_of(DeviceId device, DeviceId partner) const;
+  HeldEvent take_event(DeviceId device);
+  static bool needs_event(const Stream& stream);
+  void cover(Stream& stream);
+  void cover_in_turn(Stream& stream);
+  std::uint64_t* take_word();
+
   bool front_waits(const Stream& stream) const;
   bool can_wait(Stream& stream, Nanoseconds now) const;
   bool sweep_stream(std::uint32_t id, Nanoseconds now, Ring<Completion>& out);
-  std::uint64_t count_ended(Stream& stream, Nanoseconds now);
-  std::uint64_t count_told(Stream& stream, Nanoseconds now);
-  bool has_ended(Stream& stream, std::size_t position);
-  static bool needs_event(const Stream& stream);
-  void cover(Stream& stream);
-  std::size_t covering(const Stream& stream, std::size_t position) const;
-  std::uint64_t* take_word();
+  std::size_t count_ended(Stream& stream, Nanoseconds now);
+  std::size_t count_asked(Stream& stream);
+  std::size_t count_told(Stream& stream, Nanoseconds now);
+  static Mark mark_from(const Stream& stream, std::size_t position);
+  static std::size_t last_mark(const Stream& stream, std::size_t first, std::size_t last);
+  bool has_ended(const Stream& stream, const Mark& mark);
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
+  static std::optional<Awaited> take_awaited(Stream& stream);
+  static InFlight take_front(Stream& stream);
+  Nanoseconds end_of(const Awaited& awaited) const;
+
   static bool answers(const Stream& stream);
   void lose(DeviceId device, cudaError_t error, std::string_view call);
   void set_aside(DeviceId device, const std::string& why);
+  void leave_lost_device() const;
   std::string kernels_in_flight() const;
-  Nanoseconds end_of(const Awaited& awaited) const;
 
   /// About what queueing a few takes.
   static constexpr Nanoseconds usually_brief = 20'000;
 
-  std::vector<int> ordinals_;
+  const std::vector<int> ordinals_;
   const Abandon abandon_;
   const Nanoseconds brief_;
-  std::vector<std::exception_ptr> lost_;  // By device.
-  bool any_lost_ = false;
-  std::vector<std::vector<cudaEvent_t>> events_;  // Unused ones, by device.
+  const bool tells_;  // Streams have words.
+  std::mutex lose_mutex_;
+  Losses losses_;
+  std::deque<EventPool> events_;  // By device; destroyed after those who hold any.
   std::deque<Stream> streams_;
-  std::vector<std::uint32_t> busy_;  // Streams with operations in flight.
-  bool tells_ = false;               // Streams have words.
   std::vector<std::uint64_t*> word_blocks_;
 };
 

@@ -4,11 +4,18 @@
 // An operation that fails is queued all the same, but empty: a copy of no bytes, a kernel that does
 // nothing. So it keeps its place in its stream and its event; its error is added when its
 // completion is delivered.
+//
+// Invariants
+//   1. `mutex_` guards the counts, the random numbers and all streams' `failures`; it isn't held
+//      during calls of the wrapped backend.
+//   2. The failure of an operation is noted before the operation is queued, so before it is
+//      delivered: streams count their operations.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
 #include <deque>
+#include <mutex>
 #include <utility>
 
 #include "base/random.h"
@@ -34,17 +41,14 @@ class FaultyBackend final : public Backend {
 
   std::byte* allocate(DeviceId device, std::size_t bytes) override {
     checked_device(machine(), device);
-    ++allocations_;
-    const bool fails =
-        listed(plan_.allocations, allocations_) || random_.chance(plan_.allocation_probability);
-    return fails || lost(device) ? nullptr : inner_->allocate(device, bytes);
+    return allocation_fails(device) ? nullptr : inner_->allocate(device, bytes);
   }
   void deallocate(DeviceId device, std::byte* memory) noexcept override {
     inner_->deallocate(device, memory);
   }
   StreamId create_stream(DeviceId device, StreamKind kind) override {
     const StreamId stream = inner_->create_stream(device, kind);
-    streams_.push_back({device, {}});
+    streams_.push_back({device, 0, {}});
     return stream;
   }
   Event copy(StreamId stream, const Copy& copy) override;
@@ -71,9 +75,16 @@ class FaultyBackend final : public Backend {
   };
   struct Stream {
     DeviceId device = no_device;
+    std::uint64_t issued = 0;
     std::deque<Failure> failures;  // Not delivered yet, in order.
   };
 
+  bool allocation_fails(DeviceId device) {
+    const std::lock_guard lock(mutex_);
+    ++allocations_;
+    return listed(plan_.allocations, allocations_) ||
+           random_.chance(plan_.allocation_probability) || lost(device);
+  }
   bool lost(DeviceId device) const {
     return std::ranges::any_of(plan_.losses, [&](const FaultPlan::Loss& loss) {
       return loss.device == device && touched_[device] >= loss.operations;
@@ -94,14 +105,14 @@ class FaultyBackend final : public Backend {
   static std::exception_ptr error(Errc code, const std::string& message) {
     return std::make_exception_ptr(Error(code, message));
   }
-  Event failing(Event event, std::exception_ptr error) {
-    streams_[event.stream].failures.push_back({event.ticket, std::move(error)});
-    return event;
-  }
+  template <class Queue>
+  Event queue(StreamId stream, std::exception_ptr fault, Queue&& queue);
   std::exception_ptr copy_fault(StreamId stream, const Copy& copy);
+  std::exception_ptr launch_fault(StreamId stream);
 
   std::unique_ptr<Backend> inner_;
   FaultPlan plan_;
+  std::mutex mutex_;
   Random random_;
   std::vector<std::uint64_t> touched_;  // Operations by device.
   std::vector<Stream> streams_;
@@ -117,6 +128,7 @@ std::exception_ptr FaultyBackend::copy_fault(StreamId stream, const Copy& copy) 
     const DeviceId device = space == host_space ? no_device : device_of(space);
     if (device != no_device && !std::ranges::count(devices, device)) devices.push_back(device);
   }
+  const std::lock_guard lock(mutex_);
   ++copies_;
   std::exception_ptr fault;
   if (listed(plan_.copies, copies_) || random_.chance(plan_.copy_probability)) {
@@ -128,36 +140,61 @@ std::exception_ptr FaultyBackend::copy_fault(StreamId stream, const Copy& copy) 
   return fault;
 }
 
+std::exception_ptr FaultyBackend::launch_fault(StreamId stream) {
+  const std::lock_guard lock(mutex_);
+  ++launches_;
+  std::exception_ptr fault;
+  if (listed(plan_.launches, launches_) || random_.chance(plan_.launch_probability))
+    fault = error(Errc::task_failed, fmt::format("injected: launch {} failed", launches_));
+  if (listed(plan_.refused_launches, launches_))
+    fault = error(Errc::unavailable, fmt::format("injected: launch {} refused", launches_));
+  if (const std::exception_ptr loss = touch(streams_[stream].device)) fault = loss;
+  return fault;
+}
+
+// Queues an operation that ends with a fault, or with none.
+template <class Queue>
+Event FaultyBackend::queue(StreamId id, std::exception_ptr fault, Queue&& queue) {
+  Stream& stream = streams_[id];
+  const std::uint64_t ticket = stream.issued + 1;
+  if (fault) {
+    const std::lock_guard lock(mutex_);
+    stream.failures.push_back({ticket, std::move(fault)});
+  }
+  try {
+    const Event event = queue();
+    stream.issued = ticket;
+    return event;
+  } catch (...) {  // Its arguments were refused.
+    const std::lock_guard lock(mutex_);
+    std::erase_if(stream.failures, [&](const Failure& each) { return each.ticket == ticket; });
+    throw;
+  }
+}
+
 Event FaultyBackend::copy(StreamId stream, const Copy& copy) {
   check_stream(stream, streams_.size());
   check_copy(machine(), copy, machine().route(copy.from, copy.to));
   std::exception_ptr fault = copy_fault(stream, copy);
-  if (!fault) return inner_->copy(stream, copy);
-  Copy empty = copy;
-  empty.width_bytes = 0;
-  empty.height = 1;
-  return failing(inner_->copy(stream, empty), std::move(fault));
+  Copy made = copy;
+  if (fault) {
+    made.width_bytes = 0;
+    made.height = 1;
+  }
+  return queue(stream, std::move(fault), [&] { return inner_->copy(stream, made); });
 }
 
 Event FaultyBackend::launch(StreamId stream, const Launch& launch) {
   check_stream(stream, streams_.size());
-  ++launches_;
-  if (listed(plan_.refused_launches, launches_)) {
-    fail(Errc::unavailable, fmt::format("injected: launch {} refused", launches_));
-  }
-  std::exception_ptr fault;
-  if (listed(plan_.launches, launches_) || random_.chance(plan_.launch_probability)) {
-    fault = error(Errc::task_failed, fmt::format("injected: launch {} failed", launches_));
-  }
-  if (const std::exception_ptr loss = touch(streams_[stream].device)) fault = loss;
-  if (!fault) return inner_->launch(stream, launch);
-  Launch empty = launch;
-  empty.kernel = &nothing_;
-  return failing(inner_->launch(stream, empty), std::move(fault));
+  std::exception_ptr fault = launch_fault(stream);
+  Launch made = launch;
+  if (fault) made.kernel = &nothing_;
+  return queue(stream, std::move(fault), [&] { return inner_->launch(stream, made); });
 }
 
 std::size_t FaultyBackend::next_completion(std::span<Completion> out, Nanoseconds deadline) {
   const std::size_t count = inner_->next_completion(out, deadline);
+  const std::lock_guard lock(mutex_);
   for (Completion& completion : out.first(count)) {
     std::deque<Failure>& failures = streams_[completion.event.stream].failures;
     if (failures.empty() || failures.front().ticket != completion.event.ticket) continue;

@@ -49,11 +49,12 @@ std::vector<BackendCase> all_backends();
 
 constexpr std::size_t device_bytes = std::size_t{1} << 20;
 
-// Two devices; those with memory have links to the host, and from the first to the second.
-inline Machine contract_machine(DeviceKind kind, double bytes_per_second = 4e9) {
+// Devices; those with memory have links to the host, and from the first to the second.
+inline Machine contract_machine(DeviceKind kind, double bytes_per_second = 4e9, int devices = 2) {
   Machine machine;
   machine.name = "contract";
-  for (int i = 0; i < 2; ++i) {
+  machine.kernels["k"]["any"] = {{1, 1e-3}};
+  for (int i = 0; i < devices; ++i) {
     Device device;
     device.name = "device" + std::to_string(i);
     device.kind = kind;
@@ -63,13 +64,15 @@ inline Machine contract_machine(DeviceKind kind, double bytes_per_second = 4e9) 
     device.space = static_cast<SpaceId>(kind == DeviceKind::cpu ? 0 : i + 1);
     device.memory_bytes = kind == DeviceKind::cpu ? 0 : device_bytes;
     machine.devices.push_back(device);
+    if (kind == DeviceKind::cpu) continue;
+    machine.links.push_back({"in" + std::to_string(i), bytes_per_second, 1e-6});
+    machine.links.push_back({"out" + std::to_string(i), bytes_per_second, 1e-6});
+    machine.routes.push_back({host_space, device.space, {2 * i}});
+    machine.routes.push_back({device.space, host_space, {2 * i + 1}});
   }
-  machine.kernels["k"]["any"] = {{1, 1e-3}};
   if (kind == DeviceKind::cpu) return machine;
-  for (const char* name : {"in0", "out0", "in1", "out1", "peer"}) {
-    machine.links.push_back({name, bytes_per_second, 1e-6});
-  }
-  machine.routes = {{0, 1, {0}}, {1, 0, {1}}, {0, 2, {2}}, {2, 0, {3}}, {1, 2, {4}}};
+  machine.links.push_back({"peer", bytes_per_second, 1e-6});
+  machine.routes.push_back({1, 2, {2 * devices}});
   return machine;
 }
 

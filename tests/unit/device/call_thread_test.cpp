@@ -7,77 +7,89 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <stdexcept>
 #include <vector>
 
 namespace quadriga {
 namespace {
 
-// Waits for the next end as a driver does: notified, then asking.
-class CallThreadTest : public testing::Test {
- protected:
-  CallThread::Ended next() {
-    while (true) {
-      const int seen = notified_.load();
-      if (std::optional<CallThread::Ended> ended = calls_.take()) return *ended;
-      notified_.wait(seen);
-    }
+// Counts ends, and waits for them.
+class Ends {
+ public:
+  void add() {
+    ++count_;
+    count_.notify_all();
   }
+  void wait_for(int wanted) {
+    for (int seen = count_; seen < wanted; seen = count_) count_.wait(seen);
+  }
+  int count() const { return count_; }
 
-  std::atomic<int> notified_{0};
-  CallThread calls_{[this] {
-    ++notified_;
-    notified_.notify_all();
-  }};
+ private:
+  std::atomic<int> count_{0};
 };
 
-TEST_F(CallThreadTest, CallsEndInTheirOrderOnOneThread) {
+TEST(CallThreadTest, CallsAreMadeInTheirOrderOnOneThread) {
+  Ends ends;
   std::vector<std::thread::id> threads;
-  for (std::uint32_t id = 0; id < 100; ++id)
-    calls_.add(id, [&threads] { threads.push_back(std::this_thread::get_id()); });
-  for (std::uint32_t id = 0; id < 100; ++id) EXPECT_EQ(next().id, id);
-  EXPECT_FALSE(calls_.take());
-  ASSERT_EQ(threads.size(), 100u);
+  std::vector<int> order;
+  CallThread calls;
+  for (int id = 0; id < 100; ++id)
+    calls.add([&, id] {
+      threads.push_back(std::this_thread::get_id());
+      order.push_back(id);
+      ends.add();
+    });
+  ends.wait_for(100);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
   EXPECT_EQ(std::ranges::count(threads, threads.front()), 100);
   EXPECT_NE(threads.front(), std::this_thread::get_id());
 }
 
-TEST_F(CallThreadTest, WhoAddsACallDoesNotWaitForIt) {
+TEST(CallThreadTest, WhoAddsACallDoesNotWaitForIt) {
+  Ends ends;
   std::atomic<bool> open{false};
-  calls_.add(1, [&open] { open.wait(false); });
-  calls_.add(2, [] {});
-  EXPECT_FALSE(calls_.take());
+  CallThread calls;
+  calls.add([&] {
+    open.wait(false);
+    ends.add();
+  });
+  calls.add([&] { ends.add(); });
+  EXPECT_EQ(ends.count(), 0);
   open = true;
   open.notify_all();
-  EXPECT_EQ(next().id, 1u);
-  EXPECT_EQ(next().id, 2u);
+  ends.wait_for(2);
 }
 
-TEST_F(CallThreadTest, WhatACallThrowsComesWithItsEnd) {
-  calls_.add(7, [] { throw std::runtime_error("no"); });
-  calls_.add(8, [] {});
-  const CallThread::Ended failed = next();
-  EXPECT_EQ(failed.id, 7u);
-  EXPECT_THROW(std::rethrow_exception(failed.error), std::runtime_error);
-  EXPECT_FALSE(next().error);
+TEST(CallThreadTest, ThreadsAndCallsMayAddCallsAtOnce) {
+  Ends ends;
+  CallThread calls;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i)
+      threads.emplace_back([&] {
+        for (int k = 0; k < 50; ++k) calls.add([&] { calls.add([&] { ends.add(); }); });
+      });
+  }
+  ends.wait_for(150);
 }
 
-TEST(CallThreadEnd, WaitsForTheCallThatRunsAndDropsTheOthers) {
+TEST(CallThreadTest, ItsEndWaitsForTheCallThatRunsAndDropsTheOthers) {
   std::atomic<bool> started{false};
   std::atomic<int> ended{0};
   {
-    CallThread calls([] {});
-    calls.add(1, [&] {
+    CallThread calls;
+    calls.add([&] {
       started = true;
       started.notify_all();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      calls.add([&] { ended += 10; });
       ++ended;
     });
-    calls.add(2, [&] { ended += 10; });
+    calls.add([&] { ended += 10; });
     started.wait(false);
   }
   EXPECT_EQ(ended, 1);
-  const CallThread unused([] {});
+  const CallThread unused;
 }
 
 }  // namespace

@@ -51,19 +51,35 @@ TEST(Faults, FailedCopyMovesNothingAndTheNextOneWorks) {
   EXPECT_EQ(memory[0], std::byte{1});
 }
 
-TEST(Faults, FailedLaunchDoesNotRunAndRefusedOneIsNotQueued) {
+TEST(Faults, FailedAndRefusedLaunchesDoNotRun) {
   const auto backend = faulty({.launches = {1}, .refused_launches = {2}});
   int runs = 0;
   const Kernel kernel = [&runs](const Arguments&) { ++runs; };
   Launch launch;
   launch.kernel = &kernel;
   const StreamId compute = backend->create_stream(0, StreamKind::compute);
-  backend->launch(compute, launch);
-  EXPECT_THROW(backend->launch(compute, launch), Error);
-  EXPECT_EQ(backend->launch(compute, launch).ticket, 2u);
+  for (std::uint64_t ticket = 1; ticket <= 3; ++ticket)
+    EXPECT_EQ(backend->launch(compute, launch).ticket, ticket);
   EXPECT_EQ(code_of(next(*backend)), Errc::task_failed);
+  EXPECT_EQ(code_of(next(*backend)), Errc::unavailable);
   EXPECT_FALSE(next(*backend).error);
   EXPECT_EQ(runs, 1);
+}
+
+// What is refused for its arguments has no place in its stream.
+TEST(Faults, RefusedArgumentsLeaveNoFailureBehind) {
+  Machine machine = Machine::parse("emulated:1");
+  machine.kernels["k"][machine.devices[0].rates] = {{1, 1e-3}};
+  const auto backend =
+      make_faulty_backend(make_virtual_backend(std::move(machine)), {.launches = {1}});
+  const Kernel kernel = [](const Arguments&) {};
+  Launch launch;
+  launch.kernel = &kernel;
+  const StreamId compute = backend->create_stream(0, StreamKind::compute);
+  EXPECT_THROW(backend->launch(compute, launch), Error) << "it has no cost";
+  launch.cost = {"k", 1, 1};
+  EXPECT_EQ(backend->launch(compute, launch).ticket, 1u);
+  EXPECT_FALSE(next(*backend).error);
 }
 
 TEST(Faults, LostDeviceFailsWhateverTouchesItAndOthersWork) {
