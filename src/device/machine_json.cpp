@@ -4,6 +4,7 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -21,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double most_bytes = 1e18;  // Far above any memory, far below overflow.
+constexpr unsigned most_pitch_alignment = 4096;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view expected, const Json& found) {
   std::string text = found.dump();
@@ -112,6 +114,11 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
     device.space = next_space;
     device.memory_bytes = static_cast<std::size_t>(
         read_number(member(json, "memory", path), path + ".memory", 1, most_bytes));
+    const auto alignment = static_cast<unsigned>(read_count(json, "pitch_alignment", path, 1, 1));
+    if (!std::has_single_bit(alignment) || alignment > most_pitch_alignment)
+      refuse(path + ".pitch_alignment",
+             fmt::format("a power of two up to {}", most_pitch_alignment), json["pitch_alignment"]);
+    device.pitch_alignment = alignment;
   }
   return device;
 }
@@ -255,6 +262,7 @@ Json write_device(const Device& device) {
   if (device.cores > 0) json["cores"] = device.cores;
   json["compute_streams"] = device.compute_streams;
   json["copy_engines"] = device.copy_engines;
+  if (device.pitch_alignment > 1) json["pitch_alignment"] = device.pitch_alignment;
   if (!device.rates.empty()) json["rates"] = device.rates;
   if (!device.model.empty()) json["model"] = device.model;
   if (!device.pci_address.empty()) json["pci_address"] = device.pci_address;

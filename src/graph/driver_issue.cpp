@@ -51,7 +51,7 @@ std::size_t Driver::bytes_needed(const Task& task, SpaceId space) const {
     const bool adds_apart = task.operands[i].access == Access::reduce && space != host_space;
     const bool is_there = datum.at_home(space) && !adds_apart;
     if (!is_there && std::none_of(task.operands, task.operands + i, same))
-      needed += memory_->rounded(std::max<std::size_t>(datum.bytes(), 1), space);
+      needed += memory_->rounded(datum.width_bytes(), datum.columns(), space);
   }
   return needed;
 }
@@ -102,7 +102,7 @@ std::vector<bool> Driver::partial_places(const Codelet& codelet, const Datum& ta
     const Device& device = machine_.devices[d];
     const bool is_host = device.space == host_space;
     const std::size_t both =
-        2 * memory_->rounded(std::max<std::size_t>(target.bytes(), 1), device.space);
+        2 * memory_->rounded(target.width_bytes(), target.columns(), device.space);
     places[d] = !is_host;
     can_combine |=
         offers(machine_, device, *codelet.combine) && both <= memory_->capacity(device.space);

@@ -55,7 +55,7 @@ class Driver::Sight {
            (memory_.at_home(tile, space_) && memory_.directory().valid(tile, space_));
   }
   std::size_t bytes(TileId tile) const {
-    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile), space_);
+    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(tile, space_);
   }
   std::size_t free_bytes() const { return memory_.free_bytes(space_); }
   std::uint64_t departures() const { return memory_.departures(space_); }

@@ -55,6 +55,10 @@ Memory::~Memory() {
 void Memory::open_space(const Machine& machine, DeviceId device) {
   Space& space = spaces_[machine.devices[device].space];
   space.device = device;
+  space.pitch_alignment = machine.devices[device].pitch_alignment;
+  // Copies between the host's buffers and a device's blocks are one run if both are padded alike.
+  std::size_t& on_host = spaces_[host_space].pitch_alignment;
+  on_host = std::max(on_host, space.pitch_alignment);
   std::size_t bytes = machine.devices[device].memory_bytes;
   constexpr std::size_t least = 4096;
   require(bytes >= least, fmt::format("device '{}' has {} bytes of memory; it needs at least {}",
@@ -108,7 +112,9 @@ std::size_t Memory::capacity(SpaceId space) const noexcept {
   return space == host_space ? spill_.limit() : spaces_[space].arena->capacity();
 }
 
-std::size_t Memory::rounded(std::size_t bytes, SpaceId space) const noexcept {
+std::size_t Memory::rounded(std::size_t width_bytes, std::size_t columns,
+                            SpaceId space) const noexcept {
+  const std::size_t bytes = std::max<std::size_t>(block_bytes(width_bytes, columns, space), 1);
   return space == host_space ? Spill::rounded(bytes) : spaces_[space].arena->rounded(bytes);
 }
 
@@ -117,7 +123,9 @@ std::byte* Memory::address(TileId tile, SpaceId space) const {
 }
 
 std::size_t Memory::pitch(TileId tile, SpaceId space) const {
-  return at_home(tile, space) ? infos_[tile].pitch : infos_[tile].width_bytes;
+  const TileInfo& info = infos_[tile];
+  if (at_home(tile, space)) return info.pitch;
+  return padded_pitch(info.width_bytes, info.columns, spaces_[space].pitch_alignment);
 }
 
 SpaceId Memory::source_for(TileId tile, SpaceId to) const {
@@ -166,7 +174,7 @@ Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
 
 bool Memory::allocate(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
-  const auto offset = there.arena->allocate(std::max<std::size_t>(bytes(tile), 1));
+  const auto offset = there.arena->allocate(std::max<std::size_t>(block_bytes(tile, space), 1));
   if (!offset) return false;
   there.most_bytes = std::max(there.most_bytes, there.arena->used());
   Place& replica = place(tile, space);
@@ -193,14 +201,14 @@ void Memory::give_up(TileId tile, SpaceId space) {
   there.residents.pop_back();
   Place& replica = place(tile, space);
   if (space == host_space) {
-    spill_.deallocate(replica.block, bytes(tile));
+    spill_.deallocate(replica.block, block_bytes(tile, space));
     replica = Place{};
     return;
   }
   // Who still reads it finds NaN. Under the virtual clock protection catches that instead.
   if (poisons_freed_blocks && machine_.devices[there.device].kind == DeviceKind::emulated &&
       !backend_.is_virtual())
-    std::memset(replica.block, 0xff, bytes(tile));
+    std::memset(replica.block, 0xff, block_bytes(tile, space));
   there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
   replica.block = nullptr;
 }
@@ -242,6 +250,10 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {
     copy.width_bytes *= copy.height;
     copy.height = 1;
+  } else if (copy.source_pitch == copy.target_pitch && !at_home(tile, from) && !at_home(tile, to)) {
+    // Padding goes along: one run is quicker than many.
+    copy.width_bytes += copy.source_pitch * (copy.height - 1);
+    copy.height = 1;
   }
   const Event arrival = directory_.arrived(tile, from) ? Event{} : source.ready;
   const Event event = backend_.copy(stream.id, copy);
@@ -254,7 +266,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
   if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
-  if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
+  if (reason == Reason::evict) spaces_[from].leaving_bytes += block_bytes(tile, from);
 }
 
 Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
@@ -280,7 +292,8 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
 Outcome Memory::reserve(std::span<const Need> needs, SpaceId space) {
   for (const Need& need : needs)
     while (!has_memory(need.tile, space) && !allocate(need.tile, space))
-      if (const Outcome outcome = make_room(bytes(need.tile), space); outcome != Outcome::done)
+      if (const Outcome outcome = make_room(block_bytes(need.tile, space), space);
+          outcome != Outcome::done)
         return outcome;
   return Outcome::done;
 }
@@ -399,7 +412,8 @@ bool Memory::completed(const Completion& delivered) {
   if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
   if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
-  if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
+  if (record.reason == Reason::evict)
+    spaces_[record.from].leaving_bytes -= block_bytes(record.tile, record.from);
   Place& source = place(record.tile, record.from);
   std::erase(source.reads, completion.event);
   directory_.copy_ended(record.tile, record.from, record.to, !completion.error);
