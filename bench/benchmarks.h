@@ -16,6 +16,8 @@ void driver(const Settings& settings);
 /// --count (devices) --machine --tiles (of the smaller matrix; the larger has twice as many in each
 /// direction) --repeat.
 void decide(const Settings& settings);
+/// Decides a run once more and compares: --log (what the setting schedule_log made).
+void replay_log(const Settings& settings);
 /// Calls of malloc a task once everything has its size: --cores.
 void allocations(const Settings& settings);
 /// Resident memory after a million tasks: --cores.

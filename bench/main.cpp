@@ -26,7 +26,7 @@ constexpr std::array commands{
     Command{"gemm", host_gemm},      Command{"potrf", host_potrf},
     Command{"simulated", simulated}, Command{"copies", copies},
     Command{"machine", describe},    Command{"ipc", copy_from_other_process},
-    Command{"decide", decide},
+    Command{"decide", decide},       Command{"replay", replay_log},
 };
 
 void run(int count, char** words) {

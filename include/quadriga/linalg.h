@@ -5,7 +5,7 @@
 // computed or read where they are needed. Calls return when the result is in the caller's memory.
 // Types are float32, float64, complex64 and complex128; all matrices of a call have one type. For
 // one tile size and kind of device, results are the same to the bit whatever the policy and the
-// number of devices.
+// number of devices; the default tile depends on that number (see Options::reproducible).
 #pragma once
 
 #include <quadriga/engine.h>
@@ -23,7 +23,7 @@
 namespace quadriga::linalg {
 
 struct Options {
-  std::int64_t tile = 0;  ///< Order of the tiles; 0: chosen by sizes, type and kind of device.
+  std::int64_t tile = 0;  ///< Order of the tiles; 0: chosen by sizes, type and devices.
   /// Called by the calling thread about ten times a second and at the end with what is done, 0 to
   /// 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
   std::function<bool(double fraction)> progress = {};
@@ -31,6 +31,8 @@ struct Options {
   bool check_finite = false;
   /// GPUs may round float32 and complex64 factors of products to TF32; unset: as the setting says.
   std::optional<bool> allow_tf32 = std::nullopt;
+  /// Tiles as for one device of this kind and memory, or one core; unset: as the setting says.
+  std::optional<bool> reproducible = std::nullopt;
 };
 
 /// A factor of several operands, as complex as its type allows; a double converts.
@@ -189,12 +191,10 @@ struct Estimate {
 };
 
 /// Runs the same program on the same machine by the virtual clock, without data. Kernels that the
-/// machine has no times for are measured once a process, by small runs.
-///
-/// Errors: too_large as the run itself would give.
+/// machine has no times for are measured once a process. Errors: too_large as the run would give.
 Estimate estimate(const Engine& engine, const Problem& problem, const Options& options = {});
 
-/// The tile that Options::tile = 0 stands for. Depends on the number of devices in nothing.
-std::int64_t default_tile(const Engine& engine, const Problem& problem);
+/// The tile that Options::tile = 0 stands for, of products where no plan chooses shapes.
+std::int64_t default_tile(const Engine& engine, const Problem& about, const Options& options = {});
 
 }  // namespace quadriga::linalg

@@ -20,6 +20,9 @@ struct Device {
   int cores = 0;                 ///< Of a CPU.
   int compute_streams = 1;       ///< Kernels that may run at once; they share its speed.
   int copy_engines = 2;
+  /// Columns of tiles begin at multiples of so many bytes there, a power of two; 1: one behind the
+  /// other.
+  std::size_t pitch_alignment = 1;
   std::string rates;        ///< Column of the kernel table: "gpu", "cpu".
   std::string model;        ///< "NVIDIA H200"; empty or 0 where unknown, as all that follows.
   std::string pci_address;  ///< "0000:17:00.0".

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
 
 #include <complex>
 #include <memory>
@@ -112,10 +113,12 @@ void bind_estimate(nb::module_& module) {
 void bind_linalg(nb::module_& module) {
   bind_matrix(module);
   nb::class_<CallOptions>(module, "CallOptions", "What every call takes.")
-      .def(nb::new_([](std::int64_t tile, nb::object keep, nb::object progress) {
-             return CallOptions{tile, std::move(keep), std::move(progress)};
+      .def(nb::new_([](std::int64_t tile, nb::object keep, nb::object progress,
+                       std::optional<bool> reproducible) {
+             return CallOptions{tile, reproducible, std::move(keep), std::move(progress)};
            }),
-           nb::arg("tile"), nb::arg("keep").none(), nb::arg("progress").none());
+           nb::arg("tile"), nb::arg("keep").none(), nb::arg("progress").none(),
+           nb::arg("reproducible").none() = nb::none());
   bind_factor(module);
   module.def("matmul", matmul, nb::arg("engine"), nb::arg("alpha"), nb::arg("a"), nb::arg("op_a"),
              nb::arg("b"), nb::arg("op_b"), nb::arg("beta"), nb::arg("c"), nb::arg("options"));

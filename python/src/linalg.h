@@ -16,6 +16,7 @@ namespace quadriga::python {
 /// What every call of the linear algebra takes beside its matrices.
 struct CallOptions {
   std::int64_t tile = 0;
+  std::optional<bool> reproducible;
   nb::object keep;      ///< Arrays and sources, held until the work has ended.
   nb::object progress;  ///< Called with the fraction done, by the caller's thread; or none.
 };
@@ -28,6 +29,7 @@ void call(const std::shared_ptr<EngineState>& state, const CallOptions& given, W
   keep->add(given.keep);
   linalg::Options options;
   options.tile = given.tile;
+  options.reproducible = given.reproducible;
   options.progress = [progress](double fraction) { return progress->report(fraction); };
   block(state, {[state, options, work] { work(state->engine(), options); }, std::move(keep),
                 std::move(progress), given.progress});

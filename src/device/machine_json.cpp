@@ -4,6 +4,7 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -21,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double most_bytes = 1e18;  // Far above any memory, far below overflow.
+constexpr unsigned most_pitch_alignment = 4096;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view expected, const Json& found) {
   std::string text = found.dump();
@@ -102,8 +104,10 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
   const Json& kind = member(json, "kind", path);
   device.kind = read_kind(kind, path + ".kind");
   const bool is_cpu = device.kind == DeviceKind::cpu;
-  device.cores = read_count(json, "cores", path, 1, is_cpu ? 1 : 0);
-  device.compute_streams = read_count(json, "compute_streams", path, 1, is_cpu ? device.cores : 1);
+  // A CPU without cores is there for what needs the host.
+  device.cores = read_count(json, "cores", path, is_cpu ? 0 : 1, is_cpu ? 1 : 0);
+  device.compute_streams =
+      read_count(json, "compute_streams", path, 1, is_cpu ? std::max(1, device.cores) : 1);
   device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
   device.rates = kind == "cuda" ? "gpu" : kind.get<std::string>();
   if (json.contains("rates")) device.rates = read_string(json["rates"], path + ".rates");
@@ -112,6 +116,11 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
     device.space = next_space;
     device.memory_bytes = static_cast<std::size_t>(
         read_number(member(json, "memory", path), path + ".memory", 1, most_bytes));
+    const auto alignment = static_cast<unsigned>(read_count(json, "pitch_alignment", path, 1, 1));
+    if (!std::has_single_bit(alignment) || alignment > most_pitch_alignment)
+      refuse(path + ".pitch_alignment",
+             fmt::format("a power of two up to {}", most_pitch_alignment), json["pitch_alignment"]);
+    device.pitch_alignment = alignment;
   }
   return device;
 }
@@ -252,9 +261,10 @@ void read_kernels(const Json& json, Machine& machine) {
 Json write_device(const Device& device) {
   Json json{{"name", device.name}, {"kind", name(device.kind)}};
   if (device.space != host_space) json["memory"] = device.memory_bytes;
-  if (device.cores > 0) json["cores"] = device.cores;
+  if (device.cores > 0 || device.kind == DeviceKind::cpu) json["cores"] = device.cores;
   json["compute_streams"] = device.compute_streams;
   json["copy_engines"] = device.copy_engines;
+  if (device.pitch_alignment > 1) json["pitch_alignment"] = device.pitch_alignment;
   if (!device.rates.empty()) json["rates"] = device.rates;
   if (!device.model.empty()) json["model"] = device.model;
   if (!device.pci_address.empty()) json["pci_address"] = device.pci_address;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/config.h"
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
@@ -22,9 +23,6 @@ constexpr bool poisons_freed_blocks = false;
 constexpr bool poisons_freed_blocks = true;
 #endif
 
-/// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
-constexpr int most_rounds = 4;
-
 }  // namespace
 
 Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
@@ -38,16 +36,33 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       completions_(64),
       virtual_(backend_->is_virtual()) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
+  const MemoryOptions memory{options.host_memory, options.spill};
+  open_log(options, memory, kernel_streams);
   scheduler_ = std::make_unique<Scheduler>(
       machine_, instructions_, static_cast<ScheduleListener&>(*this),
       static_cast<TaskRunner&>(*this),
       ScheduleOptions{.policy = make_policy(options.policy, options.seed),
-                      .memory = {options.host_memory, options.spill},
+                      .memory = memory,
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,
-                      .most_rounds = virtual_ ? 0 : most_rounds});
+                      .most_rounds = most_rounds(),
+                      .log = log_.get()});
   issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
   if (!virtual_) thread_ = std::thread([this] { loop(); });
+}
+
+/// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
+int Driver::most_rounds() const noexcept { return virtual_ ? 0 : 4; }
+
+void Driver::open_log(const EngineOptions& options, const MemoryOptions& memory,
+                      std::span<const std::vector<StreamId>> kernel_streams) {
+  const std::string path = Config::global().text("schedule_log");
+  if (path.empty()) return;
+  log_file_.open(path);
+  if (!log_file_) fail(Errc::io, fmt::format("can't write the schedule's log '{}'", path));
+  log_ = std::make_unique<ScheduleLog>(log_file_);
+  log_->begin(machine_, options.policy, options.seed, most_rounds(), memory, spaces_->spaces(),
+              kernel_streams);
 }
 
 /// Lanes for the streams of copies, and streams with lanes for kernels; returns these by device.

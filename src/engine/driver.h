@@ -25,6 +25,7 @@
 #include <quadriga/engine.h>
 
 #include <condition_variable>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -114,6 +115,9 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   void run(const PlannedTask& planned, const Arguments& arguments) override;
 
   std::vector<std::vector<StreamId>> open_streams();
+  void open_log(const EngineOptions& options, const MemoryOptions& memory,
+                std::span<const std::vector<StreamId>> kernel_streams);
+  int most_rounds() const noexcept;
   void loop();
   void post(const Message& message);
   /// Runs something on the driver's side, and waits for it.
@@ -157,6 +161,8 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   std::vector<int> lane_of_stream_;
   std::vector<int> lane_of_device_;  ///< Of its first compute stream.
   std::vector<DeviceId> device_of_stream_;
+  std::ofstream log_file_;
+  std::unique_ptr<ScheduleLog> log_;  ///< As the setting schedule_log says; null: none.
   Instructions instructions_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<Issuers> issuers_;

@@ -73,9 +73,11 @@ struct Datum {
   const void* engine = nullptr;
   std::byte* buffer =
       nullptr;  ///< The host's buffer of a tile without a home; the executor's to free.
-  std::size_t bytes() const noexcept {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * size_of(dtype);
+  std::size_t width_bytes() const noexcept {
+    return static_cast<std::size_t>(rows) * size_of(dtype);
   }
+  std::size_t columns() const noexcept { return static_cast<std::size_t>(cols); }
+  std::size_t bytes() const noexcept { return width_bytes() * columns(); }
   bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
 
   alignas(64) History history;

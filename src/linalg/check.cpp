@@ -79,6 +79,10 @@ bool allow_tf32(const Options& options, DType dtype) {
   return is_single && Config::global().flag("allow_tf32", options.allow_tf32);
 }
 
+bool reproducible(const Options& options) {
+  return Config::global().flag("reproducible", options.reproducible);
+}
+
 void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix) {
   const bool pretends = engine.options().virtual_clock && !engine.options().compute;

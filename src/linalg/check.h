@@ -22,6 +22,8 @@ void check_no_overlap(std::string_view a_name, const Matrix& a, std::string_view
 void check_options(const Options& options);
 /// Whether GPUs may round the factors of products of this type to TF32.
 bool allow_tf32(const Options& options, DType dtype);
+/// Whether tiles are chosen as for a single device.
+bool reproducible(const Options& options);
 /// With Options::check_finite; sources are checked when they are read.
 void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);

@@ -2,6 +2,8 @@
 // src/linalg/cholesky_plan.cpp: the devices and the tile of a factorization, by the machine's
 // rates.
 #include "linalg/cholesky.h"
+
+#include "linalg/check.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
 
@@ -58,7 +60,7 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t ord
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
-  if (all.size() < 2) return {alone, tile};
+  if (all.size() < 2 || reproducible(options)) return {alone, tile};
   const Team fed = fed_from(engine, all, home);
   // A triangle goes there, and comes back.
   const double bytes =

@@ -120,7 +120,22 @@ class ListPlanner {
     }
     if (best_.seconds == never) return std::nullopt;
     if (!team_.resident) add_pieces();
-    return with_orders();
+    return with_orders(std::move(best_.plan));
+  }
+
+  ProductPlan with_orders(ProductPlan plan) {
+    const Grid grid = grid_of(plan);
+    plan.orders.clear();
+    for (std::int64_t p = 0; p < team_.size(); ++p) {
+      const Place at = place_of(plan, grid, p);
+      list_products(shape_of(plan, grid, p), order_);
+      for (Product& product : order_) {
+        product.i = static_cast<std::int32_t>(at.rows.at(product.i));
+        product.j = static_cast<std::int32_t>(at.cols.at(product.j));
+      }
+      plan.orders.push_back(std::move(order_));
+    }
+    return plan;
   }
 
  private:
@@ -306,21 +321,6 @@ class ListPlanner {
       consider(best_.sizes, {best_.pieces.head, tail, best_.pieces.sum});
   }
 
-  ProductPlan with_orders() {
-    ProductPlan plan = std::move(best_.plan);
-    const Grid grid = grid_of(plan);
-    for (std::int64_t p = 0; p < team_.size(); ++p) {
-      const Place at = place_of(plan, grid, p);
-      list_products(shape_of(plan, grid, p), order_);
-      for (Product& product : order_) {
-        product.i = static_cast<std::int32_t>(at.rows.at(product.i));
-        product.j = static_cast<std::int32_t>(at.cols.at(product.j));
-      }
-      plan.orders.push_back(std::move(order_));
-    }
-    return plan;
-  }
-
   const ProductTimes& times_;
   const Team& team_;
   const Problem& problem_;
@@ -330,6 +330,11 @@ class ListPlanner {
 };
 
 }  // namespace
+
+void share_plan(const ProductTimes& times, const Team& team, const Problem& problem,
+                ProductPlan& plan) {
+  plan = ListPlanner(times, team, problem).with_orders(std::move(plan));
+}
 
 std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
                                      const Problem& problem) {

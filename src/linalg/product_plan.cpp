@@ -2,6 +2,7 @@
 // src/linalg/product_plan.cpp: which of the searches cuts a product.
 #include "linalg/product_plan.h"
 
+#include "linalg/check.h"
 #include "linalg/product_search.h"
 #include "linalg/tile_size.h"
 
@@ -76,8 +77,13 @@ std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept {
 
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
                          const Options& options) {
-  if (options.tile == 0 && has_fast_products(engine, team, problem.dtype))
-    if (std::optional<ProductPlan> plan = search(engine, team, problem)) return *std::move(plan);
+  if (options.tile == 0 && has_fast_products(engine, team, problem.dtype)) {
+    const Team planned = reproducible(options) ? first_of(engine, team) : team;
+    std::optional<ProductPlan> plan = search(engine, planned, problem);
+    if (plan && planned.size() < team.size() && !plan->orders.empty())
+      share_plan(ProductTimes(engine, team, problem), team, problem, *plan);
+    if (plan) return *std::move(plan);
+  }
   const std::int64_t tile = tile_for(engine, problem, options);
   ProductPlan plan;
   plan.rows = {problem.m, tile};

@@ -16,6 +16,10 @@ std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept;
 std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
                                      const Problem& problem);
 
+/// Shares a plan for one device among a team: its tiles stay as they are.
+void share_plan(const ProductTimes& times, const Team& team, const Problem& problem,
+                ProductPlan& plan);
+
 /// Where not all operands fit: the best plan whose rows of A's tiles do, or squares, whichever
 /// takes less; none if neither can.
 std::optional<ProductPlan> stream_plan(const ProductTimes& times, const Team& team,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace quadriga::linalg {
 namespace {
@@ -59,6 +60,21 @@ std::vector<DeviceId> places_of(const Machine& machine, const std::vector<Device
   return places;
 }
 
+/// Of the first accelerators, so many at most.
+Team team_of_first(const Machine& machine, std::int64_t most) {
+  Team team;
+  for (std::size_t d = 0; d < machine.devices.size() && team.size() < most; ++d) {
+    const Device& device = machine.devices[d];
+    if (device.space == host_space) continue;
+    team.memory_bytes = team.devices.empty() ? device.memory_bytes
+                                             : std::min(team.memory_bytes, device.memory_bytes);
+    team.devices.push_back(static_cast<DeviceId>(d));
+  }
+  team.places = places_of(machine, team.devices);
+  set_feed(team, machine);
+  return team;
+}
+
 }  // namespace
 
 std::int64_t Team::tiles(std::size_t tile_bytes) const noexcept {
@@ -69,18 +85,11 @@ std::int64_t Team::tiles(std::size_t tile_bytes) const noexcept {
 }
 
 Team team_of(const Engine& engine) {
-  Team team;
-  const Machine& machine = engine.machine();
-  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
-    const Device& device = machine.devices[d];
-    if (device.space == host_space) continue;
-    team.memory_bytes = team.devices.empty() ? device.memory_bytes
-                                             : std::min(team.memory_bytes, device.memory_bytes);
-    team.devices.push_back(static_cast<DeviceId>(d));
-  }
-  team.places = places_of(machine, team.devices);
-  set_feed(team, machine);
-  return team;
+  return team_of_first(engine.machine(), std::numeric_limits<std::int64_t>::max());
+}
+
+Team first_of(const Engine& engine, const Team& team) {
+  return team.size() < 2 ? team : team_of_first(engine.machine(), 1);
 }
 
 Team team_at(DeviceId device) {

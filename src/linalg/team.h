@@ -37,6 +37,8 @@ struct Team {
 };
 
 Team team_of(const Engine& engine);
+/// Its first device alone, as a team that has the machine to itself.
+Team first_of(const Engine& engine, const Team& team);
 /// The device alone, for matrices that lie in its memory.
 Team team_at(DeviceId device);
 /// The same team, for matrices that come from a device's memory instead of the host's.

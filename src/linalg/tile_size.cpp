@@ -2,6 +2,7 @@
 // src/linalg/tile_size.cpp: the default tile, by sizes, type, kind of device and its memory.
 #include "linalg/tile_size.h"
 
+#include "linalg/check.h"
 #include "linalg/team.h"
 
 #include <algorithm>
@@ -30,11 +31,11 @@ Bounds bounds_for(const Engine& engine, const Team& team, bool is_product) {
 constexpr double tiles_a_core = 8;
 
 /// Before bounds and memory.
-double wanted(const Engine& engine, const Team& team, const Problem& problem) {
+double wanted(const Engine& engine, const Team& team, const Problem& problem, bool alone) {
   const auto area = static_cast<double>(problem.m) * static_cast<double>(problem.n);
   const bool is_product = problem.kind == Problem::Kind::matmul;
   if (team.devices.empty() && is_product)
-    return std::sqrt(area / (tiles_a_core * engine.machine().devices.front().cores));
+    return std::sqrt(area / (tiles_a_core * (alone ? 1 : engine.machine().devices.front().cores)));
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
   if (team.devices.empty()) return static_cast<double>(longest) / 11;
   // A single GPU's time goes into its products, which like large tiles; several share the columns.
@@ -50,11 +51,13 @@ std::int64_t rounded(double tile) {
 
 }  // namespace
 
-std::int64_t default_tile(const Engine& engine, const Problem& problem) {
-  const Team team = team_of(engine);
+std::int64_t default_tile(const Engine& engine, const Problem& problem, const Options& options) {
+  const bool alone = reproducible(options);
+  const Team all = team_of(engine);
+  const Team team = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
   const auto [least, most] = bounds_for(engine, team, is_product);
-  double tile = std::clamp(wanted(engine, team, problem), static_cast<double>(least),
+  double tile = std::clamp(wanted(engine, team, problem, alone), static_cast<double>(least),
                            static_cast<double>(most));
   if (!team.devices.empty()) {
     constexpr double tiles_in_memory = 40;
@@ -66,7 +69,7 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem) {
 }
 
 std::int64_t tile_for(const Engine& engine, const Problem& problem, const Options& options) {
-  return options.tile > 0 ? options.tile : default_tile(engine, problem);
+  return options.tile > 0 ? options.tile : default_tile(engine, problem, options);
 }
 
 }  // namespace quadriga::linalg

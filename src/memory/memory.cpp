@@ -36,6 +36,10 @@ void Memory::open_space(SpaceId id, const SpaceResources& resources) {
   space.device = resources.device;
   space.base = resources.base;
   space.arena.emplace(resources.bytes);
+  space.pitch_alignment = machine_.devices[space.device].pitch_alignment;
+  // Copies between the host's buffers and a device's blocks are one run if both are padded alike.
+  std::size_t& on_host = spaces_[host_space].pitch_alignment;
+  on_host = std::max(on_host, space.pitch_alignment);
   const auto open_stream = [&](CopyStream& stream, StreamId number) {
     stream.id = number;
     if (streams_.size() <= number) streams_.resize(number + 1, nullptr);
@@ -73,7 +77,9 @@ std::size_t Memory::capacity(SpaceId space) const noexcept {
   return space == host_space ? spill_.limit() : spaces_[space].arena->capacity();
 }
 
-std::size_t Memory::rounded(std::size_t bytes, SpaceId space) const noexcept {
+std::size_t Memory::rounded(std::size_t width_bytes, std::size_t columns,
+                            SpaceId space) const noexcept {
+  const std::size_t bytes = std::max<std::size_t>(block_bytes(width_bytes, columns, space), 1);
   return space == host_space ? Spill::rounded(bytes) : spaces_[space].arena->rounded(bytes);
 }
 
@@ -82,7 +88,9 @@ std::byte* Memory::address(TileId tile, SpaceId space) const {
 }
 
 std::size_t Memory::pitch(TileId tile, SpaceId space) const {
-  return at_home(tile, space) ? infos_[tile].pitch : infos_[tile].width_bytes;
+  const TileInfo& info = infos_[tile];
+  if (at_home(tile, space)) return info.pitch;
+  return padded_pitch(info.width_bytes, info.columns, spaces_[space].pitch_alignment);
 }
 
 SpaceId Memory::source_for(TileId tile, SpaceId to) const {
@@ -130,7 +138,7 @@ Outcome Memory::find_source(TileId tile, SpaceId to, SpaceId& from) {
 
 bool Memory::allocate(TileId tile, SpaceId space) {
   Space& there = spaces_[space];
-  const auto offset = there.arena->allocate(std::max<std::size_t>(bytes(tile), 1));
+  const auto offset = there.arena->allocate(std::max<std::size_t>(block_bytes(tile, space), 1));
   if (!offset) return false;
   there.most_bytes = std::max(there.most_bytes, there.arena->used());
   Place& replica = place(tile, space);
@@ -157,11 +165,11 @@ void Memory::give_up(TileId tile, SpaceId space) {
   there.residents.pop_back();
   Place& replica = place(tile, space);
   if (space == host_space) {
-    spill_.deallocate(replica.block, bytes(tile));
+    spill_.deallocate(replica.block, block_bytes(tile, space));
     replica = Place{};
     return;
   }
-  listener_.freed(space, replica.block, bytes(tile));
+  listener_.freed(space, replica.block, block_bytes(tile, space));
   there.arena->deallocate(static_cast<std::size_t>(replica.block - there.base));
   replica.block = nullptr;
 }
@@ -203,6 +211,10 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {
     copy.width_bytes *= copy.height;
     copy.height = 1;
+  } else if (copy.source_pitch == copy.target_pitch && !at_home(tile, from) && !at_home(tile, to)) {
+    // Padding goes along: one run is quicker than many.
+    copy.width_bytes += copy.source_pitch * (copy.height - 1);
+    copy.height = 1;
   }
   const Event arrival = directory_.arrived(tile, from) ? Event{} : source.ready;
   const Event event = instructions_.copy(stream.id, copy);
@@ -215,7 +227,7 @@ void Memory::queue_copy(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   stream.records.push_back({event.ticket, tile, from, to, reason, arrival, nullptr});
   ++in_flight_;
   if (from == host_space) spaces_[to].incoming_bytes += bytes(tile);
-  if (reason == Reason::evict) spaces_[from].leaving_bytes += bytes(tile);
+  if (reason == Reason::evict) spaces_[from].leaving_bytes += block_bytes(tile, from);
 }
 
 Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
@@ -241,7 +253,8 @@ Outcome Memory::bring(std::span<const Need> needs, SpaceId space) {
 Outcome Memory::reserve(std::span<const Need> needs, SpaceId space) {
   for (const Need& need : needs)
     while (!has_memory(need.tile, space) && !allocate(need.tile, space))
-      if (const Outcome outcome = make_room(bytes(need.tile), space); outcome != Outcome::done)
+      if (const Outcome outcome = make_room(block_bytes(need.tile, space), space);
+          outcome != Outcome::done)
         return outcome;
   return Outcome::done;
 }
@@ -361,7 +374,8 @@ bool Memory::completed(const Completion& delivered) {
   if (completion.error) fail_forwarded(record.tile, completion.event, completion.error);
   --in_flight_;
   if (record.from == host_space) spaces_[record.to].incoming_bytes -= bytes(record.tile);
-  if (record.reason == Reason::evict) spaces_[record.from].leaving_bytes -= bytes(record.tile);
+  if (record.reason == Reason::evict)
+    spaces_[record.from].leaving_bytes -= block_bytes(record.tile, record.from);
   Place& source = place(record.tile, record.from);
   std::erase(source.reads, completion.event);
   directory_.copy_ended(record.tile, record.from, record.to, !completion.error);

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "device/instructions.h"
+#include "device/pitch.h"
 #include "memory/arena.h"
 #include "memory/copy_times.h"
 #include "memory/device_spaces.h"
@@ -148,8 +149,14 @@ class Memory {
   /// Some replica is pinned or in flight.
   bool busy(TileId tile) const noexcept;
   const Directory& directory() const noexcept { return directory_; }
+  /// Of its content, which is what crosses links.
   std::size_t bytes(TileId tile) const noexcept {
     return infos_[tile].width_bytes * infos_[tile].columns;
+  }
+  /// Of a block that holds it: columns are padded as the space wants them.
+  std::size_t block_bytes(TileId tile, SpaceId space) const noexcept {
+    const TileInfo& info = infos_[tile];
+    return block_bytes(info.width_bytes, info.columns, space);
   }
   bool stale_home(TileId tile) const noexcept { return directory_.owner(tile) != no_space; }
   /// Copies in flight.
@@ -175,8 +182,11 @@ class Memory {
   bool at_home(TileId tile, SpaceId space) const {
     return infos_[tile].home && infos_[tile].home_space == space;
   }
-  /// What one allocation of these bytes takes in an arena, or of the host's buffers.
-  std::size_t rounded(std::size_t bytes, SpaceId space) const noexcept;
+  /// What one block for such a tile takes of an arena, or of the host's buffers.
+  std::size_t rounded(std::size_t width_bytes, std::size_t columns, SpaceId space) const noexcept;
+  std::size_t rounded(TileId tile, SpaceId space) const noexcept {
+    return rounded(infos_[tile].width_bytes, infos_[tile].columns, space);
+  }
   std::size_t spilled_bytes() const noexcept { return spill_.used(); }
   std::size_t most_spilled_bytes() const noexcept { return spill_.most(); }
   const Spill& spill() const noexcept { return spill_; }
@@ -210,6 +220,7 @@ class Memory {
   struct Space {
     DeviceId device = no_device;
     std::byte* base = nullptr;
+    std::size_t pitch_alignment = 1;
     std::optional<Arena> arena;
     /// Tiles with a block here, or on the host a buffer; position in resident_index_.
     std::vector<TileId> residents;
@@ -228,6 +239,10 @@ class Memory {
   }
   std::uint32_t& resident_index(TileId tile, SpaceId space) {
     return resident_index_[tile * spaces_.size() + space];
+  }
+  std::size_t block_bytes(std::size_t width_bytes, std::size_t columns,
+                          SpaceId space) const noexcept {
+    return padded_pitch(width_bytes, columns, spaces_[space].pitch_alignment) * columns;
   }
   void open_space(SpaceId space, const SpaceResources& resources);
   void note_resident(TileId tile, SpaceId space);

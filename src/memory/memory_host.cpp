@@ -15,7 +15,7 @@ namespace quadriga {
 
 bool Memory::has_host_memory(TileId tile) {
   if (has_memory(tile, host_space) || bytes(tile) == 0) return true;
-  std::byte* const buffer = spill_.allocate(bytes(tile));
+  std::byte* const buffer = spill_.allocate(block_bytes(tile, host_space));
   if (!buffer) return false;
   place(tile, host_space).block = buffer;
   note_resident(tile, host_space);
@@ -28,7 +28,7 @@ bool Memory::take_host_memory(std::span<const Need> needs) {
     for (std::size_t i = 0; i < needs.size(); ++i) {
       const TileId tile = needs[i].tile;
       const bool is_new = std::ranges::count(needs.first(i), tile, &Need::tile) == 0;
-      if (is_new && !has_host_memory(tile)) missing += Spill::rounded(bytes(tile));
+      if (is_new && !has_host_memory(tile)) missing += rounded(tile, host_space);
     }
     if (missing == 0) return true;
     if (!make_host_room(missing, needs)) break;

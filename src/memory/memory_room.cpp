@@ -23,7 +23,7 @@ void Memory::collect_candidates(SpaceId space) {
 Candidate Memory::candidate(TileId tile, SpaceId space, SpaceId to) {
   Candidate found;
   found.tile = tile;
-  found.bytes = rounded(bytes(tile), space);
+  found.bytes = rounded(tile, space);
   found.next_use = listener_.next_use(tile, space);
   found.last_use = place(tile, space).last_use;
   found.dirty = directory_.dirty(tile, space);

@@ -30,7 +30,7 @@ std::size_t Feasibility::bytes_needed(const Task& task, SpaceId space) const {
     const bool adds_apart = task.operands[i].access == Access::reduce && space != host_space;
     const bool is_there = datum.at_home(space) && !adds_apart;
     if (!is_there && std::none_of(task.operands, task.operands + i, same))
-      needed += state_.memory->rounded(std::max<std::size_t>(datum.bytes(), 1), space);
+      needed += state_.memory->rounded(datum.width_bytes(), datum.columns(), space);
   }
   return needed;
 }
@@ -99,7 +99,7 @@ std::vector<bool> Feasibility::partial_places(const Codelet& codelet, const Datu
     const Device& device = machine.devices[d];
     const bool is_host = device.space == host_space;
     const std::size_t both =
-        2 * memory.rounded(std::max<std::size_t>(target.bytes(), 1), device.space);
+        2 * memory.rounded(target.width_bytes(), target.columns(), device.space);
     places[d] = !is_host;
     can_combine |=
         offers(machine, device, *codelet.combine) && both <= memory.capacity(device.space);

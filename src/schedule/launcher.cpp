@@ -60,7 +60,7 @@ bool Launcher::would_queue(const DeviceState& device, const PlannedTask& planned
 
 Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
-  if (state_.cancelled || task.cancelled())
+  if (state_.cancelled || (task.group && task.group->stopped))
     return {Verdict::Kind::failed, error_of(Errc::cancelled, "the work was cancelled")};
   if (has_nothing_to_combine(task)) return {Verdict::Kind::spared};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};

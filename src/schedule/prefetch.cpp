@@ -14,7 +14,7 @@ class Prefetch::View {
            (memory_.at_home(tile, space_) && memory_.directory().valid(tile, space_));
   }
   std::size_t bytes(TileId tile) const {
-    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(memory_.bytes(tile), space_);
+    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(tile, space_);
   }
   std::size_t free_bytes() const { return memory_.free_bytes(space_); }
   std::span<const Resident> residents() const {

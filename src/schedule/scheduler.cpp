@@ -9,6 +9,24 @@
 
 namespace quadriga {
 
+/// A call from outside: what it led to follows it in the log.
+class Scheduler::Entry {
+ public:
+  /// `note` tells the log of the call.
+  template <class Note>
+  Entry(Scheduler& scheduler, Note&& note) : scheduler_(scheduler) {
+    if (scheduler.log_) note(*scheduler.log_);
+  }
+  ~Entry() {
+    if (scheduler_.log_) scheduler_.log_->instructed(scheduler_.state_.instructions.pending());
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+ private:
+  Scheduler& scheduler_;
+};
+
 Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
                      TaskRunner& runner, ScheduleOptions options)
     : state_(machine, instructions, listener),
@@ -18,6 +36,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       launcher_(state_, placement_.prediction(), runner),
       recovery_(state_, placement_.feasibility(), launcher_),
       prefetch_(state_),
+      log_(options.log),
       most_rounds_(options.most_rounds) {
   state_.memory = &memory_;
   open_devices(options.kernel_streams);
@@ -45,14 +64,18 @@ void Scheduler::add(Datum& datum) {
                             static_cast<std::size_t>(datum.ld) * element, datum.home_space});
   state_.plan.uses(datum.tile) = TileUses{};
   state_.plan.uses(datum.tile).datum = &datum;
+  if (log_) log_->added(datum);
 }
 
 void Scheduler::remove(Datum& datum) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("remove", datum.tile); });
   memory_.remove(datum.tile);
   state_.plan.uses(datum.tile) = TileUses{};
 }
 
 void Scheduler::submitted(Task& task, const Cost& cost) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.submitted(task, cost); });
+  groups_.entered(task.group);
   PlannedTask& planned = state_.plan.add(task);
   placement_.prediction().begin(planned, cost);
   placement_.submitted(planned);
@@ -60,9 +83,12 @@ void Scheduler::submitted(Task& task, const Cost& cost) {
 }
 
 void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* last) {
+  const Entry entry(*this, [&](ScheduleLog& log) {
+    log.ready(task, predecessors, last ? last->device : no_device, last ? last->path : 0);
+  });
   PlannedTask& planned = *task.planned;
   planned.predecessors = std::max(planned.predecessors, predecessors);
-  if (last) {
+  if (last && last->device != no_device) {
     planned.path = std::max(planned.path, last->path);
     planned.activator = last->device;
   }
@@ -80,16 +106,30 @@ void Scheduler::activate(PlannedTask& planned) {
 }
 
 void Scheduler::cancel(bool on) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.flag("cancel", on); });
   state_.cancelled = on;
   for (DeviceState& device : state_.devices) touch(device);
 }
 
+void Scheduler::cancel(TaskGroup& group) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.cancelled(group); });
+  group.stopped = true;
+  for (DeviceState& device : state_.devices) touch(device);
+}
+
+void Scheduler::evict(Datum& datum) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("evict", datum.tile); });
+  memory_.evict(datum.tile);
+}
+
 void Scheduler::finalize(Datum& datum) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
   datum.final = true;
   send_final_home(datum.tile);
 }
 
 Homecoming Scheduler::bring_home(Datum& datum) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
   if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
   const Directory& directory = memory_.directory();
   const TileId tile = datum.tile;
@@ -103,6 +143,7 @@ Homecoming Scheduler::bring_home(Datum& datum) {
 }
 
 void Scheduler::ended(const Completion& completion) {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.ended(completion); });
   if (memory_.completed(completion)) return;
   state_.instructions.ended(completion.event);
   kernel_ended(state_.owners[completion.event.stream], completion);
@@ -145,6 +186,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) send_final_home(slot.datum->tile);
+  groups_.left(task.group);
   state_.listener.ended(ended);
 }
 
@@ -259,6 +301,7 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
 // Decisions.
 
 void Scheduler::begin_steps() {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("begin_steps"); });
   // An idle device looks around each time: others may have got what it can steal.
   for (DeviceState& device : state_.devices)
     if (device.awaits_source || device.lacks_buffer || device.issued == 0) touch(device);
@@ -270,6 +313,8 @@ void Scheduler::begin_steps() {
 }
 
 bool Scheduler::step() {
+  while (TaskGroup* const group = groups_.next_cancelled()) cancel(*group);
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("step"); });
   if (recovery_.under_way()) {
     more_ = false;
     return false;
@@ -388,6 +433,7 @@ Error Scheduler::no_buffer() const {
 
 /// What isn't bound to the host runs on a device instead.
 bool Scheduler::resolve_standstill() {
+  const Entry entry(*this, [&](ScheduleLog& log) { log.event("standstill"); });
   const auto lacks_buffer = [](const DeviceState& device) {
     return device.head && device.lacks_buffer;
   };

@@ -24,7 +24,9 @@
 #include <span>
 #include <string>
 
+#include "schedule/groups.h"
 #include "schedule/launcher.h"
+#include "schedule/log.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
 #include "schedule/recovery.h"
@@ -40,6 +42,7 @@ struct ScheduleOptions {
   std::span<const std::vector<StreamId>> kernel_streams;  ///< By device, at least one each.
   /// Of issuing, one task a device each, before ends are looked at; 0: as many as there are.
   int most_rounds = 0;
+  ScheduleLog* log = nullptr;  ///< Begun; null: none is kept.
 };
 
 /// Where data stands on its way home.
@@ -68,10 +71,13 @@ class Scheduler final : private MemoryListener {
   void ended(const Completion& completion);
   /// While set, tasks that have not been issued end cancelled.
   void cancel(bool on);
+  /// The group's tasks that have not been issued end cancelled. step() does it by itself for groups
+  /// whose `cancelled` is set.
+  void cancel(TaskGroup& group);
   /// No task submitted from here on writes the data.
   void finalize(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
-  void evict(Datum& datum) { memory_.evict(datum.tile); }
+  void evict(Datum& datum);
   /// The data's content is wanted at home.
   Homecoming bring_home(Datum& datum);
 
@@ -104,6 +110,7 @@ class Scheduler final : private MemoryListener {
 
  private:
   enum class Phase { turns, filling, settled };
+  class Entry;
 
   // MemoryListener
   std::uint64_t next_use(TileId tile, SpaceId space) const override;
@@ -142,6 +149,8 @@ class Scheduler final : private MemoryListener {
   Launcher launcher_;
   Recovery recovery_;
   Prefetch prefetch_;
+  Groups groups_;
+  ScheduleLog* const log_;
   const int most_rounds_;
   // Where step() is.
   Phase phase_ = Phase::settled;

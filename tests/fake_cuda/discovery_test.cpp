@@ -109,6 +109,7 @@ TEST_F(OddMachines, MixedDevicesHaveMemoryAndRatesOfTheirOwn) {
   const Device& lesser = machine.devices[1];
   EXPECT_GT(better.memory_bytes, 3 * lesser.memory_bytes);
   EXPECT_NE(better.rates, lesser.rates);
+  EXPECT_EQ(lesser.pitch_alignment, 128u);
   const double volume = 4096.0 * 4096 * 4096;
   EXPECT_LT(machine.kernel_seconds(better, "dgemm", 4096, volume),
             machine.kernel_seconds(lesser, "dgemm", 4096, volume));

@@ -83,6 +83,7 @@ def estimate(
     from_source: bool = False,
     accumulate: bool = False,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
 ) -> Estimate:
@@ -99,7 +100,7 @@ def estimate(
         Whether the matrix of a factorization is computed where it is needed.
     accumulate : bool
         Whether a product is added to what is there.
-    tile, engine, devices
+    tile, reproducible, engine, devices
         See `quadriga.linalg`.
     """
     if operation not in _KINDS:
@@ -112,7 +113,7 @@ def estimate(
     if kind.char not in "fdFD":
         kind = np.dtype(float)
     m, n, k = (*(whole("a size", size, 0, 2**40) for size in sizes), 0, 0)[:3]
-    with start("estimate", engine, devices, tile, None) as call:
+    with start("estimate", engine, devices, tile, None, reproducible=reproducible) as call:
         problem = _core.Problem(
             _KINDS[operation], m, n, k, core_type(kind), from_source, accumulate
         )

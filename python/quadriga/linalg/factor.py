@@ -227,6 +227,7 @@ def cho_factor(
     *,
     check_symmetric: bool | float = False,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -245,7 +246,7 @@ def cho_factor(
         Refuse infinities and NaNs.
     check_symmetric : bool or float
         Refuse a matrix that isn't hermitian, within a number times its largest element.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -261,7 +262,9 @@ def cho_factor(
     matrix = square(a)
     _check(matrix, check_finite, check_symmetric)
     kind = kind_of(a)
-    with start("cho_factor", engine, devices, tile, progress, matrix) as call:
+    with start(
+        "cho_factor", engine, devices, tile, progress, matrix, reproducible=reproducible
+    ) as call:
         return factorize(call, matrix, lower, overwrite_a, kind=kind)
 
 
@@ -305,6 +308,7 @@ def cho_solve(
     check_finite: bool = True,
     *,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -321,7 +325,7 @@ def cho_solve(
         Whether the solution may go to `b`.
     check_finite : bool
         Refuse infinities and NaNs.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`; a `Factor` has its own.
 
     Returns
@@ -351,7 +355,7 @@ def cho_solve(
     if right.shape[0] == 0 or 0 in right.shape:
         kind = kind_of(b) or Kind()
         return kind.give(kind.make(right.shape, dtype))
-    with start("cho_solve", engine, devices, tile, progress) as call:
+    with start("cho_solve", engine, devices, tile, progress, reproducible=reproducible) as call:
         core = _core.factor_from(call.core, call.matrix(factor), bool(lower), call.options(factor))
         held = Factor(call.engine, core)
         overwrite_b = overwrite_b and not share_memory(right, factor)

@@ -42,6 +42,7 @@ def matmul(
     trans_a: Trans = 0,
     trans_b: Trans = 0,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -58,7 +59,7 @@ def matmul(
     alpha, beta : scalar
     trans_a, trans_b : {0, 1, 2, 'N', 'T', 'C'}
         1 or 'T': the transpose of a matrix, 2 or 'C': the conjugate transpose.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -94,7 +95,9 @@ def matmul(
     if inner == 0 or target.size == 0:
         _scale(target, beta)
         return _given(out, kind, target)
-    with start("matmul", engine, devices, tile, progress, left, right) as call:
+    with start(
+        "matmul", engine, devices, tile, progress, left, right, reproducible=reproducible
+    ) as call:
         _core.matmul(
             call.core,
             complex(alpha),
@@ -197,6 +200,7 @@ def syrk(
     overwrite_c: bool = False,
     *,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -215,7 +219,7 @@ def syrk(
         Which triangle.
     overwrite_c : bool
         Whether the result may go to `c`.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -230,7 +234,7 @@ def syrk(
     array([[ 5., 11.],
            [ 0., 25.]])
     """
-    where = (tile, engine, devices, progress)
+    where = (tile, reproducible, engine, devices, progress)
     op = op_of(trans)
     given = as_input(a, "a")
     for name, value in (("alpha", alpha), ("beta", beta)):
@@ -252,6 +256,7 @@ def herk(
     overwrite_c: bool = False,
     *,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -264,7 +269,7 @@ def herk(
     for name, value in (("alpha", alpha), ("beta", beta)):
         if complex(value).imag != 0:
             raise InvalidArgument(f"herk: {name} is {value}; expected a real number")
-    where = (tile, engine, devices, progress)
+    where = (tile, reproducible, engine, devices, progress)
     op = op_of(trans)
     return _rank_k("herk", alpha, a, beta, c, 2 if op else 0, lower, overwrite_c, where)
 
@@ -295,8 +300,8 @@ def _rank_k(
         return kind.give(target)
     if k == 0:
         matrix, alpha, op = np.zeros((n, 1), dtype), 0, 0
-    tile, engine, devices, progress = where
-    with start(name, engine, devices, tile, progress, matrix) as call:
+    tile, reproducible, engine, devices, progress = where
+    with start(name, engine, devices, tile, progress, matrix, reproducible=reproducible) as call:
         arguments = (call.matrix(matrix), op)
         options = call.options(matrix, target)
         factor = beta if c is not None else 0

@@ -26,10 +26,17 @@ Devices = str | Machine | None
 class Call:
     """A call's engine and options."""
 
-    def __init__(self, engine: Engine, tile: int, report: Callable[[float], object] | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        tile: int,
+        reproducible: bool | None,
+        report: Callable[[float], object] | None,
+    ) -> None:
         self.engine = engine
         self.core = engine.core
         self._tile = tile
+        self._reproducible = reproducible
         self._report = report
 
     def matrix(self, value: Input) -> _core.Matrix:
@@ -54,10 +61,13 @@ class Call:
                 place_on(self.core, each)  # waits for what is queued on its owner's stream
         report = self._report
         if report is None:
-            return _core.CallOptions(self._tile, kept, None)
+            return _core.CallOptions(self._tile, kept, None, self._reproducible)
         begin, end = part
         return _core.CallOptions(
-            self._tile, kept, lambda done: report(begin + (end - begin) * done)
+            self._tile,
+            kept,
+            lambda done: report(begin + (end - begin) * done),
+            self._reproducible,
         )
 
 
@@ -69,6 +79,7 @@ def start(
     tile: int | None,
     progress: Progress,
     *inputs: Any,
+    reproducible: bool | None = None,
 ) -> Iterator[Call]:
     """Runs the block's work; what a source raised comes back as it was raised.
 
@@ -79,10 +90,12 @@ def start(
     if engine is not None and not isinstance(engine, Engine):
         raise InvalidType(f"engine is {engine!r}; expected an Engine, or None")
     order = int(config["tile"]) if tile is None else _order(tile)
+    if reproducible is not None and not isinstance(reproducible, bool):
+        raise InvalidType(f"reproducible is {reproducible!r}; expected True, False or None")
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
     with _shown(name, progress) as report:
         try:
-            yield Call(chosen, order, report)
+            yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:
             number = getattr(error, "record", 0)
             for each in inputs:

@@ -58,6 +58,7 @@ def cholesky(
     out: Any = None,
     check_symmetric: bool | float = False,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -78,7 +79,7 @@ def cholesky(
         Where the factor goes, as a memory-mapped file.
     check_symmetric : bool or float
         Refuse a matrix that isn't hermitian, within a number times its largest element.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -109,7 +110,9 @@ def cholesky(
     else:
         target = _factor_target(kind, matrix, source, overwrite_a)
     if target.size:
-        with start("cholesky", engine, devices, tile, progress, source) as call:
+        with start(
+            "cholesky", engine, devices, tile, progress, source, reproducible=reproducible
+        ) as call:
             _core.cholesky(
                 call.core,
                 call.matrix(source),
@@ -153,6 +156,7 @@ def solve(
     *,
     check_symmetric: bool | float = False,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -177,7 +181,7 @@ def solve(
         Solve ``a.T @ x = b``; for real matrices only.
     check_symmetric : bool or float
         Refuse a matrix that isn't hermitian, within a number times its largest element.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -222,7 +226,7 @@ def solve(
     # The share of the whole work that the factorization is.
     rights = 1 if x.ndim == 1 else x.shape[1]
     share = matrix.shape[0] / (matrix.shape[0] + 6 * rights)
-    with start("solve", engine, devices, tile, progress, matrix) as call:
+    with start("solve", engine, devices, tile, progress, matrix, reproducible=reproducible) as call:
         factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
         solve_in_place(call, factor, x, (share, 1.0))
     return kind.give(x)
@@ -256,6 +260,7 @@ def solve_triangular(
     check_finite: bool = True,
     *,
     tile: int | None = None,
+    reproducible: bool | None = None,
     engine: Engine | None = None,
     devices: Devices = None,
     progress: Progress = None,
@@ -278,7 +283,7 @@ def solve_triangular(
         Whether the solution may go to `b`.
     check_finite : bool
         Refuse infinities and NaNs.
-    tile, engine, devices, progress
+    tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
@@ -313,7 +318,9 @@ def solve_triangular(
             raise SingularMatrix(f"singular matrix: resolution failed at diagonal {zeros[0]}")
     triangle, op = without_conjugate(in_type(matrix, dtype), op_of(trans))
     x = to_overwrite(right, dtype, overwrite_b)
-    with start("solve_triangular", engine, devices, tile, progress, triangle) as call:
+    with start(
+        "solve_triangular", engine, devices, tile, progress, triangle, reproducible=reproducible
+    ) as call:
         _core.solve_triangular(
             call.core,
             call.matrix(triangle),

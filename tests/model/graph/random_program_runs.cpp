@@ -15,6 +15,16 @@
 namespace quadriga {
 namespace {
 
+/// Columns of tiles are padded as each device wants them, for half of the machines.
+void pad_columns(Machine& machine, Random random) {
+  if (random.chance(0.5)) return;
+  for (Device& device : machine.devices) {
+    if (device.kind == DeviceKind::cpu) continue;
+    device.pitch_alignment = std::size_t{1} << random.below(8);
+    device.memory_bytes = device.memory_bytes / 8 * 9;
+  }
+}
+
 constexpr std::uint64_t batch = 100;  ///< Programs on one engine.
 
 ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
@@ -25,6 +35,7 @@ ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
   const int cores = static_cast<int>(random.below(3));
   EngineOptions options;
   options.machine = small_machine(random, devices, cores, program_options.most_bytes);
+  pad_columns(*options.machine, Random(mix(seed / batch + 1)));
   for (Device& device : options.machine->devices)
     if (device.kind == DeviceKind::emulated) device.kind = kind;
   options.policy = random.chance(0.5) ? "affinity" : "steal";
@@ -94,6 +105,7 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
   const int cores = static_cast<int>(random.below(3));
   EngineOptions options;
   options.machine = small_machine(random, devices, cores, program_options.most_bytes);
+  pad_columns(*options.machine, Random(mix(seed + 1)));
   options.policy = random.chance(0.5) ? "affinity" : "steal";
   options.seed = seed;
   options.virtual_clock = virtual_clock;
@@ -107,9 +119,9 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
 }
 
 std::size_t RandomProgram::least_host_memory() const {
-  std::size_t bytes = most_operands * Spill::rounded(options_.most_bytes);
+  std::size_t bytes = most_operands * Spill::rounded(options_.most_bytes / 8 * 9);
   for (const Tile& tile : tiles_)
-    if (!tile.homed) bytes += Spill::rounded(tile.shape.bytes());
+    if (!tile.homed) bytes += Spill::rounded(tile.shape.bytes() / 8 * 9);
   return bytes;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
 // the virtual clock, give what they give one after another on plain arrays. Homes are on the host,
-// on a device, or nowhere; for some seeds the host has buffers for the latter and one more.
+// on a device, or nowhere; for some seeds the host has buffers for the latter and one more. For
+// others columns are padded.
 #include "memory/memory.h"
 
 #include <gtest/gtest.h>
@@ -61,15 +62,33 @@ Machine small_machine(bool peers, std::size_t bytes) {
   return machine;
 }
 
+/// Columns begin at multiples of what differs by device; padding is an eighth of a tile at most.
+void pad_columns(Machine& machine) {
+  std::size_t alignment = 16;
+  for (Device& device : machine.devices) {
+    device.pitch_alignment = alignment *= 2;
+    device.memory_bytes = device.memory_bytes / 8 * 9;
+  }
+}
+
 constexpr std::size_t most_tiles = 24, most_operands = 3;
 /// From here on seeds have few buffers on the host, and every second tile has no home, others one
 /// on a device.
 constexpr int few_buffers_from = 12;
 
+/// Of so many seeds one is with padded columns.
+constexpr int seeds_a_padded = 3;
+
+Machine machine_of(int seed) {
+  Machine machine = small_machine(seed % 2 == 0, 3 * most_bytes);
+  if (seed % seeds_a_padded == 0) pad_columns(machine);
+  return machine;
+}
+
 MemoryOptions host_of(int seed) {
   MemoryOptions options;
   if (seed >= few_buffers_from)
-    options.spill_bytes = (most_tiles / 2 + 1) * Spill::rounded(most_bytes);
+    options.spill_bytes = (most_tiles / 2 + 1) * Spill::rounded(most_bytes / 8 * 9);
   return options;
 }
 
@@ -321,7 +340,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   }
 
   Random random_{static_cast<std::uint64_t>(GetParam())};
-  Machine machine_ = small_machine(GetParam() % 2 == 0, 3 * most_bytes);
+  Machine machine_ = machine_of(GetParam());
   /// Its devices have more memory than the arenas: for homes.
   std::unique_ptr<Backend> backend_ =
       make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));

@@ -94,6 +94,8 @@ TEST(MachineJson, ErrorsNameTheKey) {
   expect_in(refused("\"memory\": 1e6", "\"storage\": 4"), "devices[0].memory is missing");
   expect_in(refused("\"kind\": \"cpu\"", "\"kind\": \"tpu\""), "devices[1].kind");
   expect_in(refused("\"cores\": 3", "\"cores\": 2.5"), "devices[1].cores");
+  expect_in(refused("\"memory\": 1e6", "\"memory\": 1e6, \"pitch_alignment\": 96"),
+            "devices[0].pitch_alignment: expected a power of two up to 4096");
   expect_in(refused("\"gpu1\"", "\"gpu0\""), "devices[2].name");
   expect_in(refused("\"bandwidth\": 1e9", "\"bandwidth\": \"1e9\""), "links.bus.bandwidth");
   expect_in(refused("[\"bus\", \"slot0\"]", "[\"bus\", \"slot9\"]"), "routes[0].links[1]");
@@ -331,6 +333,7 @@ TEST(MachineJson, KeepsWhereDevicesArePluggedIn) {
   Machine machine = Machine::parse("emulated:2,peer=1GB/s");
   machine.devices[0].model = "NVIDIA H200";
   machine.devices[0].pci_address = "0000:17:00.0";
+  machine.devices[0].pitch_alignment = 128;
   machine.devices[0].pcie_generation = 5;
   machine.devices[0].pcie_lanes = 16;
   machine.devices[0].node = 0;
@@ -339,6 +342,8 @@ TEST(MachineJson, KeepsWhereDevicesArePluggedIn) {
   EXPECT_EQ(again.to_json(), machine.to_json());
   EXPECT_EQ(again.devices[0].model, "NVIDIA H200");
   EXPECT_EQ(again.devices[0].pcie_lanes, 16);
+  EXPECT_EQ(again.devices[0].pitch_alignment, 128u);
+  EXPECT_EQ(again.devices[1].pitch_alignment, 1u);
   EXPECT_EQ(again.devices[0].node, 0);
   EXPECT_EQ(again.devices[1].node, -1);
   ASSERT_EQ(again.nodes.size(), 2u);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/graph/replay_test.cpp: what a scheduler decided in a run, on threads or by the
+// virtual clock, well or beside faults, follows from its log alone.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "device/factory.h"
+#include "model/graph/logged_run.h"
+#include "model/graph/random_program.h"
+#include "sanitized.h"
+
+namespace quadriga {
+namespace {
+
+constexpr std::uint64_t programs = is_thread_sanitized ? 10 : 60;
+
+std::string log_of(std::uint64_t seed, bool virtual_clock, bool fails) {
+  ProgramRun made = make_run(seed, virtual_clock);
+  FaultPlan plan;
+  plan.seed = seed;
+  plan.copy_probability = 0.02;
+  plan.launch_probability = 0.01;
+  if (seed % 2 == 0) plan.losses.push_back({0, 1 + seed % 60});
+  if (fails)
+    made.options.wrap_backend = [&plan](std::unique_ptr<Backend> backend) {
+      return make_faulty_backend(std::move(backend), plan);
+    };
+  int lost = 0;
+  return logged_run([&] {
+    const std::string wrong = fails ? made.program.run_despite_faults(made.options, lost)
+                                    : made.program.run(made.options);
+    EXPECT_EQ(wrong, "") << "QUADRIGA_TEST_SEED=" << seed;
+  });
+}
+
+struct Runs {
+  const char* name;
+  bool virtual_clock;
+  bool fails;
+};
+
+void PrintTo(const Runs& runs, std::ostream* out) { *out << runs.name; }
+
+class ReplayTest : public testing::TestWithParam<Runs> {};
+
+TEST_P(ReplayTest, GivesTheSameInstructions) {
+  set_log_level(LogLevel::off);
+  const Seeds seeds = test_seeds(500'001, programs);
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    const std::string log = log_of(seed, GetParam().virtual_clock, GetParam().fails);
+    const ReplayResult result = replay_text(log);
+    ASSERT_EQ(result.difference, "") << "QUADRIGA_TEST_SEED=" << seed;
+    // A device is lost early in some.
+    EXPECT_GT(result.instructions, GetParam().fails ? 0u : 50u);
+    EXPECT_GT(result.events, result.tasks);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, ReplayTest,
+                         testing::Values(Runs{"Virtual", true, false}, Runs{"Real", false, false},
+                                         Runs{"VirtualFaults", true, true},
+                                         Runs{"RealFaults", false, true}),
+                         [](const auto& given) { return std::string(given.param.name); });
+
+TEST(ReplayLogTest, FindsAnEventThatIsMissing) {
+  std::string log = log_of(500'001, true, false);
+  const std::size_t begin = log.find("[\"ready\"");
+  ASSERT_NE(begin, std::string::npos);
+  log.erase(begin, log.find('\n', begin) + 1 - begin);
+  EXPECT_NE(replay_text(log).difference, "");
+}
+
+TEST(ReplayLogTest, RefusesWhatIsNoLog) {
+  EXPECT_THROW(replay_text(""), Error);
+  EXPECT_THROW(replay_text("[\"step\"\n"), Error);
+  EXPECT_THROW(replay_text("[\"options\"]\n[\"kernel_streams\",[]]\n"), Error);
+}
+
+}  // namespace
+}  // namespace quadriga
