@@ -10,9 +10,9 @@
 // Invariants
 //   1. A planned task that has a device is in that device's `planned` until it is issued or ends,
 //      and in its `ready` while it could be issued.
-//   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
-//      It is then also in the heap of uses of that tile by its task's device, or by tasks without.
-//   3. `users` of a tile has a bit for each device that has such a heap which isn't empty.
+//   2. Until its task is issued an access is among the uses of its tile by the task's device, or by
+//      tasks without one.
+//   3. `users` of a tile has a bit for each device that has such uses.
 //   4. A tile is in `changed` of a device, once, if since the device's lookahead took it the first
 //      use there has become another one, a task that writes the tile was issued, or it has left
 //      the device's memory.
@@ -30,7 +30,7 @@
 #include "graph/calibration.h"
 #include "graph/sorted_blocks.h"
 #include "graph/task.h"
-#include "graph/use_heap.h"
+#include "graph/use_order.h"
 
 namespace quadriga {
 
@@ -49,9 +49,7 @@ struct PlannedAccess {
   /// What it works on: the operand's data or a partial result of it, which is known once the task
   /// has a device; null until then.
   Datum* datum = nullptr;
-  PlannedAccess* before = nullptr;
-  PlannedAccess* after = nullptr;
-  UseLinks heap;
+  UseLinks links;
   std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
   std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
   bool home_before = false;           ///< Home held what it began with.
@@ -98,10 +96,8 @@ struct PlannedTask {
 /// Tasks by their position.
 using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
-/// The uses of one tile by tasks that are not issued.
+/// What is known of one tile's accesses.
 struct TileUses {
-  PlannedAccess* first = nullptr;
-  PlannedAccess* last = nullptr;
   std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
@@ -202,8 +198,7 @@ class Plan {
   void leave(DevicePlan& device, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);
-  void enter_heap(PlannedAccess& access);
-  void leave_heap(PlannedAccess& access);
+  void validate_horizon(DeviceId device) const;
   void move_uses(PlannedTask& planned, DeviceId device);
   void grow(TileId tile);
   void note(TileId tile, DeviceId device);
@@ -212,16 +207,16 @@ class Plan {
 
   /// The uses of a tile by one device's tasks.
   struct Here {
-    UseHeap uses;
+    UseOrder uses;
     bool changed = false;  ///< It is in the device's list.
   };
   /// Behind those of the devices that of tasks without one.
-  std::size_t heaps() const noexcept { return devices_.size() + 1; }
+  std::size_t places() const noexcept { return devices_.size() + 1; }
   Here& here(TileId tile, DeviceId device) {
-    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+    return here_[tile * places() + std::min<std::size_t>(device, devices_.size())];
   }
   const Here& here(TileId tile, DeviceId device) const {
-    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+    return here_[tile * places() + std::min<std::size_t>(device, devices_.size())];
   }
 
   std::vector<DevicePlan> devices_;
