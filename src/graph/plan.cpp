@@ -57,23 +57,23 @@ PlannedTask& Plan::add(Task& task) {
 void Plan::bind(PlannedAccess& access, Datum& datum) {
   const DeviceId device = access.task->device;
   access.datum = &datum;
+  access.tile = datum.tile;
   TileUses& tile = uses(datum.tile);
-  UseOrder& there = here(datum.tile, device).uses;
-  there.insert(access);
-  if (device == no_device || there.first() != &access) return;
+  Here& there = here(datum.tile, device);
+  there.uses.insert(access);
+  if (device == no_device || there.uses.first() != &access) return;
   tile.users |= std::uint64_t{1} << device;
-  note(datum.tile, device);
+  if (there.missing || is_in_sight(access)) note(access.tile, device);
 }
 
 void Plan::unbind(PlannedAccess& access) {
   const DeviceId device = access.task->device;
-  const TileId tile = access.datum->tile;
-  UseOrder& there = here(tile, device).uses;
-  const bool was_first = there.first() == &access;
-  there.erase(access);
+  Here& there = here(access.tile, device);
+  const bool was_first = there.uses.first() == &access;
+  there.uses.erase(access);
   if (device == no_device || !was_first) return;
-  if (!there.first()) uses_[tile].users &= ~(std::uint64_t{1} << device);
-  note(tile, device);
+  if (!there.uses.first()) uses_[access.tile].users &= ~(std::uint64_t{1} << device);
+  if (there.missing) note(access.tile, device);
 }
 
 /// To those of a device, or of tasks without one.
@@ -90,9 +90,35 @@ void Plan::note(TileId tile, DeviceId device) {
   devices_[device].changed.push_back(tile);
 }
 
+/// Another content: what is missing may exist now. What is at home on a device is missing there if
+/// it isn't valid, without having left.
 void Plan::note_users(TileId tile) {
-  for (std::uint64_t rest = uses_[tile].users; rest != 0; rest &= rest - 1)
-    note(tile, static_cast<DeviceId>(std::countr_zero(rest)));
+  const Datum* const datum = uses_[tile].datum;
+  const bool is_at_home = datum && datum->home_space != host_space;
+  for (std::uint64_t rest = uses_[tile].users; rest != 0; rest &= rest - 1) {
+    const auto device = static_cast<DeviceId>(std::countr_zero(rest));
+    if (is_at_home || here(tile, device).missing) note(tile, device);
+  }
+}
+
+/// Brings what a task is made of into the caches while those before it are looked at: the tasks of
+/// a window don't fit there.
+void Plan::fetch_ahead(PlanSet::const_iterator next, PlanSet::const_iterator end) {
+  constexpr int near = 2;
+  constexpr int far = 4;
+  constexpr std::size_t line = 64;
+  const auto fetch = [](const void* what, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += line)
+      __builtin_prefetch(static_cast<const char*>(what) + at, 1);
+  };
+  for (int step = 0; next != end && step <= far; ++step, ++next) {
+    const PlannedTask* const planned = *next;
+    if (step == far) fetch(planned, sizeof(PlannedTask));
+    if (step != near) continue;
+    fetch(planned->accesses.data(), planned->accesses.size() * sizeof(PlannedAccess));
+    fetch(planned->views.data(), planned->views.size() * sizeof(View));
+    quadriga::fetch_ahead(planned->task);
+  }
 }
 
 void Plan::forget_uses(PlannedTask& planned) {
@@ -123,7 +149,7 @@ void Plan::issue(PlannedTask& planned) {
     if (slot.access == Access::write) ++tile.epoch;
     // A partial result's own: the target's content doesn't change before it is combined.
     if (writes(slot.access)) {
-      const TileId written = planned.accesses[i].datum->tile;
+      const TileId written = planned.accesses[i].tile;
       uses_[written].last_writer = planned.number;
       if (written != slot.datum->tile) note_users(written);
     }
@@ -229,8 +255,8 @@ void Plan::validate_uses(TileId tile) const {
     const Here& place = here_[tile * places() + at];
     place.uses.validate();
     const PlannedAccess* const first = place.uses.first();
-    if (first && (first->datum->tile != tile ||
-                  std::min<std::size_t>(first->task->device, devices_.size()) != at))
+    if (first &&
+        (first->tile != tile || std::min<std::size_t>(first->task->device, devices_.size()) != at))
       fail(Errc::internal, "a use stands where another tile's or device's do");
     const bool is_device = at < devices_.size();
     if (is_device && (uses_[tile].users >> at & 1) != (first != nullptr))
