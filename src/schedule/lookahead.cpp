@@ -22,11 +22,13 @@ void Lookahead::forget(TileId tile) {
   wanted_bytes_ -= known.bytes;
   if (known.fetchable) fetchable_.erase(known.operand);
   known = {};
+  plan_.set_missing(tile, device_, false);
 }
 
 void Lookahead::want(TileId tile, const PlannedAccess& use, std::size_t bytes) {
   Wanted& known = wanted_[tile];
   known.missing = true;
+  plan_.set_missing(tile, device_, true);
   known.bytes = bytes;
   wanted_bytes_ += bytes;
   const auto operand = static_cast<std::size_t>(&use - use.task->accesses.data());
@@ -98,9 +100,7 @@ TileId Lookahead::take_idle(const PlannedTask& planned) {
   while (!idle_.empty()) {
     const Entry entry = idle_.top();
     idle_.pop();
-    const auto is_operand = [&](const PlannedAccess& access) {
-      return access.datum->tile == entry.tile;
-    };
+    const auto is_operand = [&](const PlannedAccess& access) { return access.tile == entry.tile; };
     if (is_here_[entry.tile] && next_use_[entry.tile] == entry.next_use &&
         std::ranges::none_of(planned.accesses, is_operand))
       return entry.tile;
@@ -126,9 +126,7 @@ std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planne
     const Entry entry = farthest_.top();
     farthest_.pop();
     if (!is_here_[entry.tile] || next_use_[entry.tile] != entry.next_use) continue;
-    const auto is_operand = [&](const PlannedAccess& access) {
-      return access.datum->tile == entry.tile;
-    };
+    const auto is_operand = [&](const PlannedAccess& access) { return access.tile == entry.tile; };
     if (std::ranges::any_of(planned.accesses, is_operand)) {
       operands.push_back(entry);
       continue;

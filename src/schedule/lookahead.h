@@ -89,7 +89,7 @@ class Lookahead {
   void catch_up(const Space& space) {
     Horizon& horizon = plan_.on(device_).horizon;
     const auto look = [&](const PlannedTask& task) {
-      for (const PlannedAccess& access : task.accesses) examine(space, access.datum->tile);
+      for (const PlannedAccess& access : task.accesses) examine(space, access.tile);
     };
     while (horizon.tasks > most_tasks) look(plan_.retreat(device_));
     if (horizon.tasks < most_tasks) plan_.advance(device_, most_tasks, look);
@@ -142,7 +142,7 @@ class Lookahead {
       const PlannedTask& task = *planned;
       if (++looked > most_tasks || out.size() >= most_fetches) return true;
       for (std::size_t i = 0; i < task.accesses.size(); ++i) {
-        const TileId tile = task.accesses[i].datum->tile;
+        const TileId tile = task.accesses[i].tile;
         if (space.has(tile) || is_present(tile)) continue;
         const std::size_t bytes = space.bytes(tile);
         if (free_bytes_ < bytes) return false;
@@ -161,7 +161,7 @@ class Lookahead {
     for (const PlannedTask* planned : plan_.on(device_).planned) {
       if (++looked > most_tasks || out.size() >= most_fetches) return;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
-        const TileId tile = planned->accesses[i].datum->tile;
+        const TileId tile = planned->accesses[i].tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(space.bytes(tile), *planned);
           if (is_fetchable(planned->accesses[i], i))
@@ -218,7 +218,7 @@ void Lookahead::validate(const Space& space) const {
   for (const PlannedTask* planned : device.planned) {
     if (planned->position > device.horizon.until) break;
     for (const PlannedAccess& access : planned->accesses) {
-      const TileId tile = access.datum->tile;
+      const TileId tile = access.tile;
       // What has come is taken note of when it is about to be fetched, or its task is issued.
       if (space.has(tile)) continue;
       const PlannedAccess& use = *plan_.first_use(tile, device_);

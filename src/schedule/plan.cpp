@@ -22,7 +22,7 @@ Plan::Plan(std::size_t devices) : devices_(devices) {
 void Plan::grow(TileId tile) {
   const std::size_t size = std::max<std::size_t>(tile + 1, uses_.size() * 2);
   uses_.resize(size);
-  here_.resize(size * heaps());
+  here_.resize(size * places());
 }
 
 PlannedTask& Plan::add(Task& task) {
@@ -55,50 +55,34 @@ PlannedTask& Plan::add(Task& task) {
 }
 
 void Plan::bind(PlannedAccess& access, Datum& datum) {
-  TileUses& tile = uses(datum.tile);
+  const DeviceId device = access.task->device;
   access.datum = &datum;
-  access.before = tile.last;
-  access.after = nullptr;
-  (tile.last ? tile.last->after : tile.first) = &access;
-  tile.last = &access;
-  enter_heap(access);
+  access.tile = datum.tile;
+  TileUses& tile = uses(datum.tile);
+  Here& there = here(datum.tile, device);
+  there.uses.insert(access);
+  if (device == no_device || there.uses.first() != &access) return;
+  tile.users |= std::uint64_t{1} << device;
+  if (there.missing || is_in_sight(access)) note(access.tile, device);
 }
 
 void Plan::unbind(PlannedAccess& access) {
-  leave_heap(access);
-  TileUses& tile = uses_[access.datum->tile];
-  (access.before ? access.before->after : tile.first) = access.after;
-  (access.after ? access.after->before : tile.last) = access.before;
-}
-
-void Plan::enter_heap(PlannedAccess& access) {
   const DeviceId device = access.task->device;
-  const TileId tile = access.datum->tile;
-  UseHeap& uses = here(tile, device).uses;
-  uses.insert(access);
-  if (device == no_device || uses.first() != &access) return;
-  uses_[tile].users |= std::uint64_t{1} << device;
-  note(tile, device);
-}
-
-void Plan::leave_heap(PlannedAccess& access) {
-  const DeviceId device = access.task->device;
-  const TileId tile = access.datum->tile;
-  UseHeap& uses = here(tile, device).uses;
-  const bool was_first = uses.first() == &access;
-  uses.erase(access);
+  Here& there = here(access.tile, device);
+  const bool was_first = there.uses.first() == &access;
+  there.uses.erase(access);
   if (device == no_device || !was_first) return;
-  if (!uses.first()) uses_[tile].users &= ~(std::uint64_t{1} << device);
-  note(tile, device);
+  if (!there.uses.first()) uses_[access.tile].users &= ~(std::uint64_t{1} << device);
+  if (there.missing) note(access.tile, device);
 }
 
-/// To the heaps of a device, or those of tasks without one.
+/// To those of a device, or of tasks without one.
 void Plan::move_uses(PlannedTask& planned, DeviceId device) {
   for (PlannedAccess& access : planned.accesses)
-    if (access.datum) leave_heap(access);
+    if (access.datum) unbind(access);
   planned.device = device;
   for (PlannedAccess& access : planned.accesses)
-    if (access.datum) enter_heap(access);
+    if (access.datum) bind(access, *access.datum);
 }
 
 void Plan::note(TileId tile, DeviceId device) {
@@ -106,9 +90,35 @@ void Plan::note(TileId tile, DeviceId device) {
   devices_[device].changed.push_back(tile);
 }
 
+/// Another content: what is missing may exist now. What is at home on a device is missing there if
+/// it isn't valid, without having left.
 void Plan::note_users(TileId tile) {
-  for (std::uint64_t rest = uses_[tile].users; rest != 0; rest &= rest - 1)
-    note(tile, static_cast<DeviceId>(std::countr_zero(rest)));
+  const Datum* const datum = uses_[tile].datum;
+  const bool is_at_home = datum && datum->home_space != host_space;
+  for (std::uint64_t rest = uses_[tile].users; rest != 0; rest &= rest - 1) {
+    const auto device = static_cast<DeviceId>(std::countr_zero(rest));
+    if (is_at_home || here(tile, device).missing) note(tile, device);
+  }
+}
+
+/// Brings what a task is made of into the caches while those before it are looked at: the tasks of
+/// a window don't fit there.
+void Plan::fetch_ahead(PlanSet::const_iterator next, PlanSet::const_iterator end) {
+  constexpr int near = 2;
+  constexpr int far = 4;
+  constexpr std::size_t line = 64;
+  const auto fetch = [](const void* what, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += line)
+      __builtin_prefetch(static_cast<const char*>(what) + at, 1);
+  };
+  for (int step = 0; next != end && step <= far; ++step, ++next) {
+    const PlannedTask* const planned = *next;
+    if (step == far) fetch(planned, sizeof(PlannedTask));
+    if (step != near) continue;
+    fetch(planned->accesses.data(), planned->accesses.size() * sizeof(PlannedAccess));
+    fetch(planned->views.data(), planned->views.size() * sizeof(View));
+    quadriga::fetch_ahead(planned->task);
+  }
 }
 
 void Plan::forget_uses(PlannedTask& planned) {
@@ -139,7 +149,7 @@ void Plan::issue(PlannedTask& planned) {
     if (slot.access == Access::write) ++tile.epoch;
     // A partial result's own: the target's content doesn't change before it is combined.
     if (writes(slot.access)) {
-      const TileId written = planned.accesses[i].datum->tile;
+      const TileId written = planned.accesses[i].tile;
       uses_[written].last_writer = planned.number;
       if (written != slot.datum->tile) note_users(written);
     }
@@ -207,27 +217,13 @@ void Plan::make_ready(PlannedTask& planned) {
 }
 
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
-  if (tile >= uses_.size()) return UINT64_MAX;
-  std::uint64_t next = UINT64_MAX;
-  for (const DeviceId where : {device, no_device})
-    if (const PlannedAccess* const use = here(tile, where).uses.first())
-      next = std::min(next, use->position);
-  return next;
+  return next_use_after(tile, device, 0);
 }
 
 std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position position) const {
   if (tile >= uses_.size()) return UINT64_MAX;
-  std::uint64_t next = UINT64_MAX;
-  // Uses are in order of submission, plans by priority first: the next one is among the first few.
-  constexpr int most = 32;
-  int seen = 0;
-  for (const PlannedAccess* use = uses_[tile].first; use && seen < most; use = use->after) {
-    if (use->task->device != device && use->task->device != no_device) continue;
-    if (use->position <= position) continue;
-    next = std::min(next, use->position);
-    ++seen;
-  }
-  return next;
+  return std::min(here(tile, device).uses.next_after(position),
+                  here(tile, no_device).uses.next_after(position));
 }
 
 void Plan::validate() const {
@@ -238,36 +234,34 @@ void Plan::validate() const {
     for (const PlannedTask* planned : device.ready)
       if (planned->device != d || planned->issued || !device.planned.contains(planned->position))
         fail(Errc::internal, "a ready task is not in its device's plan");
-    std::size_t in_sight = 0;
-    for (const PlannedTask* planned : device.planned)
-      in_sight += planned->position <= device.horizon.until;
-    if (in_sight != device.horizon.tasks)
-      fail(Errc::internal, "the tasks up to the horizon are counted wrong");
+    validate_horizon(d);
     for (const TileId tile : device.changed)
       if (!here(tile, d).changed) fail(Errc::internal, "a changed tile is not marked");
   }
   for (TileId tile = 0; tile < uses_.size(); ++tile) validate_uses(tile);
 }
 
-/// The heaps together hold what the list does, each by its device, and its least comes first.
+void Plan::validate_horizon(DeviceId device) const {
+  const DevicePlan& there = devices_[device];
+  const auto in_sight = std::ranges::count_if(there.planned, [&](const PlannedTask* planned) {
+    return planned->position <= there.horizon.until;
+  });
+  if (static_cast<std::size_t>(in_sight) != there.horizon.tasks)
+    fail(Errc::internal, "the tasks up to the horizon are counted wrong");
+}
+
 void Plan::validate_uses(TileId tile) const {
-  std::vector<std::uint64_t> least(heaps(), UINT64_MAX);
-  std::vector<std::size_t> count(heaps(), 0);
-  for (const PlannedAccess* use = uses_[tile].first; use; use = use->after) {
-    const std::size_t at = std::min<std::size_t>(use->task->device, devices_.size());
-    least[at] = std::min(least[at], use->position);
-    ++count[at];
-  }
-  for (std::size_t at = 0; at < heaps(); ++at) {
-    const Here& place = here_[tile * heaps() + at];
+  for (std::size_t at = 0; at < places(); ++at) {
+    const Here& place = here_[tile * places() + at];
+    place.uses.validate();
     const PlannedAccess* const first = place.uses.first();
-    const bool is_user = at < devices_.size() && (uses_[tile].users >> at & 1);
-    if (place.uses.validate() != count[at] || (first && first->position != least[at]))
-      fail(Errc::internal, "a heap of uses holds others than the list");
-    if (at < devices_.size() && is_user != (first != nullptr))
+    if (first &&
+        (first->tile != tile || std::min<std::size_t>(first->task->device, devices_.size()) != at))
+      fail(Errc::internal, "a use stands where another tile's or device's do");
+    const bool is_device = at < devices_.size();
+    if (is_device && (uses_[tile].users >> at & 1) != (first != nullptr))
       fail(Errc::internal, "a device that uses a tile is not among its users");
-    if (place.changed &&
-        (at == devices_.size() || std::ranges::count(devices_[at].changed, tile) != 1))
+    if (place.changed && (!is_device || std::ranges::count(devices_[at].changed, tile) != 1))
       fail(Errc::internal, "a tile that is marked as changed is not in the list, or twice");
   }
 }

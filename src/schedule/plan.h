@@ -10,12 +10,12 @@
 // Invariants
 //   1. A planned task that has a device is in that device's `planned` until it is issued or ends,
 //      and in its `ready` while it could be issued.
-//   2. An access is in its tile's list of uses, in order of submission, until its task is issued.
-//      It is then also in the heap of uses of that tile by its task's device, or by tasks without.
-//   3. `users` of a tile has a bit for each device that has such a heap which isn't empty.
-//   4. A tile is in `changed` of a device, once, if since the device's lookahead took it the first
-//      use there has become another one, a task that writes the tile was issued, or it has left
-//      the device's memory.
+//   2. Until its task is issued an access is among the uses of its tile by the task's device, or by
+//      tasks without one.
+//   3. `users` of a tile has a bit for each device that has such uses.
+//   4. A tile is in `changed` of a device, once, if something may have made it missing there, or
+//      what is missing another: a first use up to the horizon came, or the first use of a missing
+//      tile went; the tile left the memory, or a task that writes what is missing was issued.
 //   5. `horizon.tasks` of the device's tasks have positions up to `horizon.until`.
 #pragma once
 
@@ -30,7 +30,7 @@
 #include "graph/task.h"
 #include "schedule/calibration.h"
 #include "schedule/sorted_blocks.h"
-#include "schedule/use_heap.h"
+#include "schedule/use_order.h"
 
 namespace quadriga {
 
@@ -56,9 +56,8 @@ struct PlannedAccess {
   /// What it works on: the operand's data or a partial result of it, which is known once the task
   /// has a device; null until then.
   Datum* datum = nullptr;
-  PlannedAccess* before = nullptr;
-  PlannedAccess* after = nullptr;
-  UseLinks heap;
+  TileId tile = no_tile;  ///< Of `datum`.
+  UseLinks links;
   std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
   std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
   bool home_before = false;           ///< Home held what it began with.
@@ -104,10 +103,8 @@ struct PlannedTask {
 /// Tasks by their position.
 using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
-/// The uses of one tile by tasks that are not issued.
+/// What is known of one tile's accesses.
 struct TileUses {
-  PlannedAccess* first = nullptr;
-  PlannedAccess* last = nullptr;
   std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
@@ -159,7 +156,11 @@ class Plan {
   std::uint64_t users(TileId tile) const { return tile < uses_.size() ? uses_[tile].users : 0; }
   /// It has left the device's memory.
   void departed(TileId tile, DeviceId device) {
-    if (users(tile) >> device & 1) note(tile, device);
+    if (users(tile) >> device & 1 && is_in_sight(*first_use(tile, device))) note(tile, device);
+  }
+  /// What the lookahead found: whether a task in sight uses the tile, and the memory lacks it.
+  void set_missing(TileId tile, DeviceId device, bool missing) {
+    here(tile, device).missing = missing;
   }
   /// Moves the horizon behind the next tasks until `most` are before it, and calls visit(task) for
   /// each of them.
@@ -170,6 +171,7 @@ class Plan {
     for (auto next = planned.upper_bound(until); next != planned.end() && tasks < most; ++next) {
       until = next.key();
       ++tasks;
+      fetch_ahead(next, planned.end());
       visit(**next);
     }
   }
@@ -208,26 +210,30 @@ class Plan {
   void leave(DevicePlan& device, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);
-  void enter_heap(PlannedAccess& access);
-  void leave_heap(PlannedAccess& access);
+  void validate_horizon(DeviceId device) const;
   void move_uses(PlannedTask& planned, DeviceId device);
   void grow(TileId tile);
+  bool is_in_sight(const PlannedAccess& access) const {
+    return access.position <= devices_[access.task->device].horizon.until;
+  }
+  static void fetch_ahead(PlanSet::const_iterator next, PlanSet::const_iterator end);
   void note(TileId tile, DeviceId device);
   void note_users(TileId tile);
   void validate_uses(TileId tile) const;
 
   /// The uses of a tile by one device's tasks.
   struct Here {
-    UseHeap uses;
+    UseOrder uses;
     bool changed = false;  ///< It is in the device's list.
+    bool missing = false;
   };
   /// Behind those of the devices that of tasks without one.
-  std::size_t heaps() const noexcept { return devices_.size() + 1; }
+  std::size_t places() const noexcept { return devices_.size() + 1; }
   Here& here(TileId tile, DeviceId device) {
-    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+    return here_[tile * places() + std::min<std::size_t>(device, devices_.size())];
   }
   const Here& here(TileId tile, DeviceId device) const {
-    return here_[tile * heaps() + std::min<std::size_t>(device, devices_.size())];
+    return here_[tile * places() + std::min<std::size_t>(device, devices_.size())];
   }
 
   std::vector<DevicePlan> devices_;

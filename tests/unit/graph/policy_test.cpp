@@ -142,5 +142,22 @@ TEST(Affinity, AnIdleDeviceTriesOneOfMany) {
   EXPECT_FALSE(machine.steals(1));
 }
 
+/// The driver doesn't ask then.
+TEST(Policies, ThatFollowOwnersChooseThem) {
+  for (const char* const name : {"affinity", "steal"}) {
+    const auto policy = make_policy(name, 1);
+    EXPECT_EQ(policy->follows_owners(), std::string_view(name) == "affinity");
+    if (!policy->follows_owners()) continue;
+    std::vector<PlaceCandidate> candidates(3);
+    for (DeviceId device = 0; device < 3; ++device) {
+      candidates[device].device = device;
+      candidates[device].queued_seconds = candidates[device].fetch_seconds = 3 - device;
+      candidates[device].bytes_here = device;
+    }
+    for (DeviceId owner = 0; owner < 3; ++owner)
+      EXPECT_EQ(policy->place({candidates, owner, no_device}), owner);
+  }
+}
+
 }  // namespace
 }  // namespace quadriga
