@@ -11,9 +11,9 @@
 //   2. next_completion() is called by one thread at a time, the driver, which may be another one,
 //      at once with issuers.
 //   3. wait() is called once the call that made the event has returned, on whatever thread.
-//   4. create_stream() is called while nothing else is. allocate() and deallocate() are called by
-//      one thread at a time for a device, at once with issuers, the driver and other devices'.
-//      They wait for nothing that is queued: who frees memory knows that nothing uses it.
+//   4. create_stream() is called by one thread at a time, allocate() and deallocate() for a device
+//      by one at a time, at once with whatever else. They wait for nothing that is queued: who
+//      frees memory knows that nothing uses it.
 //   5. The others are called by any thread at any time.
 //   6. A backend whose clock is virtual is called by one thread, but for wake(), now() and
 //      holder().

@@ -44,6 +44,7 @@
 #include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
 #include "device/cuda/variants.h"
+#include "device/growing.h"
 #include "device/operation.h"
 #include "device/parking.h"
 #include "device/ring.h"
@@ -104,6 +105,7 @@ class CudaBackend final : public Backend {
   static constexpr StreamId none = 0xffffffff;
 
   struct Stream {
+    DeviceId device = no_device;
     bool cpu = false;
     std::uint32_t inner = 0;  // Its number in `streams_` or `threads_`.
     StreamId mirror = none;   // Among `threads_`.
@@ -154,12 +156,11 @@ class CudaBackend final : public Backend {
   cuda::StreamTable streams_;
   std::deque<Queueing> queueing_;  // By device.
   cuda::DeviceMemory memory_;
-  std::vector<DeviceId> device_at_;   // By space.
-  std::vector<DeviceId> device_of_;   // By stream.
-  std::deque<Stream> table_;          // By stream; never moved.
-  std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
-  std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
-  Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
+  std::vector<DeviceId> device_at_;  // By space.
+  Growing<Stream> table_;            // By stream.
+  Growing<StreamId> outer_cuda_;     // Stream by number in `streams_`.
+  Growing<StreamId> outer_cpu_;      // Stream by number in `threads_`.
+  Ring<Completion> found_;           // By sweeps; with numbers of `streams_`.
   Ring<Completion> completions_;
   std::atomic<std::uint64_t> cpu_in_flight_{0};
   Nanoseconds last_end_ = 0;
@@ -188,18 +189,18 @@ void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
 
 StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
-  const auto id = static_cast<StreamId>(table_.size());
   const bool cpu = ordinals_[device] < 0;
   const std::uint32_t inner =
       cpu ? threads_.create_stream(device, kind) : streams_.create(device, kind);
-  Stream& stream = table_.emplace_back();
-  stream.cpu = cpu;
-  stream.inner = inner;
-  if (!cpu) stream.mirror = threads_.create_mirror();
-  std::vector<StreamId>& outer = cpu ? outer_cpu_ : outer_cuda_;
-  outer.resize(std::max<std::size_t>(outer.size(), inner + 1), none);
-  outer[inner] = id;
-  device_of_.push_back(device);
+  const auto id = static_cast<StreamId>(table_.add([&](Stream& stream) {
+    stream.device = device;
+    stream.cpu = cpu;
+    stream.inner = inner;
+    if (!cpu) stream.mirror = threads_.create_mirror();
+  }));
+  Growing<StreamId>& outer = cpu ? outer_cpu_ : outer_cuda_;
+  while (outer.size() < inner) outer.add([](StreamId&) {});  // mirrors
+  outer.add([id](StreamId& place) { place = id; });
   return id;
 }
 
@@ -214,7 +215,7 @@ Event CudaBackend::copy(StreamId id, const Copy& copy) {
 
 // Nobody waits for the event before its ticket is known.
 void CudaBackend::add(StreamId id, const Operation& operation) {
-  Queueing& queueing = queueing_[device_of_[id]];
+  Queueing& queueing = queueing_[table_[id].device];
   {
     const std::lock_guard lock(queueing.mutex);
     queueing.parking.add(id, operation);
@@ -282,7 +283,7 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
       stream.inner, now(), launch ? launch->name : std::string_view{}, partner_of(id, operation));
   if (!queued.error) {
     try {
-      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
+      check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
       if (const Copy* const copy = std::get_if<Copy>(&operation))
         queue_copy(stream.inner, queued, *copy);
       else
@@ -299,7 +300,7 @@ DeviceId CudaBackend::partner_of(StreamId id, const Operation& operation) const 
   const Copy* const copy = std::get_if<Copy>(&operation);
   if (copy == nullptr) return no_device;
   for (const SpaceId space : {copy->from, copy->to})
-    if (space != host_space && device_at_[space] != device_of_[id]) return device_at_[space];
+    if (space != host_space && device_at_[space] != table_[id].device) return device_at_[space];
   return no_device;
 }
 
@@ -319,12 +320,12 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
     streams_.end(stream.inner);
     return;
   }
-  Queueing& queueing = queueing_[device_of_[id]];
+  Queueing& queueing = queueing_[table_[id].device];
   queueing.parking.hold(id);
   queueing.calls.add([this, id, &queued, launch] {
     std::exception_ptr error;
     try {
-      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
+      check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
       cuda::queue_variant(launch, queued.native, queued.on_end);
     } catch (...) {
       error = std::current_exception();
@@ -336,7 +337,7 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
 // The variant has queued what it had to, or failed.
 void CudaBackend::close_call(StreamId id, std::exception_ptr error) {
   const std::uint32_t inner = table_[id].inner;
-  Queueing& queueing = queueing_[device_of_[id]];
+  Queueing& queueing = queueing_[table_[id].device];
   {
     const std::lock_guard lock(queueing.mutex);
     cuda::StreamTable::Queued& queued = streams_.open(inner);

@@ -20,6 +20,7 @@
 
 #include "base/random.h"
 #include "device/factory.h"
+#include "device/growing.h"
 #include "device/operation.h"
 
 namespace quadriga {
@@ -47,9 +48,9 @@ class FaultyBackend final : public Backend {
     inner_->deallocate(device, memory);
   }
   StreamId create_stream(DeviceId device, StreamKind kind) override {
-    const StreamId stream = inner_->create_stream(device, kind);
-    streams_.push_back({device, 0, {}});
-    return stream;
+    const StreamId id = inner_->create_stream(device, kind);
+    streams_.add([device](Stream& stream) { stream.device = device; });
+    return id;
   }
   Event copy(StreamId stream, const Copy& copy) override;
   Event launch(StreamId stream, const Launch& launch) override;
@@ -115,7 +116,7 @@ class FaultyBackend final : public Backend {
   std::mutex mutex_;
   Random random_;
   std::vector<std::uint64_t> touched_;  // Operations by device.
-  std::vector<Stream> streams_;
+  Growing<Stream> streams_;
   std::uint64_t allocations_ = 0;
   std::uint64_t copies_ = 0;
   std::uint64_t launches_ = 0;

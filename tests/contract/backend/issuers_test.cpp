@@ -273,6 +273,30 @@ TEST_P(AnyBackendByThreads, WhoWaitsSeesWhatIsQueuedMeanwhile) {
   }
 }
 
+// As an engine may that finds only later what it needs.
+TEST_P(AnyBackendByThreads, StreamsAndMemoryAreMadeWhileOthersQueue) {
+  const StreamId first = compute(0);
+  const Kernel body = adapted([](const Arguments&) {});
+  std::jthread issuer([&] {
+    Launch launch;
+    launch.kernel = &body;
+    for (int i = 0; i < 200; ++i) {
+      launch.waits = i % 8 == 0;
+      backend_->launch(first, launch);
+    }
+  });
+  std::jthread maker([&] {
+    for (int i = 0; i < 100; ++i) {
+      compute(1);
+      backend_->deallocate(1, backend_->allocate(1, 4096));
+    }
+  });
+  collect(200);
+  maker.join();
+  const Event last = launch(compute(1), [](const Arguments&) {});
+  EXPECT_EQ(collect(1)[0].event, last);
+}
+
 // It has its place behind what its stream was queued before.
 TEST_P(AnyBackendByThreads, WhatCannotBeQueuedIsDeliveredWithItsErrorInItsOrder) {
   const StreamId stream = compute(0);
