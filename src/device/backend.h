@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -116,6 +117,11 @@ class Backend {
   virtual std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) = 0;
   /// Makes a next_completion() that waits, or else the next one, return at once.
   virtual void wake() noexcept = 0;
+
+  /// Calls a function, on any thread, whenever something can be delivered from now on; it may call
+  /// wake() of other backends. False, and nothing is called, if only next_completion() finds out.
+  /// At most once, before anything is queued.
+  virtual bool tell(std::function<void()> /*ended*/) { return false; }
 
   /// The clock: nanoseconds since the backend was made.
   virtual Nanoseconds now() const noexcept = 0;

@@ -57,6 +57,7 @@ class FaultyBackend final : public Backend {
   void wait(StreamId stream, Event event) override { inner_->wait(stream, event); }
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override;
   void wake() noexcept override { inner_->wake(); }
+  bool tell(std::function<void()> ended) override { return inner_->tell(std::move(ended)); }
   Nanoseconds now() const noexcept override { return inner_->now(); }
   bool is_virtual() const noexcept override { return inner_->is_virtual(); }
   DeviceId holder(const void* memory) const override { return inner_->holder(memory); }
