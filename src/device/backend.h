@@ -11,9 +11,9 @@
 //   2. next_completion() is called by one thread at a time, the driver, which may be another one,
 //      at once with issuers.
 //   3. wait() is called once the call that made the event has returned, on whatever thread.
-//   4. create_stream() is called while nothing else is. allocate() and deallocate() are called by
-//      one thread at a time for a device, at once with issuers, the driver and other devices'.
-//      They wait for nothing that is queued: who frees memory knows that nothing uses it.
+//   4. create_stream() is called by one thread at a time, allocate() and deallocate() for a device
+//      by one at a time, at once with whatever else. They wait for nothing that is queued: who
+//      frees memory knows that nothing uses it.
 //   5. The others are called by any thread at any time.
 //   6. A backend whose clock is virtual is called by one thread, but for wake(), now() and
 //      holder().
@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -116,6 +117,11 @@ class Backend {
   virtual std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) = 0;
   /// Makes a next_completion() that waits, or else the next one, return at once.
   virtual void wake() noexcept = 0;
+
+  /// Calls a function, on any thread, whenever something can be delivered from now on; it may call
+  /// wake() of other backends. False, and nothing is called, if only next_completion() finds out.
+  /// At most once, before anything is queued.
+  virtual bool tell(std::function<void()> /*ended*/) { return false; }
 
   /// The clock: nanoseconds since the backend was made.
   virtual Nanoseconds now() const noexcept = 0;

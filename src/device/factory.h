@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,9 +53,20 @@ struct BackendOptions {
   EmulatedOptions emulated_options;
 };
 
-/// The backend that can drive all devices of the machine.
-/// Errors:  unavailable if the machine mixes CUDA and emulated devices.
-std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptions& options = {});
+/// A kind of devices, and what drives those of a machine.
+struct KindOfDevice {
+  DeviceKind kind = DeviceKind::cpu;
+  std::function<std::unique_ptr<Backend>(const Machine&, const BackendOptions&)> make;
+};
+
+/// Those of this build: the one place that knows all kinds.
+const std::vector<KindOfDevice>& kinds_of_devices();
+
+/// The backend that can drive all devices of the machine: that of their kind, or those of their
+/// kinds joined.
+/// Errors:  unavailable if nothing drives a kind, or a route joins memories of two kinds.
+std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptions& options = {},
+                                      const std::vector<KindOfDevice>& kinds = kinds_of_devices());
 
 /// What goes wrong, and when. Numbers count calls from 1, successful or not.
 struct FaultPlan {

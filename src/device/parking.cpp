@@ -11,7 +11,7 @@ Parking::Place& Parking::place(StreamId stream) {
 
 void Parking::add(StreamId stream, const Operation& operation) {
   Place& here = place(stream);
-  if (!here.held && here.parked.empty() && can_queue_(operation)) {
+  if (!here.held && here.parked.empty() && can_queue_(stream, operation)) {
     queue_(stream, operation);
     return;
   }
@@ -21,7 +21,7 @@ void Parking::add(StreamId stream, const Operation& operation) {
 
 bool Parking::queue_front(StreamId stream) {
   Place& here = place(stream);
-  if (here.held || here.parked.empty() || !can_queue_(here.parked.front())) return false;
+  if (here.held || here.parked.empty() || !can_queue_(stream, here.parked.front())) return false;
   const Operation operation = std::move(here.parked.front());
   here.parked.pop_front();
   queue_(stream, operation);

@@ -21,7 +21,7 @@ class Parking {
  public:
   /// `can_queue` tells of an operation at the front of its stream whether it may be queued;
   /// `queue` does it, and may hold the stream.
-  Parking(std::function<bool(const Operation&)> can_queue,
+  Parking(std::function<bool(StreamId, const Operation&)> can_queue,
           std::function<void(StreamId, const Operation&)> queue)
       : can_queue_(std::move(can_queue)), queue_(std::move(queue)) {}
 
@@ -45,7 +45,7 @@ class Parking {
   Place& place(StreamId stream);
   bool queue_front(StreamId stream);
 
-  const std::function<bool(const Operation&)> can_queue_;
+  const std::function<bool(StreamId, const Operation&)> can_queue_;
   const std::function<void(StreamId, const Operation&)> queue_;
   std::deque<Place> places_;  // By stream; never moved.
   std::vector<StreamId> order_;

@@ -62,21 +62,6 @@ void StreamThreads::wait(StreamId id, Event event) {
   streams_[id].queue.push({event, 0});
 }
 
-StreamId StreamThreads::create_mirror() {
-  const std::lock_guard lock(mutex_);
-  streams_.emplace_back();
-  return static_cast<StreamId>(streams_.size() - 1);
-}
-
-void StreamThreads::mirror(StreamId id, std::uint64_t issued, std::uint64_t ended) {
-  const std::lock_guard lock(mutex_);
-  check_stream(id, streams_.size());
-  Stream& stream = streams_[id];
-  stream.issued = std::max(stream.issued, issued);
-  stream.ended = std::max(stream.ended, ended);
-  notify_waiters(stream);
-}
-
 std::size_t StreamThreads::next_completion(std::span<Completion> out, Nanoseconds deadline) {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return !completions_.empty() || woken_; };
@@ -95,6 +80,12 @@ void StreamThreads::wake() noexcept {
   const std::lock_guard lock(mutex_);
   woken_ = true;
   ended_.notify_all();
+}
+
+bool StreamThreads::tell(std::function<void()> ended) {
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(ended);
+  return true;
 }
 
 Nanoseconds StreamThreads::now() const noexcept {
@@ -199,6 +190,7 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   completion.end = now();
   completions_.push(std::move(completion));
   ended_.notify_one();
+  if (tell_) tell_();
   notify_waiters(stream);
   if (!std::holds_alternative<Launch>(operation)) return;
   stream.admitted = false;

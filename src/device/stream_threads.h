@@ -52,13 +52,9 @@ class StreamThreads {
   StreamId create_stream(DeviceId device, StreamKind kind);
   Event enqueue(StreamId stream, Operation operation);
   void wait(StreamId stream, Event event);
-  /// A stream whose operations run elsewhere, so that streams here can wait for them.
-  StreamId create_mirror();
-  /// Tells how many of its operations there are, and how many have ended; at least as many as told
-  /// before.
-  void mirror(StreamId stream, std::uint64_t issued, std::uint64_t ended);
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline);
   void wake() noexcept;
+  bool tell(std::function<void()> ended);
   Nanoseconds now() const noexcept;
 
  private:
@@ -105,6 +101,7 @@ class StreamThreads {
   std::vector<int> running_;  // Kernels, by device.
   int all_running_ = 0;
   Ring<Completion> completions_;
+  std::function<void()> tell_;
   std::uint64_t sequence_ = 0;
   bool woken_ = false;
 };

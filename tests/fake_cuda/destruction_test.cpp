@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/factory.h"
 #include "fake_cuda/streams.h"
 #include "gpu/sleep.h"
 #include "model/graph/random_program.h"
@@ -29,7 +30,7 @@ class Life {
     for (Device& device : machine.devices) device.memory_bytes = std::size_t{64} << 20;
     machine.devices.push_back(Machine::host().devices.front());
     core_ = static_cast<DeviceId>(machine.devices.size() - 1);
-    backend_ = make_cuda_backend(std::move(machine));
+    backend_ = make_backend(machine);
     for (DeviceId device = 0; device < 2; ++device)
       for (const StreamKind kind : {StreamKind::copy_in, StreamKind::copy_out, StreamKind::compute})
         streams_.push_back({backend_->create_stream(device, kind), device,

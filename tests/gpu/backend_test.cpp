@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/factory.h"
 #include "gpu/host_body.h"
 #include "gpu/sleep.h"
 
@@ -29,7 +30,7 @@ class CudaBackendTest : public testing::Test {
     machine.devices.push_back(Machine::host().devices.front());
     for (Device& device : machine.devices)
       if (device.kind == DeviceKind::cuda) device.memory_bytes = std::size_t{1} << 30;
-    backend_ = make_cuda_backend(machine);
+    backend_ = make_backend(machine);
   }
   void TearDown() override {
     backend_.reset();

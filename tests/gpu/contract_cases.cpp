@@ -19,6 +19,25 @@ std::vector<BackendCase> memory_backends() {
   return {gpu};
 }
 
-std::vector<BackendCase> all_backends() { return memory_backends(); }
+// Variants run on cores where they get no stream.
+std::vector<BackendCase> all_backends() {
+  std::vector<BackendCase> cases = memory_backends();
+  BackendCase joined = cases.front();
+  joined.name = "joined";
+  joined.make = [](const Machine& machine) { return make_backend(mixed_machine(machine)); };
+  joined.adapt = [](Kernel body) {
+    return [body, queued = on_stream(body)](const Arguments& call) {
+      call.stream == nullptr ? body(call) : queued(call);
+    };
+  };
+  joined.sleep = [](int milliseconds) {
+    return [milliseconds](const Arguments& call) {
+      if (call.stream != nullptr) return queue_sleep(call.stream, milliseconds);
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    };
+  };
+  cases.push_back(joined);
+  return cases;
+}
 
 }  // namespace quadriga

@@ -37,6 +37,7 @@ class CpuBackend final : public Backend {
     return threads_.next_completion(out, deadline);
   }
   void wake() noexcept override { threads_.wake(); }
+  bool tell(std::function<void()> ended) override { return threads_.tell(std::move(ended)); }
   Nanoseconds now() const noexcept override { return threads_.now(); }
   bool is_virtual() const noexcept override { return false; }
   bool pin(std::byte*, std::size_t) override { return false; }

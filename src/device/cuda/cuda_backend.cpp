@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/cuda_backend.cpp: the backend contract on CUDA devices, and on the host's cores
-// beside them.
+// src/device/cuda/cuda_backend.cpp: the backend contract on CUDA devices.
 //
 // Invariants
-//   1. Streams of a device are queued on by one thread at a time, which has the mutex of its
-//      `Queueing`: the device's issuer, the driver, or the thread of its calls. The driver only
-//      tries to get it: it never waits for who queues, nor does anybody for another device's.
-//   2. The driver alone, which calls next_completion(), sweeps `streams_` and uses `found_`,
-//      `completions_` and `last_end_`. Counts of `table_` and what is shared else are atomic.
-//   3. No device waits for the CPU: a device's stream that must wait for an operation of a CPU
-//      stream parks its operations until that is retired, and so do streams that wait for one that
-//      is parked. They have their tickets; what is queued of a stream is in their order. Who queued
-//      something looks whether others of its device can follow; the driver looks at all devices.
-//   4. A variant that waits is called by the thread of its device's `calls`. Its operation is open
+//   1. Who queues on a device's streams has its mutex in `queueing_`: the device's issuer, the
+//      driver, or the thread of its calls.
+//   2. The driver alone, which calls next_completion(), sweeps `streams_` and uses `completions_`.
+//   3. A stream waits for an event of another one once that was recorded: CUDA takes a wait for an
+//      event that wasn't for passed. What must wait until then is parked, as what follows a variant
+//      that waits: it has its ticket, and what is queued of a stream is in the order of tickets.
+//   4. A variant that waits is called by the thread of its device's `calls_`. Its operation is open
 //      meanwhile and its stream held, so that nobody else touches either; the thread closes it with
 //      an event behind all that the variant queued.
-//   5. A CPU stream waits for operations of a CUDA stream by way of the stream's mirror among
-//      `threads_`, which follows what the sweeps retire once somebody waits: who waits says so
-//      before it looks what is retired, and the driver looks whether anybody does after it retired.
-//   6. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
+//   5. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
 //      and who queues or parks looks whether it sleeps after that, and wakes it.
 #include "device/cuda/cuda_backend.h"
 
@@ -36,6 +29,7 @@
 #include <variant>
 
 #include "base/config.h"
+#include "device/alarm.h"
 #include "device/call_thread.h"
 #include "device/cuda/check.h"
 #include "device/cuda/copies.h"
@@ -44,10 +38,10 @@
 #include "device/cuda/staging.h"
 #include "device/cuda/stream_table.h"
 #include "device/cuda/variants.h"
+#include "device/growing.h"
 #include "device/operation.h"
-#include "device/parking.h"
+#include "device/queueing.h"
 #include "device/ring.h"
-#include "device/stream_threads.h"
 
 namespace quadriga {
 namespace {
@@ -65,16 +59,18 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(Machine machine)
       : machine_(std::move(machine)),
         ordinals_(cuda::ordinals_of(machine_)),
-        threads_(machine_, cores_of(machine_), StreamThreads::Copier{}),
         staging_(cuda::make_staging(machine_)),
         streams_(ordinals_, [this](DeviceId device,
                                    cudaStream_t stream) { staging_[device]->abandon(stream); }),
+        queueing_(
+            machine_.devices.size(),
+            [this](StreamId, const Operation& operation) { return can_queue(operation); },
+            [this](StreamId id, const Operation& operation) { queue(id, operation); }),
+        calls_(machine_.devices.size()),
         memory_(ordinals_, Config::global().flag("cuda_pool")),
         device_at_(static_cast<std::size_t>(machine_.spaces()), no_device) {
-    for (DeviceId device = 0; device < machine_.devices.size(); ++device) {
+    for (DeviceId device = 0; device < machine_.devices.size(); ++device)
       device_at_[machine_.devices[device].space] = device;
-      queueing_.emplace_back(*this);
-    }
     cuda::enable_peer_access(ordinals_);
   }
   ~CudaBackend() override;
@@ -88,87 +84,52 @@ class CudaBackend final : public Backend {
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override;
   void wake() noexcept override {
     woken_.store(true);
-    threads_.wake();
+    alarm_.ring();
   }
-  Nanoseconds now() const noexcept override { return threads_.now(); }
+  Nanoseconds now() const noexcept override { return alarm_.now(); }
   bool is_virtual() const noexcept override { return false; }
   DeviceId holder(const void* memory) const override;
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
-    if (ordinals_[device] >= 0) cuda::synchronize(ordinals_[device], stream);
+    cuda::synchronize(ordinals_[device], stream);
   }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }
 
  private:
-  static constexpr StreamId none = 0xffffffff;
-
   struct Stream {
-    bool cpu = false;
-    std::uint32_t inner = 0;  // Its number in `streams_` or `threads_`.
-    StreamId mirror = none;   // Among `threads_`.
-    std::atomic<bool> is_mirrored{false};
-    std::atomic<std::uint64_t> issued{0};
-    std::atomic<std::uint64_t> ended{0};  // Retired, of a CPU stream.
-  };
-  struct Queueing {
-    explicit Queueing(CudaBackend& backend)
-        : parking([&backend](const Operation& operation) { return backend.can_queue(operation); },
-                  [&backend](StreamId id, const Operation& operation) {
-                    backend.queue(id, operation);
-                  }) {}
-    std::mutex mutex;
-    Parking parking;                  // Guarded by mutex.
-    std::atomic<bool> parked{false};  // Whether it isn't empty.
-    CallThread calls;                 // Its thread ends before the rest goes.
+    DeviceId device = no_device;
+    std::atomic<std::uint64_t> issued{0};  // Those that are parked included.
   };
 
-  static int cores_of(const Machine& machine) {
-    int cores = 0;
-    for (const Device& device : machine.devices)
-      if (device.kind == DeviceKind::cpu) cores += std::max(1, device.compute_streams);
-    return cores;
-  }
-  std::uint64_t ended(const Stream& stream) const {
-    return stream.cpu ? stream.ended.load() : streams_.ended(stream.inner);
-  }
   void add(StreamId id, const Operation& operation);
   void queue(StreamId id, const Operation& operation);
   bool can_queue(const Operation& operation) const;
   void call(StreamId id, const Launch& launch);
   void close_call(StreamId id, std::exception_ptr error);
-  bool look_at_parked();
   void notify();
   void sleep(Nanoseconds deadline);
   DeviceId partner_of(StreamId id, const Operation& operation) const;
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
-  void wait_on_cpu(const Stream& stream, StreamId source, Event event);
-  void look(Nanoseconds now);
-  void take_from_cpu(Nanoseconds deadline);
   std::size_t deliver(std::span<Completion> out);
 
   const Machine machine_;
-  const std::vector<int> ordinals_;  // By device; -1: the CPU.
-  StreamThreads threads_;
-  const std::vector<std::shared_ptr<cuda::Staging>> staging_;  // By device; null: the CPU.
+  const std::vector<int> ordinals_;  // By device.
+  Alarm alarm_;
+  const std::vector<std::shared_ptr<cuda::Staging>> staging_;  // By device.
   cuda::StreamTable streams_;
-  std::deque<Queueing> queueing_;  // By device.
+  Queueing queueing_;
+  std::deque<CallThread> calls_;  // By device.
   cuda::DeviceMemory memory_;
-  std::vector<DeviceId> device_at_;   // By space.
-  std::vector<DeviceId> device_of_;   // By stream.
-  std::deque<Stream> table_;          // By stream; never moved.
-  std::vector<StreamId> outer_cuda_;  // Stream by number in `streams_`.
-  std::vector<StreamId> outer_cpu_;   // Stream by number in `threads_`.
-  Ring<Completion> found_;            // By sweeps; with numbers of `streams_`.
+  std::vector<DeviceId> device_at_;  // By space.
+  Growing<Stream> table_;            // By stream, as `streams_`.
   Ring<Completion> completions_;
-  std::atomic<std::uint64_t> cpu_in_flight_{0};
-  Nanoseconds last_end_ = 0;
   std::atomic<bool> woken_{false};
   std::atomic<bool> sleeping_{false};
 };
 
 CudaBackend::~CudaBackend() {
-  queueing_.clear();
+  calls_.clear();  // their threads end before what they use goes
   streams_.synchronize();
   for (DeviceId device = 0; device < machine_.devices.size(); ++device)
     memory_.deallocate_all(device, streams_.lost(device));
@@ -188,44 +149,25 @@ void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
 
 StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
-  const auto id = static_cast<StreamId>(table_.size());
-  const bool cpu = ordinals_[device] < 0;
-  const std::uint32_t inner =
-      cpu ? threads_.create_stream(device, kind) : streams_.create(device, kind);
-  Stream& stream = table_.emplace_back();
-  stream.cpu = cpu;
-  stream.inner = inner;
-  if (!cpu) stream.mirror = threads_.create_mirror();
-  std::vector<StreamId>& outer = cpu ? outer_cpu_ : outer_cuda_;
-  outer.resize(std::max<std::size_t>(outer.size(), inner + 1), none);
-  outer[inner] = id;
-  device_of_.push_back(device);
-  return id;
+  streams_.create(device, kind);
+  return static_cast<StreamId>(table_.add([device](Stream& stream) { stream.device = device; }));
 }
 
 Event CudaBackend::copy(StreamId id, const Copy& copy) {
   check_stream(id, table_.size());
   check_copy(machine_, copy, machine_.route(copy.from, copy.to));
-  require(!table_[id].cpu, "streams of the CPU copy nothing");
   const Event event{id, ++table_[id].issued};
   add(id, copy);
   return event;
 }
 
-// Nobody waits for the event before its ticket is known.
 void CudaBackend::add(StreamId id, const Operation& operation) {
-  Queueing& queueing = queueing_[device_of_[id]];
-  {
-    const std::lock_guard lock(queueing.mutex);
-    queueing.parking.add(id, operation);
-    if (!queueing.parking.empty()) queueing.parking.look();
-    queueing.parked = !queueing.parking.empty();
-  }
+  queueing_.add(table_[id].device, id, operation);
   notify();
 }
 
 void CudaBackend::notify() {
-  if (sleeping_) threads_.wake();
+  if (sleeping_) alarm_.ring();
 }
 
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
@@ -258,40 +200,30 @@ void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& qu
 Event CudaBackend::launch(StreamId id, const Launch& launch) {
   check_stream(id, table_.size());
   check_launch(launch);
-  Stream& stream = table_[id];
-  const Event event{id, ++stream.issued};
-  if (!stream.cpu) {
-    add(id, launch);
-  } else {
-    ++cpu_in_flight_;
-    threads_.enqueue(stream.inner, launch);
-  }
+  const Event event{id, ++table_[id].issued};
+  add(id, launch);
   return event;
 }
 
 void CudaBackend::queue(StreamId id, const Operation& operation) {
-  const Stream& stream = table_[id];
-  if (const Event* const event = std::get_if<Event>(&operation)) {
-    const Stream& source = table_[event->stream];  // of the CPU: it has ended
-    if (!source.cpu) streams_.wait(stream.inner, source.inner, event->ticket);
-    return;
-  }
+  if (const Event* const event = std::get_if<Event>(&operation))
+    return streams_.wait(id, event->stream, event->ticket);
   const Launch* const launch = std::get_if<Launch>(&operation);
   if (launch != nullptr && launch->waits) return call(id, *launch);
   cuda::StreamTable::Queued& queued = streams_.begin(
-      stream.inner, now(), launch ? launch->name : std::string_view{}, partner_of(id, operation));
+      id, now(), launch ? launch->name : std::string_view{}, partner_of(id, operation));
   if (!queued.error) {
     try {
-      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
+      check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
       if (const Copy* const copy = std::get_if<Copy>(&operation))
-        queue_copy(stream.inner, queued, *copy);
+        queue_copy(id, queued, *copy);
       else
         cuda::queue_variant(*launch, queued.native, queued.on_end);
     } catch (...) {
       queued.error = std::current_exception();
     }
   }
-  streams_.end(stream.inner);
+  streams_.end(id);
 }
 
 // The other device of a copy between two.
@@ -299,32 +231,28 @@ DeviceId CudaBackend::partner_of(StreamId id, const Operation& operation) const 
   const Copy* const copy = std::get_if<Copy>(&operation);
   if (copy == nullptr) return no_device;
   for (const SpaceId space : {copy->from, copy->to})
-    if (space != host_space && device_at_[space] != device_of_[id]) return device_at_[space];
+    if (space != host_space && device_at_[space] != table_[id].device) return device_at_[space];
   return no_device;
 }
 
-// A wait can be queued on CUDA streams only once what it waits for was queued or has ended.
 bool CudaBackend::can_queue(const Operation& operation) const {
   const Event* const event = std::get_if<Event>(&operation);
-  if (event == nullptr) return true;
-  const Stream& source = table_[event->stream];
-  return event->ticket <= (source.cpu ? source.ended.load() : streams_.issued(source.inner));
+  return event == nullptr || event->ticket <= streams_.issued(event->stream);
 }
 
 void CudaBackend::call(StreamId id, const Launch& launch) {
-  const Stream& stream = table_[id];
-  streams_.cover(stream.inner);
-  cuda::StreamTable::Queued& queued = streams_.begin(stream.inner, now(), launch.name);
+  streams_.cover(id);
+  cuda::StreamTable::Queued& queued = streams_.begin(id, now(), launch.name);
   if (queued.error) {
-    streams_.end(stream.inner);
+    streams_.end(id);
     return;
   }
-  Queueing& queueing = queueing_[device_of_[id]];
-  queueing.parking.hold(id);
-  queueing.calls.add([this, id, &queued, launch] {
+  const DeviceId device = table_[id].device;
+  queueing_.hold(device, id);
+  calls_[device].add([this, id, device, &queued, launch] {
     std::exception_ptr error;
     try {
-      check(cudaSetDevice(ordinals_[device_of_[id]]), "choosing a device");
+      check(cudaSetDevice(ordinals_[device]), "choosing a device");
       cuda::queue_variant(launch, queued.native, queued.on_end);
     } catch (...) {
       error = std::current_exception();
@@ -335,35 +263,13 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
 
 // The variant has queued what it had to, or failed.
 void CudaBackend::close_call(StreamId id, std::exception_ptr error) {
-  const std::uint32_t inner = table_[id].inner;
-  Queueing& queueing = queueing_[device_of_[id]];
-  {
-    const std::lock_guard lock(queueing.mutex);
-    cuda::StreamTable::Queued& queued = streams_.open(inner);
+  queueing_.with(table_[id].device, [&](Parking& parking) {
+    cuda::StreamTable::Queued& queued = streams_.open(id);
     if (!queued.error) queued.error = std::move(error);
-    streams_.end(inner);
-    queueing.parking.release(id);
-    queueing.parking.look();
-    queueing.parked = !queueing.parking.empty();
-  }
+    streams_.end(id);
+    parking.release(id);
+  });
   notify();
-}
-
-// Queues what can be queued by now; true if more may be so soon, because somebody queues.
-bool CudaBackend::look_at_parked() {
-  bool busy = false;
-  for (bool moved = true; moved;) {
-    moved = busy = false;
-    for (Queueing& each : queueing_) {
-      if (!each.parked) continue;
-      const std::unique_lock lock(each.mutex, std::try_to_lock);
-      busy |= !lock.owns_lock();
-      if (!lock.owns_lock() || !each.parking.look()) continue;
-      each.parked = !each.parking.empty();
-      moved = true;
-    }
-  }
-  return busy;
 }
 
 void CudaBackend::wait(StreamId id, Event event) {
@@ -375,46 +281,8 @@ void CudaBackend::wait(StreamId id, Event event) {
     fail(Errc::invalid_argument,
          fmt::format("stream {} has made no event {} yet", event.stream, event.ticket));
   }
-  if (event.stream == id || event.ticket <= ended(source)) return;
-  if (table_[id].cpu) return wait_on_cpu(table_[id], event.stream, event);
+  if (event.stream == id || event.ticket <= streams_.ended(event.stream)) return;
   add(id, event);
-}
-
-void CudaBackend::wait_on_cpu(const Stream& stream, StreamId source_id, Event event) {
-  Stream& source = table_[source_id];
-  if (source.cpu) return threads_.wait(stream.inner, {source.inner, event.ticket});
-  source.is_mirrored = true;
-  threads_.mirror(source.mirror, source.issued, ended(source));
-  threads_.wait(stream.inner, {source.mirror, event.ticket});
-}
-
-// Moves what has ended to `completions_`.
-void CudaBackend::look(Nanoseconds now) {
-  if (streams_.idle()) return;
-  streams_.sweep(now, found_);
-  if (found_.empty()) return;
-  last_end_ = now;
-  while (!found_.empty()) {
-    Completion completion = found_.pop();
-    completion.event.stream = outer_cuda_[completion.event.stream];
-    completions_.push(std::move(completion));
-  }
-  for (const Stream& stream : table_)
-    if (stream.is_mirrored) threads_.mirror(stream.mirror, stream.issued, ended(stream));
-}
-
-void CudaBackend::take_from_cpu(Nanoseconds deadline) {
-  std::array<Completion, 16> some;
-  const std::size_t count = threads_.next_completion(some, deadline);
-  cpu_in_flight_ -= count;
-  for (std::size_t i = 0; i < count; ++i) {
-    Completion& completion = some[i];
-    completion.event.stream = outer_cpu_[completion.event.stream];
-    table_[completion.event.stream].ended = completion.event.ticket;
-    // What a sweep found in the meantime was said to end when it was found.
-    completion.end = last_end_ = std::max(last_end_, completion.end);
-    completions_.push(std::move(completion));
-  }
 }
 
 std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds deadline) {
@@ -423,10 +291,9 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
   static_cast<void>(slack);
   Nanoseconds impatient = -1;
   while (true) {
-    if (cpu_in_flight_ > 0) take_from_cpu(0);
-    const bool busy = look_at_parked();
+    const bool busy = queueing_.look();
     const Nanoseconds time = now();
-    look(time);
+    streams_.sweep(time, completions_);
     if (!completions_.empty()) return deliver(out);
     if (woken_.exchange(false) || time >= deadline) return 0;
     if (streams_.idle() && !busy) {
@@ -434,14 +301,15 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
       continue;
     }
     if (impatient < 0) impatient = time + patience;
-    if (time >= impatient) take_from_cpu(std::min(deadline, time + pause));
+    if (time >= impatient) alarm_.sleep_until(std::min(deadline, time + pause));
   }
 }
 
-// Until something is queued or ends, but for what ends on devices.
+// Until something is queued.
 void CudaBackend::sleep(Nanoseconds deadline) {
   sleeping_ = true;
-  if (streams_.idle()) take_from_cpu(deadline);
+  const bool busy = queueing_.look();
+  if (streams_.idle() && !busy) alarm_.sleep_until(deadline);
   sleeping_ = false;
 }
 
@@ -478,7 +346,7 @@ std::unique_ptr<Backend> make_cuda_backend(Machine machine) {
   if (const std::string absence = cuda_absence(); !absence.empty())
     fail(Errc::unavailable, absence);
   for (const Device& device : machine.devices) {
-    require(device.kind != DeviceKind::emulated, "the CUDA backend can't drive emulated devices");
+    require(device.kind == DeviceKind::cuda, "the CUDA backend drives devices of kind cuda only");
   }
   return cuda::begin_or_refuse([&] { return std::make_unique<CudaBackend>(std::move(machine)); });
 }

@@ -17,11 +17,11 @@ Machine discover_cuda();
 /// Why discover_cuda() finds none; empty if it finds some.
 std::string cuda_absence();
 
-/// Drives the CUDA devices of a machine, and its CPU device if it has one.
+/// Drives a machine of CUDA devices.
 ///
-/// The machine's CUDA devices are the runtime's in their order; where the machine has more, they
-/// share them. Begins and ends of completions are when the driver could see them: exact to the time
-/// between two calls of next_completion(), or 50 us where that waits.
+/// They are the runtime's in their order; where the machine has more, they share them. Begins and
+/// ends of completions are when the driver could see them: exact to the time between two calls of
+/// next_completion(), or 50 us where that waits.
 /// Errors:  unavailable where discover_cuda() finds none.
 std::unique_ptr<Backend> make_cuda_backend(Machine machine);
 

@@ -53,11 +53,11 @@ std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
   check(cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, priority),
         "creating a stream");
   open_stream_local(native);
-  Stream& stream = streams_.emplace_back();
-  stream.device = device;
-  stream.native = native;
-  stream.word = word;
-  return static_cast<std::uint32_t>(streams_.size() - 1);
+  return static_cast<std::uint32_t>(streams_.add([&](Stream& stream) {
+    stream.device = device;
+    stream.native = native;
+    stream.word = word;
+  }));
 }
 
 // The next stream's. Each is on a line of its own: devices write them.
@@ -222,7 +222,9 @@ void StreamTable::wait_for_gates(std::uint32_t id) {
 }
 
 bool StreamTable::idle() const noexcept {
-  return std::ranges::all_of(streams_, [](const Stream& each) { return each.in_flight() == 0; });
+  for (const Stream& stream : streams_)
+    if (stream.in_flight() > 0) return false;
+  return true;
 }
 
 // The front can't have ended if what it waits for is still in flight: nobody need ask for it.
@@ -275,9 +277,11 @@ void StreamTable::set_aside(DeviceId device, const std::string& why) {
 // While a lost device is the thread's, calls for others may fail as well.
 void StreamTable::leave_lost_device() const {
   if (!losses_.any()) return;
-  const auto left = std::ranges::find_if(
-      streams_, [this](const Stream& stream) { return !losses_.is_losing(stream.device); });
-  if (left != streams_.end()) cudaSetDevice(ordinals_[left->device]);
+  for (const Stream& stream : streams_) {
+    if (losses_.is_losing(stream.device)) continue;
+    cudaSetDevice(ordinals_[stream.device]);
+    return;
+  }
 }
 
 /// Which of them it was isn't told, nor on which device.

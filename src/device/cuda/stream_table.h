@@ -5,9 +5,9 @@
 // Invariants
 //   1. Operations of a stream are queued by one thread at a time, its issuer: begin() to end(),
 //      cover(), wait() and wait_for_gates(); for streams of one device by the same one. One thread,
-//      the driver, calls sweep(), at once with issuers. create(), synchronize() and the destructor
-//      are called while nothing else is. The rest may be called by any thread. Nothing here waits
-//      for a device but synchronize().
+//      the driver, calls sweep(), and one create(), at once with issuers. synchronize() and the
+//      destructor are called while nothing else is. The rest may be called by any thread. Nothing
+//      here waits for a device but synchronize().
 //   2. A stream's `mutex` guards its `queue`, `awaited` and the name of its open kernel, and is
 //      held for none of the runtime's calls. Its counts are written under it and read by anybody.
 //      Issuers push, the driver pops. Nobody holds the mutexes of two streams.
@@ -47,6 +47,7 @@
 #include "device/cuda/gate.h"
 #include "device/cuda/losses.h"
 #include "device/cuda/turn.h"
+#include "device/growing.h"
 #include "device/ring.h"
 
 namespace quadriga::cuda {
@@ -195,7 +196,7 @@ class StreamTable {
   std::mutex lose_mutex_;
   Losses losses_;
   std::deque<EventPool> events_;  // By device; destroyed after those who hold any.
-  std::deque<Stream> streams_;
+  Growing<Stream> streams_;
   std::vector<std::uint64_t*> word_blocks_;
 };
 

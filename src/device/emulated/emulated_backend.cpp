@@ -48,6 +48,7 @@ class EmulatedBackend final : public Backend {
     return threads_.next_completion(out, deadline);
   }
   void wake() noexcept override { threads_.wake(); }
+  bool tell(std::function<void()> ended) override { return threads_.tell(std::move(ended)); }
   Nanoseconds now() const noexcept override { return threads_.now(); }
   bool is_virtual() const noexcept override { return false; }
   DeviceId holder(const void* memory) const override { return holder_among(memories_, memory); }

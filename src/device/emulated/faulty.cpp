@@ -20,6 +20,7 @@
 
 #include "base/random.h"
 #include "device/factory.h"
+#include "device/growing.h"
 #include "device/operation.h"
 
 namespace quadriga {
@@ -47,15 +48,16 @@ class FaultyBackend final : public Backend {
     inner_->deallocate(device, memory);
   }
   StreamId create_stream(DeviceId device, StreamKind kind) override {
-    const StreamId stream = inner_->create_stream(device, kind);
-    streams_.push_back({device, 0, {}});
-    return stream;
+    const StreamId id = inner_->create_stream(device, kind);
+    streams_.add([device](Stream& stream) { stream.device = device; });
+    return id;
   }
   Event copy(StreamId stream, const Copy& copy) override;
   Event launch(StreamId stream, const Launch& launch) override;
   void wait(StreamId stream, Event event) override { inner_->wait(stream, event); }
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override;
   void wake() noexcept override { inner_->wake(); }
+  bool tell(std::function<void()> ended) override { return inner_->tell(std::move(ended)); }
   Nanoseconds now() const noexcept override { return inner_->now(); }
   bool is_virtual() const noexcept override { return inner_->is_virtual(); }
   DeviceId holder(const void* memory) const override { return inner_->holder(memory); }
@@ -115,7 +117,7 @@ class FaultyBackend final : public Backend {
   std::mutex mutex_;
   Random random_;
   std::vector<std::uint64_t> touched_;  // Operations by device.
-  std::vector<Stream> streams_;
+  Growing<Stream> streams_;
   std::uint64_t allocations_ = 0;
   std::uint64_t copies_ = 0;
   std::uint64_t launches_ = 0;

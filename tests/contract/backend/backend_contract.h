@@ -76,6 +76,21 @@ inline Machine contract_machine(DeviceKind kind, double bytes_per_second = 4e9, 
   return machine;
 }
 
+// The same with every other device replaced by cores.
+inline Machine mixed_machine(Machine machine) {
+  for (std::size_t i = 1; i < machine.devices.size(); i += 2) {
+    Device& device = machine.devices[i];
+    std::erase_if(machine.routes, [&device](const Route& route) {
+      return route.from == device.space || route.to == device.space;
+    });
+    device.kind = DeviceKind::cpu;
+    device.cores = 2;
+    device.space = host_space;
+    device.memory_bytes = 0;
+  }
+  return machine;
+}
+
 class BackendTest : public testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {

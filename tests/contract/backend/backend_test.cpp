@@ -206,8 +206,9 @@ TEST_P(AnyBackend, LaunchWithoutVariantIsRefused) {
 }
 
 TEST_P(AnyBackend, UnknownDevicesAndStreamsAreRefused) {
-  EXPECT_THROW(backend_->create_stream(2, StreamKind::compute), Error);
-  EXPECT_THROW(backend_->allocate(2, 1), Error);
+  const auto unknown = static_cast<DeviceId>(backend_->machine().devices.size());
+  EXPECT_THROW(backend_->create_stream(unknown, StreamKind::compute), Error);
+  EXPECT_THROW(backend_->allocate(unknown, 1), Error);
   EXPECT_THROW(launch(999, [](const Arguments&) {}), Error);
 }
 

@@ -15,7 +15,12 @@ std::vector<BackendCase> memory_backends() {
   const auto faultless = [](Machine machine) {
     return make_faulty_backend(make_emulated_backend(std::move(machine)), {});
   };
+  const auto beside_cores = [](Machine machine) {
+    machine.devices.push_back(Machine::host().devices.front());
+    return make_backend(machine);
+  };
   return {{"emulated", DeviceKind::emulated, emulated},
+          {"beside_cores", DeviceKind::emulated, beside_cores},
           {"virtual", DeviceKind::emulated, virtual_clock},
           {"protected", DeviceKind::emulated, protecting},
           {"faultless", DeviceKind::emulated, faultless}};
@@ -27,6 +32,8 @@ std::vector<BackendCase> all_backends() {
                    [](Machine machine) { return make_cpu_backend(std::move(machine)); }});
   cases.push_back({"virtual_cpu", DeviceKind::cpu,
                    [](Machine machine) { return make_virtual_backend(std::move(machine)); }});
+  cases.push_back({"joined", DeviceKind::emulated,
+                   [](const Machine& machine) { return make_backend(mixed_machine(machine)); }});
   return cases;
 }
 

@@ -35,10 +35,12 @@ struct Step {
 /// until those are queued come to an end.
 class Program {
  public:
-  Program(std::uint64_t seed, bool copies) {
+  Program(std::uint64_t seed, const Machine& machine) {
     Random random(seed);
-    for (std::vector<Step>& of_device : all_)
-      for (std::size_t i = 0; i < steps; ++i) of_device.push_back(draw(random, of_device, copies));
+    for (std::size_t device = 0; device < devices; ++device)
+      for (std::size_t i = 0; i < steps; ++i)
+        all_[device].push_back(
+            draw(random, all_[device], machine.devices[device].space != host_space));
   }
   const Step& at(Place place) const { return all_[place.device][place.step]; }
   /// The number of the operation on its stream.
@@ -161,9 +163,10 @@ class ProgramRun {
   }
   Event queue_on(StreamId stream, Place place) {
     const Step& step = program_.at(place);
-    std::byte* const cell = blocks_[place.device] + step.cell * cell_bytes;
-    const auto space = static_cast<SpaceId>(place.device + 1);
+    const SpaceId space = backend_.machine().devices[place.device].space;
     const std::size_t at = place.step * cell_bytes;
+    std::byte* const cell =
+        step.kind == Step::Kind::kernel ? nullptr : blocks_[place.device] + step.cell * cell_bytes;
     if (step.kind == Step::Kind::copy_in)
       return backend_.copy(stream,
                            {host_space, space, in_[place.device].data() + at, cell, cell_bytes});
@@ -217,7 +220,7 @@ class ProgramRun {
 TEST_P(AnyBackendByThreads, EachOperationIsDeliveredOnceInOrderAfterWhatItWaitedFor) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(seed);
-    const Program program(seed, GetParam().kind != DeviceKind::cpu);
+    const Program program(seed, backend_->machine());
     ProgramRun run(*backend_, program, [this](Kernel body) { return adapted(std::move(body)); });
     {
       std::vector<std::jthread> issuers;
@@ -271,6 +274,30 @@ TEST_P(AnyBackendByThreads, WhoWaitsSeesWhatIsQueuedMeanwhile) {
     EXPECT_EQ(backend_->next_completion({&done, 1}, backend_->now() + 20'000'000'000), 1u);
     EXPECT_LT(backend_->now() - done.end, 5'000'000'000) << "seen when the wait ended";
   }
+}
+
+// As an engine may that finds only later what it needs.
+TEST_P(AnyBackendByThreads, StreamsAndMemoryAreMadeWhileOthersQueue) {
+  const StreamId first = compute(0);
+  const Kernel body = adapted([](const Arguments&) {});
+  std::jthread issuer([&] {
+    Launch launch;
+    launch.kernel = &body;
+    for (int i = 0; i < 200; ++i) {
+      launch.waits = i % 8 == 0;
+      backend_->launch(first, launch);
+    }
+  });
+  std::jthread maker([&] {
+    for (int i = 0; i < 100; ++i) {
+      compute(1);
+      backend_->deallocate(1, backend_->allocate(1, 4096));
+    }
+  });
+  collect(200);
+  maker.join();
+  const Event last = launch(compute(1), [](const Arguments&) {});
+  EXPECT_EQ(collect(1)[0].event, last);
 }
 
 // It has its place behind what its stream was queued before.

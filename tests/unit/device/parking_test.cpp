@@ -45,7 +45,7 @@ class Model {
 
   bool holds = true;  // Whether operations hold their streams.
   Parking parking{
-      [this](const Operation& operation) { return can_queue(operation); },
+      [this](StreamId, const Operation& operation) { return can_queue(operation); },
       [this](StreamId stream, const Operation& operation) { queue(stream, operation); }};
 
  private:
