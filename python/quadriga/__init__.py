@@ -14,10 +14,10 @@ array([[2.        , 0.        ],
 """
 
 from . import _core, linalg
-from .codelets import Codelet, Cost, Operand, codelet
+from .codelets import Codelet, Cost, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
 from .cuda_source import CudaSource
-from .data import Data, Future
+from .data import Data, Operand
 from .defaults import configure, default_engine
 from .engine import Engine
 from .errors import (
@@ -35,6 +35,7 @@ from .errors import (
     TooLarge,
     Unavailable,
 )
+from .future import Future
 from .machine import Machine
 from .settings import config, install_logging, show_config
 

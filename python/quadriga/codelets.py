@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/codelets.py: operations in Python, their variants, operands and running tasks.
+# python/quadriga/codelets.py: operations in Python, and their variants.
 """Codelets in Python: a function of NumPy views, what stands for it on GPUs, and how both touch
 their operands.
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from . import _core
-from .blas import one_thread
 from .cuda_source import CudaSource
 from .device_arrays import DeviceArrays, library
 from .errors import InvalidArgument, InvalidType
-
-if TYPE_CHECKING:
-    from .data import Data, Place
 
 ACCESSES: dict[str, _core.Access] = {
     "read": _core.Access.read,
@@ -37,13 +32,6 @@ class Cost(NamedTuple):
     kernel: str
     order: float
     volume: float
-
-
-class Operand(NamedTuple):
-    """Data, and how a task touches it; made by `Data.read()` and its like."""
-
-    data: Data
-    access: str
 
 
 class Codelet:
@@ -194,102 +182,3 @@ def codelet(
         cuda=cuda,
         arrays=arrays,
     )
-
-
-class Record:
-    """A task from its submission to its end; keeps alive what its body needs."""
-
-    __slots__ = (
-        "codelet",
-        "core",
-        "exception",
-        "launch",
-        "number",
-        "operands",
-        "parameters",
-        "value",
-    )
-
-    def __init__(
-        self,
-        number: int,
-        codelet: Codelet,
-        operands: Sequence[Operand],
-        parameters: Mapping[str, Any],
-    ) -> None:
-        if not isinstance(codelet, Codelet):
-            raise InvalidType(
-                f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
-                "makes of a function"
-            )
-        for index, operand in enumerate(operands):
-            if not isinstance(operand, Operand):
-                raise InvalidType(
-                    f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
-                    "expected data and how it is touched, as engine.data(array).read() or .update()"
-                )
-        self.number = number
-        self.codelet = codelet
-        # Not the data themselves, for those hold the engine, which holds this.
-        self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
-        self.parameters = parameters
-        self.core: _core.Future | None = None
-        self.launch: _core.LaunchPlan | None = None
-        self.value: Any = None
-        self.exception: BaseException | None = None
-
-    def prepare_for_cuda(self) -> None:
-        """What needs Python, or fails, before an engine with CUDA devices gets the task."""
-        codelet = self.codelet
-        if isinstance(codelet.cuda, CudaSource):
-            layouts = [place.layout for place, _ in self.operands]
-            self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
-        elif codelet.arrays is not None:
-            _ = codelet.arrays.module
-
-    def run(self, places: tuple[tuple[int, int], ...]) -> None:
-        """Call the body on the operands where they are; called by the engine."""
-        body = self.codelet.body
-        assert body is not None
-        views = [
-            place.view(address, ld, access)
-            for (place, access), (address, ld) in zip(self.operands, places, strict=True)
-        ]
-        try:
-            with one_thread:
-                self.value = body(*views, **self.parameters)
-        except BaseException as exception:
-            self.exception = exception
-            if any(
-                place.array is None or address != place.array.ctypes.data
-                for (place, _), (address, _) in zip(self.operands, places, strict=True)
-            ):
-                # Frames must not keep views of memory that the engine takes back.
-                traceback.clear_frames(exception.__traceback__)
-            raise
-
-    def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
-        """Call the callable for CUDA devices, which queues on a stream; called by the engine."""
-        function, arrays = self.codelet.cuda, self.codelet.arrays
-        assert callable(function)
-        assert arrays is not None
-        try:
-            with arrays.on_stream(stream, device):
-                self.value = function(
-                    *(
-                        arrays.view(place.layout, address, ld, device)
-                        for (place, _), (address, ld) in zip(self.operands, places, strict=True)
-                    ),
-                    **self.parameters,
-                )
-        except BaseException as exception:
-            self.exception = exception
-            # Frames must not keep arrays of memory that the engine takes back.
-            traceback.clear_frames(exception.__traceback__)
-            raise
-
-    def drop(self) -> None:
-        """The task has ended: let its operands go."""
-        self.operands = ()
-        self.parameters = {}
-        self.launch = None

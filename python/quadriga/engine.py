@@ -23,13 +23,16 @@ import numpy.typing as npt
 from . import _core, cuda_libraries
 from .arguments import seconds_of, sizes, whole
 from .beside import target_of, write_beside
-from .codelets import ACCESSES, Codelet, Operand, Record
+from .codelets import ACCESSES, Codelet
 from .counters import Counters, from_core
-from .data import Data, Future, Place, Retired
+from .data import Data, Operand
 from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
+from .future import Future
 from .layout import layout_of, layout_of_new
 from .machine import Device, Machine
+from .place import Place, Retired
+from .record import Record
 from .settings import config
 
 _NO_DEVICE = 0xFFFF

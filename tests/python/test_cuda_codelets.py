@@ -8,10 +8,10 @@ import pytest
 
 import quadriga
 from quadriga import cuda_grid, cuda_source, device_arrays, nvrtc
-from quadriga.codelets import Record
 from quadriga.cuda_source import Matrix, matrix_of
 from quadriga.errors import InvalidArgument, InvalidType, Unavailable
 from quadriga.layout import layout_of, layout_of_new
+from quadriga.record import Record
 
 SOURCE = quadriga.CudaSource("not compiled here", parameters={"alpha": "float64", "count": "int32"})
 
