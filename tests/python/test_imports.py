@@ -70,6 +70,32 @@ def test_no_imports_form_a_circle():
     assert circle(graph) == []
 
 
+# Rooms of quadriga.report: one uses only those before it.
+ROOMS = ["trace", "analysis", "render"]
+
+
+def forbidden(graph):
+    """Imports of report's rooms from a room before them."""
+    rank = {room: at for at, room in enumerate(ROOMS)}
+    rooms = {name: name.split(".")[2] for name in graph if name.count(".") >= 2}
+    return [
+        (name, other)
+        for name in graph
+        for other in graph[name]
+        if rank.get(rooms.get(name), len(ROOMS)) < rank.get(rooms.get(other), 0)
+    ]
+
+
+def test_rooms_of_the_report_use_only_those_before_them():
+    found = modules(FOLDER / "report")
+    known = {f"quadriga.{name}": path for name, path in found.items()}
+    graph = {name: imported(name, known) for name in known}
+    assert {name.split(".")[2] for name in graph if name.count(".") == 3} == set(ROOMS)
+    assert forbidden(graph) == []
+    graph["quadriga.report.trace.reading"].add("quadriga.report.render.page")
+    assert forbidden(graph) == [("quadriga.report.trace.reading", "quadriga.report.render.page")]
+
+
 @pytest.mark.parametrize(
     "second",
     [

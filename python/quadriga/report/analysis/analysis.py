@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/analysis.py: what a run did with its time, from the events.
+# python/quadriga/report/analysis/analysis.py: what a run did with its time, from the events.
 """Kernels, copies, bytes and each device's use; why devices waited is gaps.py's."""
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..trace.header import BOUNDS
+from ..trace.trace import COPY, HOST, KERNEL, Spans, Trace
 from .counters import busy
 from .gaps import Gap, Idleness, Unit
-from .header import BOUNDS
 from .intervals import Integers, Intervals, busy_before, common_length, singly
 from .phases import Phases, phases
-from .trace import COPY, HOST, KERNEL, Spans, Trace
 
 _ALONE = 0.95  # of a kernel's time without another one, for it to count as alone
 

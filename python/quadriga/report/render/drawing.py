@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/drawing.py: SVG of time lines and areas, small however large the trace.
+# python/quadriga/report/render/drawing.py: time lines and areas as small SVG.
 """Pictures whose size depends on the pixels of a screen, not on the number of events.
 
 A lane (one stream) with few events is drawn event by event. Otherwise its time is cut into buckets
@@ -17,9 +17,9 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from . import formats
-from .intervals import Integers, coverage
-from .trace import KERNEL, Spans
+from .. import formats
+from ..analysis.intervals import Integers, coverage
+from ..trace.trace import KERNEL, Spans
 
 WIDTH = 20_000
 Floats = NDArray[np.float64]

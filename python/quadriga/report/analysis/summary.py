@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/summary.py: the run in a dictionary, and in a few lines for a terminal.
+# python/quadriga/report/analysis/summary.py: the run as a dictionary, and as a few lines.
 """One glance: how long, how far from the bound, what the limit was, how much overlap."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import formats
+from .. import formats
+from ..trace.trace import Trace
 from .analysis import Analysis
 from .bound import table_seconds
 from .counters import COUNTED, check
 from .gaps import CAUSES
 from .part import runs
 from .sight import sight
-from .trace import Trace
 
 _LATE = 0.02  # of a run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/reading.py: reads a trace file, and says what is wrong with one.
+# python/quadriga/report/trace/reading.py: reads a trace file, and says what is wrong with one.
 """From a file to columns.
 
 A file of a million events is about 150 MB of JSON. Events are therefore taken apart while the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/trace.py: a run's events as NumPy columns.
+# python/quadriga/report/trace/trace.py: a run's events as NumPy columns.
 """A run's trace: what the engine recorded, as NumPy columns."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/bound.py: the lower bound of a part of a run, from its events.
+# python/quadriga/report/analysis/bound.py: the lower bound of a part of a run, from its events.
 """What the engine writes as ``bound``, computed from events, for a part of what it recorded."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..trace.trace import KERNEL, Trace
 from .counters import busy
-from .trace import KERNEL, Trace
 
 
 def lower_bound(trace: Trace) -> dict[str, Any]:

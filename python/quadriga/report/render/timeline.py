@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/timeline.py: the time line by device and stream, whole and in close-ups.
+# python/quadriga/report/render/timeline.py: the time line by device, whole and in close-ups.
 """Lanes, their colours and the windows to look at more closely."""
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from . import drawing, formats
-from .analysis import Analysis
-from .counters import kind_of_stream
-from .trace import COPY, KERNEL, WHYS, Spans
+from .. import formats
+from ..analysis.analysis import Analysis
+from ..analysis.counters import kind_of_stream
+from ..trace.trace import COPY, KERNEL, WHYS, Spans
+from . import drawing
 
 _KERNEL_COLOURS = 6
 _OUTLINED = drawing.WIDTH // 300  # narrower shapes would vanish behind their outlines

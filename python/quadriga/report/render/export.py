@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/export.py: a trace for Graphviz and for Perfetto.
+# python/quadriga/report/render/export.py: a trace for Graphviz and for Perfetto.
 """The task graph as DOT, and the trace with what a viewer can add to it."""
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .analysis import Analysis
-from .header import TraceError
-from .intervals import rates
-from .reading import contents
-from .trace import KERNEL, Trace
+from ..analysis.analysis import Analysis
+from ..analysis.intervals import rates
+from ..trace.header import TraceError
+from ..trace.reading import contents
+from ..trace.trace import KERNEL, Trace
 
 # Fill colours by device: light enough for black text.
 _FILLS = ("#bcd9f7", "#c9ecd9", "#fbe3ab", "#d8d2f5", "#f9d0e1", "#fcd3bd", "#c6e5c3", "#e3e3e0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/sight.py: when the host learnt late that operations had ended.
+# python/quadriga/report/analysis/sight.py: when the host learnt late that operations had ended.
 """Times of a real device are those at which the host saw that something had ended.
 
 A host that is busy otherwise sees ends late, and those of many streams at once: to the nanosecond,
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .trace import Trace
+from ..trace.trace import Trace
 
 _STREAMS = 4  # whose operations end at once
 _SILENCE = 100_000  # nanoseconds before, in which no end was seen

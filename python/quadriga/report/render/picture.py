@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/picture.py: the time line as one SVG file, for pages and slides.
+# python/quadriga/report/render/picture.py: the time line as one SVG file, for pages and slides.
 """What a report shows first, where HTML can't be shown: a README, a slide, an issue."""
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..analysis.analysis import Analysis
+from ..analysis.summary import summarize, verdict
+from ..trace.trace import Trace
 from . import drawing, panels
-from .analysis import Analysis
 from .page import environment
-from .summary import summarize, verdict
 from .timeline import Colour, Timeline
-from .trace import Trace
 
 _WIDTH = 1000
 _LEFT = 140  # where lanes begin

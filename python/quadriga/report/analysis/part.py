@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/part.py: one of several runs that a trace holds, or a stretch of time.
+# python/quadriga/report/analysis/part.py: one run of several, or a stretch of time.
 """A trace lasts as long as its engine; often one call of many is what somebody wants to see.
 
 A *run* is what lies between two pauses: moments at which nothing was under way for 50 µs, such that
@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import formats
+from .. import formats
+from ..trace.trace import HOST, KERNEL, Instants, Spans, Trace
 from .bound import lower_bound
 from .counters import recount
 from .intervals import Integers, merge
-from .trace import HOST, KERNEL, Instants, Spans, Trace
 
 _PAUSE = 50_000  # nanoseconds
 

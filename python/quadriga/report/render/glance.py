@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/glance.py: the figures at the page's head, for the template.
+# python/quadriga/report/render/glance.py: the figures at the page's head, for the template.
 """What one glance should catch: time, distance to the bound, its cause, overlap."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import formats
-from .summary import LIMITS, above
+from .. import formats
+from ..analysis.summary import LIMITS, above
 
 
 def source(facts: dict[str, Any]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/header.py: checks what a trace file says about its run.
+# python/quadriga/report/trace/header.py: checks what a trace file says about its run.
 """The file's ``quadriga`` object: everything that the report relies on is checked here, once."""
 
 from __future__ import annotations

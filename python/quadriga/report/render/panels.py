@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/panels.py: what each panel of the page shows, for the template.
+# python/quadriga/report/render/panels.py: what each panel of the page shows, for the template.
 """Rows and pictures of the page's panels."""
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from . import drawing, formats
-from .analysis import Analysis
-from .counters import by_kind
-from .gaps import CAUSES
-from .intervals import coverage, rates
+from .. import formats
+from ..analysis.analysis import Analysis
+from ..analysis.counters import by_kind
+from ..analysis.gaps import CAUSES
+from ..analysis.intervals import coverage, rates
+from ..trace.trace import COPY, HOST, Trace
+from . import drawing
 from .timeline import Timeline, tick_row
-from .trace import COPY, HOST, Trace
 
 MOST_WAYS = 16
 _MOST_KERNELS = 20

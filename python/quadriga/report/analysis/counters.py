@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/counters.py: recomputes every counter from the events, and compares.
+# python/quadriga/report/analysis/counters.py: recomputes each counter from the events.
 """Counters and traces tell the same story; ``check`` says where one of a run doesn't."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..trace.trace import COPY, HOST, INSTANTS, KERNEL, Spans, Trace
 from .intervals import Intervals, common_length, merge
-from .trace import COPY, HOST, INSTANTS, KERNEL, Spans, Trace
 
 COUNTED = ("tasks", "hits", "misses", "prefetches", "evictions", "write_backs", "steals")
 KINDS = ("copy_in", "copy_out", "peer_in", "compute", "panel")

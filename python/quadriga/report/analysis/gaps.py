@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/gaps.py: when devices ran no kernel, and what was missing.
+# python/quadriga/report/analysis/gaps.py: when devices ran no kernel, and what was missing.
 """The time without kernels, divided without remainder.
 
 - *waited for copies*: something is on its way to the device, or a tile is being evicted to make
@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..trace.trace import COPY, KERNEL, Spans, Trace
 from .counters import busy
 from .intervals import Integers, Intervals, busy_before, complement, merge
-from .trace import COPY, KERNEL, Spans, Trace
 
 CAUSES = ("waited for copies", "nothing ready", "not started", "finished")
 WAITED, NOT_READY, NOT_STARTED, FINISHED = CAUSES

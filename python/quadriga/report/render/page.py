@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/page.py: fills the HTML template with a run's figures and pictures.
+# python/quadriga/report/render/page.py: fills the HTML template with a run's figures and pictures.
 """The report: one HTML file that needs nothing else."""
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import jinja2
 
-from ..beside import write_beside
-from . import drawing, formats, glance, panels
-from .analysis import Analysis
-from .reading import load
-from .summary import is_late, largest_loss, summarize, verdict
+from ...beside import write_beside
+from .. import formats
+from ..analysis.analysis import Analysis
+from ..analysis.summary import is_late, largest_loss, summarize, verdict
+from ..trace.reading import load
+from ..trace.trace import Trace
+from . import drawing, glance, panels
 from .timeline import Timeline, why_css
-from .trace import Trace
 
 _MOST_FOUND = 20
 _ALONE = 0.95  # of all kernels' time: if less, the page says that kernels shared devices

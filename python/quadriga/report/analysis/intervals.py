@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/intervals.py: sets of half-open intervals of nanoseconds, in NumPy.
+# python/quadriga/report/analysis/intervals.py: sets of half-open intervals, in NumPy.
 """Unions, gaps and bucket coverage of intervals ``[start, end)``, without a loop an interval."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/quadriga/report/templates/report.js: shows hover texts at once and a hair line across all lanes; the page works without.
+// python/quadriga/report/render/templates/report.js: shows hover texts at once and a hair line across all lanes; the page works without.
 (() => {
   const tip = document.getElementById('tip');
   const text = (shape) => {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/phases.py: when a device's operands had come, and its results were home.
+# python/quadriga/report/analysis/phases.py: when operands had come, and results were home.
 """The start and the end of a run, where a device can't be busy with everything at once.
 
 Nothing can be computed before the first operands are there, and the last result goes home when
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..trace.trace import COPY, HOST, Trace
 from .intervals import Intervals, busy_before
-from .trace import COPY, HOST, Trace
 
 
 @dataclass(frozen=True)
