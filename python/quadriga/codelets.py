@@ -153,7 +153,8 @@ def codelet(
     -----
     Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
     BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from
-    `Engine.wait` and `Future.result` with its type and traceback.
+    `Engine.wait` and `Future.result` with its type and traceback. Parts of operands that it returns
+    are copied; a result that hides one, as a generator does, is the task's failure.
 
     A callable on CUDA devices returns once it has queued its work on the current stream; the task
     ends when that work has. Its arrays are gone then, also if something still refers to them, and

@@ -234,6 +234,8 @@ class Engine:
             record.prepare_for_cuda()
         if self._traced:
             self._codelets.add(codelet)
+        future = Future(self, record)
+        record.future = weakref.ref(future)
         try:
             self._pending[record.number] = record
             self.core.submit(
@@ -250,7 +252,7 @@ class Engine:
             if record.core is None:  # else an interrupt came after it: the task is there
                 self._pending.pop(record.number, None)
             raise
-        return Future(self, record)
+        return future
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until every task has ended and the arrays are current.

@@ -55,5 +55,9 @@ class Place:
             self._frozen.flags.writeable = False
         return self._frozen
 
+    def is_at(self, address: int) -> bool:
+        """Whether the view there is the array itself, whose memory stays."""
+        return address == self._address
+
     def __del__(self) -> None:
         self._retired.append((self.core, self.given))

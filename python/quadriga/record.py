@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import traceback
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,9 @@ from .codelets import Codelet
 from .cuda_source import CudaSource
 from .data import Operand
 from .errors import InvalidType
+from .layout import Layout
 from .place import Place
+from .results import own_arguments, owned
 
 
 class Record:
@@ -24,6 +27,7 @@ class Record:
         "codelet",
         "core",
         "exception",
+        "future",
         "launch",
         "number",
         "operands",
@@ -58,6 +62,8 @@ class Record:
         self.launch: _core.LaunchPlan | None = None
         self.value: Any = None
         self.exception: BaseException | None = None
+        #: Whoever can read the value; None: anybody who holds this.
+        self.future: weakref.ref[object] | None = None
 
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
@@ -76,17 +82,20 @@ class Record:
             place.view(address, ld, access)
             for (place, access), (address, ld) in zip(self.operands, places, strict=True)
         ]
+        # Of views that end with the task; an array's own memory stays.
+        memories: list[Any] = [
+            view.base
+            for view, (place, _), (address, _) in zip(views, self.operands, places, strict=True)
+            if not place.is_at(address) and view.size
+        ]
         try:
             with one_thread:
-                self.value = body(*views, **self.parameters)
+                held = [body(*views, **self.parameters)]
+            views.clear()
+            self._keep(held, places, memories)
         except BaseException as exception:
-            self.exception = exception
-            if any(
-                place.array is None or address != place.array.ctypes.data
-                for (place, _), (address, _) in zip(self.operands, places, strict=True)
-            ):
-                # Frames must not keep views of memory that the engine takes back.
-                traceback.clear_frames(exception.__traceback__)
+            views.clear()
+            self._fail(exception, places, memories, ended=bool(memories))
             raise
 
     def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
@@ -96,18 +105,47 @@ class Record:
         assert arrays is not None
         try:
             with arrays.on_stream(stream, device):
-                self.value = function(
+                value = function(
                     *(
                         arrays.view(place.layout, address, ld, device)
                         for (place, _), (address, ld) in zip(self.operands, places, strict=True)
                     ),
                     **self.parameters,
                 )
+                self._keep([value], places, [])
         except BaseException as exception:
-            self.exception = exception
-            # Frames must not keep arrays of memory that the engine takes back.
-            traceback.clear_frames(exception.__traceback__)
+            self._fail(exception, places, [], ended=True)
             raise
+
+    def _keep(
+        self, held: list[Any], places: tuple[tuple[int, int], ...], memories: list[Any]
+    ) -> None:
+        """The result, if anybody can read it, as the reader's own."""
+        if held[0] is None or (self.future is not None and self.future() is None):
+            return
+        try:
+            self.value = owned(held, self._places(places), memories)
+        except InvalidType as error:
+            raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
+
+    def _fail(
+        self,
+        exception: BaseException,
+        places: tuple[tuple[int, int], ...],
+        memories: list[Any],
+        ended: bool,
+    ) -> None:
+        self.exception = exception
+        if ended:
+            # Frames must not keep views of memory that the engine takes back.
+            traceback.clear_frames(exception.__traceback__)
+            own_arguments(exception, self._places(places), memories)
+
+    def _places(self, places: tuple[tuple[int, int], ...]) -> list[tuple[Layout, int, int]]:
+        return [
+            (place.layout, address, ld)
+            for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+        ]
 
     def drop(self) -> None:
         """The task has ended: let its operands go."""

@@ -296,6 +296,13 @@ def test_what_a_callable_raises_is_kept_without_its_arrays():
     assert views[0]() is None
 
 
+def test_a_callable_may_return_part_of_its_operand():
+    x = np.arange(4.0)
+    record = run_on_device(lambda x: {"first": x[:2]}, x)
+    assert record.value["first"].tolist() == [0, 1]
+    assert not np.may_share_memory(record.value["first"], x)
+
+
 def test_libraries_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     with pytest.raises(Unavailable, match="arrays='cupy' needs CuPy"):
