@@ -240,7 +240,8 @@ def cho_factor(
     lower : bool
         Whether to compute the lower triangle; the upper one by default.
     overwrite_a : bool
-        Factorize in the memory of `a`, which then is the factor's.
+        Factorize in the memory of `a`, which then is the factor's; needs contiguous rows or
+        columns, without which the factor gets memory of its own.
     check_finite : bool
         Refuse infinities and NaNs.
     check_symmetric : bool or float
@@ -288,9 +289,12 @@ def factorize(
         memory = matrix if matrix is not given or (overwrite and matrix.writeable) else None
     elif isinstance(matrix, np.ndarray) and matrix.flags.writeable:
         memory = matrix if overwrite or not np.may_share_memory(matrix, given) else None
+    described = call.matrix(matrix)
+    if described.is_strided():  # factorized elsewhere, whoever might have overwritten it
+        memory = None
     core = _core.cho_factor(
         call.core,
-        call.matrix(matrix),
+        described,
         bool(lower),
         memory is not None,
         call.options(matrix, part=part),
