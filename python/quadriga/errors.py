@@ -52,7 +52,15 @@ class Deadline(Error, TimeoutError):
 
 
 class Cancelled(Error, RuntimeError):
-    """The work was cancelled before it ran."""
+    """The work was cancelled before it ran.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether `Future.cancel` asked for it.
+    """
+
+    asked: bool = False
 
 
 class IoError(Error, OSError):

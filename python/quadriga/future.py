@@ -4,23 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Generator
+from typing import Any
 
 from .arguments import seconds_of
-from .errors import Deadline, Error
 from .record import Record
-
-
-class Owner(Protocol):
-    """What a future needs of its engine."""
-
-    def ended(self, record: Record) -> bool: ...
-
-    def wait_task(self, record: Record, seconds: float) -> None: ...
+from .tasks import Tasks
+from .watcher import watch
 
 
 class Future:
-    """A task that was submitted.
+    """A task that was submitted; made by `Engine.submit`.
 
     Examples
     --------
@@ -32,21 +26,19 @@ class Future:
     4.0
     """
 
-    def __init__(self, engine: Owner, record: Record):
-        self._engine = engine
+    def __init__(self, engine: object, tasks: Tasks, record: Record):
+        self._engine = engine  # works for as long as this is held
+        self._tasks = tasks
         self._record = record
-        self._error: BaseException | None = None
-        self._settled = False
 
     @property
     def id(self) -> int:
         """The task's number in order of submission, as in traces and errors."""
-        assert self._record.core is not None
-        return self._record.core.id
+        return self._record.id
 
     def done(self) -> bool:
         """Whether the task has ended, well or not."""
-        return self._settled or self._engine.ended(self._record)
+        return self._tasks.ended(self._record)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """What the task failed with, once it has ended; None if it ended well.
@@ -56,20 +48,7 @@ class Future:
         Deadline
             If the timeout passes before; the task goes on.
         """
-        if not self._settled:
-            try:
-                self._engine.wait_task(self._record, seconds_of(timeout))
-            except Deadline as error:
-                if self._record.exception is not error:
-                    raise
-                self._error = error
-            except Exception as error:
-                if isinstance(error, Error) or error is self._record.exception:
-                    self._error = error
-                else:
-                    raise
-            self._settled = True
-        return self._error
+        return self._tasks.outcome(self._record, seconds_of(timeout))
 
     def result(self, timeout: float | None = None) -> Any:
         """What the body returned, once the task has ended; raises what it raised."""
@@ -78,6 +57,52 @@ class Future:
             raise error
         return self._record.value
 
+    def cancel(self) -> bool:
+        """Cancel the task if its Python body hasn't started; what follows from it is cancelled too.
+
+        Returns
+        -------
+        bool
+            Whether it is cancelled: then `result` raises `Cancelled`, and `Engine.wait` doesn't.
+        """
+        return self.cancelled() or (not self.done() and self._record.withdraw())
+
+    def cancelled(self) -> bool:
+        """Whether `cancel` succeeded."""
+        return self._record.withdrawn is not None
+
+    def add_done_callback(self, callback: Callable[[Future], object]) -> None:
+        """Call a function with this future once the task has ended; at once if it has.
+
+        It is called by a thread of its own; what it raises goes to the logger "quadriga". Under the
+        virtual clock tasks run while somebody waits.
+        """
+        watch(self, callback)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # here, for few need it and it takes a while
+
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def tell(_: Future) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(end)
+
+        self.add_done_callback(tell)
+        if self._tasks.is_driven_by_waits:
+            self.exception()
+        try:
+            yield from ended
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.result()
+
     def __repr__(self) -> str:
-        state = "ended" if self.done() else "not ended"
+        state = "cancelled" if self.cancelled() else "ended" if self.done() else "not ended"
         return f"<Future of {self._record.codelet.name!r}, task {self.id}, {state}>"

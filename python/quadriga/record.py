@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 import weakref
 from collections.abc import Mapping, Sequence
@@ -14,26 +15,22 @@ from .blas import one_thread
 from .codelets import Codelet
 from .cuda_source import CudaSource
 from .data import Operand
-from .errors import InvalidType
+from .errors import Cancelled, InvalidType
+from .failures import Failures
 from .layout import Layout
 from .place import Place
 from .results import own_arguments, owned
+
+_starting = threading.Lock()  # whether a body starts or is cancelled before
 
 
 class Record:
     """A task from its submission to its end; keeps alive what its body needs."""
 
     __slots__ = (
-        "codelet",
-        "core",
-        "exception",
-        "future",
-        "launch",
-        "number",
-        "operands",
-        "parameters",
-        "value",
-    )
+        "codelet", "core", "error", "exception", "failures", "future", "launch", "number",
+        "operands", "parameters", "settled", "started", "value", "withdrawn",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -62,8 +59,54 @@ class Record:
         self.launch: _core.LaunchPlan | None = None
         self.value: Any = None
         self.exception: BaseException | None = None
+        self.failures: Failures | None = None
         #: Whoever can read the value; None: anybody who holds this.
         self.future: weakref.ref[object] | None = None
+        #: How it ended, once that is known: `error`, None if well.
+        self.settled = False
+        self.error: BaseException | None = None
+        self.started = False
+        self.withdrawn: Cancelled | None = None  # its future cancelled it before it started
+
+    @property
+    def submitted(self) -> _core.Future:
+        """The engine's own future."""
+        assert self.core is not None
+        return self.core
+
+    @property
+    def id(self) -> int:
+        """The task's number in order of submission."""
+        return self.submitted.id
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody can ask how it ended."""
+        return self.future is not None and self.future() is not None
+
+    def settle(self, error: BaseException | None) -> None:
+        """It is known how the task ended."""
+        if not self.settled:
+            self.error = error
+            self.settled = True
+
+    def withdraw(self) -> bool:
+        """Keep the body from being called; false if it is too late, or no Python is called."""
+        with _starting:
+            if self.started or self.launch is not None:
+                return False
+            self.withdrawn = Cancelled(f"task {self.id} '{self.codelet.name}' was cancelled")
+            self.withdrawn.asked = True
+        self.settle(self.withdrawn)
+        return True
+
+    def _start(self) -> None:
+        with _starting:
+            self.started = True
+        if self.withdrawn is not None:
+            if self.failures is not None:
+                self.failures.note(self.number, self.withdrawn)
+            raise self.withdrawn
 
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
@@ -78,6 +121,7 @@ class Record:
         """Call the body on the operands where they are; called by the engine."""
         body = self.codelet.body
         assert body is not None
+        self._start()
         views = [
             place.view(address, ld, access)
             for (place, access), (address, ld) in zip(self.operands, places, strict=True)
@@ -103,6 +147,7 @@ class Record:
         function, arrays = self.codelet.cuda, self.codelet.arrays
         assert callable(function)
         assert arrays is not None
+        self._start()
         try:
             with arrays.on_stream(stream, device):
                 value = function(
@@ -136,6 +181,8 @@ class Record:
         ended: bool,
     ) -> None:
         self.exception = exception
+        if self.failures is not None:
+            self.failures.note(self.number, exception)
         if ended:
             # Frames must not keep views of memory that the engine takes back.
             traceback.clear_frames(exception.__traceback__)

@@ -132,13 +132,13 @@ def test_results_that_nobody_can_read_are_not_kept(engine):
     """A body that returns its operand, as np.add(..., out=x) does, costs no copy then."""
     seen = []
     one_more = quadriga.codelet(access=["update"])(lambda x: np.add(x, 1, out=x))
-    looking = quadriga.codelet(access=["read"])(lambda x: seen.append(len(engine._pending)))
+    looking = quadriga.codelet(access=["read"])(lambda x: seen.append(len(engine._tasks.pending)))
     array = np.zeros(3)
     data = engine.data(array)
     for _ in range(3):
         engine.submit(one_more, data.update())
     engine.submit(looking, data.read())
-    records = list(engine._pending.values())
+    records = list(engine._tasks.pending.values())
     engine.wait()
     assert array.tolist() == [3, 3, 3]
     assert [record.value for record in records] == [None] * 4
