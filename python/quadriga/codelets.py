@@ -6,6 +6,8 @@ their operands.
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -36,6 +38,8 @@ class Cost(NamedTuple):
 
 class Codelet:
     """An operation with a variant for the host, one for CUDA devices, or both; as by `codelet`.
+
+    Called with arrays it is the function that it was made of, whose name and documentation it has.
 
     Attributes
     ----------
@@ -72,6 +76,11 @@ class Codelet:
             raise InvalidType(f"name is {name!r}; expected a str")
         if cost is not None and not isinstance(cost, Cost):
             raise InvalidType(f"cost is {cost!r}; expected a quadriga.Cost")
+        if body is not None:
+            functools.update_wrapper(self, body, updated=())
+        self._options = {
+            "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda, "arrays": arrays
+        }  # fmt: skip
         self.body = body
         self.access = tuple(access)
         self.cuda = body if cuda is None and arrays is not None else cuda
@@ -108,8 +117,32 @@ class Codelet:
             raise InvalidArgument("a codelet without a body needs cuda=")
         return _core.CudaVariant.none
 
+    def __call__(self, *arrays: Any, **parameters: Any) -> Any:
+        """Call the body on arrays, without an engine."""
+        if self.body is None:
+            raise InvalidArgument(
+                f"codelet '{self.name}' has no body to be called; it runs on CUDA devices only"
+            )
+        return self.body(*arrays, **parameters)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, where that leads here, as of a decorated function; else by its parts."""
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        name = getattr(self, "__qualname__", "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        return _codelet_of, (self.body, self.access, {"name": self.name, **self._options})
+
     def __repr__(self) -> str:
         return f"<Codelet {self.name!r}({', '.join(self.access)})>"
+
+
+def _codelet_of(
+    body: Callable[..., Any] | None, access: Sequence[str], options: dict[str, Any]
+) -> Codelet:
+    return Codelet(body, access, **options)
 
 
 def codelet(
@@ -173,6 +206,11 @@ def codelet(
     >>> y
     array([1., 2., 3.])
     """
+    if callable(access):
+        raise InvalidType(
+            "codelet needs to know how the function touches its operands: write "
+            f"@codelet(access=[...]) above {getattr(access, '__name__', 'it')}"
+        )
     return lambda body: Codelet(
         body,
         access,

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _core
+from .codelets import Codelet
 from .errors import InvalidArgument
 from .foreign import DeviceArray
 from .place import Place
@@ -18,6 +22,8 @@ class Owner(Protocol):
     core: _core.Engine
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None: ...
+
+    def submit(self, codelet: Codelet, *operands: Operand) -> Any: ...
 
 
 class Operand(NamedTuple):
@@ -49,6 +55,27 @@ class Data:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.place.layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.place.layout.dtype
+
+    def __array__(
+        self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """The content, once the tasks that touch it have ended: the user's array, if that is on
+        the host; else a copy.
+        """
+        found = self.place.array
+        if found is not None:
+            self.wait()
+        elif copy is False:
+            raise ValueError(f"{self!r} has no array on the host, so that it has to be copied")
+        else:
+            found, copy = self.engine.submit(_CONTENT, self.read()).result(), False
+        if copy or (copy is None and dtype not in (None, found.dtype)):
+            return np.array(found, dtype)
+        return np.asarray(found, dtype)
 
     def read(self) -> Operand:
         """As an operand that is only read."""
@@ -89,3 +116,10 @@ class Data:
 
     def __repr__(self) -> str:
         return f"<Data {self.place.layout.dtype} {'x'.join(map(str, self.shape))}>"
+
+
+def _content(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array.copy()
+
+
+_CONTENT = Codelet(_content, ["read"], name="content")

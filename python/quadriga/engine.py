@@ -284,6 +284,7 @@ class Engine:
         """End the engine: what has not started is cancelled. Done once; later uses raise."""
         if not self._finalizer.alive:
             return
+        _ = self.machine  # what lived here tells of it afterwards
         try:
             if self._trace_path is not None:
                 self.save_trace(self._trace_path)
