@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import atexit
-import contextvars
 import operator
 import os
 import signal
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries
+from . import _core, cuda_libraries, current
 from .arguments import seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
@@ -39,7 +38,7 @@ _NO_DEVICE = 0xFFFF
 _MANY_RETIRED = 64
 _MOST = 2**63 - 1
 
-current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
+_gpus_used_by: int | None = None  # the process; CUDA doesn't work in its children
 
 
 class Engine:
@@ -111,7 +110,7 @@ class Engine:
         if policy is not None and not isinstance(policy, str):
             raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
         if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
-            cuda_libraries.load()
+            _use_gpus()
         self.core = _core.Engine(
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
@@ -132,7 +131,7 @@ class Engine:
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
-        self._token: contextvars.Token[Engine | None] | None = None
+        self._block: current.Block | None = None
         self._finalizer = weakref.finalize(
             self, _shut, self.core, self._tasks, self._retired, self._codelets
         )
@@ -332,7 +331,7 @@ class Engine:
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:
-        self._token = current.set(self)
+        self._block = current.enter(self)
         return self
 
     def __exit__(
@@ -341,9 +340,9 @@ class Engine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._token is not None:
-            current.reset(self._token)
-            self._token = None
+        if self._block is not None:
+            current.leave(self._block)
+            self._block = None
         interrupted = kind is not None and not issubclass(kind, Exception)
         try:
             if kind is None and self._finalizer.alive:
@@ -396,6 +395,17 @@ class Engine:
         if hasattr(device, "__index__") and 0 <= operator.index(device) < len(names):
             return operator.index(device)
         raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
+
+
+def _use_gpus() -> None:
+    global _gpus_used_by
+    if _gpus_used_by not in (None, os.getpid()):
+        raise Unavailable(
+            "this process was forked from one that used GPUs, which CUDA doesn't survive: start "
+            "it by multiprocessing.get_context('spawn'), or give its engines other devices"
+        )
+    cuda_libraries.load()
+    _gpus_used_by = os.getpid()
 
 
 @atexit.register

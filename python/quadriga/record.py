@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import traceback
 import weakref
@@ -22,6 +23,15 @@ from .place import Place
 from .results import own_arguments, owned
 
 _starting = threading.Lock()  # whether a body starts or is cancelled before
+
+
+def _begin_child() -> None:
+    """After fork(): whoever held the lock isn't here."""
+    global _starting
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 class Record:
