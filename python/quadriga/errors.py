@@ -39,6 +39,10 @@ class SingularMatrix(Error, np.linalg.LinAlgError):
     """A triangular matrix with a zero on its diagonal."""
 
 
+class LinAlgWarning(RuntimeWarning):
+    """A matrix so nearly singular that the solution has no digit to rely on."""
+
+
 class TaskFailed(Error, RuntimeError):
     """A task failed for a reason that isn't an exception of Python's."""
 

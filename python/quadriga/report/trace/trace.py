@@ -20,7 +20,7 @@ WHYS = ("stage", "prefetch", "write_back", "evict", "final")
 INSTANTS = ("hit", "miss", "prefetch", "evict", "write_back", "steal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spans:
     """Kernels and copies, one row each; text is stored as an index into ``Trace.labels``."""
 
@@ -56,8 +56,11 @@ class Spans:
     def __len__(self) -> int:
         return len(self.start)
 
+    def __repr__(self) -> str:
+        return f"<Spans: {len(self)} operations>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Instants:
     """Hits, misses, prefetches, evictions, write-backs and steals, one row each."""
 
@@ -67,8 +70,11 @@ class Instants:
     what: Integers  # index into INSTANTS
     tile: Integers
 
+    def __repr__(self) -> str:
+        return f"<Instants: {len(self.at)}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Trace:
     """One run: its events as columns and what the engine said about it.
 
@@ -99,6 +105,10 @@ class Trace:
     header: dict[str, Any]
     whole: Trace | None = None
     part: str = ""
+
+    def __repr__(self) -> str:
+        of = f", {self.part} of {self.whole.path!r}" if self.whole else f" {self.path!r}"
+        return f"<Trace{of}: {len(self.spans)} operations, {self.seconds:.6g} s>"
 
     @property
     def seconds(self) -> float:
