@@ -313,8 +313,8 @@ class TestIllConditioned:
     @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
     @pytest.mark.parametrize(("kind", "small"), [("f8", 1e-17), ("f4", 1e-9), ("c16", 1e-17)])
     def test_a_warning_where_scipy_warns(self, kind, small, layout):
-        a = layout(np.diag([1, small, 1]).astype(kind))
         for b in (np.ones(3, kind), np.ones((3, 100), kind)):
+            a = layout(np.diag([1, small, 1]).astype(kind))
             if kind == "f8":
                 with pytest.warns(scipy.linalg.LinAlgWarning, match="ill-conditioned"):
                     scipy.linalg.solve(a, b, assume_a="pos")

@@ -74,3 +74,7 @@ __all__ = [
     "solve_triangular",
     "syrk",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

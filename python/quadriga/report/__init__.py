@@ -37,3 +37,7 @@ __all__ = [
     "to_svg",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
