@@ -432,7 +432,7 @@ def _shut(
     """Ends an engine; what its tasks touch is let go after them."""
     try:
         core.cancel()
-        tasks.reap()
+        tasks.end()
     except Unavailable:
         pass  # a child process: there is nothing to wait for
     except Error:

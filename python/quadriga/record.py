@@ -209,3 +209,5 @@ class Record:
         self.operands = ()
         self.parameters = {}
         self.launch = None
+        if self.future is not None and self.future() is None:
+            self.value = None

@@ -26,6 +26,8 @@ class Tasks:
         self.closed = False
         self._most = max(1, core.window() * 3 // 4)
         self._reap_at = _OFTEN
+        self._unasked: list[Record] = []  # ended, and only the engine knows how
+        self._prune_at = _OFTEN
         self._numbers = itertools.count(1)
         self._last = 0  # number that was given
         self._counting = threading.Lock()
@@ -60,10 +62,26 @@ class Tasks:
             record = self.pending.get(number)
             if record is None or record.core is None or not self.core.done(record.core):
                 continue  # somebody else reaps it, or is about to submit it
-            if record.is_watched:
+            if record.is_watched and not self.is_driven_by_waits:
                 self.outcome(record, -1.0)
+            elif record.is_watched:  # asking would wait for whoever drives
+                self._keep_for_end(record)
             self.pending.pop(number, None)
             record.drop()
+
+    def end(self) -> None:
+        """All tasks have ended and the engine is about to: futures learn how theirs did."""
+        self.reap()
+        for record in self._unasked:
+            if record.is_watched:
+                self.outcome(record, -1.0)
+        self._unasked.clear()
+
+    def _keep_for_end(self, record: Record) -> None:
+        self._unasked.append(record)
+        if len(self._unasked) >= self._prune_at:
+            self._unasked = [each for each in self._unasked if each.is_watched]
+            self._prune_at = max(_OFTEN, 2 * len(self._unasked))
 
     def ended(self, record: Record) -> bool:
         """Whether a task has ended, or never will."""

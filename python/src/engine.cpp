@@ -102,6 +102,15 @@ void remove(PyEngine& self, const nb::object& retired) {
   block(state, {work, std::move(held), nullptr, nb::none()});
 }
 
+void wait_task(PyEngine& self, const Future& task, double seconds) {
+  const auto state = self.state();
+  if (state->engine().done(task)) {  // says how it ended, whatever the clock and whoever waits
+    self.without_gil([&](Engine& e) { e.wait(task, 0); });
+    return;
+  }
+  block_in_slices(state, seconds, [task](Engine& e, double s) { e.wait(task, s); });
+}
+
 void cancel(PyEngine& self) {
   const auto state = self.state();
   block(state, {[state] { state->engine().cancel(); }, nullptr, nullptr, nb::none()});
@@ -122,13 +131,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
                             [data](Engine& e, double s) { e.wait(data, s); });
           },
           nb::arg("data"), nb::arg("seconds"))
-      .def(
-          "wait_task",
-          [](PyEngine& self, const Future& task, double seconds) {
-            block_in_slices(self.state(), seconds,
-                            [task](Engine& e, double s) { e.wait(task, s); });
-          },
-          nb::arg("task"), nb::arg("seconds"))
+      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
       .def("cancel", cancel)
       .def("close", &PyEngine::close)
       .def("close_later", &PyEngine::close_later, nb::arg("kept"));

@@ -229,3 +229,19 @@ class TestAfterTheEngine:
         seen = []
         late.add_done_callback(seen.append)
         assert seen == [late]
+
+    def test_on_the_virtual_clock(self):
+        timed = quadriga.codelet(
+            access=["update"], cost=quadriga.Cost("dgemm", 64, 64**3), host_only=False
+        )(lambda x, fail=False: 1 / 0 if fail else float(x.sum()))
+        with quadriga.Engine(f"machine={MACHINE}:1,memory=1MiB", virtual_clock=True) as engine:
+            data = engine.data(np.ones(3))
+            futures = [engine.submit(timed, data.update()) for _ in range(1500)]
+            del futures[5:]
+            futures.append(engine.submit(timed, data.update(), fail=True))
+            futures.append(engine.submit(timed, data.update()))
+            with pytest.raises(ZeroDivisionError):
+                engine.wait()
+        assert [each.result() for each in futures[:5]] == [3] * 5
+        assert isinstance(futures[5].exception(), ZeroDivisionError)
+        assert isinstance(futures[6].exception(), quadriga.Cancelled)
