@@ -13,11 +13,14 @@ array([[2.        , 0.        ],
        [1.        , 1.41421356]])
 """
 
-from . import _core, linalg
-from .codelets import Codelet, Cost, Operand, codelet
+import importlib
+from typing import Any
+
+from . import _core, errors, linalg
+from .codelets import Codelet, Cost, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
 from .cuda_source import CudaSource
-from .data import Data, Future
+from .data import Data, Operand
 from .defaults import configure, default_engine
 from .engine import Engine
 from .errors import (
@@ -35,6 +38,7 @@ from .errors import (
     TooLarge,
     Unavailable,
 )
+from .future import Future
 from .machine import Machine
 from .settings import config, install_logging, show_config
 
@@ -72,6 +76,19 @@ __all__ = [
     "config",
     "configure",
     "default_engine",
+    "errors",
     "linalg",
+    "report",
     "show_config",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Reports are imported when they are needed: their templates take a while.
+    if name != "report":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(".report", __name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import IoError
@@ -62,9 +63,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
     try:
         yield handle, written
         os.fsync(handle)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(handle, 0o666 & ~mask)
+        os.fchmod(handle, _mode_of(target))
         written.replace(target)
     except BaseException as error:
         written.unlink(missing_ok=True)
@@ -73,6 +72,15 @@ def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
         raise
     finally:
         os.close(handle)
+
+
+def _mode_of(target: Path) -> int:
+    """That of the file that is replaced; a new one's follows the umask."""
+    with suppress(FileNotFoundError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def write_beside(path: str | os.PathLike[str], text: str) -> None:

@@ -9,6 +9,7 @@ The engine's own has one from the first body or task on, which is what is restor
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from types import TracebackType
@@ -70,3 +71,5 @@ class _OneThread:
 
 #: Around every Python body that an engine calls.
 one_thread = _OneThread()
+# Bodies that run when a process forks don't run in the child.
+os.register_at_fork(after_in_child=one_thread.__init__)  # type: ignore[misc]

@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/codelets.py: operations in Python, their variants, operands and running tasks.
+# python/quadriga/codelets.py: operations in Python, and their variants.
 """Codelets in Python: a function of NumPy views, what stands for it on GPUs, and how both touch
 their operands.
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from . import _core
-from .blas import one_thread
 from .cuda_source import CudaSource
 from .device_arrays import DeviceArrays, library
 from .errors import InvalidArgument, InvalidType
-
-if TYPE_CHECKING:
-    from .data import Data, Place
 
 ACCESSES: dict[str, _core.Access] = {
     "read": _core.Access.read,
@@ -39,15 +36,10 @@ class Cost(NamedTuple):
     volume: float
 
 
-class Operand(NamedTuple):
-    """Data, and how a task touches it; made by `Data.read()` and its like."""
-
-    data: Data
-    access: str
-
-
 class Codelet:
     """An operation with a variant for the host, one for CUDA devices, or both; as by `codelet`.
+
+    Called with arrays it is the function that it was made of, whose name and documentation it has.
 
     Attributes
     ----------
@@ -84,6 +76,11 @@ class Codelet:
             raise InvalidType(f"name is {name!r}; expected a str")
         if cost is not None and not isinstance(cost, Cost):
             raise InvalidType(f"cost is {cost!r}; expected a quadriga.Cost")
+        if body is not None:
+            functools.update_wrapper(self, body, updated=())
+        self._options = {
+            "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda, "arrays": arrays
+        }  # fmt: skip
         self.body = body
         self.access = tuple(access)
         self.cuda = body if cuda is None and arrays is not None else cuda
@@ -120,8 +117,32 @@ class Codelet:
             raise InvalidArgument("a codelet without a body needs cuda=")
         return _core.CudaVariant.none
 
+    def __call__(self, *arrays: Any, **parameters: Any) -> Any:
+        """Call the body on arrays, without an engine."""
+        if self.body is None:
+            raise InvalidArgument(
+                f"codelet '{self.name}' has no body to be called; it runs on CUDA devices only"
+            )
+        return self.body(*arrays, **parameters)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, where that leads here, as of a decorated function; else by its parts."""
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        name = getattr(self, "__qualname__", "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        return _codelet_of, (self.body, self.access, {"name": self.name, **self._options})
+
     def __repr__(self) -> str:
         return f"<Codelet {self.name!r}({', '.join(self.access)})>"
+
+
+def _codelet_of(
+    body: Callable[..., Any] | None, access: Sequence[str], options: dict[str, Any]
+) -> Codelet:
+    return Codelet(body, access, **options)
 
 
 def codelet(
@@ -165,7 +186,8 @@ def codelet(
     -----
     Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
     BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from
-    `Engine.wait` and `Future.result` with its type and traceback.
+    `Engine.wait` and `Future.result` with its type and traceback. Parts of operands that it returns
+    are copied; a result that hides one, as a generator does, is the task's failure.
 
     A callable on CUDA devices returns once it has queued its work on the current stream; the task
     ends when that work has. Its arrays are gone then, also if something still refers to them, and
@@ -184,6 +206,11 @@ def codelet(
     >>> y
     array([1., 2., 3.])
     """
+    if callable(access):
+        raise InvalidType(
+            "codelet needs to know how the function touches its operands: write "
+            f"@codelet(access=[...]) above {getattr(access, '__name__', 'it')}"
+        )
     return lambda body: Codelet(
         body,
         access,
@@ -194,102 +221,3 @@ def codelet(
         cuda=cuda,
         arrays=arrays,
     )
-
-
-class Record:
-    """A task from its submission to its end; keeps alive what its body needs."""
-
-    __slots__ = (
-        "codelet",
-        "core",
-        "exception",
-        "launch",
-        "number",
-        "operands",
-        "parameters",
-        "value",
-    )
-
-    def __init__(
-        self,
-        number: int,
-        codelet: Codelet,
-        operands: Sequence[Operand],
-        parameters: Mapping[str, Any],
-    ) -> None:
-        if not isinstance(codelet, Codelet):
-            raise InvalidType(
-                f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
-                "makes of a function"
-            )
-        for index, operand in enumerate(operands):
-            if not isinstance(operand, Operand):
-                raise InvalidType(
-                    f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
-                    "expected data and how it is touched, as engine.data(array).read() or .update()"
-                )
-        self.number = number
-        self.codelet = codelet
-        # Not the data themselves, for those hold the engine, which holds this.
-        self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
-        self.parameters = parameters
-        self.core: _core.Future | None = None
-        self.launch: _core.LaunchPlan | None = None
-        self.value: Any = None
-        self.exception: BaseException | None = None
-
-    def prepare_for_cuda(self) -> None:
-        """What needs Python, or fails, before an engine with CUDA devices gets the task."""
-        codelet = self.codelet
-        if isinstance(codelet.cuda, CudaSource):
-            layouts = [place.layout for place, _ in self.operands]
-            self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
-        elif codelet.arrays is not None:
-            _ = codelet.arrays.module
-
-    def run(self, places: tuple[tuple[int, int], ...]) -> None:
-        """Call the body on the operands where they are; called by the engine."""
-        body = self.codelet.body
-        assert body is not None
-        views = [
-            place.view(address, ld, access)
-            for (place, access), (address, ld) in zip(self.operands, places, strict=True)
-        ]
-        try:
-            with one_thread:
-                self.value = body(*views, **self.parameters)
-        except BaseException as exception:
-            self.exception = exception
-            if any(
-                place.array is None or address != place.array.ctypes.data
-                for (place, _), (address, _) in zip(self.operands, places, strict=True)
-            ):
-                # Frames must not keep views of memory that the engine takes back.
-                traceback.clear_frames(exception.__traceback__)
-            raise
-
-    def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
-        """Call the callable for CUDA devices, which queues on a stream; called by the engine."""
-        function, arrays = self.codelet.cuda, self.codelet.arrays
-        assert callable(function)
-        assert arrays is not None
-        try:
-            with arrays.on_stream(stream, device):
-                self.value = function(
-                    *(
-                        arrays.view(place.layout, address, ld, device)
-                        for (place, _), (address, ld) in zip(self.operands, places, strict=True)
-                    ),
-                    **self.parameters,
-                )
-        except BaseException as exception:
-            self.exception = exception
-            # Frames must not keep arrays of memory that the engine takes back.
-            traceback.clear_frames(exception.__traceback__)
-            raise
-
-    def drop(self) -> None:
-        """The task has ended: let its operands go."""
-        self.operands = ()
-        self.parameters = {}
-        self.launch = None

@@ -187,6 +187,13 @@ class CudaSource:
         rows, cols = matrices[written][:2] if matrices else (1, 1)
         return default_grid(title, rows, cols, block), block
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was compiled, which another process does by itself."""
+        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_kernels")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock(), _kernels={})
+
     def __repr__(self) -> str:
         return f"<CudaSource of {self.kernel or 'a kernel'}>"
 

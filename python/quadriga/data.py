@@ -1,70 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/data.py: arrays that an engine knows, and tasks that it was given.
-"""Registered arrays and futures."""
+# python/quadriga/data.py: arrays that an engine knows, as tasks are given them.
+"""Registered arrays, and the operands that they make."""
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from . import _core
-from .arguments import seconds_of
-from .codelets import Operand, Record
-from .errors import Deadline, Error, InvalidArgument
+from .codelets import Codelet
+from .errors import InvalidArgument
 from .foreign import DeviceArray
-from .layout import Array, Layout
-
-if TYPE_CHECKING:
-    from .engine import Engine
+from .place import Place
 
 
-#: Data that nobody holds any more, and the arrays that they still may be written to.
-Retired = deque[tuple[_core.Data, Any]]
+class Owner(Protocol):
+    """What data need of their engine."""
+
+    core: _core.Engine
+
+    def wait_data(self, data: Data, timeout: float | None = None) -> None: ...
+
+    def submit(self, codelet: Codelet, *operands: Operand) -> Any: ...
 
 
-class Place:
-    """A registered tile, without its engine: what tasks that are not done hold.
+class Operand(NamedTuple):
+    """Data, and how a task touches it; made by `Data.read()` and its like."""
 
-    Whoever lets it go last puts it on the engine's list of data to remove, with its array, which
-    the engine may still write to until then.
-    """
-
-    __slots__ = (
-        "_address", "_frozen", "_retired", "array", "core", "given", "layout", "writable",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        core: _core.Data,
-        layout: Layout,
-        array: Array | None,
-        retired: Retired,
-        given: Any = None,
-        writable: bool = True,
-    ) -> None:
-        self.core = core
-        self.layout = layout
-        self.array = array  # On the host; None for what lies on a device, or nowhere.
-        self.given = array if given is None else given
-        self.writable = writable
-        self._address = array.ctypes.data if array is not None else None
-        self._frozen: Array | None = None
-        self._retired = retired
-
-    def view(self, address: int, ld: int, access: str) -> Array:
-        """The view that a body gets of the tile at an address; the array itself if it is there."""
-        if address != self._address:
-            return self.layout.view(address, ld, access != "read")
-        assert self.array is not None
-        if access != "read":
-            return self.array
-        if self._frozen is None:
-            self._frozen = self.array.view()
-            self._frozen.flags.writeable = False
-        return self._frozen
-
-    def __del__(self) -> None:
-        self._retired.append((self.core, self.given))
+    data: Data
+    access: str
 
 
 class Data:
@@ -76,7 +42,7 @@ class Data:
         The one that it belongs to.
     """
 
-    def __init__(self, engine: Engine, place: Place) -> None:
+    def __init__(self, engine: Owner, place: Place) -> None:
         self.engine = engine
         self.place = place
 
@@ -89,6 +55,27 @@ class Data:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.place.layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.place.layout.dtype
+
+    def __array__(
+        self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """The content, once the tasks that touch it have ended: the user's array, if that is on
+        the host; else a copy.
+        """
+        found = self.place.array
+        if found is not None:
+            self.wait()
+        elif copy is False:
+            raise ValueError(f"{self!r} has no array on the host, so that it has to be copied")
+        else:
+            found, copy = self.engine.submit(_CONTENT, self.read()).result(), False
+        if copy or (copy is None and dtype not in (None, found.dtype)):
+            return np.array(found, dtype)
+        return np.asarray(found, dtype)
 
     def read(self) -> Operand:
         """As an operand that is only read."""
@@ -131,65 +118,8 @@ class Data:
         return f"<Data {self.place.layout.dtype} {'x'.join(map(str, self.shape))}>"
 
 
-class Future:
-    """A task that was submitted.
+def _content(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array.copy()
 
-    Examples
-    --------
-    >>> import numpy as np, quadriga
-    >>> total = quadriga.codelet(access=["read"], name="total")(np.sum)
-    >>> with quadriga.Engine("cpu:1") as engine:
-    ...     future = engine.submit(total, engine.data(np.ones(4)).read())
-    ...     float(future.result(timeout=10))
-    4.0
-    """
 
-    def __init__(self, engine: Engine, record: Record):
-        self._engine = engine
-        self._record = record
-        self._error: BaseException | None = None
-        self._settled = False
-
-    @property
-    def id(self) -> int:
-        """The task's number in order of submission, as in traces and errors."""
-        assert self._record.core is not None
-        return self._record.core.id
-
-    def done(self) -> bool:
-        """Whether the task has ended, well or not."""
-        return self._settled or self._engine.ended(self._record)
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the task failed with, once it has ended; None if it ended well.
-
-        Raises
-        ------
-        Deadline
-            If the timeout passes before; the task goes on.
-        """
-        if not self._settled:
-            try:
-                self._engine.wait_task(self._record, seconds_of(timeout))
-            except Deadline as error:
-                if self._record.exception is not error:
-                    raise
-                self._error = error
-            except Exception as error:
-                if isinstance(error, Error) or error is self._record.exception:
-                    self._error = error
-                else:
-                    raise
-            self._settled = True
-        return self._error
-
-    def result(self, timeout: float | None = None) -> Any:
-        """What the body returned, once the task has ended; raises what it raised."""
-        error = self.exception(timeout)
-        if error is not None:
-            raise error
-        return self._record.value
-
-    def __repr__(self) -> str:
-        state = "ended" if self.done() else "not ended"
-        return f"<Future of {self._record.codelet.name!r}, task {self.id}, {state}>"
+_CONTENT = Codelet(_content, ["read"], name="content")

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
-from .engine import Engine, current
+from .current import innermost
+from .engine import Engine
 from .machine import Machine
 from .settings import config
 
@@ -23,7 +25,8 @@ _options: dict[str, Any] = {}
 def default_engine() -> Engine:
     """The engine of the innermost ``with`` block, else one shared by the whole program.
 
-    The shared one is made on first use, from what `configure` and `config` say.
+    A thread is inside of its own blocks, else of those in which it was started. The shared engine
+    is made on first use, from what `configure` and `config` say; a forked child makes its own.
 
     Examples
     --------
@@ -32,7 +35,7 @@ def default_engine() -> Engine:
     ...     quadriga.default_engine() is engine
     True
     """
-    inner = current.get()
+    inner: Engine | None = innermost()
     if inner is not None:
         return inner
     global _engine, _made_from
@@ -63,3 +66,15 @@ def configure(devices: str | Machine | None = None, **options: Any) -> None:
         _engine = None
         _options.clear()
         _options.update(options, devices=devices)
+
+
+def _begin_child() -> None:
+    """After fork(): the parent's engine doesn't work here, and its lock may be locked for ever."""
+    global _lock, _engine, _parents
+    _lock = threading.RLock()
+    _parents = (_parents, _engine)
+    _engine = None
+
+
+_parents: Any = None  # never ended here
+os.register_at_fork(after_in_child=_begin_child)

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import atexit
-import contextvars
-import itertools
 import operator
 import os
 import signal
@@ -20,24 +18,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries
+from . import _core, cuda_libraries, current
 from .arguments import seconds_of, sizes, whole
 from .beside import target_of, write_beside
-from .codelets import ACCESSES, Codelet, Operand, Record
+from .codelets import ACCESSES, Codelet
 from .counters import Counters, from_core
-from .data import Data, Future, Place, Retired
-from .errors import Deadline, Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
+from .data import Data, Operand
+from .errors import Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
+from .future import Future
 from .layout import layout_of, layout_of_new
 from .machine import Device, Machine
+from .place import Place, Retired
+from .record import Record
 from .settings import config
+from .tasks import Tasks
 
 _NO_DEVICE = 0xFFFF
-_MOST_FAILURES = 256
 _MANY_RETIRED = 64
 _MOST = 2**63 - 1
 
-current: contextvars.ContextVar[Engine | None] = contextvars.ContextVar("engine", default=None)
+_gpus_used_by: int | None = None  # the process; CUDA doesn't work in its children
 
 
 class Engine:
@@ -109,7 +110,7 @@ class Engine:
         if policy is not None and not isinstance(policy, str):
             raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
         if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
-            cuda_libraries.load()
+            _use_gpus()
         self.core = _core.Engine(
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
@@ -127,16 +128,12 @@ class Engine:
         self._trace_path = None if isinstance(trace, bool) else os.fspath(trace)
         self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
-        self._most_pending = max(1, self.core.window() * 3 // 4)
-        self._reap_at = 1024
-        self._numbers = itertools.count(1)
-        self._pending: dict[int, Record] = {}
-        self._failed: dict[int, Record] = {}
+        self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
-        self._token: contextvars.Token[Engine | None] | None = None
+        self._block: current.Block | None = None
         self._finalizer = weakref.finalize(
-            self, _shut, self.core, self._pending, self._retired, self._codelets
+            self, _shut, self.core, self._tasks, self._retired, self._codelets
         )
 
     # Data
@@ -224,15 +221,18 @@ class Engine:
         Future
         """
         self._forget_retired(_MANY_RETIRED)
-        self._make_room()
+        self._tasks.make_room()
         place = self._device_index(device)
-        record = Record(next(self._numbers), codelet, operands, parameters)
+        record = Record(self._tasks.next_number(), codelet, operands, parameters)
         if codelet.cuda is not None and self._has_cuda:
             record.prepare_for_cuda()
         if self._traced:
             self._codelets.add(codelet)
+        future = Future(self, self._tasks, record)
+        record.future = weakref.ref(future)
+        record.failures = self._tasks.failures
         try:
-            self._pending[record.number] = record
+            self._tasks.pending[record.number] = record
             self.core.submit(
                 codelet.core,
                 [operand.data.place.core for operand in operands],
@@ -245,9 +245,9 @@ class Engine:
             )
         except BaseException:
             if record.core is None:  # else an interrupt came after it: the task is there
-                self._pending.pop(record.number, None)
+                self._tasks.pending.pop(record.number, None)
             raise
-        return Future(self, record)
+        return future
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until every task has ended and the arrays are current.
@@ -264,12 +264,7 @@ class Engine:
         Exception
             The first failure since the last wait, as it was raised in its body.
         """
-        try:
-            self.core.wait(seconds_of(timeout))
-        except TaskFailed as error:
-            self._reap()
-            raise self._original(error) from None
-        self._reap()
+        self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
@@ -277,29 +272,18 @@ class Engine:
         try:
             self.core.wait_data(data.place.core, seconds_of(timeout))
         except TaskFailed as error:
-            raise self._original(error) from None
-
-    def wait_task(self, record: Record, seconds: float) -> None:
-        """Wait for one task; raises what it failed with."""
-        assert record.core is not None
-        try:
-            self.core.wait_task(record.core, seconds)
-        except TaskFailed as error:
-            raise (record.exception or error) from None
-
-    def ended(self, record: Record) -> bool:
-        """Whether a task has ended."""
-        return record.core is not None and self.core.done(record.core)
+            raise self._tasks.original(error) from None
 
     def cancel(self) -> None:
         """Cancel what has not started and wait for what runs; the engine works on afterwards."""
         self.core.cancel()
-        self._reap()
+        self._tasks.reap()
 
     def close(self) -> None:
         """End the engine: what has not started is cancelled. Done once; later uses raise."""
         if not self._finalizer.alive:
             return
+        _ = self.machine  # what lived here tells of it afterwards
         try:
             if self._trace_path is not None:
                 self.save_trace(self._trace_path)
@@ -347,7 +331,7 @@ class Engine:
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:
-        self._token = current.set(self)
+        self._block = current.enter(self)
         return self
 
     def __exit__(
@@ -356,9 +340,9 @@ class Engine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._token is not None:
-            current.reset(self._token)
-            self._token = None
+        if self._block is not None:
+            current.leave(self._block)
+            self._block = None
         interrupted = kind is not None and not issubclass(kind, Exception)
         try:
             if kind is None and self._finalizer.alive:
@@ -390,51 +374,13 @@ class Engine:
         left = self._finalizer.detach()
         if left is not None:
             _, _, (core, *kept), _ = left
+            self._tasks.closed = True
             core.close_later(kept)
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""
         if len(self._retired) >= least:
             self.core.remove(self._retired)
-
-    def _make_room(self) -> None:
-        """Keeps the window from filling up, so that submitting blocks where signals are seen."""
-        if len(self._pending) < min(self._reap_at, self._most_pending):
-            return
-        self._reap()
-        if len(self._pending) >= self._most_pending:
-            halfway = next(itertools.islice(self._pending.values(), len(self._pending) // 2, None))
-            try:
-                self.wait_task(halfway, -1.0)
-            except Deadline:
-                raise
-            except Exception:  # noqa: S110
-                pass  # the failure is kept for wait()
-            self._reap()
-        self._reap_at = max(1024, 2 * len(self._pending))
-
-    def _reap(self) -> None:
-        for number, record in list(self._pending.items()):
-            if not self.ended(record):
-                continue
-            self._pending.pop(number, None)
-            record.drop()
-            if record.exception is not None:
-                self._failed[number] = record
-                while len(self._failed) > _MOST_FAILURES:
-                    del self._failed[next(iter(self._failed))]
-
-    def _original(self, error: TaskFailed) -> BaseException:
-        """What the body raised, if it was a body."""
-        number = getattr(error, "record", 0)
-        record = self._failed.pop(number, None) or self._pending.get(number)
-        if record is None or record.exception is None:
-            return error
-        self._failed.clear()
-        note = str(error).split(" failed: ", 1)[0]
-        if note not in getattr(record.exception, "__notes__", []):
-            record.exception.add_note(note)
-        return record.exception
 
     @cached_property
     def _has_cuda(self) -> bool:
@@ -449,6 +395,17 @@ class Engine:
         if hasattr(device, "__index__") and 0 <= operator.index(device) < len(names):
             return operator.index(device)
         raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
+
+
+def _use_gpus() -> None:
+    global _gpus_used_by
+    if _gpus_used_by not in (None, os.getpid()):
+        raise Unavailable(
+            "this process was forked from one that used GPUs, which CUDA doesn't survive: start "
+            "it by multiprocessing.get_context('spawn'), or give its engines other devices"
+        )
+    cuda_libraries.load()
+    _gpus_used_by = os.getpid()
 
 
 @atexit.register
@@ -468,21 +425,23 @@ _left: list[object] = []  # engines whose end was interrupted, and what their ta
 
 def _shut(
     core: _core.Engine,
-    pending: dict[int, Record],
+    tasks: Tasks,
     retired: Retired,
     codelets: set[Codelet],
 ) -> None:
     """Ends an engine; what its tasks touch is let go after them."""
     try:
         core.cancel()
+        tasks.end()
     except Unavailable:
         pass  # a child process: there is nothing to wait for
     except Error:
         pass
     except BaseException:
-        _left.append((core, dict(pending), list(retired), codelets))
+        _left.append((core, tasks, list(retired), codelets))
         raise
+    tasks.closed = True
     core.close()
-    pending.clear()
+    tasks.pending.clear()
     retired.clear()
     codelets.clear()

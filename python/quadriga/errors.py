@@ -39,6 +39,10 @@ class SingularMatrix(Error, np.linalg.LinAlgError):
     """A triangular matrix with a zero on its diagonal."""
 
 
+class LinAlgWarning(RuntimeWarning):
+    """A matrix so nearly singular that the solution has no digit to rely on."""
+
+
 class TaskFailed(Error, RuntimeError):
     """A task failed for a reason that isn't an exception of Python's."""
 
@@ -52,7 +56,15 @@ class Deadline(Error, TimeoutError):
 
 
 class Cancelled(Error, RuntimeError):
-    """The work was cancelled before it ran."""
+    """The work was cancelled before it ran.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether `Future.cancel` asked for it.
+    """
+
+    asked: bool = False
 
 
 class IoError(Error, OSError):

@@ -260,12 +260,17 @@ def _tensor(tensor: Any, kind: Kind) -> Array | DeviceArray:
         raise InvalidType("the tensor requires a gradient, and nothing here has one: pass detach()")
     if tensor.layout is not sys.modules["torch"].strided:
         raise InvalidType(f"tensors of layout {tensor.layout} have no plain memory to use")
+    if getattr(kind.place, "type", "") == "meta":
+        raise InvalidType("the tensor is on PyTorch's device 'meta', where it has no content")
     # Conjugation and negation that PyTorch has put off are made on its device.
     whole = tensor.resolve_conj().resolve_neg()
     # A copy that was made for us isn't the caller's to be written.
     own = whole.data_ptr() == tensor.data_ptr()
     if not kind.on_device:
-        array = np.asarray(whole)
+        try:
+            array = np.asarray(whole)
+        except (TypeError, RuntimeError):
+            raise InvalidType(f"NumPy has no type for elements of {tensor.dtype}") from None
         if not own:
             array.flags.writeable = False
         return array

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/blocking.cpp: the thread that works, the caller that looks for signals.
+// python/src/blocking.cpp: waits in slices, work on other threads, callers that look for signals.
 #include "blocking.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "gate.h"
+#include "workers.h"
 
 namespace quadriga::python {
 
@@ -29,6 +32,17 @@ void EngineState::cancel() noexcept {
   } catch (...) {
     // What was wrong is of no use any more.
   }
+}
+
+void EngineState::stay_behind(int threads) {
+  const std::lock_guard lock(mutex_);
+  left_behind_ += threads;
+}
+
+void EngineState::come_back() {
+  const std::lock_guard lock(mutex_);
+  --left_behind_;
+  changed_.notify_all();
 }
 
 Keep::~Keep() {
@@ -77,9 +91,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
 
   void run(const nb::object& callback) {
     wait_alone(*state_);
-    std::thread([self = shared_from_this(), state = state_]() mutable {
-      self->work(std::move(state));
-    }).detach();
+    Workers::here().start(
+        [self = shared_from_this(), state = state_]() mutable { self->work(std::move(state)); });
     try {
       poll(callback);
     } catch (...) {
@@ -106,7 +119,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       done_ = true;
       changed_.notify_all();
     }
-    if (state) came_back(*state);
+    if (state) state->come_back();
   }
 
   void poll(const nb::object& callback) {
@@ -130,9 +143,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     if (progress_) progress_->cancelled.store(true, std::memory_order_relaxed);
     {
       const std::lock_guard lock(mutex_);
-      const std::lock_guard counted(state_->mutex_);
       left_ = true;
-      state_->left_behind_ += done_ ? 1 : 2;
+      state_->stay_behind(done_ ? 1 : 2);
     }
     std::thread([self = shared_from_this()] { self->cancel(); }).detach();
   }
@@ -144,13 +156,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       state_->engine().cancel();
       lock.lock();
     } while (!changed_.wait_for(lock, 10ms, [this] { return done_; }));
-    came_back(*state_);
-  }
-
-  static void came_back(EngineState& state) {
-    const std::lock_guard lock(state.mutex_);
-    --state.left_behind_;
-    state.changed_.notify_all();
+    state_->come_back();
   }
 
   std::shared_ptr<EngineState> state_;
@@ -173,6 +179,55 @@ void block(const std::shared_ptr<EngineState>& state, Blocking call) {
   }
   const nb::object callback = std::move(call.callback);
   std::make_shared<BlockingCall>(state, call)->run(callback);
+}
+
+/// The engine's tasks are cancelled behind a caller that doesn't wait any more.
+void leave(std::shared_ptr<EngineState> state) {
+  state->stay_behind(1);
+  std::thread([state = std::move(state)] {
+    state->cancel();
+    state->come_back();
+  }).detach();
+}
+
+namespace {
+
+/// One slice, or what is left if that is less; false if the wait goes on.
+bool wait_slice(Engine& engine, double left, const Wait& wait) {
+  const double seconds = std::min(left, std::chrono::duration<double>(slice).count());
+  const nb::gil_scoped_release released;
+  try {
+    wait(engine, seconds);
+  } catch (const Error& error) {
+    if (error.code() != Errc::deadline || seconds == left) throw;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait) {
+  // Seconds of the virtual clock say nothing of how long they take.
+  if (inside_body() || state->engine().options().virtual_clock) {
+    const auto work = [state, seconds, wait = std::move(wait)] { wait(state->engine(), seconds); };
+    block(state, {work, nullptr, nullptr, nb::none()});
+    return;
+  }
+  wait_alone(*state);
+  const auto begin = std::chrono::steady_clock::now();
+  double left = seconds < 0 ? std::numeric_limits<double>::infinity() : seconds;
+  while (!wait_slice(state->engine(), left, wait)) {
+    try {
+      check_signals();
+    } catch (const nb::python_error&) {
+      leave(state);
+      throw;
+    }
+    if (seconds < 0) continue;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    left = std::max(0.0, seconds - passed.count());
+  }
 }
 
 }  // namespace quadriga::python

@@ -2,10 +2,11 @@
 // python/src/blocking.h: calls that block, from Python: without the GIL, and open to Ctrl-C.
 //
 // Invariants
-//   1. The work runs in a thread of its own; the caller sleeps without the GIL and looks for
-//      signals every 50 ms. What the work touches belongs to the work, or is held by its Keep.
-//   2. If a signal handler raises, the caller leaves at once; the work's thread and a second one
-//      that cancels the engine's tasks go on, counted in `left_behind`.
+//   1. A wait runs on the calling thread, in slices of 50 ms without the GIL; signals are looked
+//      for between slices. Work that can't be cut runs on one of the `Workers`, and the caller
+//      looks for signals as often. What the work touches belongs to it, or is held by its Keep.
+//   2. If a signal handler raises, the caller leaves at once; the work's thread, if there is one,
+//      and another one that cancels the engine's tasks go on, counted in `left_behind`.
 //   3. The next call on this engine, submissions included, begins when left_behind is 0; bodies of
 //      running tasks, for which the canceller waits, go on.
 //   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
@@ -60,6 +61,9 @@ class EngineState {
  private:
   friend class BlockingCall;
   friend void wait_alone(EngineState& state);
+  friend void leave(std::shared_ptr<EngineState> state);
+  void stay_behind(int threads);
+  void come_back();
   int owner_;
   Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
@@ -93,5 +97,11 @@ struct Blocking {
 /// Runs the work; returns when it has ended, or throws what a signal handler or the callback
 /// raised. The GIL must be held. Inside of a Python body the work runs in place.
 void block(const std::shared_ptr<EngineState>& state, Blocking call);
+
+/// A wait of the engine's, with its timeout in seconds; negative: for ever.
+using Wait = std::function<void(Engine& engine, double seconds)>;
+
+/// The same for a wait. Errors: what the wait throws; deadline once `seconds` have passed.
+void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait);
 
 }  // namespace quadriga::python

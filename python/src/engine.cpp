@@ -102,11 +102,18 @@ void remove(PyEngine& self, const nb::object& retired) {
   block(state, {work, std::move(held), nullptr, nb::none()});
 }
 
-/// The blocking calls: the work holds the engine's state, whatever becomes of the caller.
-template <class Work>
-void block_on(PyEngine& self, Work work) {
+void wait_task(PyEngine& self, const Future& task, double seconds) {
   const auto state = self.state();
-  block(state, {[state, work] { work(state->engine()); }, nullptr, nullptr, nb::none()});
+  if (state->engine().done(task)) {  // says how it ended, whatever the clock and whoever waits
+    self.without_gil([&](Engine& e) { e.wait(task, 0); });
+    return;
+  }
+  block_in_slices(state, seconds, [task](Engine& e, double s) { e.wait(task, s); });
+}
+
+void cancel(PyEngine& self) {
+  const auto state = self.state();
+  block(state, {[state] { state->engine().cancel(); }, nullptr, nullptr, nb::none()});
 }
 
 void bind_waits(nb::class_<PyEngine>& engine) {
@@ -114,22 +121,18 @@ void bind_waits(nb::class_<PyEngine>& engine) {
       .def(
           "wait",
           [](PyEngine& self, double seconds) {
-            block_on(self, [seconds](Engine& e) { e.wait(seconds); });
+            block_in_slices(self.state(), seconds, [](Engine& e, double s) { e.wait(s); });
           },
           nb::arg("seconds"))
       .def(
           "wait_data",
           [](PyEngine& self, const Data& data, double seconds) {
-            block_on(self, [data, seconds](Engine& e) { e.wait(data, seconds); });
+            block_in_slices(self.state(), seconds,
+                            [data](Engine& e, double s) { e.wait(data, s); });
           },
           nb::arg("data"), nb::arg("seconds"))
-      .def(
-          "wait_task",
-          [](PyEngine& self, const Future& task, double seconds) {
-            block_on(self, [task, seconds](Engine& e) { e.wait(task, seconds); });
-          },
-          nb::arg("task"), nb::arg("seconds"))
-      .def("cancel", [](PyEngine& self) { block_on(self, [](Engine& e) { e.cancel(); }); })
+      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
+      .def("cancel", cancel)
       .def("close", &PyEngine::close)
       .def("close_later", &PyEngine::close_later, nb::arg("kept"));
 }

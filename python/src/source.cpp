@@ -13,6 +13,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "linalg.h"
+#include "linalg/view.h"
 
 namespace quadriga::python {
 namespace {
@@ -87,6 +88,10 @@ void read_source(const Matrix& matrix, std::int64_t row, std::int64_t col, std::
                         {reinterpret_cast<void*>(address), rows, cols, ld, matrix.dtype()});
 }
 
+bool is_strided(const Matrix& matrix) {
+  return matrix.source() == nullptr && linalg::layout_of(matrix.view()) == linalg::Layout::strided;
+}
+
 }  // namespace
 
 std::shared_ptr<linalg::Source> python_source(std::int64_t rows, std::int64_t cols, DType dtype,
@@ -117,6 +122,7 @@ void bind_matrix(nb::module_& module) {
                   nb::arg("length_scales"), nb::arg("dtype"), nb::arg("dimensions"),
                   nb::arg("row_points"), nb::arg("row_count"), nb::arg("col_points"),
                   nb::arg("col_count"))
+      .def("is_strided", is_strided, "Whether neither its columns nor its rows are contiguous.")
       .def("read", read_source, nb::arg("row"), nb::arg("col"), nb::arg("address"), nb::arg("rows"),
            nb::arg("cols"), nb::arg("ld"));
 }

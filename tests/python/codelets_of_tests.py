@@ -20,3 +20,9 @@ def on_devices(access, body):
 
 class Planned(Exception):
     """Raised on purpose."""
+
+
+@quadriga.codelet(access=["read"])
+def documented(x, by=1):
+    """The sum, so many times."""
+    return x.sum() * by

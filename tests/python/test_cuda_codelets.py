@@ -8,10 +8,10 @@ import pytest
 
 import quadriga
 from quadriga import cuda_grid, cuda_source, device_arrays, nvrtc
-from quadriga.codelets import Record
 from quadriga.cuda_source import Matrix, matrix_of
 from quadriga.errors import InvalidArgument, InvalidType, Unavailable
 from quadriga.layout import layout_of, layout_of_new
+from quadriga.record import Record
 
 SOURCE = quadriga.CudaSource("not compiled here", parameters={"alpha": "float64", "count": "int32"})
 
@@ -294,6 +294,13 @@ def test_what_a_callable_raises_is_kept_without_its_arrays():
         run_on_device(fail, np.ones(3))
     assert [entry.name for entry in failure.traceback][-1] == "fail"
     assert views[0]() is None
+
+
+def test_a_callable_may_return_part_of_its_operand():
+    x = np.arange(4.0)
+    record = run_on_device(lambda x: {"first": x[:2]}, x)
+    assert record.value["first"].tolist() == [0, 1]
+    assert not np.may_share_memory(record.value["first"], x)
 
 
 def test_libraries_that_are_not_installed_are_named(monkeypatch):

@@ -291,6 +291,43 @@ def test_what_a_tensor_has_put_off_can_not_be_written(monkeypatch):
     assert not array.any()
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dtype": "torch.bfloat16"}, "NumPy has no type for elements of torch.bfloat16"),
+        ({"device": types.SimpleNamespace(type="meta")}, "'meta'.*no content"),
+        ({"layout": "torch.sparse_coo"}, "layout torch.sparse_coo"),
+        ({"requires_grad": True}, "requires a gradient"),
+    ],
+)
+@pytest.mark.parametrize("call", ["data", "matmul", "cho_factor"])
+def test_tensors_without_plain_numbers_are_refused(changes, words, call, engine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(strided="strided"))
+
+    class Odd(TensorOfTests):
+        __module__ = "torch"
+
+        def resolve_conj(self):
+            return self
+
+        def __array__(self, *_, **__):
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+        def stride(self):
+            return (2, 1)
+
+    tensor = Odd(np.eye(2))
+    tensor.shape = (2, 2)
+    vars(tensor).update(changes)
+    calls = {
+        "data": engine.data,
+        "matmul": lambda a: linalg.matmul(a, np.eye(2), engine=engine),
+        "cho_factor": lambda a: linalg.cho_factor(a, engine=engine),
+    }
+    with pytest.raises(quadriga.InvalidType, match=words):
+        calls[call](tensor)
+
+
 def test_memory_that_numpy_lets_nobody_declare_writeable_can_be_written(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(strided="strided"))
     memory = np.zeros((3, 3))

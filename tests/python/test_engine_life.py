@@ -12,7 +12,7 @@ import pytest
 from codelets_of_tests import Planned, increment, on_devices
 
 import quadriga
-from quadriga.codelets import Record
+from quadriga.record import Record
 
 
 class TestLife:

@@ -7,6 +7,8 @@ import pytest
 
 import quadriga
 from quadriga import linalg, report
+from quadriga.report.analysis.analysis import Analysis
+from quadriga.report.render import panels
 
 DEVICES = "emulated:2,memory=1MiB"
 
@@ -48,7 +50,7 @@ def test_an_idle_host_is_no_device_of_the_report(tmp_path):
 
 def test_bytes_to_the_host_are_counted_once(tmp_path):
     trace, counters = traced(tmp_path / "t.json", factorize)
-    moved = report.panels.matrix(report.analysis.Analysis(trace))
+    moved = panels.matrix(Analysis(trace))
     assert len(set(moved["names"])) == len(moved["names"])
     assert moved["total"] == counters.bytes > 0
 

@@ -187,6 +187,17 @@ def test_interrupt_returns_within_a_second(program, devices):
 
 
 @pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("wait", ["future.result()", "data.wait()"])
+def test_interrupt_ends_other_waits(wait, devices):
+    program = SLEEPING_TASKS.replace("engine.submit(slow", "future = engine.submit(slow")
+    program = program.replace(
+        "submitted.set()\n        engine.wait()", f"submitted.set()\n        {wait}"
+    )
+    assert wait in program
+    assert 0 < run(program.format(devices=devices)) < 1
+
+
+@pytest.mark.parametrize("devices", DEVICES)
 def test_interrupted_submission_leaves_whole_tasks(devices):
     run(SUBMITTING.format(devices=devices), interrupt=False)
 

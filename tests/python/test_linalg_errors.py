@@ -305,3 +305,29 @@ def test_tiles_that_fit_no_device():
     ):
         linalg.matmul(np.ones((300, 300)), np.ones((300, 300)), tile=300)
     assert isinstance(caught.value, MemoryError)
+
+
+class TestIllConditioned:
+    """SciPy warns by an estimate of the condition; the solution's size shows it here."""
+
+    @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
+    @pytest.mark.parametrize(("kind", "small"), [("f8", 1e-17), ("f4", 1e-9), ("c16", 1e-17)])
+    def test_a_warning_where_scipy_warns(self, kind, small, layout):
+        for b in (np.ones(3, kind), np.ones((3, 100), kind)):
+            a = layout(np.diag([1, small, 1]).astype(kind))
+            if kind == "f8":
+                with pytest.warns(scipy.linalg.LinAlgWarning, match="ill-conditioned"):
+                    scipy.linalg.solve(a, b, assume_a="pos")
+            with pytest.warns(linalg.LinAlgWarning, match="ill-conditioned.*at least [0-9]e"):
+                linalg.solve(a, b, assume_a="pos", overwrite_a=True, overwrite_b=True)
+
+    def test_it_is_caught_as_scipys_is(self):
+        assert issubclass(linalg.LinAlgWarning, RuntimeWarning)
+        assert linalg.LinAlgError is np.linalg.LinAlgError
+
+    @pytest.mark.filterwarnings("error")
+    def test_none_for_others(self):
+        linalg.solve(np.diag([1e-200, 1.0001e-200]), [1.0, 1.0], assume_a="pos")
+        linalg.solve(np.diag([1.0, 1e-8]), [1.0, 1.0], assume_a="pos")
+        linalg.solve(np.eye(3), np.zeros((3, 2)), assume_a="pos")
+        linalg.solve(np.eye(3), np.zeros((3, 0)), assume_a="pos")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_linalg_sources.py: matrices that are computed where they are needed.
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -208,3 +211,15 @@ def test_a_matrix_that_never_exists(tmp_path):
         pytest.raises(quadriga.TooLarge, match="host_memory"),
     ):
         linalg.cho_factor(a, tile=100)
+
+
+def test_a_source_that_failed_keeps_no_engine():
+    """The engine holds its sources; what they raised leads back to it."""
+    engine = quadriga.Engine("emulated:1,memory=1MiB")
+    source = linalg.from_function(30, lambda i, j: 1 / 0, hermitian=True)
+    with pytest.raises(ZeroDivisionError):
+        linalg.cho_factor(source, engine=engine)
+    held = weakref.ref(engine)
+    del engine, source
+    gc.collect()
+    assert held() is None

@@ -6,7 +6,7 @@ import pytest
 import report_traces as traces
 
 from quadriga import report
-from quadriga.report import analysis
+from quadriga.report.analysis import analysis
 
 MS = 1000.0  # microseconds
 

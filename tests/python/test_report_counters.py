@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadriga import report
-from quadriga.report import intervals
+from quadriga.report.analysis import intervals
 
 DOCUMENT = traces.run(traces.cholesky_tasks(7), devices=3, room=9)
 

@@ -211,3 +211,15 @@ def test_dot_quotes_names(tmp_path):
     document["quadriga"]["tasks"][0]["name"] = 'a"b\\c\nd'
     dot = report.to_dot(report.load(traces.write(tmp_path / "t.json", document)))
     assert '[label="a\\"b\\\\c d 0"' in dot
+
+
+def test_a_trace_tells_of_itself_in_a_line(tmp_path):
+    """As a notebook shows what write_report returns."""
+    path = traces.write(tmp_path / "run.json", DOCUMENT)
+    trace = report.write_report(path, tmp_path / "run.html")
+    shown = repr(trace)
+    assert len(shown) < 200
+    assert "\n" not in shown
+    assert f"{len(trace.spans.start)} operations" in shown
+    assert len(repr(trace.spans)) < 200
+    assert len(repr(trace.instants)) < 200

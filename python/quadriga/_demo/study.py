@@ -4,21 +4,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import demo, report
+from .. import report
 from ..machine import Machine
 from ..report import formats
 from . import model as models
+from . import options as asked
 from . import picture, solver, terrain
+from .check import Check
+from .telling import Teller
 from .terrain import Floats
-
-if TYPE_CHECKING:
-    from .telling import Teller
 
 #: How far a solution may be from solving its system, normwise.
 MOST_BACKWARD_ERROR = 1e-14
@@ -26,27 +26,14 @@ MOST_BACKWARD_ERROR = 1e-14
 MOST_DIFFERENCE = 1e-8
 
 
-@dataclass(frozen=True)
-class Check:
-    """A figure that the demo accepts itself by."""
-
-    name: str
-    value: float
-    limit: float
-
-    @property
-    def passed(self) -> bool:
-        return bool(self.value <= self.limit)  # False for what isn't a number.
-
-
 class Study:
     """One run of the demo; `run` does everything in order."""
 
-    def __init__(self, options: demo.Options, teller: Teller) -> None:
+    def __init__(self, options: asked.Options, teller: Teller) -> None:
         self._options = options
         self._teller = teller
         self._land = terrain.load()
-        self.count = demo.points_of(options.points, self._land.heights.size)
+        self.count = asked.points_of(options.points, self._land.heights.size)
         self._points = self._land.points
         self._heights = self._land.heights.ravel()
         self._split = terrain.split(self._heights.size, self.count, options.seed)
@@ -120,7 +107,7 @@ class Study:
                 MOST_BACKWARD_ERROR,
             )
         ]
-        same = [run for run in runs if run.points <= demo.REFERENCE_POINTS][-1]
+        same = [run for run in runs if run.points <= asked.REFERENCE_POINTS][-1]
         chosen = self._split.learned[: same.points]
         with self._teller.progress(f"the same by SciPy at {same.points:,} points"):
             expected: Floats = models.reference(

@@ -7,20 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ..machine import Machine
 from ..report import formats
-
-if TYPE_CHECKING:
-    from ..machine import Machine
-    from .model import Model
-    from .solver import Run
-    from .study import Check
-    from .terrain import Split, Terrain
+from .check import Check
+from .model import Model
+from .solver import Run
+from .terrain import Split, Terrain
 
 _COLUMNS = "{:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>10}  {:>10}  {:>9}"
 _HEADS = ("points", "factor", "solve", "check", "predict", "moved", "spilled", "RMSE")

@@ -22,7 +22,7 @@ from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_finite, check_type, common_type, lapack_type
-from .files import need_apart, read, writing
+from .files import need_apart, need_names, read, writing
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Where:
     estimate: bool
 
     def read(self, **inputs: Path) -> list[Any]:
-        """The arrays in the inputs; the output alone may take an input's place, once it is done."""
-        files = {name.upper(): path for name, path in inputs.items()}
-        need_apart(files, {"--trace": self.trace, "--spill": self.spill})
-        need_apart({"--output": self.output}, {"--trace": self.trace, "--spill": self.spill})
+        """The arrays in the inputs, whose place no output may take."""
+        outputs = {"--output": self.output, "--trace": self.trace, "--spill": self.spill}
+        need_names(outputs)
+        need_apart({name.upper(): path for name, path in inputs.items()}, outputs)
         arrays = [read(path) for path in inputs.values()]
         if not self.estimate:
             target_of(self.output)  # known before the work
@@ -152,7 +152,8 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 @shared
 @click.argument("a", type=_INPUT)
 @click.argument("b", type=_INPUT)
-@click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
+@click.option("--check-symmetric/--no-check-symmetric", default=True, show_default=True,
+              help="Refuse an A that isn't hermitian; else use its upper triangle.")  # fmt: skip
 def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
     """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
     matrix, right = where.read(a=a, b=b)
@@ -226,7 +227,7 @@ def matmul(where: Where, a: Path, b: Path, trans_a: Any, trans_b: Any) -> None:
     m, k = left.shape if trans_a == "N" else left.shape[::-1]
     inner, n = right.shape if trans_b == "N" else right.shape[::-1]
     if k != inner:
-        raise InvalidArgument(f"A is {m} x {k} and B {inner} x {n}: {k} isn't {inner}")
+        raise InvalidArgument(f"A is {m} x {k} ({a}) and B {inner} x {n} ({b}): {k} isn't {inner}")
     dtype = common_type(left, right)
     with where.engine() as engine:
         if where.estimate:

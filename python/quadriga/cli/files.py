@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import shutil
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -65,9 +66,10 @@ def _product(shape: tuple[int, ...]) -> int:
 
 
 def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    read_of = {
+    read_of: dict[tuple[int, int], Callable[[Any], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
+        (3, 0): _read_header_3_0,
     }
     try:
         version = np.lib.format.read_magic(file)
@@ -78,9 +80,18 @@ def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     except (ValueError, SyntaxError, TypeError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else "unreadable"
         raise IoError(f"{path}: not a .npy file: {reason}") from error
-    if any(type(size) is not int or size < 0 for size in shape):
+    if not isinstance(shape, tuple) or any(type(size) is not int or size < 0 for size in shape):
         raise IoError(f"{path}: not a .npy file: it says that its shape is {shape}")
     return tuple(shape), bool(fortran), dtype
+
+
+def _read_header_3_0(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """As of version 2, but in UTF-8; NumPy has no name for it."""
+    length = struct.unpack("<I", file.read(4))[0]
+    header = ast.literal_eval(file.read(length).decode("utf-8"))
+    if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
+        raise ValueError("its header lacks what describes an array")
+    return header["shape"], header["fortran_order"], np.lib.format.descr_to_dtype(header["descr"])
 
 
 def _check_header_size(file: Any, version: tuple[int, int]) -> None:
@@ -88,7 +99,9 @@ def _check_header_size(file: Any, version: tuple[int, int]) -> None:
     form = "<H" if version == (1, 0) else "<I"
     field = file.read(struct.calcsize(form))
     file.seek(-len(field), os.SEEK_CUR)
-    if len(field) == struct.calcsize(form) and struct.unpack(form, field)[0] > _MOST_HEADER:
+    if len(field) < struct.calcsize(form):
+        raise ValueError("it ends before its header")
+    if struct.unpack(form, field)[0] > _MOST_HEADER:
         raise ValueError(f"its header has {struct.unpack(form, field)[0]} bytes")
 
 
@@ -107,6 +120,13 @@ def need_apart(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | N
         other = taken.setdefault(os.path.realpath(path), name)
         if other != name:
             raise click.UsageError(f"{name} and {other} are the same file: {path}")
+
+
+def need_names(outputs: Mapping[str, Path | None]) -> None:
+    """Refuses standard output: outputs are written in any order, and then renamed."""
+    for name, path in outputs.items():
+        if str(path) == "-":
+            raise click.UsageError(f"{name} is '-': expected a file's name")
 
 
 @contextmanager

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 import numpy as np
@@ -78,8 +81,45 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status_of(arguments))
 
 
+class _Terminated(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Signals that end a process let it put its files in order first, as Ctrl-C does."""
+
+    def terminate(number: int, _: object) -> None:
+        raise _Terminated(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGTERM, signal.SIGHUP)}
+    ours = [kind for kind, handler in before.items() if handler is signal.SIG_DFL]
+    for kind in ours:
+        signal.signal(kind, terminate)
+    try:
+        yield
+    finally:
+        for kind in ours:
+            signal.signal(kind, signal.SIG_DFL)
+
+
 def status_of(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its status."""
+    try:
+        with _signals():
+            return _status_of(arguments)
+    except _Terminated as end:
+        return _say("terminated; nothing is left half-written", 128 + end.number)
+
+
+def _status_of(arguments: Sequence[str] | None) -> int:
     try:
         ended = cli.main(
             args=list(arguments) if arguments is not None else None,

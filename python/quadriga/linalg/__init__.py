@@ -31,6 +31,9 @@ array([[2.        , 0.        ],
 array([1., 2.])
 """
 
+from numpy.linalg import LinAlgError
+
+from ..errors import LinAlgWarning
 from .estimates import Estimate, estimate
 from .factor import Factor, Held, cho_factor, cho_solve
 from .products import herk, matmul, syrk
@@ -54,6 +57,8 @@ __all__ = [
     "Factor",
     "FunctionSource",
     "Held",
+    "LinAlgError",
+    "LinAlgWarning",
     "Source",
     "SourceLike",
     "cho_factor",
@@ -72,3 +77,7 @@ __all__ = [
     "solve_triangular",
     "syrk",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import html
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,6 +171,13 @@ class Factor:
         with start("load", engine, devices, None, None) as call:
             return cls(call.engine, _core.load_factor(call.core, os.fspath(path), call.options()))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles as its file; loaded, it lives on the default engine of its process."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "factor"
+            self.save(path)
+            return _from_bytes, (path.read_bytes(),)
+
     def held(self) -> Held:
         """Where its tiles are now."""
         with self._lock:
@@ -203,6 +212,13 @@ class Factor:
             f"<p>{html.escape(repr(self)[1:-1])}, {_core.format_bytes(held.bytes)}</p>"
             f"<table><tbody>{rows}</tbody></table>"
         )
+
+
+def _from_bytes(content: bytes) -> Factor:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "factor"
+        path.write_bytes(content)
+        return Factor.load(path)
 
 
 def square(value: Any, name: str = "a") -> Input:
@@ -241,7 +257,8 @@ def cho_factor(
     lower : bool
         Whether to compute the lower triangle; the upper one by default.
     overwrite_a : bool
-        Factorize in the memory of `a`, which then is the factor's.
+        Factorize in the memory of `a`, which then is the factor's; needs contiguous rows or
+        columns, without which the factor gets memory of its own.
     check_finite : bool
         Refuse infinities and NaNs.
     check_symmetric : bool or float
@@ -291,9 +308,12 @@ def factorize(
         memory = matrix if matrix is not given or (overwrite and matrix.writeable) else None
     elif isinstance(matrix, np.ndarray) and matrix.flags.writeable:
         memory = matrix if overwrite or not np.may_share_memory(matrix, given) else None
+    described = call.matrix(matrix)
+    if described.is_strided():  # factorized elsewhere, whoever might have overwritten it
+        memory = None
     core = _core.cho_factor(
         call.core,
-        call.matrix(matrix),
+        described,
         bool(lower),
         memory is not None,
         call.options(matrix, part=part),

@@ -100,7 +100,9 @@ def start(
             number = getattr(error, "record", 0)
             for each in inputs:
                 if isinstance(each, Source) and each.number == number and each.failure is not None:
-                    raise each.failure from None
+                    # The engine holds the source, which must not hold what leads to the engine.
+                    failure, each.failure = each.failure, None
+                    raise failure from None
             raise
 
 

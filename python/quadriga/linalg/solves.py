@@ -29,6 +29,7 @@ from .arrays import (
 )
 from .arrays import check_finite as refuse_infinite
 from .arrays import check_symmetric as refuse_asymmetric
+from .condition import largest_of, norms, warn_of_condition
 from .factor import factorize, solve_in_place, square
 from .run import Devices, Progress, Trans, op_of, start
 from .sources import Source
@@ -192,6 +193,11 @@ def solve(
     ------
     NotPositiveDefinite
         A `numpy.linalg.LinAlgError` naming the leading minor.
+
+    Warns
+    -----
+    LinAlgWarning
+        If the size of the solution shows that the matrix is singular but for rounding.
     """
     _check_structure(assume_a)
     matrix, right = as_input(a, "a"), as_input(b, "b")
@@ -226,9 +232,11 @@ def solve(
     # The share of the whole work that the factorization is.
     rights = 1 if x.ndim == 1 else x.shape[1]
     share = matrix.shape[0] / (matrix.shape[0] + 6 * rights)
+    largest, sizes = largest_of(matrix), norms(x)
     with start("solve", engine, devices, tile, progress, matrix, reproducible=reproducible) as call:
         factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
         solve_in_place(call, factor, x, (share, 1.0))
+    warn_of_condition(largest, sizes, x, dtype)
     return kind.give(x)
 
 

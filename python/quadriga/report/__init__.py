@@ -10,15 +10,15 @@ Examples
 >>> report.write_report("trace.json", "report.html") # doctest: +SKIP
 """
 
-from .counters import Disagreement, check, recount
-from .export import to_dot, to_perfetto
-from .header import TraceError
-from .page import to_html, write_report
-from .part import part, runs
-from .picture import to_svg
-from .reading import load
-from .summary import summary, summary_text
-from .trace import Trace
+from .analysis.counters import Disagreement, check, recount
+from .analysis.part import part, runs
+from .analysis.summary import summary, summary_text
+from .render.export import to_dot, to_perfetto
+from .render.page import to_html, write_report
+from .render.picture import to_svg
+from .trace.header import TraceError
+from .trace.reading import load
+from .trace.trace import Trace
 
 __all__ = [
     "Disagreement",
@@ -37,3 +37,7 @@ __all__ = [
     "to_svg",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/future.py: a task that was submitted, as its caller holds it.
+"""Futures: whether a task has ended, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from .arguments import seconds_of
+from .record import Record
+from .tasks import Tasks
+from .watcher import watch
+
+
+class Future:
+    """A task that was submitted; made by `Engine.submit`.
+
+    Examples
+    --------
+    >>> import numpy as np, quadriga
+    >>> total = quadriga.codelet(access=["read"], name="total")(np.sum)
+    >>> with quadriga.Engine("cpu:1") as engine:
+    ...     future = engine.submit(total, engine.data(np.ones(4)).read())
+    ...     float(future.result(timeout=10))
+    4.0
+    """
+
+    def __init__(self, engine: object, tasks: Tasks, record: Record):
+        self._engine = engine  # works for as long as this is held
+        self._tasks = tasks
+        self._record = record
+
+    @property
+    def id(self) -> int:
+        """The task's number in order of submission, as in traces and errors."""
+        return self._record.id
+
+    def done(self) -> bool:
+        """Whether the task has ended, well or not."""
+        return self._tasks.ended(self._record)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """What the task failed with, once it has ended; None if it ended well.
+
+        Raises
+        ------
+        Deadline
+            If the timeout passes before; the task goes on.
+        """
+        return self._tasks.outcome(self._record, seconds_of(timeout))
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the body returned, once the task has ended; raises what it raised."""
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+        return self._record.value
+
+    def cancel(self) -> bool:
+        """Cancel the task if its Python body hasn't started; what follows from it is cancelled too.
+
+        Returns
+        -------
+        bool
+            Whether it is cancelled: then `result` raises `Cancelled`, and `Engine.wait` doesn't.
+        """
+        return self.cancelled() or (not self.done() and self._record.withdraw())
+
+    def cancelled(self) -> bool:
+        """Whether `cancel` succeeded."""
+        return self._record.withdrawn is not None
+
+    def add_done_callback(self, callback: Callable[[Future], object]) -> None:
+        """Call a function with this future once the task has ended; at once if it has.
+
+        It is called by a thread of its own; what it raises goes to the logger "quadriga". Under the
+        virtual clock tasks run while somebody waits.
+        """
+        watch(self, callback)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # here, for few need it and it takes a while
+
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def tell(_: Future) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(end)
+
+        self.add_done_callback(tell)
+        if self._tasks.is_driven_by_waits:
+            self.exception()
+        try:
+            yield from ended
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.result()
+
+    def __repr__(self) -> str:
+        state = "cancelled" if self.cancelled() else "ended" if self.done() else "not ended"
+        return f"<Future of {self._record.codelet.name!r}, task {self.id}, {state}>"

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/place.py: where a registered array or tile is; what tasks hold of it.
+"""A registered tile, and the list of those that nobody holds any more."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from . import _core
+from .layout import Array, Layout
+
+#: Data that nobody holds any more, and the arrays that they still may be written to.
+Retired = deque[tuple[_core.Data, Any]]
+
+
+class Place:
+    """A registered tile, without its engine: what tasks that are not done hold.
+
+    Whoever lets it go last puts it on the engine's list of data to remove, with its array, which
+    the engine may still write to until then.
+    """
+
+    __slots__ = (
+        "_address", "_frozen", "_retired", "array", "core", "given", "layout", "writable",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        core: _core.Data,
+        layout: Layout,
+        array: Array | None,
+        retired: Retired,
+        given: Any = None,
+        writable: bool = True,
+    ) -> None:
+        self.core = core
+        self.layout = layout
+        self.array = array  # On the host; None for what lies on a device, or nowhere.
+        self.given = array if given is None else given
+        self.writable = writable
+        self._address = array.ctypes.data if array is not None else None
+        self._frozen: Array | None = None
+        self._retired = retired
+
+    def view(self, address: int, ld: int, access: str) -> Array:
+        """The view that a body gets of the tile at an address; the array itself if it is there."""
+        if address != self._address:
+            return self.layout.view(address, ld, access != "read")
+        assert self.array is not None
+        if access != "read":
+            return self.array
+        if self._frozen is None:
+            self._frozen = self.array.view()
+            self._frozen.flags.writeable = False
+        return self._frozen
+
+    def is_at(self, address: int) -> bool:
+        """Whether the view there is the array itself, whose memory stays."""
+        return address == self._address
+
+    def __del__(self) -> None:
+        self._retired.append((self.core, self.given))

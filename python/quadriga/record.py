@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/record.py: a task of Python's from its submission to its end.
+"""What the engine calls when a task runs, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _core
+from .blas import one_thread
+from .codelets import Codelet
+from .cuda_source import CudaSource
+from .data import Operand
+from .errors import Cancelled, InvalidType
+from .failures import Failures
+from .layout import Layout
+from .place import Place
+from .results import own_arguments, owned
+
+_starting = threading.Lock()  # whether a body starts or is cancelled before
+
+
+def _begin_child() -> None:
+    """After fork(): whoever held the lock isn't here."""
+    global _starting
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
+
+class Record:
+    """A task from its submission to its end; keeps alive what its body needs."""
+
+    __slots__ = (
+        "codelet", "core", "error", "exception", "failures", "future", "launch", "number",
+        "operands", "parameters", "settled", "started", "value", "withdrawn",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        codelet: Codelet,
+        operands: Sequence[Operand],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        if not isinstance(codelet, Codelet):
+            raise InvalidType(
+                f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
+                "makes of a function"
+            )
+        for index, operand in enumerate(operands):
+            if not isinstance(operand, Operand):
+                raise InvalidType(
+                    f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
+                    "expected data and how it is touched, as engine.data(array).read() or .update()"
+                )
+        self.number = number
+        self.codelet = codelet
+        # Not the data themselves, for those hold the engine, which holds this.
+        self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
+        self.parameters = parameters
+        self.core: _core.Future | None = None
+        self.launch: _core.LaunchPlan | None = None
+        self.value: Any = None
+        self.exception: BaseException | None = None
+        self.failures: Failures | None = None
+        #: Whoever can read the value; None: anybody who holds this.
+        self.future: weakref.ref[object] | None = None
+        #: How it ended, once that is known: `error`, None if well.
+        self.settled = False
+        self.error: BaseException | None = None
+        self.started = False
+        self.withdrawn: Cancelled | None = None  # its future cancelled it before it started
+
+    @property
+    def submitted(self) -> _core.Future:
+        """The engine's own future."""
+        assert self.core is not None
+        return self.core
+
+    @property
+    def id(self) -> int:
+        """The task's number in order of submission."""
+        return self.submitted.id
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody can ask how it ended."""
+        return self.future is not None and self.future() is not None
+
+    def settle(self, error: BaseException | None) -> None:
+        """It is known how the task ended."""
+        if not self.settled:
+            self.error = error
+            self.settled = True
+
+    def withdraw(self) -> bool:
+        """Keep the body from being called; false if it is too late, or no Python is called."""
+        with _starting:
+            if self.started or self.launch is not None:
+                return False
+            self.withdrawn = Cancelled(f"task {self.id} '{self.codelet.name}' was cancelled")
+            self.withdrawn.asked = True
+        self.settle(self.withdrawn)
+        return True
+
+    def _start(self) -> None:
+        with _starting:
+            self.started = True
+        if self.withdrawn is not None:
+            if self.failures is not None:
+                self.failures.note(self.number, self.withdrawn)
+            raise self.withdrawn
+
+    def prepare_for_cuda(self) -> None:
+        """What needs Python, or fails, before an engine with CUDA devices gets the task."""
+        codelet = self.codelet
+        if isinstance(codelet.cuda, CudaSource):
+            layouts = [place.layout for place, _ in self.operands]
+            self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
+        elif codelet.arrays is not None:
+            _ = codelet.arrays.module
+
+    def run(self, places: tuple[tuple[int, int], ...]) -> None:
+        """Call the body on the operands where they are; called by the engine."""
+        body = self.codelet.body
+        assert body is not None
+        self._start()
+        views = [
+            place.view(address, ld, access)
+            for (place, access), (address, ld) in zip(self.operands, places, strict=True)
+        ]
+        # Of views that end with the task; an array's own memory stays.
+        memories: list[Any] = [
+            view.base
+            for view, (place, _), (address, _) in zip(views, self.operands, places, strict=True)
+            if not place.is_at(address) and view.size
+        ]
+        try:
+            with one_thread:
+                held = [body(*views, **self.parameters)]
+            views.clear()
+            self._keep(held, places, memories)
+        except BaseException as exception:
+            views.clear()
+            self._fail(exception, places, memories, ended=bool(memories))
+            raise
+
+    def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
+        """Call the callable for CUDA devices, which queues on a stream; called by the engine."""
+        function, arrays = self.codelet.cuda, self.codelet.arrays
+        assert callable(function)
+        assert arrays is not None
+        self._start()
+        try:
+            with arrays.on_stream(stream, device):
+                value = function(
+                    *(
+                        arrays.view(place.layout, address, ld, device)
+                        for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+                    ),
+                    **self.parameters,
+                )
+                self._keep([value], places, [])
+        except BaseException as exception:
+            self._fail(exception, places, [], ended=True)
+            raise
+
+    def _keep(
+        self, held: list[Any], places: tuple[tuple[int, int], ...], memories: list[Any]
+    ) -> None:
+        """The result, if anybody can read it, as the reader's own."""
+        if held[0] is None or (self.future is not None and self.future() is None):
+            return
+        try:
+            self.value = owned(held, self._places(places), memories)
+        except InvalidType as error:
+            raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
+
+    def _fail(
+        self,
+        exception: BaseException,
+        places: tuple[tuple[int, int], ...],
+        memories: list[Any],
+        ended: bool,
+    ) -> None:
+        self.exception = exception
+        if self.failures is not None:
+            self.failures.note(self.number, exception)
+        if ended:
+            # Frames must not keep views of memory that the engine takes back.
+            traceback.clear_frames(exception.__traceback__)
+            own_arguments(exception, self._places(places), memories)
+
+    def _places(self, places: tuple[tuple[int, int], ...]) -> list[tuple[Layout, int, int]]:
+        return [
+            (place.layout, address, ld)
+            for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+        ]
+
+    def drop(self) -> None:
+        """The task has ended: let its operands go."""
+        self.operands = ()
+        self.parameters = {}
+        self.launch = None
+        if self.future is not None and self.future() is None:
+            self.value = None

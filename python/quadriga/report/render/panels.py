@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/report/render/panels.py: what each panel of the page shows, for the template.
+"""Rows and pictures of the page's panels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import formats
+from ..analysis.analysis import Analysis
+from ..analysis.counters import by_kind
+from ..analysis.gaps import CAUSES
+from ..analysis.intervals import coverage, rates
+from ..trace.trace import COPY, HOST, Trace
+from . import drawing
+from .timeline import Timeline, tick_row
+
+MOST_WAYS = 16
+_MOST_KERNELS = 20
+_HEIGHT = 1000
+
+
+def states(run: Analysis) -> list[dict[str, Any]]:
+    """Each device's time, divided without remainder."""
+    end = run.trace.end
+    keys = ("hidden", "alone", "waited", "not_ready", "not_started", "finished")
+    names = ("computing, copies hidden", "computing, no copies", *CAUSES)
+    rows = []
+    for use in run.devices:
+        parts = [
+            {"css": f"s-{key}", "name": name, "share": getattr(use, key) / len(use.units) / end}
+            for key, name in zip(keys, names, strict=True)
+        ]
+        rows.append({"name": use.name, "use": use.share(run.trace.end), "parts": parts})
+    return rows
+
+
+def states_legend(states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts that some device's bar shows."""
+    parts = states[0]["parts"] if states else []
+    return [part for i, part in enumerate(parts) if any(s["parts"][i]["share"] for s in states)]
+
+
+def ticks(trace: Trace) -> list[dict[str, Any]]:
+    """Marks of the time axis; the finer ones appear as the time line is widened."""
+    seen: set[float] = set()
+    rows = []
+    for zoom, wanted in ((1, 6), (4, 24), (16, 96)):
+        for percent, text in drawing.ticks(trace.end, wanted):
+            if round(percent, 6) not in seen:
+                seen.add(round(percent, 6))
+                rows.append(tick_row(percent, text, zoom))
+    return rows
+
+
+def use(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
+    """Share of each device's time that it computes and copies, over time."""
+    edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
+    zones = detail.zones(2 * len(run.devices))
+    widths = np.maximum(np.diff(edges), 1)
+    rows = []
+    for use in run.devices:
+        copies, parts = run.busy(use.pid, COPY), [unit.busy for unit in use.units]
+        computing = sum(coverage(part.start, part.end, edges) for part in parts) / len(parts)
+        shares = [computing / widths, coverage(copies.start, copies.end, edges) / widths]
+        hover = drawing.zones(edges, _HEIGHT, _use_text(*shares), zones)
+        pictures = [
+            drawing.svg(drawing.area(part, _HEIGHT, css) + hover, _HEIGHT)
+            for part, css in zip(shares, ("u-compute", "u-copy"), strict=True)
+        ]
+        rows.append(
+            {
+                "name": use.name,
+                "computing": pictures[0],
+                "copying": pictures[1] if shares[1].any() else None,
+                "share": use.share(run.trace.end),
+            }
+        )
+    return rows
+
+
+def _use_text(kernels: drawing.Floats, copies: drawing.Floats) -> Any:
+    def text(first: int, last: int) -> str:
+        computing = formats.share(float(kernels[first:last].mean()))
+        return f"computing {computing}, copying {formats.share(float(copies[first:last].mean()))}"
+
+    return text
+
+
+def ways(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
+    """Bytes a second on each way over time, the busiest ways first."""
+    edges = drawing.edges_between(0, run.trace.end, detail.least_buckets)
+    zones = detail.zones(min(len(run.ways), MOST_WAYS))
+    rows = []
+    for (source, target), spans in list(run.ways.items())[:MOST_WAYS]:
+        speeds = rates(spans.start, spans.end, spans.bytes, edges) * 1e9
+        capacity, peak = run.way_capacity(source, target), float(speeds.max())
+        top = max(peak, capacity or 0.0, 1e-9)
+        body = drawing.area(speeds / top, _HEIGHT, "u-link")
+        body += drawing.zones(edges, _HEIGHT, _speed_text(speeds), zones)
+        total = int(spans.bytes.sum())
+        rows.append(
+            {
+                "source": source,
+                "target": target,
+                "picture": drawing.svg(body, _HEIGHT),
+                "bytes": total,
+                "mean": total / (run.trace.end / 1e9),
+                "peak": peak,
+                "capacity": capacity,
+                "level": 100 * (capacity or 0.0) / top,
+            }
+        )
+    return rows
+
+
+def _speed_text(speeds: drawing.Floats) -> Any:
+    return lambda first, last: formats.rate(float(speeds[first:last].mean()))
+
+
+def matrix(run: Analysis) -> dict[str, Any]:
+    """Bytes from each memory space to each, with sums."""
+    names = [HOST, *(n for n in run.trace.devices.values() if any(n in way for way in run.ways))]
+    names += sorted({name for way in run.ways for name in way} - set(names))
+    moved = {way: int(spans.bytes.sum()) for way, spans in run.ways.items()}
+    copies = {way: len(spans) for way, spans in run.ways.items()}
+    most = max(moved.values(), default=0) or 1
+    rows = []
+    for source in names:
+        cells: list[dict[str, Any]] = [
+            {
+                "bytes": moved.get((source, target), 0),
+                "copies": copies.get((source, target), 0),
+                "heat": moved.get((source, target), 0) / most,
+                "target": target,
+            }
+            for target in names
+        ]
+        rows.append({"name": source, "cells": cells, "sum": sum(c["bytes"] for c in cells)})
+    sums = [sum(moved.get((source, target), 0) for source in names) for target in names]
+    return {"names": names, "rows": rows, "sums": sums, "total": sum(sums)}
+
+
+def has_several_streams(run: Analysis) -> bool:
+    """Whether kernels of one device ran on more than one of its streams."""
+    units = [use.units[0] for use in run.devices if len(use.units) == 1]
+    return any(len(np.unique(unit.kernels.tid)) > 1 for unit in units)
+
+
+def phases(run: Analysis) -> list[dict[str, Any]]:
+    """When each device's operands came and its results went, as text."""
+    rows = []
+    for pid, seen in run.phases.items():
+        after = seen.share_after()
+        rows.append(
+            {
+                "name": run.trace.devices[pid],
+                "first_kernel": formats.time(seen.first_kernel / 1e9),
+                "last_operand": formats.time(seen.last_operand / 1e9),
+                "before": formats.share(seen.share_before()),
+                "last_kernel": formats.time(seen.last_kernel / 1e9),
+                "after": "-" if after is None else formats.share(after),
+                "last_result": formats.time(seen.last_result / 1e9),
+            }
+        )
+    return rows
+
+
+def counters(facts: dict[str, Any], trace: Trace) -> list[dict[str, Any]]:
+    """The engine's own counters, a row a device."""
+    rows = []
+    for counted in trace.counters["devices"]:
+        rows.append(
+            {
+                "name": counted["name"],
+                "counts": {key: counted.get(key, 0) for key in facts["totals"]},
+                "hit_rate": formats.share(
+                    counted.get("hits", 0), counted.get("hits", 0) + counted.get("misses", 0)
+                ),
+                "busy": by_kind(counted.get("busy_seconds", {})),
+                "overlap": counted.get("overlap_seconds", 0.0),
+                "possible": counted.get("overlap_possible_seconds", 0.0),
+            }
+        )
+    return rows
+
+
+def kernels(facts: dict[str, Any], timeline: Timeline) -> list[dict[str, Any]]:
+    rows = [row | {"css": timeline.kernel_css(row["name"])} for row in facts["kernels"]]
+    return rows[:_MOST_KERNELS]

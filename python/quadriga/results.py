@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/results.py: what a body returns, made to refer to no operand.
+"""Results outlive the operands that they were computed from.
+
+An operand's view is over memory that the engine gives to others once the task has ended, or is the
+user's array, which later tasks write. Arrays that overlap it are copied. What can't be looked into
+is refused if it keeps a view's memory: whoever used it later would read what isn't there any more.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .device_arrays import bytes_of
+from .errors import InvalidArgument, InvalidType
+from .foreign import DeviceArray, seen
+from .layout import Layout
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
+_DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
+
+
+def owned(
+    held: list[Any],
+    places: Sequence[tuple[Layout, int, int]],
+    memories: list[Any],
+) -> Any:
+    """A value, its arrays copied where they overlap operands.
+
+    Parameters
+    ----------
+    held : list
+        A body's result alone, which leaves it: nobody else may refer to it.
+    places : sequence of (Layout, int, int)
+        Layout, address and leading dimension of each operand.
+    memories : list
+        What keeps the memory of views that end with the task; nobody else but a view refers to it.
+
+    Raises
+    ------
+    InvalidType
+        If something in the value that can't be copied keeps such memory.
+    """
+    if isinstance(held[0], _PLAIN):
+        return held.pop()
+    walk = _Walk(places)
+    found = walk.owned(held.pop())
+    if walk.hides and _is_kept(memories):
+        gc.collect()  # a circle of objects may only look as if it kept something
+        if _is_kept(memories):
+            raise InvalidType(
+                f"its result, of type {type(found).__name__}, refers to an operand's memory, which "
+                "ends with the task: return a copy of what it needs"
+            )
+    return found
+
+
+def own_arguments(
+    exception: BaseException, places: Sequence[tuple[Layout, int, int]], memories: list[Any]
+) -> None:
+    """The same for what an exception carries; what can't be copied is replaced by its type."""
+    if not exception.args:
+        return
+    carried = [[each] for each in exception.args]
+    names = [type(each).__name__ for each in exception.args]
+    exception.args = ()
+    kept = []
+    for held, name in zip(carried, names, strict=True):
+        try:
+            kept.append(owned(held, places, memories))
+        except InvalidType:
+            kept.append(f"<{name} of an operand>")
+    exception.args = tuple(kept)
+
+
+def _is_kept(memories: list[Any]) -> bool:
+    return any(sys.getrefcount(memories[index]) > 2 for index in range(len(memories)))
+
+
+class _Walk:
+    """Goes through one value."""
+
+    def __init__(self, places: Sequence[tuple[Layout, int, int]]) -> None:
+        self._spans = [range(begin, begin + bytes_of(layout, ld)) for layout, begin, ld in places]
+        self.hides = False  # Whether it met what it can't look into.
+
+    def owned(self, value: Any, depth: int = 0) -> Any:
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, (tuple, list)) and depth < _DEEPEST:
+            return self._sequence(value, depth)
+        if isinstance(value, dict) and depth < _DEEPEST:
+            return self._dictionary(value, depth)
+        span = _span(value)
+        if span is None:
+            self.hides = True
+            return value
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            self.hides = True
+        if not any(span.start < each.stop and each.start < span.stop for each in self._spans):
+            return value
+        return _copied(value)
+
+    def _sequence(self, value: Any, depth: int) -> Any:
+        items = [self.owned(each, depth + 1) for each in value]
+        if all(a is b for a, b in zip(items, value, strict=True)):
+            return value
+        if isinstance(value, tuple):
+            return value._make(items) if hasattr(value, "_make") else tuple(items)
+        changed = copy.copy(value)
+        changed[:] = items
+        return changed
+
+    def _dictionary(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+        items = {key: self.owned(each, depth + 1) for key, each in value.items()}
+        if all(items[key] is value[key] for key in value):
+            return value
+        changed = copy.copy(value)
+        changed.update(items)
+        return changed
+
+
+def _span(value: Any) -> range | None:
+    """The bytes of an array, wherever it lies; None if it is none."""
+    try:
+        array = np.asarray(value) if isinstance(value, (memoryview, bytearray)) else seen(value)
+    except (InvalidArgument, ValueError, TypeError):
+        return None
+    if isinstance(array, DeviceArray):
+        return array.span
+    if not isinstance(array, np.ndarray):
+        return None
+    begin = array.ctypes.data
+    if array.size == 0:
+        return range(begin, begin)
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    first = begin + sum(min(step, 0) for step in steps)
+    return range(first, begin + sum(max(step, 0) for step in steps) + array.itemsize)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    for name in ("clone", "copy"):  # PyTorch's, everybody else's
+        if hasattr(value, name):
+            return getattr(value, name)()
+    raise InvalidType(
+        f"its result, of type {type(value).__name__}, is a view of an operand, which ends with the "
+        "task: return a copy"
+    )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/tasks.py: an engine's tasks that aren't known to have ended, and how they ended.
+"""Keeps alive what running tasks need, and finds what a failure was in Python."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+from . import _core
+from .errors import Cancelled, Deadline, Error, TaskFailed
+from .failures import Failures
+from .record import Record
+
+_OFTEN = 1024  # tasks between two looks at which have ended
+
+
+class Tasks:
+    """What was submitted. Any thread may call anything: steps on `pending` are atomic each."""
+
+    def __init__(self, core: _core.Engine, is_driven_by_waits: bool) -> None:
+        self.core = core
+        self.is_driven_by_waits = is_driven_by_waits  # as under the virtual clock
+        self.failures = Failures()
+        self.pending: dict[int, Record] = {}
+        self.closed = False
+        self._most = max(1, core.window() * 3 // 4)
+        self._reap_at = _OFTEN
+        self._unasked: list[Record] = []  # ended, and only the engine knows how
+        self._prune_at = _OFTEN
+        self._numbers = itertools.count(1)
+        self._last = 0  # number that was given
+        self._counting = threading.Lock()
+        self._waiting = 0  # Guarded by the lock.
+
+    def next_number(self) -> int:
+        """A number for a task that is about to be submitted."""
+        number = self._last = next(self._numbers)
+        return number
+
+    def make_room(self) -> None:
+        """Keeps the window from filling up, so that submitting blocks where signals are seen."""
+        if len(self.pending) < min(self._reap_at, self._most):
+            return
+        self.reap()
+        if len(self.pending) >= self._most:
+            self._wait_for_half()
+            self.reap()
+        self._reap_at = max(_OFTEN, 2 * len(self.pending))
+
+    def _wait_for_half(self) -> None:
+        numbers = list(self.pending)
+        for number in numbers[len(numbers) // 2 :]:
+            record = self.pending.get(number)
+            if record is not None and record.core is not None:
+                self.outcome(record, -1.0)  # what it failed with is kept for wait()
+                return
+
+    def reap(self) -> None:
+        """Lets go what tasks needed that have ended; futures know how they ended."""
+        for number in list(self.pending):
+            record = self.pending.get(number)
+            if record is None or record.core is None or not self.core.done(record.core):
+                continue  # somebody else reaps it, or is about to submit it
+            if record.is_watched and not self.is_driven_by_waits:
+                self.outcome(record, -1.0)
+            elif record.is_watched:  # asking would wait for whoever drives
+                self._keep_for_end(record)
+            self.pending.pop(number, None)
+            record.drop()
+
+    def end(self) -> None:
+        """All tasks have ended and the engine is about to: futures learn how theirs did."""
+        self.reap()
+        for record in self._unasked:
+            if record.is_watched:
+                self.outcome(record, -1.0)
+        self._unasked.clear()
+
+    def _keep_for_end(self, record: Record) -> None:
+        self._unasked.append(record)
+        if len(self._unasked) >= self._prune_at:
+            self._unasked = [each for each in self._unasked if each.is_watched]
+            self._prune_at = max(_OFTEN, 2 * len(self._unasked))
+
+    def ended(self, record: Record) -> bool:
+        """Whether a task has ended, or never will."""
+        return record.settled or self.closed or self.core.done(record.submitted)
+
+    def outcome(self, record: Record, seconds: float) -> BaseException | None:
+        """What a task failed with, once it has ended; None if it ended well.
+
+        Raises
+        ------
+        Deadline
+            If the seconds pass before.
+        """
+        if not record.settled:
+            error: BaseException | None = None
+            try:
+                if self.closed:
+                    raise Cancelled(f"task {record.id}: its engine was left before it ended")
+                self.core.wait_task(record.submitted, seconds)
+            except Deadline:
+                raise  # a body's own comes as what a task failed with
+            except Error as failure:
+                error = failure
+            record.settle(record.exception or error)
+        return record.error
+
+    def wait(self, seconds: float) -> None:
+        """Wait for all; raises the first failure since the last wait."""
+        last = self._last
+        with self._counting:
+            self._waiting += 1
+        try:
+            self._wait(seconds)
+        except (Deadline, KeyboardInterrupt):
+            last = 0  # what failed may not have been named
+            raise
+        finally:
+            with self._counting:
+                self._waiting -= 1
+                alone = self._waiting == 0  # else another thread may hold a number and look it up
+            if alone:
+                self.failures.forget(last)
+
+    def _wait(self, seconds: float) -> None:
+        try:
+            self.core.wait(seconds)
+        except TaskFailed as error:
+            self.reap()
+            raised: BaseException | None = self.original(error)
+            if getattr(raised, "asked", False):
+                raised = self.failures.take_next()
+            if raised is not None:
+                raise raised from None
+        self.reap()
+
+    def original(self, error: TaskFailed) -> BaseException:
+        """What the body raised, if it was a body."""
+        found = self.failures.take(getattr(error, "record", 0))
+        if found is None:
+            return error
+        note = str(error).split(" failed: ", 1)[0]
+        if note not in getattr(found, "__notes__", []):
+            found.add_note(note)
+        return found

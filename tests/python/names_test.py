@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/names_test.py: public names: what completion shows, what the reference lists.
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quadriga
+from quadriga import linalg, report
+
+REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
+# From a heading to the next one of its level, or above.
+SECTIONS = {
+    "quadriga": "## Python\n(.*?)\n### quadriga.linalg",
+    "quadriga.linalg": "### quadriga.linalg\n(.*?)\n### ",
+    "quadriga.report": "### quadriga.report\n(.*?)\n## ",
+}
+MODULES = [quadriga, linalg, report]
+
+
+def listed(text):
+    """The words inside of code."""
+    return {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", code)}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
+def test_completion_shows_public_names_only(module):
+    assert set(dir(module)) == set(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
+def test_the_reference_lists_every_public_name(module):
+    section = re.search(SECTIONS[module.__name__], REFERENCE, re.DOTALL)[1]
+    errors = re.search("## Errors\n(.*)", REFERENCE, re.DOTALL)[1]
+    names = {name for name in module.__all__ if not name.startswith("__")}
+    assert names - listed(section) - listed(errors) == set()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [quadriga.Engine, quadriga.Data, quadriga.Future, quadriga.Machine, linalg.Factor],
+    ids=lambda kind: kind.__name__,
+)
+def test_the_reference_lists_every_public_member(kind):
+    names = {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
+    names -= {"core"}  # the extension module's side of it
+    assert names - listed(REFERENCE) == set()
+
+
+def test_a_name_that_is_not_listed_is_found():
+    assert {"solve", "unheard_of"} - listed("| `solve(a, b)` | unheard_of |") == {"unheard_of"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import quadriga; quadriga.report.load",
+        "import quadriga; quadriga.errors.Error; quadriga.linalg.solve",
+        "from quadriga import *; Engine; report.load",
+    ],
+)
+def test_in_a_new_process(code):
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_reports_are_imported_when_they_are_needed():
+    code = "import sys, quadriga; dir(quadriga); print('jinja2' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
+def test_the_command_line_as_a_module():
+    ran = subprocess.run(
+        [sys.executable, "-m", "quadriga", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout) == (0, f"quadriga {quadriga.__version__}\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "quadriga", "nonsense"], capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 2

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_failures.py: failures come back with their types, whoever waits.
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import quadriga
+
+
+def fail(x, k):
+    raise ValueError(k)
+
+
+failing = quadriga.codelet(access=["read"])(fail)
+nothing = quadriga.codelet(access=["update"])(lambda x: None)
+
+
+@pytest.mark.parametrize(("window", "count"), [(None, 300), (None, 2000), (100, 700)])
+def test_the_first_of_many_failures_keeps_its_type(window, count):
+    with quadriga.Engine("cpu:1", window=window) as engine:
+        data = engine.data(np.zeros(3))
+        for round_ in range(3):
+            for k in range(count):
+                engine.submit(failing, data.read(), k=(round_, k))
+            with pytest.raises(ValueError, match=rf"\({round_}, 0\)"):
+                engine.wait()
+
+
+def test_failures_that_were_seen_are_not_raised_again(engine):
+    data = engine.data(np.zeros(3))
+    engine.submit(failing, data.read(), k=1)
+    with pytest.raises(ValueError, match="1"):
+        engine.wait()
+    engine.submit(nothing, data.update())
+    engine.wait()
+
+
+def test_each_of_several_waiters_gets_types_of_bodies(engine):
+    data = engine.data(np.zeros(3))
+    stop = time.monotonic() + 1.5
+    kinds = []
+
+    def wait():
+        while time.monotonic() < stop:
+            try:
+                engine.wait()
+            except Exception as error:  # noqa: BLE001
+                kinds.append(type(error).__name__)
+
+    waiting = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    while time.monotonic() < stop:
+        for k in range(400):
+            engine.submit(failing, data.read(), k=k)
+    for thread in waiting:
+        thread.join(30)
+    try:
+        engine.wait()
+    except ValueError:
+        kinds.append("ValueError")
+    assert set(kinds) == {"ValueError"}, {kind: kinds.count(kind) for kind in kinds}
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, quadriga.Deadline])
+def test_a_future_gives_what_its_body_raised_whatever_it_is(kind, engine):
+    def raising(x):
+        raise kind("on purpose")
+
+    task = quadriga.codelet(access=["read"])(raising)
+    future = engine.submit(task, engine.data(np.zeros(2)).read())
+    error = future.exception(timeout=20)
+    assert type(error) is kind
+    assert future.exception() is error
+    with pytest.raises(kind, match="on purpose"):
+        future.result()
+    with pytest.raises(kind):
+        engine.wait()
+
+
+def test_threads_submit_near_a_full_window(monkeypatch):
+    """Others run between any two steps of those who look for room."""
+
+    def yield_to_others(frame, event, argument):
+        if event == "c_call" and frame.f_globals["__name__"].startswith("quadriga"):
+            time.sleep(0)
+
+    errors = []
+    stop = time.monotonic() + 2
+
+    def submit(engine):
+        sys.setprofile(yield_to_others)
+        data = engine.data(np.zeros(3))
+        try:
+            while time.monotonic() < stop:
+                engine.submit(nothing, data.update())
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+        finally:
+            sys.setprofile(None)
+
+    with quadriga.Engine("cpu:1", window=60) as engine:
+        threads = [threading.Thread(target=submit, args=(engine,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert errors == []

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_results.py: what bodies return is the caller's own.
+"""Operands are views of memory that an engine takes back, or of arrays that later tasks write."""
+
+import dataclasses
+import functools
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import quadriga
+from quadriga.record import Record
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@dataclasses.dataclass
+class Box:
+    content: Any
+
+
+def part(x):
+    return x[1:3]
+
+
+# A result, and where the part of the operand is in it.
+SHAPES = {
+    "part": (part, lambda r: r),
+    "all": (lambda x: x, lambda r: r[1:3]),
+    "reversed": (lambda x: x[2:0:-1], lambda r: r[::-1]),
+    "tuple": (lambda x: (1, part(x)), lambda r: r[1]),
+    "named": (lambda x: Pair("first", part(x)), lambda r: r.second),
+    "list": (lambda x: [[part(x)]], lambda r: r[0][0]),
+    "dict": (lambda x: {"part": part(x)}, lambda r: r["part"]),
+}
+
+
+@pytest.mark.parametrize("body, find", SHAPES.values(), ids=SHAPES)
+def test_views_of_operands_are_copied(engine, body, find):
+    read = quadriga.codelet(access=["read"], host_only=False)(body)
+    clear = quadriga.codelet(access=["update"], host_only=False)(lambda x: x.fill(0))
+    array = np.arange(5.0)
+    data = engine.data(array)
+    future = engine.submit(read, data.read())
+    engine.submit(clear, data.update())
+    engine.wait()
+    found = find(future.result())
+    assert found.tolist() == [1, 2]
+    assert not np.may_share_memory(found, array)
+    found += 1  # it is the caller's, also if the operand was only read
+
+
+def test_a_result_outlives_the_engine():
+    read = quadriga.codelet(access=["read"], host_only=False)(part)
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        result = engine.submit(read, engine.data(np.arange(100_000.0)).read()).result()
+    assert result.tolist() == [1, 2]
+
+
+def test_results_of_their_own_are_not_copied(engine):
+    made = np.ones(3)
+    box = Box(made)
+    give = quadriga.codelet(access=["read"])(lambda x, what: what)
+    data = engine.data(np.zeros(3))
+    for own in (made, [made], {"made": made}, (made,), box, range(3), "text", None, Pair(1, made)):
+        assert engine.submit(give, data.read(), what=own).result() is own
+
+
+def generate(x):
+    yield x[0]
+
+
+HIDDEN = {
+    "object": lambda x: Box(part(x)),
+    "generator": generate,
+    "function": lambda x: functools.partial(np.sum, x),
+    "memoryview": lambda x: memoryview(x),
+    "objects": lambda x: np.array([part(x), None], dtype=object),
+    "in a list": lambda x: [Box(x)],
+}
+
+
+@pytest.mark.parametrize("body", HIDDEN.values(), ids=HIDDEN)
+def test_views_inside_of_other_objects_are_refused(body):
+    read = quadriga.codelet(access=["read"], host_only=False, name="hidden")(body)
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        future = engine.submit(read, engine.data(np.arange(5.0)).read())
+        with pytest.raises(quadriga.InvalidType, match="codelet 'hidden' .*operand.*copy"):
+            future.result()
+        with pytest.raises(quadriga.InvalidType):
+            engine.wait()
+
+
+def test_objects_that_let_their_views_go_are_results():
+    """Also if only the garbage collector can tell."""
+
+    def body(x):
+        knot = [x]
+        knot.append(knot)
+        return Box(float(x.sum()))
+
+    total = quadriga.codelet(access=["read"], host_only=False)(body)
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        future = engine.submit(total, engine.data(np.arange(5.0)).read())
+        assert future.result() == Box(10.0)
+
+
+def test_an_array_over_memory_of_others_has_results():
+    """Whose base is a memoryview, as that of what ends with a task."""
+    array = np.frombuffer(memoryview(bytearray(24)))
+    total = quadriga.codelet(access=["read"])(lambda x: Box(float(x.sum())))
+    with quadriga.Engine("cpu:1") as engine:
+        assert engine.submit(total, engine.data(array).read()).result() == Box(0.0)
+
+
+def test_what_an_exception_carries_is_copied():
+    @quadriga.codelet(access=["read"], host_only=False)
+    def failing(x):
+        raise ValueError("bad part", part(x))
+
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        engine.submit(failing, engine.data(np.arange(100_000.0)).read())
+        with pytest.raises(ValueError, match="bad part") as raised:
+            engine.wait()
+    assert raised.value.args[1].tolist() == [1, 2]
+
+
+def test_results_that_nobody_can_read_are_not_kept(engine):
+    """A body that returns its operand, as np.add(..., out=x) does, costs no copy then."""
+    opened = threading.Event()
+    gated = quadriga.codelet(access=["update"])(lambda x: opened.wait(20) and None)
+    one_more = quadriga.codelet(access=["update"])(lambda x: np.add(x, 1, out=x))
+    array = np.zeros(3)
+    data = engine.data(array)
+    engine.submit(gated, data.update())
+    for _ in range(3):
+        engine.submit(one_more, data.update())
+    records = list(engine._tasks.pending.values())
+    kept = []
+    original = Record._keep
+    Record._keep = lambda self, *given: (original(self, *given), kept.append(self.value))
+    try:
+        opened.set()
+        engine.wait()
+    finally:
+        Record._keep = original
+    assert array.tolist() == [3, 3, 3]
+    assert kept == [None] * 4
+    assert [record.value for record in records] == [None] * 4
