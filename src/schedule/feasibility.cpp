@@ -30,7 +30,7 @@ std::size_t Feasibility::bytes_needed(const Task& task, SpaceId space) const {
     const bool adds_apart = task.operands[i].access == Access::reduce && space != host_space;
     const bool is_there = datum.at_home(space) && !adds_apart;
     if (!is_there && std::none_of(task.operands, task.operands + i, same))
-      needed += state_.memory->rounded(std::max<std::size_t>(datum.bytes(), 1), space);
+      needed += state_.memory->pool(space).rounded(std::max<std::size_t>(datum.bytes(), 1));
   }
   return needed;
 }
@@ -48,7 +48,7 @@ bool Feasibility::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost) return false;
   if (!offers(state_.machine, state_.described(device), codelet) && !takes_over(device, codelet))
     return false;
-  return bytes_needed(task, device.space) <= state_.memory->capacity(device.space);
+  return bytes_needed(task, device.space) <= state_.memory->pool(device.space).capacity();
 }
 
 void Feasibility::check(const Task& task) const {
@@ -61,13 +61,13 @@ void Feasibility::check(const Task& task) const {
     if (!offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);
-    if (here <= state_.memory->capacity(device.space)) return;
+    if (here <= state_.memory->pool(device.space).capacity()) return;
     if (device.space == host_space) {
       on_host = here;
       continue;
     }
     needed = std::max(needed, here);
-    largest = std::max(largest, state_.memory->capacity(device.space));
+    largest = std::max(largest, state_.memory->pool(device.space).capacity());
   }
   if (!offered)
     fail(Errc::unavailable,
@@ -84,7 +84,7 @@ void Feasibility::refuse_on_host(const Task& task, std::size_t needed) const {
        fmt::format("a task '{}' needs {} of host buffers at once, and {} may be used (host_memory, "
                    "spill); use smaller tiles",
                    task.codelet->name, in_words(needed),
-                   in_words(state_.memory->capacity(host_space))));
+                   in_words(state_.memory->pool(host_space).capacity())));
 }
 
 /// Devices with memory of their own each have a partial result; cores add in place, where the
@@ -99,10 +99,10 @@ std::vector<bool> Feasibility::partial_places(const Codelet& codelet, const Datu
     const Device& device = machine.devices[d];
     const bool is_host = device.space == host_space;
     const std::size_t both =
-        2 * memory.rounded(std::max<std::size_t>(target.bytes(), 1), device.space);
+        2 * memory.pool(device.space).rounded(std::max<std::size_t>(target.bytes(), 1));
     places[d] = !is_host;
     can_combine |=
-        offers(machine, device, *codelet.combine) && both <= memory.capacity(device.space);
+        offers(machine, device, *codelet.combine) && both <= memory.pool(device.space).capacity();
     if (!offers(machine, device, codelet)) continue;
     ++able;
     can_init &= is_host || variant_for(*codelet.init, device.kind);

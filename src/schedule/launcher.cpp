@@ -98,7 +98,7 @@ Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
   note_operands(planned);
-  if (state_.memory->bring(needs_, device.space) != Outcome::done) return false;
+  if (state_.memory->staging().stage(needs_, device.space) != Outcome::done) return false;
   planned.device = device.id;
   prediction_.place_on(planned, device.id);
   planned.ahead_seconds = planned.seconds;
@@ -113,11 +113,11 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
 /// done are no reason to wait: it is emptied, the task fits then.
 Outcome Launcher::reserve(DeviceState& device) {
   Memory& memory = *state_.memory;
-  Outcome outcome = memory.bring(needs_, device.space);
-  if (outcome != Outcome::no_room || device.issued > 0 || !memory.quiet(device.space))
+  Outcome outcome = memory.staging().stage(needs_, device.space);
+  if (outcome != Outcome::no_room || device.issued > 0 || !memory.residency().quiet(device.space))
     return outcome;
-  const Outcome drained = memory.drain(device.space);
-  if (drained != Outcome::no_room) outcome = memory.bring(needs_, device.space);
+  const Outcome drained = memory.residency().drain(device.space);
+  if (drained != Outcome::no_room) outcome = memory.staging().stage(needs_, device.space);
   return outcome == Outcome::no_room && drained == Outcome::no_buffer ? drained : outcome;
 }
 
@@ -144,7 +144,7 @@ double Launcher::note_present(const DeviceState& device) {
   for (const Need& need : needs_) {
     present_.push_back(memory.directory().valid(need.tile, device.space));
     if (!present_.back() && need.access != Access::write)
-      fetch_seconds += memory.fetch_seconds(need.tile, device.space);
+      fetch_seconds += memory.transfers().fetch_seconds(need.tile, device.space);
   }
   return fetch_seconds;
 }
@@ -184,10 +184,10 @@ void Launcher::bind_operands(const DeviceState& device, StreamId stream, Planned
   planned.views.resize(planned.accesses.size());
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
     const Datum& datum = *planned.accesses[i].datum;
-    memory.wait_for(stream, datum.tile, device.space, needs_[i].access);
-    planned.accesses[i].source = memory.ready(datum.tile, device.space);
-    const auto pitch = memory.pitch(datum.tile, device.space) / size_of(datum.dtype);
-    planned.views[i] = {memory.address(datum.tile, device.space), datum.rows, datum.cols,
+    memory.transfers().wait_for(stream, datum.tile, device.space, needs_[i].access);
+    planned.accesses[i].source = memory.transfers().ready(datum.tile, device.space);
+    const auto pitch = memory.replicas().pitch(datum.tile, device.space) / size_of(datum.dtype);
+    planned.views[i] = {memory.replicas().address(datum.tile, device.space), datum.rows, datum.cols,
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
                         datum.dtype};
   }
@@ -222,9 +222,9 @@ void Launcher::note_content(PlannedTask& planned) {
 bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream) const {
   const Memory& memory = *state_.memory;
   return std::ranges::all_of(needs_, [&](const Need& need) {
-    const Event made = memory.ready(need.tile, device.space);
+    const Event made = memory.transfers().ready(need.tile, device.space);
     return !made || made.stream == stream.id ||
-           (memory.confirmed(need.tile, device.space) &&
+           (memory.transfers().confirmed(need.tile, device.space) &&
             memory.directory().arrived(need.tile, device.space));
   });
 }
@@ -239,7 +239,7 @@ ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& plan
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
-    const Event before = state_.memory->ready(need.tile, device.space);
+    const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];
     if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)

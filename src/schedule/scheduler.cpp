@@ -40,15 +40,16 @@ void Scheduler::open_devices(std::span<const std::vector<StreamId>> kernel_strea
 
 void Scheduler::add(Datum& datum) {
   const std::size_t element = size_of(datum.dtype);
-  datum.tile = memory_.add({datum.home, static_cast<std::size_t>(datum.rows) * element,
-                            static_cast<std::size_t>(datum.cols),
-                            static_cast<std::size_t>(datum.ld) * element, datum.home_space});
+  datum.tile =
+      memory_.replicas().add({datum.home, static_cast<std::size_t>(datum.rows) * element,
+                              static_cast<std::size_t>(datum.cols),
+                              static_cast<std::size_t>(datum.ld) * element, datum.home_space});
   state_.plan.uses(datum.tile) = TileUses{};
   state_.plan.uses(datum.tile).datum = &datum;
 }
 
 void Scheduler::remove(Datum& datum) {
-  memory_.remove(datum.tile);
+  memory_.residency().remove(datum.tile);
   state_.plan.uses(datum.tile) = TileUses{};
 }
 
@@ -97,8 +98,8 @@ Homecoming Scheduler::bring_home(Datum& datum) {
   if (owner == no_space)
     return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
                                                            : Homecoming::home;
-  const bool starts =
-      !memory_.confirmed(tile, owner) || memory_.send_home(tile, Reason::write_back);
+  const bool starts = !memory_.transfers().confirmed(tile, owner) ||
+                      memory_.residency().send_home(tile, Reason::write_back);
   return starts ? Homecoming::under_way : Homecoming::no_buffer;
 }
 
@@ -138,7 +139,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
     if (device.head == &planned) device.head = nullptr;
     if (planned.issued)
       for (const PlannedAccess& access : planned.accesses)
-        memory_.unpin(access.datum->tile, device.space);
+        memory_.residency().unpin(access.datum->tile, device.space);
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
@@ -163,15 +164,17 @@ void Scheduler::empty_partials(PlannedTask& planned) {
     if (!planned.issued) datum.filled = false;
     if (datum.filled) continue;  // by the next group
     datum.poisoned.store(false, std::memory_order_release);
-    memory_.discard(datum.tile);
+    memory_.residency().discard(datum.tile);
   }
 }
 
 void Scheduler::send_final_home(TileId tile) {
   const TileUses& uses = state_.plan.uses(tile);
   if (!uses.datum || !uses.datum->final || uses.writers > 0) return;
-  if (uses.datum->poisoned.load() || !uses.datum->home || !memory_.stale_home(tile)) return;
-  memory_.write_back(tile, Reason::final);
+  if (uses.datum->poisoned.load() || !uses.datum->home ||
+      memory_.directory().owner(tile) == no_space)
+    return;
+  memory_.residency().write_back(tile, Reason::final);
 }
 
 // Events of the memory.
@@ -230,7 +233,7 @@ void Scheduler::copy_failed(const EndedCopy& copy, const Completion& completion)
       if (is_known)
         lose(*device, completion.error);
       else
-        memory_.probe(space);
+        memory_.transfers().probe(space);
     }
   }
   if (!memory_.directory().written(copy.tile)) recovery_.content_lost(copy.tile, completion.error);
@@ -375,7 +378,7 @@ bool Scheduler::fill(DeviceState& device) {
   if (can_steal() && issue_next(device)) return true;
   if (device.space != host_space) {
     prefetch_.fetch(device);
-    memory_.clean_ahead(device.space);
+    memory_.residency().clean_ahead(device.space);
   }
   return false;
 }
@@ -383,7 +386,7 @@ bool Scheduler::fill(DeviceState& device) {
 Error Scheduler::no_buffer() const {
   return {Errc::too_large,
           fmt::format("tiles that aren't at home on the host have no room there: {}",
-                      memory_.spill().refusal())};
+                      memory_.residency().spill().refusal())};
 }
 
 /// What isn't bound to the host runs on a device instead.

@@ -71,7 +71,7 @@ class Scheduler final : private MemoryListener {
   /// No task submitted from here on writes the data.
   void finalize(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
-  void evict(Datum& datum) { memory_.evict(datum.tile); }
+  void evict(Datum& datum) { memory_.residency().evict(datum.tile); }
   /// The data's content is wanted at home.
   Homecoming bring_home(Datum& datum);
 
@@ -88,8 +88,10 @@ class Scheduler final : private MemoryListener {
   bool resolve_standstill();
 
   // What it knows.
-  bool in_flight() const noexcept { return memory_.in_flight() > 0 || state_.any_issued(); }
-  bool busy(const Datum& datum) const noexcept { return memory_.busy(datum.tile); }
+  bool in_flight() const noexcept {
+    return memory_.transfers().in_flight() > 0 || state_.any_issued();
+  }
+  bool busy(const Datum& datum) const noexcept { return memory_.replicas().busy(datum.tile); }
   const Memory& memory() const noexcept { return memory_; }
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
   /// Why a tile that needs the host's memory can't be brought home.
