@@ -5,6 +5,7 @@
 #include <quadriga/types.h>
 
 #include <cstdint>
+#include <variant>
 
 #include "memory/directory.h"
 
@@ -15,13 +16,27 @@ struct Need {
   Access access = Access::read;
 };
 
-enum class Outcome : std::uint8_t {
-  done,
-  no_room,    ///< Room must be made first: something that ends will make it.
-  no_source,  ///< The content can't be copied before its producer, or another copy, has ended.
+/// What has to happen before it is worth trying again.
+enum class Awaits : std::uint8_t {
+  nothing,  ///< It is done.
+  room,     ///< Something that ends will make room.
+  source,   ///< The content's producer, or another copy of it, has to end.
+  buffer,   ///< The host has none for a tile; only what is in flight, if anything, may free one.
+};
+
+/// Why it can never be done.
+enum class Refusal : std::uint8_t {
   unwritten,  ///< The content doesn't exist: no task has written it, or it was lost.
-  no_buffer,  ///< The host has none for a tile; only what is in flight, if anything, may free one.
   home_lost,  ///< The device whose memory is home is gone.
 };
+
+using Outcome = std::variant<Awaits, Refusal>;
+
+/// It was tried, and has to be tried again when this has happened.
+constexpr bool awaits(const Outcome& outcome, Awaits what) noexcept {
+  const Awaits* const found = std::get_if<Awaits>(&outcome);
+  return found && *found == what;
+}
+constexpr bool is_done(const Outcome& outcome) noexcept { return awaits(outcome, Awaits::nothing); }
 
 }  // namespace quadriga

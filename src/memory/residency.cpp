@@ -100,19 +100,19 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
 
 // Room on devices.
 
-Outcome Residency::make_room(std::size_t bytes, SpaceId space) {
+Awaits Residency::make_room(std::size_t bytes, SpaceId space) {
   // What leaves already makes enough room when it has gone.
   const std::size_t leaving = transfers_.leaving_bytes(space);
-  if (leaving >= bytes && leaving > 0) return Outcome::no_room;
+  if (leaving >= bytes && leaving > 0) return Awaits::room;
   const auto choose = [&] {
     victims_.resize(candidates_.size());
     return std::span(victims_).first(pools_[space].choose(rule_, candidates_, bytes, victims_));
   };
   collect_candidates(space);
   std::span<const TileId> victims = choose();
-  if (victims.empty()) return Outcome::no_room;
-  const Outcome outcome = evict_all(victims, space);
-  if (outcome != Outcome::no_buffer) return outcome;
+  if (victims.empty()) return Awaits::room;
+  const Awaits awaited = evict_all(victims, space);
+  if (awaited != Awaits::buffer) return awaited;
   // Others may need none.
   collect_candidates(space);
   std::erase_if(candidates_, [&](const Candidate& each) {
@@ -120,12 +120,12 @@ Outcome Residency::make_room(std::size_t bytes, SpaceId space) {
            !replicas_.has_memory(each.tile, host_space);
   });
   victims = choose();
-  return victims.empty() ? outcome : evict_all(victims, space);
+  return victims.empty() ? awaited : evict_all(victims, space);
 }
 
 /// Done once all are gone, those that are dirty after they were written back.
-Outcome Residency::evict_all(std::span<const TileId> victims, SpaceId space) {
-  Outcome outcome = Outcome::done;
+Awaits Residency::evict_all(std::span<const TileId> victims, SpaceId space) {
+  Awaits awaited = Awaits::nothing;
   // The clean ones first, or what holds them on the host might leave its buffer to a dirty one.
   for (const TileId tile : victims) {
     if (replicas_.directory().dirty(tile, space)) continue;
@@ -135,11 +135,11 @@ Outcome Residency::evict_all(std::span<const TileId> victims, SpaceId space) {
   for (const TileId tile : victims) {
     if (!replicas_.has_block(tile, space)) continue;
     if (!send_home(tile, Reason::evict))
-      outcome = Outcome::no_buffer;
-    else if (outcome == Outcome::done)
-      outcome = Outcome::no_room;
+      awaited = Awaits::buffer;
+    else if (awaited == Awaits::nothing)
+      awaited = Awaits::room;
   }
-  return outcome;
+  return awaited;
 }
 
 bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position) {
@@ -154,20 +154,20 @@ bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position)
   return true;
 }
 
-Outcome Residency::drain(SpaceId space) {
+Awaits Residency::drain(SpaceId space) {
   const std::span<const TileId> residents = pools_[space].residents();
-  Outcome outcome = Outcome::no_room;
+  Awaits awaited = Awaits::room;
   for (std::size_t i = residents.size(); i-- > 0;) {
     const TileId tile = residents[i];
     if (!replicas_.idle(tile, space)) continue;
     if (replicas_.directory().dirty(tile, space)) {
-      if (!send_home(tile, Reason::evict)) outcome = Outcome::no_buffer;
+      if (!send_home(tile, Reason::evict)) awaited = Awaits::buffer;
       continue;
     }
     release(tile, space);
     listener_.evicted(tile, space);
   }
-  return pools_[space].residents().empty() ? Outcome::done : outcome;
+  return pools_[space].residents().empty() ? Awaits::nothing : awaited;
 }
 
 bool Residency::quiet(SpaceId space) const noexcept {

@@ -44,16 +44,17 @@ class Residency {
   /// A tile has memory in a space from now on: at home, or a block. False if there is none to
   /// spare.
   bool allocate(TileId tile, SpaceId space);
-  /// Evicts what is needed least for a block of these bytes on a device. Done: it may fit now.
-  Outcome make_room(std::size_t bytes, SpaceId space);
+  /// Evicts what is needed least for a block of these bytes on a device. Awaits nothing: it may
+  /// fit.
+  Awaits make_room(std::size_t bytes, SpaceId space);
   /// The host's memory for all of these tiles at once, or for none; room is made for them.
   bool allocate_on_host(std::span<const Need> needs);
   /// Evicts a replica that isn't needed before `position`; true if it is gone. A dirty one is
   /// written back first.
   bool evict_before(TileId tile, SpaceId space, std::uint64_t position);
   /// Empties a space that nothing queued uses, for a request that fragments of it can't hold:
-  /// writes back what is dirty, releases the rest. Done once the space is empty.
-  Outcome drain(SpaceId space);
+  /// writes back what is dirty, releases the rest. Awaits nothing once it is empty.
+  Awaits drain(SpaceId space);
   /// Nothing is pinned in a space or in flight to it or from it.
   bool quiet(SpaceId space) const noexcept;
 
@@ -92,7 +93,7 @@ class Residency {
   bool make_host_room(std::size_t bytes, std::span<const Need> needs);
   void collect_candidates(SpaceId space, std::span<const Need> needs = {});
   Candidate candidate(TileId tile, SpaceId space) const;
-  Outcome evict_all(std::span<const TileId> victims, SpaceId space);
+  Awaits evict_all(std::span<const TileId> victims, SpaceId space);
   /// It goes home to the host, or by way of it.
   bool needs_host(TileId tile, SpaceId owner) const;
   bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }

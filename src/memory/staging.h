@@ -32,9 +32,9 @@ class Staging {
 
  private:
   bool must_be_fetched(const Need& need, SpaceId space) const;
-  Outcome find_source(TileId tile, SpaceId to, SpaceId& from);
-  Outcome reserve(std::span<const Need> needs, SpaceId space);
-  Outcome fetch(std::span<const Need> needs, SpaceId space);
+  Awaits find_source(TileId tile, SpaceId to, SpaceId& from);
+  Awaits reserve(std::span<const Need> needs, SpaceId space);
+  Awaits fetch(std::span<const Need> needs, SpaceId space);
 
   Replicas& replicas_;
   Transfers& transfers_;

@@ -76,13 +76,13 @@ void Prefetch::fetch(DeviceState& device) {
     }
     const Outcome outcome =
         state_.memory->staging().prefetch(next.tile, device.space, next.position, next.victims);
-    if (outcome == Outcome::no_room) {
+    if (awaits(outcome, Awaits::room)) {
       // Its victims are needed until then, or the plan has changed: that shows when others end.
       if (is_fresh) return;
       fetches.clear();
       continue;
     }
-    if (outcome == Outcome::done) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
+    if (is_done(outcome)) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
     fetches.pop_front();
   }
 }

@@ -347,18 +347,17 @@ bool Scheduler::issue_next(DeviceState& device) {
 /// True if the task was issued or ended. Else it became the head, or others may pass it.
 bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
   const Verdict verdict = launcher_.issue(device, planned);
-  device.lacks_buffer = verdict.kind == Verdict::Kind::awaits_buffer;
+  device.lacks_buffer = verdict.awaits == Awaits::buffer;
   switch (verdict.kind) {
     case Verdict::Kind::issued:
       return true;
-    case Verdict::Kind::awaits_room:
-    case Verdict::Kind::awaits_buffer:
-      device.head = &planned;
+    case Verdict::Kind::waits:
+      if (verdict.awaits == Awaits::source)
+        device.awaits_source = true;
+      else
+        device.head = &planned;
       return false;
-    case Verdict::Kind::awaits_source:
-      device.awaits_source = true;
-      return false;
-    case Verdict::Kind::spared:
+    case Verdict::Kind::skipped:
       planned.spared = true;
       state_.listener.ran(planned, {});
       break;

@@ -200,16 +200,14 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     return true;
   }
 
-  /// Brings operands, waiting for what must end first. A device that is drained and still has no
+  /// Stages operands, waiting for what must end first. A device that is drained and still has no
   /// room in one piece is emptied.
-  void bring(const Work& work) {
+  void stage(const Work& work) {
     bool emptied = false;
     for (;;) {
       const Outcome outcome = memory_.staging().stage(work.needs, work.space);
-      if (outcome == Outcome::done) return;
-      ASSERT_TRUE(outcome == Outcome::no_room || outcome == Outcome::no_source ||
-                  outcome == Outcome::no_buffer)
-          << static_cast<int>(outcome);
+      if (is_done(outcome)) return;
+      ASSERT_TRUE(std::holds_alternative<Awaits>(outcome)) << outcome.index();
       if (progress()) continue;
       ASSERT_FALSE(emptied) << "no room on an empty device";
       for (Tile& tile : tiles_) ASSERT_TRUE(write_home(tile));
@@ -221,7 +219,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
 
   void issue(int index) {
     const Work& work = plan_[static_cast<std::size_t>(index)];
-    ASSERT_NO_FATAL_FAILURE(bring(work));
+    ASSERT_NO_FATAL_FAILURE(stage(work));
     const StreamId stream = streams_[work.space];
     Running running{.work = &work, .index = index, .kernel = {}, .views = {}};
     std::vector<View> expected;
@@ -289,7 +287,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     // A tile's own home, or the host, where its content passes through a buffer.
     const SpaceId space = random_.chance(0.5) ? host_space : tile.space;
     const std::array needs{Need{tile.id, Access::read}};
-    ASSERT_NO_FATAL_FAILURE(bring({.needs = {needs.begin(), needs.end()}, .space = space}));
+    ASSERT_NO_FATAL_FAILURE(stage({.needs = {needs.begin(), needs.end()}, .space = space}));
     while (!memory_.directory().arrived(tile.id, space)) ASSERT_TRUE(progress());
     const std::byte* const data = memory_.replicas().address(tile.id, space);
     if (tile.home && space == tile.space) {
