@@ -15,6 +15,10 @@ class MemoryListener {
   virtual ~MemoryListener() = default;
   /// Position in the plan of the tile's next use on a device's space; no_next_use if none is known.
   virtual std::uint64_t next_use(TileId tile, SpaceId space) const = 0;
+  /// How many positions of its plan a device passes in a second, as predicted; 0: unknown.
+  virtual double positions_per_second(SpaceId /*space*/) const { return 0; }
+  /// No task that was submitted and has not ended writes the tile, nor will any: it goes home.
+  virtual bool is_final(TileId /*tile*/) const { return false; }
   virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                           std::size_t bytes, const Completion& completion) = 0;
   virtual void evicted(TileId tile, SpaceId space) = 0;

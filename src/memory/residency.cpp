@@ -69,6 +69,7 @@ void Residency::release_if_passed(TileId tile) {
 /// the host, so it needs one elsewhere.
 void Residency::collect_candidates(SpaceId space, std::span<const Need> needs) {
   candidates_.clear();
+  rule_.set_positions_per_second(listener_.positions_per_second(space));
   const Directory& directory = replicas_.directory();
   const auto has_to_stay = [&](TileId tile) {
     return space == host_space && directory.dirty(tile, space) &&
@@ -91,11 +92,20 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
   found.next_use = listener_.next_use(tile, space);
   found.last_use = replicas_.at(tile, space).last_use;
   found.dirty = directory.dirty(tile, space);
-  if (found.dirty) {
-    const SpaceId to = space == host_space ? directory.home(tile) : host_space;
-    found.write_back_seconds = transfers_.seconds(space, to, replicas_.bytes(tile));
-  }
+  if (!found.dirty) return found;
+  found.final = listener_.is_final(tile);
+  found.write_back_seconds = write_back_seconds(tile, space);
   return found;
+}
+
+/// By the links that it takes: home, or to the host and from there.
+double Residency::write_back_seconds(TileId tile, SpaceId space) const {
+  const SpaceId home = replicas_.directory().home(tile);
+  const std::size_t bytes = replicas_.bytes(tile);
+  if (space == host_space || !needs_host(tile, space))
+    return transfers_.seconds(space, home, bytes);
+  const double onward = home == host_space ? 0 : transfers_.seconds(host_space, home, bytes);
+  return transfers_.seconds(space, host_space, bytes) + onward;
 }
 
 // Room on devices.

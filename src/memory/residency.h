@@ -93,6 +93,7 @@ class Residency {
   bool make_host_room(std::size_t bytes, std::span<const Need> needs);
   void collect_candidates(SpaceId space, std::span<const Need> needs = {});
   Candidate candidate(TileId tile, SpaceId space) const;
+  double write_back_seconds(TileId tile, SpaceId space) const;
   Awaits evict_all(std::span<const TileId> victims, SpaceId space);
   /// It goes home to the host, or by way of it.
   bool needs_host(TileId tile, SpaceId owner) const;

@@ -170,7 +170,7 @@ void Scheduler::empty_partials(PlannedTask& planned) {
 
 void Scheduler::send_final_home(TileId tile) {
   const TileUses& uses = state_.plan.uses(tile);
-  if (!uses.datum || !uses.datum->final || uses.writers > 0) return;
+  if (!is_final(tile)) return;
   if (uses.datum->poisoned.load() || !uses.datum->home ||
       memory_.directory().owner(tile) == no_space)
     return;
@@ -183,6 +183,29 @@ std::uint64_t Scheduler::next_use(TileId tile, SpaceId space) const {
   for (const DeviceState& device : state_.devices)
     if (device.space == space) return state_.plan.next_use(tile, device.id);
   return no_next_use;
+}
+
+/// Positions count all devices' tasks; one device passes them while it runs what is planned there.
+double Scheduler::positions_per_second(SpaceId space) const {
+  std::size_t positions = 0;
+  double seconds = 0;
+  for (const DeviceState& device : state_.devices) {
+    const DevicePlan& plan = state_.plan.on(device.id);
+    positions += plan.planned.size();
+    if (device.space != space) continue;
+    seconds = plan.queued_seconds;
+    for (const ComputeStream& stream : device.streams) seconds -= stream.issued_seconds;
+    seconds /= ScheduleState::width(device);
+    if (plan.planned.empty()) seconds = 0;
+  }
+  // What is left of a sum that should be zero is no time.
+  constexpr double least_seconds = 1e-9;
+  return seconds > least_seconds ? static_cast<double>(positions) / seconds : 0;
+}
+
+bool Scheduler::is_final(TileId tile) const {
+  const TileUses* const uses = state_.plan.known_uses(tile);
+  return uses && uses->datum && uses->datum->final && uses->writers == 0;
 }
 
 void Scheduler::evicted(TileId tile, SpaceId space) {
