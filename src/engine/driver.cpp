@@ -118,7 +118,7 @@ void Driver::loop() {
     // Prefetches that nobody waited for use memory that is about to go.
     constexpr Nanoseconds patience = 10'000'000'000;
     const Nanoseconds until = now() + patience;
-    while (scheduler_->memory().in_flight() > 0 && now() < until) step(until);
+    while (scheduler_->memory().transfers().in_flight() > 0 && now() < until) step(until);
   } catch (...) {
     break_down(std::current_exception());
   }

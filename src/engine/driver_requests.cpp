@@ -175,7 +175,7 @@ void Driver::cancel(bool on) {
 
 std::size_t Driver::memory_bytes(DeviceId device) const {
   const SpaceId space = machine_.devices[device].space;
-  return space == host_space ? 0 : scheduler_->memory().capacity(space);
+  return space == host_space ? 0 : scheduler_->memory().pool(space).capacity();
 }
 
 void Driver::count(Counters& counters) const {
@@ -183,10 +183,10 @@ void Driver::count(Counters& counters) const {
   self.execute([&] {
     recorder_.count(counters);
     counters.ended = ended();
-    counters.spill_bytes = scheduler_->memory().most_spilled_bytes();
+    counters.spill_bytes = scheduler_->memory().residency().spill().most();
     for (DeviceId d = 0; d < machine_.devices.size(); ++d)
       if (const SpaceId space = machine_.devices[d].space; space != host_space)
-        counters.devices[d].most_bytes = scheduler_->memory().most_bytes(space);
+        counters.devices[d].most_bytes = scheduler_->memory().pool(space).most();
     counters.work_seconds = static_cast<double>(extent_.work) / 1e9;
     counters.critical_path_seconds = static_cast<double>(extent_.longest_path) / 1e9;
     if (extent_.first >= 0) counters.elapsed = extent_.last_end - extent_.first;
@@ -209,7 +209,7 @@ std::string Driver::status() const {
 
 std::string Driver::describe() const {
   return fmt::format("{} tasks submitted, {} ended; {} copies in flight\n{}", graph_.submitted(),
-                     ended(), scheduler_->memory().in_flight(), scheduler_->status());
+                     ended(), scheduler_->memory().transfers().in_flight(), scheduler_->status());
 }
 
 }  // namespace quadriga

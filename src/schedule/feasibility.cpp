@@ -48,7 +48,7 @@ bool Feasibility::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost) return false;
   if (!offers(state_.machine, state_.described(device), codelet) && !takes_over(device, codelet))
     return false;
-  return bytes_needed(task, device.space) <= state_.memory->capacity(device.space);
+  return bytes_needed(task, device.space) <= state_.memory->pool(device.space).capacity();
 }
 
 void Feasibility::check(const Task& task) const {
@@ -61,13 +61,13 @@ void Feasibility::check(const Task& task) const {
     if (!offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);
-    if (here <= state_.memory->capacity(device.space)) return;
+    if (here <= state_.memory->pool(device.space).capacity()) return;
     if (device.space == host_space) {
       on_host = here;
       continue;
     }
     needed = std::max(needed, here);
-    largest = std::max(largest, state_.memory->capacity(device.space));
+    largest = std::max(largest, state_.memory->pool(device.space).capacity());
   }
   if (!offered)
     fail(Errc::unavailable,
@@ -84,7 +84,7 @@ void Feasibility::refuse_on_host(const Task& task, std::size_t needed) const {
        fmt::format("a task '{}' needs {} of host buffers at once, and {} may be used (host_memory, "
                    "spill); use smaller tiles",
                    task.codelet->name, in_words(needed),
-                   in_words(state_.memory->capacity(host_space))));
+                   in_words(state_.memory->pool(host_space).capacity())));
 }
 
 /// Devices with memory of their own each have a partial result; cores add in place, where the
@@ -102,7 +102,7 @@ std::vector<bool> Feasibility::partial_places(const Codelet& codelet, const Datu
         2 * memory.rounded(target.width_bytes(), target.columns(), device.space);
     places[d] = !is_host;
     can_combine |=
-        offers(machine, device, *codelet.combine) && both <= memory.capacity(device.space);
+        offers(machine, device, *codelet.combine) && both <= memory.pool(device.space).capacity();
     if (!offers(machine, device, codelet)) continue;
     ++able;
     can_init &= is_host || variant_for(*codelet.init, device.kind);

@@ -41,7 +41,7 @@ bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
 }
 
 template <class... Args>
-std::exception_ptr error_of(Args&&... args) {
+std::exception_ptr make_error(Args&&... args) {
   return std::make_exception_ptr(Error(std::forward<Args>(args)...));
 }
 
@@ -61,26 +61,16 @@ bool Launcher::would_queue(const DeviceState& device, const PlannedTask& planned
 Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   if (state_.cancelled || (task.group && task.group->stopped))
-    return {Verdict::Kind::failed, error_of(Errc::cancelled, "the work was cancelled")};
-  if (has_nothing_to_combine(task)) return {Verdict::Kind::spared};
+    return {.kind = Verdict::Kind::failed,
+            .error = make_error(Errc::cancelled, "the work was cancelled")};
+  if (has_nothing_to_combine(task)) return {Verdict::Kind::skipped};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
   note_operands(planned);
   const double fetch_seconds = note_present(device);
-  switch (reserve(device)) {
-    case Outcome::done:
-      break;
-    case Outcome::no_room:
-      return {Verdict::Kind::awaits_room};
-    case Outcome::no_buffer:
-      return {Verdict::Kind::awaits_buffer};
-    case Outcome::no_source:
-      return {Verdict::Kind::awaits_source};
-    case Outcome::unwritten:
-      return {Verdict::Kind::failed,
-              error_of(Errc::invalid_argument, "an operand has no content: nothing wrote it")};
-    case Outcome::home_lost:
-      return {Verdict::Kind::failed, missing_home(planned)};
-  }
+  const Outcome outcome = reserve(device);
+  if (const Refusal* const refusal = std::get_if<Refusal>(&outcome))
+    return {.kind = Verdict::Kind::failed, .error = error_of(planned, *refusal)};
+  if (!is_done(outcome)) return {Verdict::Kind::waits, std::get<Awaits>(outcome)};
   count_hits(device, planned);
   prediction_.renew(planned);
   // What may be long isn't queued where nobody can steal it.
@@ -98,7 +88,7 @@ Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
   note_operands(planned);
-  if (state_.memory->bring(needs_, device.space) != Outcome::done) return false;
+  if (!is_done(state_.memory->staging().stage(needs_, device.space))) return false;
   planned.device = device.id;
   prediction_.place_on(planned, device.id);
   planned.ahead_seconds = planned.seconds;
@@ -113,12 +103,14 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
 /// done are no reason to wait: it is emptied, the task fits then.
 Outcome Launcher::reserve(DeviceState& device) {
   Memory& memory = *state_.memory;
-  Outcome outcome = memory.bring(needs_, device.space);
-  if (outcome != Outcome::no_room || device.issued > 0 || !memory.quiet(device.space))
+  Outcome outcome = memory.staging().stage(needs_, device.space);
+  if (!awaits(outcome, Awaits::room) || device.issued > 0 ||
+      !memory.residency().quiet(device.space))
     return outcome;
-  const Outcome drained = memory.drain(device.space);
-  if (drained != Outcome::no_room) outcome = memory.bring(needs_, device.space);
-  return outcome == Outcome::no_room && drained == Outcome::no_buffer ? drained : outcome;
+  const Awaits drained = memory.residency().drain(device.space);
+  if (drained != Awaits::room) outcome = memory.staging().stage(needs_, device.space);
+  if (awaits(outcome, Awaits::room) && drained == Awaits::buffer) return drained;
+  return outcome;
 }
 
 /// Tiles and accesses of a placed task; who is the first to fill a partial result overwrites it.
@@ -144,7 +136,7 @@ double Launcher::note_present(const DeviceState& device) {
   for (const Need& need : needs_) {
     present_.push_back(memory.directory().valid(need.tile, device.space));
     if (!present_.back() && need.access != Access::write)
-      fetch_seconds += memory.fetch_seconds(need.tile, device.space);
+      fetch_seconds += memory.transfers().fetch_seconds(need.tile, device.space);
   }
   return fetch_seconds;
 }
@@ -184,10 +176,10 @@ void Launcher::bind_operands(const DeviceState& device, StreamId stream, Planned
   planned.views.resize(planned.accesses.size());
   for (std::size_t i = 0; i < planned.views.size(); ++i) {
     const Datum& datum = *planned.accesses[i].datum;
-    memory.wait_for(stream, datum.tile, device.space, needs_[i].access);
-    planned.accesses[i].source = memory.ready(datum.tile, device.space);
-    const auto pitch = memory.pitch(datum.tile, device.space) / size_of(datum.dtype);
-    planned.views[i] = {memory.address(datum.tile, device.space), datum.rows, datum.cols,
+    memory.transfers().wait_for(stream, datum.tile, device.space, needs_[i].access);
+    planned.accesses[i].source = memory.transfers().ready(datum.tile, device.space);
+    const auto pitch = memory.replicas().pitch(datum.tile, device.space) / size_of(datum.dtype);
+    planned.views[i] = {memory.replicas().address(datum.tile, device.space), datum.rows, datum.cols,
                         std::max<std::int64_t>(static_cast<std::int64_t>(pitch), datum.rows),
                         datum.dtype};
   }
@@ -222,9 +214,9 @@ void Launcher::note_content(PlannedTask& planned) {
 bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream) const {
   const Memory& memory = *state_.memory;
   return std::ranges::all_of(needs_, [&](const Need& need) {
-    const Event made = memory.ready(need.tile, device.space);
+    const Event made = memory.transfers().ready(need.tile, device.space);
     return !made || made.stream == stream.id ||
-           (memory.confirmed(need.tile, device.space) &&
+           (memory.transfers().confirmed(need.tile, device.space) &&
             memory.directory().arrived(need.tile, device.space));
   });
 }
@@ -239,7 +231,7 @@ ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& plan
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;
-    const Event before = state_.memory->ready(need.tile, device.space);
+    const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];
     if (owner == &device && !stream->issued.empty() && stream->issued.back().first == before.ticket)
@@ -262,17 +254,23 @@ void Launcher::ended(DeviceState& device, ComputeStream& stream, const PlannedTa
   if (device.issued == 0) device.issued_seconds = 0;
 }
 
+std::exception_ptr Launcher::error_of(const PlannedTask& planned, Refusal refusal) const {
+  if (refusal == Refusal::home_lost) return missing_home(planned);
+  return make_error(Errc::invalid_argument, "an operand has no content: nothing wrote it");
+}
+
 /// Names the operand whose home was in a lost device's memory.
 std::exception_ptr Launcher::missing_home(const PlannedTask& planned) const {
   for (const PlannedAccess& access : planned.accesses) {
     const Datum& datum = *access.datum;
     if (!state_.memory->directory().home_lost(datum.tile)) continue;
     const auto device = std::ranges::find(state_.machine.devices, datum.home_space, &Device::space);
-    return error_of(Errc::device_lost,
-                    fmt::format("a {} x {} {} tile is in the memory of device '{}', which is gone",
-                                datum.rows, datum.cols, name(datum.dtype), device->name));
+    return make_error(
+        Errc::device_lost,
+        fmt::format("a {} x {} {} tile is in the memory of device '{}', which is gone", datum.rows,
+                    datum.cols, name(datum.dtype), device->name));
   }
-  return error_of(Errc::internal, "no operand's home is lost");
+  return make_error(Errc::internal, "no operand's home is lost");
 }
 
 }  // namespace quadriga

@@ -20,13 +20,12 @@ namespace quadriga {
 struct Verdict {
   enum class Kind {
     issued,
-    awaits_room,    ///< Something that ends will make room on the device.
-    awaits_buffer,  ///< The host has no buffer; only what is in flight, if anything, may free one.
-    awaits_source,  ///< An operand's content is still being made, or on its way.
-    spared,         ///< There is nothing to do: it ends well without having been issued.
-    failed,         ///< It can't run; `error` null: an operand's producer failed.
+    waits,    ///< It is worth trying again when what it `awaits` has happened.
+    skipped,  ///< There is nothing to do: it ends well without having been issued.
+    failed,   ///< It can't run; `error` null: an operand's producer failed.
   };
   Kind kind = Kind::issued;
+  Awaits awaits = Awaits::nothing;
   std::exception_ptr error = {};
 };
 
@@ -58,6 +57,7 @@ class Launcher {
   void note_content(PlannedTask& planned);
   bool can_start(const DeviceState& device, const ComputeStream& stream) const;
   ComputeStream& stream_for(DeviceState& device, const PlannedTask& planned);
+  std::exception_ptr error_of(const PlannedTask& planned, Refusal refusal) const;
   std::exception_ptr missing_home(const PlannedTask& planned) const;
 
   ScheduleState& state_;

@@ -41,9 +41,9 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
     if (task.reduction(i)) continue;
     const TileId tile = task.operands[i].datum->tile;
     if (memory.directory().valid(tile, device.space))
-      candidate.bytes_here += static_cast<double>(memory.bytes(tile));
+      candidate.bytes_here += static_cast<double>(memory.replicas().bytes(tile));
     else if (task.operands[i].access != Access::write)
-      candidate.fetch_seconds += memory.fetch_seconds(tile, device.space);
+      candidate.fetch_seconds += memory.transfers().fetch_seconds(tile, device.space);
   }
   return candidate;
 }
@@ -102,7 +102,7 @@ StealCandidate Placement::steal_candidate(const PlannedTask& planned, const Devi
     } else if (slot.access != Access::write) {
       candidate.bytes_missing += size;
       const bool returns = writes(slot.access) && state_.plan.uses(tile).writers > 1;
-      fetch += memory.fetch_seconds(tile, thief.space) * (returns ? there_and_back : 1);
+      fetch += memory.transfers().fetch_seconds(tile, thief.space) * (returns ? there_and_back : 1);
     }
     if (memory.directory().valid(tile, victim.space)) candidate.staged_there += size;
   }

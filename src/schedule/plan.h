@@ -148,6 +148,10 @@ class Plan {
     if (tile >= uses_.size()) grow(tile);
     return uses_[tile];
   }
+  /// The same of a tile that may be unknown; null then.
+  const TileUses* known_uses(TileId tile) const {
+    return tile < uses_.size() ? &uses_[tile] : nullptr;
+  }
   /// The first use in the order of a device's plan, of what is placed there; null if there is none.
   const PlannedAccess* first_use(TileId tile, DeviceId device) const {
     return tile < uses_.size() ? here(tile, device).uses.first() : nullptr;

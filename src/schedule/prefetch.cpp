@@ -10,16 +10,19 @@ class Prefetch::View {
   View(const Memory& memory, SpaceId space, std::vector<Resident>& residents)
       : memory_(memory), space_(space), residents_(residents) {}
   bool has(TileId tile) const {
-    return memory_.resident(tile, space_) ||
-           (memory_.at_home(tile, space_) && memory_.directory().valid(tile, space_));
+    return memory_.replicas().has_block(tile, space_) ||
+           (memory_.replicas().at_home(tile, space_) && memory_.directory().valid(tile, space_));
   }
   std::size_t bytes(TileId tile) const {
-    return memory_.at_home(tile, space_) ? 0 : memory_.rounded(tile, space_);
+    const Replicas& replicas = memory_.replicas();
+    if (replicas.at_home(tile, space_)) return 0;
+    return memory_.pool(space_).rounded(replicas.block_bytes(tile, space_));
   }
-  std::size_t free_bytes() const { return memory_.free_bytes(space_); }
+  std::size_t free_bytes() const { return memory_.pool(space_).free_bytes(); }
   std::span<const Resident> residents() const {
     residents_.clear();
-    for (const TileId tile : memory_.residents(space_)) residents_.push_back({tile, bytes(tile)});
+    for (const TileId tile : memory_.pool(space_).residents())
+      residents_.push_back({tile, bytes(tile)});
     return residents_;
   }
 
@@ -39,8 +42,8 @@ Prefetch::Prefetch(ScheduleState& state) : state_(state) {
 /// there, leave the host's link alone.
 bool Prefetch::has_room_on_link(const DeviceState& device) const {
   constexpr double ahead_seconds = 1e-3;
-  return state_.memory->incoming_from_host(device.space) == 0 ||
-         state_.memory->host_seconds(device.space) <= ahead_seconds;
+  return state_.memory->transfers().incoming_from_host(device.space) == 0 ||
+         state_.memory->transfers().host_seconds(device.space) <= ahead_seconds;
 }
 
 bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
@@ -72,14 +75,14 @@ void Prefetch::fetch(DeviceState& device) {
       continue;
     }
     const Outcome outcome =
-        state_.memory->prefetch(next.tile, device.space, next.position, next.victims);
-    if (outcome == Outcome::no_room) {
+        state_.memory->staging().prefetch(next.tile, device.space, next.position, next.victims);
+    if (awaits(outcome, Awaits::room)) {
       // Its victims are needed until then, or the plan has changed: that shows when others end.
       if (is_fresh) return;
       fetches.clear();
       continue;
     }
-    if (outcome == Outcome::done) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
+    if (is_done(outcome)) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
     fetches.pop_front();
   }
 }

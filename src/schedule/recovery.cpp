@@ -56,10 +56,10 @@ void Recovery::source_failed(TileId tile, const Completion& copy) {
 void Recovery::write_back_failed(TileId tile, Reason reason) {
   constexpr int most_tries = 4;
   const SpaceId owner = state_.memory->directory().owner(tile);
-  if (owner == no_space || !state_.memory->confirmed(tile, owner))
+  if (owner == no_space || !state_.memory->transfers().confirmed(tile, owner))
     return;  // a new content goes home later
   if (++tries_[tile] < most_tries) {
-    state_.memory->write_back(tile, reason);
+    state_.memory->residency().write_back(tile, reason);
     return;
   }
   tries_.erase(tile);
@@ -92,7 +92,7 @@ void Recovery::confirm_written(PlannedTask& planned) {
     const TileId tile = planned.accesses[i].datum->tile;
     if (writes(planned.task->operands[i].access) &&
         state_.plan.uses(tile).last_writer == planned.number)
-      state_.memory->confirm(tile);
+      state_.memory->transfers().confirm(tile);
   }
 }
 

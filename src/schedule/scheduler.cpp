@@ -59,9 +59,10 @@ void Scheduler::open_devices(std::span<const std::vector<StreamId>> kernel_strea
 
 void Scheduler::add(Datum& datum) {
   const std::size_t element = size_of(datum.dtype);
-  datum.tile = memory_.add({datum.home, static_cast<std::size_t>(datum.rows) * element,
-                            static_cast<std::size_t>(datum.cols),
-                            static_cast<std::size_t>(datum.ld) * element, datum.home_space});
+  datum.tile =
+      memory_.replicas().add({datum.home, static_cast<std::size_t>(datum.rows) * element,
+                              static_cast<std::size_t>(datum.cols),
+                              static_cast<std::size_t>(datum.ld) * element, datum.home_space});
   state_.plan.uses(datum.tile) = TileUses{};
   state_.plan.uses(datum.tile).datum = &datum;
   if (log_) log_->added(datum);
@@ -69,7 +70,7 @@ void Scheduler::add(Datum& datum) {
 
 void Scheduler::remove(Datum& datum) {
   const Entry entry(*this, [&](ScheduleLog& log) { log.event("remove", datum.tile); });
-  memory_.remove(datum.tile);
+  memory_.residency().remove(datum.tile);
   state_.plan.uses(datum.tile) = TileUses{};
 }
 
@@ -119,7 +120,7 @@ void Scheduler::cancel(TaskGroup& group) {
 
 void Scheduler::evict(Datum& datum) {
   const Entry entry(*this, [&](ScheduleLog& log) { log.event("evict", datum.tile); });
-  memory_.evict(datum.tile);
+  memory_.residency().evict(datum.tile);
 }
 
 void Scheduler::finalize(Datum& datum) {
@@ -137,8 +138,8 @@ Homecoming Scheduler::bring_home(Datum& datum) {
   if (owner == no_space)
     return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
                                                            : Homecoming::home;
-  const bool starts =
-      !memory_.confirmed(tile, owner) || memory_.send_home(tile, Reason::write_back);
+  const bool starts = !memory_.transfers().confirmed(tile, owner) ||
+                      memory_.residency().send_home(tile, Reason::write_back);
   return starts ? Homecoming::under_way : Homecoming::no_buffer;
 }
 
@@ -179,7 +180,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
     if (device.head == &planned) device.head = nullptr;
     if (planned.issued)
       for (const PlannedAccess& access : planned.accesses)
-        memory_.unpin(access.datum->tile, device.space);
+        memory_.residency().unpin(access.datum->tile, device.space);
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
@@ -205,15 +206,17 @@ void Scheduler::empty_partials(PlannedTask& planned) {
     if (!planned.issued) datum.filled = false;
     if (datum.filled) continue;  // by the next group
     datum.poisoned.store(false, std::memory_order_release);
-    memory_.discard(datum.tile);
+    memory_.residency().discard(datum.tile);
   }
 }
 
 void Scheduler::send_final_home(TileId tile) {
   const TileUses& uses = state_.plan.uses(tile);
-  if (!uses.datum || !uses.datum->final || uses.writers > 0) return;
-  if (uses.datum->poisoned.load() || !uses.datum->home || !memory_.stale_home(tile)) return;
-  memory_.write_back(tile, Reason::final);
+  if (!is_final(tile)) return;
+  if (uses.datum->poisoned.load() || !uses.datum->home ||
+      memory_.directory().owner(tile) == no_space)
+    return;
+  memory_.residency().write_back(tile, Reason::final);
 }
 
 // Events of the memory.
@@ -222,6 +225,29 @@ std::uint64_t Scheduler::next_use(TileId tile, SpaceId space) const {
   for (const DeviceState& device : state_.devices)
     if (device.space == space) return state_.plan.next_use(tile, device.id);
   return no_next_use;
+}
+
+/// Positions count all devices' tasks; one device passes them while it runs what is planned there.
+double Scheduler::positions_per_second(SpaceId space) const {
+  std::size_t positions = 0;
+  double seconds = 0;
+  for (const DeviceState& device : state_.devices) {
+    const DevicePlan& plan = state_.plan.on(device.id);
+    positions += plan.planned.size();
+    if (device.space != space) continue;
+    seconds = plan.queued_seconds;
+    for (const ComputeStream& stream : device.streams) seconds -= stream.issued_seconds;
+    seconds /= ScheduleState::width(device);
+    if (plan.planned.empty()) seconds = 0;
+  }
+  // What is left of a sum that should be zero is no time.
+  constexpr double least_seconds = 1e-9;
+  return seconds > least_seconds ? static_cast<double>(positions) / seconds : 0;
+}
+
+bool Scheduler::is_final(TileId tile) const {
+  const TileUses* const uses = state_.plan.known_uses(tile);
+  return uses && uses->datum && uses->datum->final && uses->writers == 0;
 }
 
 void Scheduler::evicted(TileId tile, SpaceId space) {
@@ -272,7 +298,7 @@ void Scheduler::copy_failed(const EndedCopy& copy, const Completion& completion)
       if (is_known)
         lose(*device, completion.error);
       else
-        memory_.probe(space);
+        memory_.transfers().probe(space);
     }
   }
   if (!memory_.directory().written(copy.tile)) recovery_.content_lost(copy.tile, completion.error);
@@ -389,18 +415,17 @@ bool Scheduler::issue_next(DeviceState& device) {
 /// True if the task was issued or ended. Else it became the head, or others may pass it.
 bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
   const Verdict verdict = launcher_.issue(device, planned);
-  device.lacks_buffer = verdict.kind == Verdict::Kind::awaits_buffer;
+  device.lacks_buffer = verdict.awaits == Awaits::buffer;
   switch (verdict.kind) {
     case Verdict::Kind::issued:
       return true;
-    case Verdict::Kind::awaits_room:
-    case Verdict::Kind::awaits_buffer:
-      device.head = &planned;
+    case Verdict::Kind::waits:
+      if (verdict.awaits == Awaits::source)
+        device.awaits_source = true;
+      else
+        device.head = &planned;
       return false;
-    case Verdict::Kind::awaits_source:
-      device.awaits_source = true;
-      return false;
-    case Verdict::Kind::spared:
+    case Verdict::Kind::skipped:
       planned.spared = true;
       state_.listener.ran(planned, {});
       break;
@@ -420,7 +445,7 @@ bool Scheduler::fill(DeviceState& device) {
   if (can_steal() && issue_next(device)) return true;
   if (device.space != host_space) {
     prefetch_.fetch(device);
-    memory_.clean_ahead(device.space);
+    memory_.residency().clean_ahead(device.space);
   }
   return false;
 }
@@ -428,7 +453,7 @@ bool Scheduler::fill(DeviceState& device) {
 Error Scheduler::no_buffer() const {
   return {Errc::too_large,
           fmt::format("tiles that aren't at home on the host have no room there: {}",
-                      memory_.spill().refusal())};
+                      memory_.residency().spill().refusal())};
 }
 
 /// What isn't bound to the host runs on a device instead.

@@ -94,8 +94,10 @@ class Scheduler final : private MemoryListener {
   bool resolve_standstill();
 
   // What it knows.
-  bool in_flight() const noexcept { return memory_.in_flight() > 0 || state_.any_issued(); }
-  bool busy(const Datum& datum) const noexcept { return memory_.busy(datum.tile); }
+  bool in_flight() const noexcept {
+    return memory_.transfers().in_flight() > 0 || state_.any_issued();
+  }
+  bool busy(const Datum& datum) const noexcept { return memory_.replicas().busy(datum.tile); }
   const Memory& memory() const noexcept { return memory_; }
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
   /// Why a tile that needs the host's memory can't be brought home.
@@ -114,6 +116,8 @@ class Scheduler final : private MemoryListener {
 
   // MemoryListener
   std::uint64_t next_use(TileId tile, SpaceId space) const override;
+  double positions_per_second(SpaceId space) const override;
+  bool is_final(TileId tile) const override;
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;

@@ -147,7 +147,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
         info.home_space = tile.space;
         info.pitch = static_cast<std::size_t>(tile.ld) * sizeof(std::uint64_t);
       }
-      tile.id = memory_.add(info);
+      tile.id = memory_.replicas().add(info);
       by_id_[tile.id] = &tile;
     }
   }
@@ -203,10 +203,10 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     for (const Need& need : ended->second.work->needs) {
       Tile& tile = *by_id_[need.tile];
       if (tile.last_writer == ended->second.index) {
-        memory_.confirm(need.tile);
+        memory_.transfers().confirm(need.tile);
         tile.last_writer = -1;
       }
-      memory_.unpin(need.tile, ended->second.work->space);
+      memory_.residency().unpin(need.tile, ended->second.work->space);
     }
     running_.erase(ended);
     return true;
@@ -214,44 +214,43 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
 
   bool write_home(Tile& tile) {
     while (tile.last_writer >= 0) progress();
-    while (!memory_.send_home(tile.id, Reason::final))
+    while (!memory_.residency().send_home(tile.id, Reason::final))
       if (!progress()) return false;
     return true;
   }
 
-  /// Brings operands, waiting for what must end first. A device that is drained and still has no
+  /// Stages operands, waiting for what must end first. A device that is drained and still has no
   /// room in one piece is emptied.
-  void bring(const Work& work) {
+  void stage(const Work& work) {
     bool emptied = false;
     for (;;) {
-      const Outcome outcome = memory_.bring(work.needs, work.space);
-      if (outcome == Outcome::done) return;
-      ASSERT_TRUE(outcome == Outcome::no_room || outcome == Outcome::no_source ||
-                  outcome == Outcome::no_buffer)
-          << static_cast<int>(outcome);
+      const Outcome outcome = memory_.staging().stage(work.needs, work.space);
+      if (is_done(outcome)) return;
+      ASSERT_TRUE(std::holds_alternative<Awaits>(outcome)) << outcome.index();
       if (progress()) continue;
       ASSERT_FALSE(emptied) << "no room on an empty device";
       for (Tile& tile : tiles_) ASSERT_TRUE(write_home(tile));
       while (progress()) continue;
-      for (const Tile& tile : tiles_) memory_.evict(tile.id);
+      for (const Tile& tile : tiles_) memory_.residency().evict(tile.id);
       emptied = true;
     }
   }
 
   void issue(int index) {
     const Work& work = plan_[static_cast<std::size_t>(index)];
-    ASSERT_NO_FATAL_FAILURE(bring(work));
+    ASSERT_NO_FATAL_FAILURE(stage(work));
     const StreamId stream = streams_[work.space];
     Running running{.work = &work, .index = index, .kernel = {}, .views = {}};
     std::vector<View> expected;
     for (const Need& need : work.needs) {
       Tile& tile = *by_id_[need.tile];
-      const std::size_t pitch = memory_.pitch(need.tile, work.space) / sizeof(std::uint64_t);
-      running.views.push_back({memory_.address(need.tile, work.space), tile.shape.rows,
+      const std::size_t pitch =
+          memory_.replicas().pitch(need.tile, work.space) / sizeof(std::uint64_t);
+      running.views.push_back({memory_.replicas().address(need.tile, work.space), tile.shape.rows,
                                tile.shape.cols, static_cast<std::int64_t>(pitch), DType::float64});
       expected.push_back({tile.expected.data(), tile.shape.rows, tile.shape.cols, tile.shape.rows,
                           DType::float64});
-      if (!careless_) memory_.wait_for(stream, need.tile, work.space, need.access);
+      if (!careless_) memory_.transfers().wait_for(stream, need.tile, work.space, need.access);
     }
     compute(work, expected);
     running.kernel = [&work](const Arguments& arguments) { compute(work, arguments.operands); };
@@ -280,19 +279,20 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     const auto space = static_cast<SpaceId>(1 + random_.below(3));
     switch (random_.below(6)) {
       case 0:
-        memory_.clean_ahead(space);
+        memory_.residency().clean_ahead(space);
         break;
       case 1:
-        memory_.evict(tile.id);
+        memory_.residency().evict(tile.id);
         break;
       case 2:
-        memory_.prefetch(tile.id, space, position_ + random_.below(5), memory_.residents(space));
+        memory_.staging().prefetch(tile.id, space, position_ + random_.below(5),
+                                   memory_.pool(space).residents());
         break;
       case 3:
         progress();
         break;
       case 4:
-        if (tile.last_writer < 0) memory_.write_back(tile.id, Reason::final);
+        if (tile.last_writer < 0) memory_.residency().write_back(tile.id, Reason::final);
         break;
       default:
         check_home(tile);
@@ -306,18 +306,19 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
     // A tile's own home, or the host, where its content passes through a buffer.
     const SpaceId space = random_.chance(0.5) ? host_space : tile.space;
     const std::array needs{Need{tile.id, Access::read}};
-    ASSERT_NO_FATAL_FAILURE(bring({.needs = {needs.begin(), needs.end()}, .space = space}));
+    ASSERT_NO_FATAL_FAILURE(stage({.needs = {needs.begin(), needs.end()}, .space = space}));
     while (!memory_.directory().arrived(tile.id, space)) ASSERT_TRUE(progress());
-    const std::byte* const data = memory_.address(tile.id, space);
+    const std::byte* const data = memory_.replicas().address(tile.id, space);
     if (tile.home && space == tile.space) {
       EXPECT_EQ(static_cast<const void*>(data), tile.home);
     }
     const std::size_t width = static_cast<std::size_t>(tile.shape.rows) * sizeof(std::uint64_t);
     for (std::int64_t col = 0; col < tile.shape.cols; ++col)
-      if (std::memcmp(data + static_cast<std::size_t>(col) * memory_.pitch(tile.id, space),
-                      &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)], width) != 0)
+      if (std::memcmp(
+              data + static_cast<std::size_t>(col) * memory_.replicas().pitch(tile.id, space),
+              &tile.expected[static_cast<std::size_t>(col * tile.shape.rows)], width) != 0)
         ++wrong_columns_;
-    memory_.unpin(tile.id, space);
+    memory_.residency().unpin(tile.id, space);
   }
 
   void run() {
@@ -367,9 +368,9 @@ TEST_P(MemoryModelTest, GivesWhatPlainArraysGive) {
   EXPECT_GT(copies_, 100);
   EXPECT_GT(evictions_, 50);
   // Whether it is home or not: what is given up needn't be written back.
-  for (const Tile& tile : tiles_) memory_.remove(tile.id);
+  for (const Tile& tile : tiles_) memory_.residency().remove(tile.id);
   memory_.validate();
-  EXPECT_EQ(memory_.spilled_bytes(), 0u);
+  EXPECT_EQ(memory_.residency().spill().used(), 0u);
 }
 
 TEST_P(MemoryModelTest, FindsKernelsThatDoNotWait) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/pool.cpp: blocks given and taken back, and the list of who has one.
+#include "memory/pool.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+
+namespace quadriga {
+
+bool Pool::allocate(Replicas& replicas, TileId tile) {
+  const std::size_t bytes = replicas.block_bytes(tile, space_);
+  std::byte* block = nullptr;
+  if (spill_) {
+    block = spill_->allocate(bytes);
+  } else if (const auto offset = arena_->allocate(bytes)) {
+    block = base_ + *offset;
+    most_ = std::max(most_, arena_->used());
+  }
+  if (!block) return false;
+  replicas.at(tile, space_) = Replica{};
+  replicas.at(tile, space_).block = block;
+  if (at_.size() <= tile) at_.resize(tile + std::size_t{1});
+  at_[tile] = static_cast<std::uint32_t>(residents_.size());
+  residents_.push_back(tile);
+  return true;
+}
+
+void Pool::deallocate(Replicas& replicas, TileId tile) {
+  const std::uint32_t at = at_[tile];
+  const TileId last = residents_.back();
+  residents_[at] = last;
+  at_[last] = at;
+  residents_.pop_back();
+  Replica& replica = replicas.at(tile, space_);
+  if (spill_)
+    spill_->deallocate(replica.block, replicas.block_bytes(tile, space_));
+  else
+    arena_->deallocate(offset(replica));
+  replica.block = nullptr;
+}
+
+void Pool::clear(Replicas& replicas) {
+  for (const TileId tile : residents_) replicas.at(tile, space_) = Replica{};
+  residents_.clear();
+  if (arena_) arena_->clear();
+}
+
+std::size_t Pool::choose(const EvictionRule& rule, std::span<Candidate> candidates,
+                         std::size_t bytes, std::span<TileId> out) const {
+  if (arena_)
+    return choose_victims(rule, *arena_, candidates, std::max<std::size_t>(bytes, 1), out);
+  const std::size_t count = choose_anywhere(rule, candidates, bytes);
+  std::ranges::transform(candidates.first(count), out.begin(), &Candidate::tile);
+  return count;
+}
+
+void Pool::validate(const Replicas& replicas) const {
+  if (arena_) arena_->validate();
+  for (const TileId tile : residents_)
+    if (!replicas.has_block(tile, space_) || replicas.at_home(tile, space_))
+      fail(Errc::internal, "a resident tile has no block, or is at home where it has one");
+}
+
+}  // namespace quadriga

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/replicas.h: the directory, and of each replica its memory and the events that guard
+// it.
+//
+// Pure: knows no thread, device or clock.
+//
+// Invariants
+//   1. Home, the user's memory in whatever space, is no block: where home is, the space has none.
+//   2. `ready` is the event of the replica's last queued writer, `reads` those of the readers
+//      queued since.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/pitch.h"
+#include "memory/directory.h"
+
+namespace quadriga {
+
+struct TileInfo {
+  std::byte* home = nullptr;    ///< The user's memory. Null: without a home.
+  std::size_t width_bytes = 0;  ///< Of a column.
+  std::size_t columns = 0;
+  std::size_t pitch = 0;            ///< Between columns at home.
+  SpaceId home_space = host_space;  ///< Where home is; a tile without one is written to the host.
+};
+
+/// A tile in one space.
+struct Replica {
+  std::byte* block = nullptr;  ///< Of the space's pool; null where it has none.
+  Event ready;
+  std::vector<Event> reads;
+  std::uint64_t last_use = 0;
+  bool unconfirmed = false;  ///< The last queued writer has not ended.
+};
+
+class Replicas {
+ public:
+  explicit Replicas(const Machine& machine)
+      : directory_(machine.spaces()),
+        spaces_(static_cast<SpaceId>(machine.spaces())),
+        pitch_alignments_(spaces_, 1) {
+    // Copies between the host's buffers and a device's blocks are one run if both are padded alike.
+    for (const Device& device : machine.devices)
+      for (const SpaceId space : {host_space, device.space})
+        pitch_alignments_[space] = std::max(pitch_alignments_[space], device.pitch_alignment);
+  }
+
+  TileId add(const TileInfo& info) {
+    // There is nothing to write in an empty tile.
+    const bool is_empty = info.width_bytes * info.columns == 0;
+    const TileId tile = directory_.add(info.home != nullptr || is_empty, info.home_space);
+    if (tile >= infos_.size()) {
+      infos_.resize(tile + 1);
+      replicas_.resize((tile + std::size_t{1}) * spaces_);
+    }
+    infos_[tile] = info;
+    for (SpaceId space = 0; space < spaces_; ++space) at(tile, space) = Replica{};
+    return tile;
+  }
+
+  Directory& directory() noexcept { return directory_; }
+  const Directory& directory() const noexcept { return directory_; }
+  SpaceId spaces() const noexcept { return spaces_; }
+  /// One more than the largest number of a tile so far.
+  std::size_t tiles() const noexcept { return infos_.size(); }
+  const TileInfo& info(TileId tile) const { return infos_[tile]; }
+  /// Of its content, which is what crosses links.
+  std::size_t bytes(TileId tile) const noexcept {
+    return infos_[tile].width_bytes * infos_[tile].columns;
+  }
+  /// Of a block that holds it, at least 1: columns are padded as the space wants them.
+  std::size_t block_bytes(TileId tile, SpaceId space) const noexcept {
+    return block_bytes(infos_[tile].width_bytes, infos_[tile].columns, space);
+  }
+  std::size_t block_bytes(std::size_t width_bytes, std::size_t columns,
+                          SpaceId space) const noexcept {
+    const std::size_t pitch = padded_pitch(width_bytes, columns, pitch_alignments_[space]);
+    return std::max<std::size_t>(pitch * columns, 1);
+  }
+  Replica& at(TileId tile, SpaceId space) { return replicas_[tile * std::size_t{spaces_} + space]; }
+  const Replica& at(TileId tile, SpaceId space) const {
+    return replicas_[tile * std::size_t{spaces_} + space];
+  }
+  /// Counts as the most recent use of a replica.
+  void touch(TileId tile, SpaceId space) { at(tile, space).last_use = ++uses_; }
+
+  /// The user's memory in this space is the tile's home: it takes none of the space's pool.
+  bool at_home(TileId tile, SpaceId space) const {
+    return infos_[tile].home && infos_[tile].home_space == space;
+  }
+  bool has_block(TileId tile, SpaceId space) const { return at(tile, space).block != nullptr; }
+  bool has_memory(TileId tile, SpaceId space) const {
+    return has_block(tile, space) || at_home(tile, space);
+  }
+  std::byte* address(TileId tile, SpaceId space) const {
+    return at_home(tile, space) ? infos_[tile].home : at(tile, space).block;
+  }
+  std::size_t pitch(TileId tile, SpaceId space) const {
+    const TileInfo& info = infos_[tile];
+    if (at_home(tile, space)) return info.pitch;
+    return padded_pitch(info.width_bytes, info.columns, pitch_alignments_[space]);
+  }
+
+  /// Neither pinned nor in flight: nothing queued uses it.
+  bool idle(TileId tile, SpaceId space) const noexcept {
+    return directory_.pins(tile, space) == 0 && !directory_.in_flight(tile, space);
+  }
+  /// Some replica is pinned or in flight.
+  bool busy(TileId tile) const noexcept {
+    for (SpaceId space = 0; space < spaces_; ++space)
+      if (!idle(tile, space)) return true;
+    return false;
+  }
+
+ private:
+  Directory directory_;
+  SpaceId spaces_;
+  std::vector<std::size_t> pitch_alignments_;  ///< By space.
+  std::vector<TileInfo> infos_;
+  std::vector<Replica> replicas_;  ///< tile-major
+  std::uint64_t uses_ = 0;         ///< Counts uses, for last_use.
+};
+
+}  // namespace quadriga

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/staging.cpp: sources, room and copies of what a task needs.
+#include "memory/staging.h"
+
+namespace quadriga {
+
+/// A partial sum is added to, so its content must be there.
+bool Staging::must_be_fetched(const Need& need, SpaceId space) const {
+  return need.access != Access::write && !replicas_.directory().valid(need.tile, space);
+}
+
+/// Where to copy from, and whether that may be done now. No_space: by way of the host, which has
+/// no buffer to spare; where it has one, that copy is queued.
+Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from) {
+  const Directory& directory = replicas_.directory();
+  from = transfers_.source_for(tile, to);
+  // Where no link joins the two devices.
+  const bool is_by_host = from == no_space && to != host_space;
+  const SpaceId first = is_by_host ? transfers_.source_for(tile, host_space) : from;
+  // Home is overwritten only once the content is certain, and so is the host's memory.
+  const bool is_careful = is_by_host || to == host_space || to == directory.home(tile);
+  if (first == no_space || (is_careful && !transfers_.confirmed(tile, first)))
+    return Awaits::source;
+  if (is_by_host && residency_.allocate(tile, host_space)) {
+    transfers_.queue(tile, first, host_space, Reason::stage);
+    from = host_space;
+  }
+  return Awaits::nothing;
+}
+
+Outcome Staging::stage(std::span<const Need> needs, SpaceId space) {
+  Directory& directory = replicas_.directory();
+  for (const Need& need : needs) {
+    SpaceId from = no_space;
+    if (directory.home_lost(need.tile)) return Refusal::home_lost;
+    if (!must_be_fetched(need, space)) continue;
+    if (!directory.written(need.tile)) return Refusal::unwritten;
+    const Awaits awaited = find_source(need.tile, space, from);
+    if (awaited != Awaits::nothing) return awaited;
+  }
+  if (space == host_space && !residency_.allocate_on_host(needs)) return Awaits::buffer;
+  for (const Need& need : needs) directory.pin(need.tile, space);
+  Awaits awaited = space == host_space ? Awaits::nothing : reserve(needs, space);
+  const bool lacks_buffer = awaited == Awaits::buffer;
+  if (awaited == Awaits::nothing || lacks_buffer) awaited = fetch(needs, space);
+  if (lacks_buffer) awaited = Awaits::buffer;
+  if (awaited != Awaits::nothing)
+    for (const Need& need : needs) residency_.unpin(need.tile, space);
+  return awaited;
+}
+
+/// Blocks on a device for all that isn't at home there.
+Awaits Staging::reserve(std::span<const Need> needs, SpaceId space) {
+  for (const Need& need : needs)
+    while (!residency_.allocate(need.tile, space))
+      if (const Awaits awaited =
+              residency_.make_room(replicas_.block_bytes(need.tile, space), space);
+          awaited != Awaits::nothing)
+        return awaited;
+  return Awaits::nothing;
+}
+
+/// Queues the copies that are missing, where there is a block for them. What finds no buffer on its
+/// way by the host comes later: when others have passed, which stay where they are.
+Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
+  Awaits awaited = Awaits::nothing;
+  for (const Need& need : needs) {
+    const TileId tile = need.tile;
+    if (space != host_space && !replicas_.has_memory(tile, space)) continue;
+    replicas_.touch(tile, space);
+    if (!must_be_fetched(need, space)) continue;
+    if (transfers_.source_for(tile, space) == no_space) {
+      if (!residency_.allocate_on_host({&need, 1})) {
+        awaited = Awaits::buffer;
+        continue;
+      }
+      transfers_.queue(tile, transfers_.source_for(tile, host_space), host_space, Reason::stage);
+    }
+    transfers_.queue(tile, transfers_.source_for(tile, space), space, Reason::stage);
+  }
+  return awaited;
+}
+
+Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,
+                          std::span<const TileId> victims) {
+  if (!replicas_.directory().written(tile)) return Refusal::unwritten;
+  SpaceId from = no_space;
+  const Awaits awaited = find_source(tile, space, from);
+  if (awaited != Awaits::nothing) return awaited;
+  // It would fail again and again until it is known which of them is gone.
+  if (from == no_space || transfers_.probing(from) || transfers_.probing(space))
+    return Awaits::source;
+  if (!residency_.allocate(tile, space)) {
+    bool all_gone = true;
+    for (const TileId victim : victims)
+      all_gone &= residency_.evict_before(victim, space, position);
+    if (!all_gone || !residency_.allocate(tile, space)) return Awaits::room;
+  }
+  if (!replicas_.directory().valid(tile, space))
+    transfers_.queue(tile, transfers_.source_for(tile, space), space, Reason::prefetch);
+  return Awaits::nothing;
+}
+
+}  // namespace quadriga

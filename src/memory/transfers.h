@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/transfers.h: copies between spaces: their streams, which of them are in flight, and
+// the order of reads and writes of a replica.
+//
+// Pure: it is told what ended, and writes instructions. Used by one thread, the scheduler's.
+//
+// Invariants
+//   1. A reader waits for its replica's `ready`, a writer for that and for all `reads`.
+//   2. Both replicas of a copy in flight stay where they are: the source is pinned, the target is
+//      in flight (directory.h).
+//   3. What is written home was produced by a task that has ended well. (To a buffer on the host
+//      may also go what a task has left that failed, which nobody reads.)
+//   4. A copy of what another copy still has to bring fails if that one does.
+//   5. The records of a stream are its copies in flight, in the order in which they will end.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/instructions.h"
+#include "memory/copy_times.h"
+#include "memory/device_spaces.h"
+#include "memory/replicas.h"
+
+namespace quadriga {
+
+/// Why a copy was made.
+enum class Reason : std::uint8_t { stage, prefetch, write_back, evict, final };
+
+/// A copy of a tile from one space to another; a probe is one of no tile.
+struct Transfer {
+  TileId tile = no_tile;
+  SpaceId from = 0;
+  SpaceId to = 0;
+  Reason reason = Reason::stage;
+  std::exception_ptr error;  ///< It failed, or one that brought its source.
+};
+
+class Transfers {
+ public:
+  /// `spaces`: what each space has, by its number.
+  Transfers(Instructions& instructions, const Machine& machine,
+            std::span<const SpaceResources> spaces, Replicas& replicas);
+
+  /// Queues a copy: both replicas have memory, and the source holds the newest content.
+  /// Errors: internal if invariant 3 would be broken.
+  void queue(TileId tile, SpaceId from, SpaceId to, Reason reason);
+  /// Queues an empty copy from a device, to see whether it is still there.
+  void probe(SpaceId space);
+  /// Takes a completion; empty if it isn't of a copy. The directory knows then.
+  std::optional<Transfer> ended(const Completion& completion);
+
+  /// Makes a stream wait for all that a kernel with this access must follow.
+  void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
+  /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
+  void used(TileId tile, SpaceId space, Access access, Event done);
+  /// The last queued writer of the tile has ended well.
+  void confirm(TileId tile);
+  /// The event of the replica's last queued writer: a kernel or a copy.
+  Event ready(TileId tile, SpaceId space) const { return replicas_.at(tile, space).ready; }
+  bool confirmed(TileId tile, SpaceId space) const {
+    return !replicas_.at(tile, space).unconfirmed;
+  }
+
+  /// Where to copy from, soonest; no_space if nowhere now.
+  SpaceId source_for(TileId tile, SpaceId to) const;
+  /// Seconds to fetch a tile to a space from its nearest replica; 0 if it is there.
+  double fetch_seconds(TileId tile, SpaceId to) const;
+  double seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept {
+    return times_.seconds(from, to, static_cast<double>(bytes));
+  }
+  bool joined(SpaceId from, SpaceId to) const noexcept { return times_.joined(from, to); }
+
+  /// Copies in flight.
+  std::size_t in_flight() const noexcept { return in_flight_; }
+  /// Those from the host to a space, and the seconds that they take if they have the link to
+  /// themselves.
+  std::size_t incoming_from_host(SpaceId space) const noexcept {
+    return spaces_[space].in.records.size();
+  }
+  double host_seconds(SpaceId space) const noexcept {
+    return seconds(host_space, space, spaces_[space].incoming_bytes);
+  }
+  /// Bytes of tiles that are being written back to make room.
+  std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
+  /// Nothing is on its way from a device to the host.
+  bool sends_nothing(SpaceId space) const noexcept { return spaces_[space].out.records.empty(); }
+  /// A probe decides whether the device is still there.
+  bool probing(SpaceId space) const noexcept { return spaces_[space].probes > 0; }
+
+ private:
+  struct Record {
+    Transfer transfer;
+    Event after;  ///< The copy that brings its source, if that had not arrived.
+  };
+  struct Stream {
+    StreamId id = 0;
+    std::deque<Record> records;
+  };
+  struct Space {
+    Stream in;
+    Stream out;
+    std::vector<Stream> peers;       ///< By source space.
+    int probes = 0;                  ///< In flight.
+    std::size_t incoming_bytes = 0;  ///< From the host.
+    std::size_t leaving_bytes = 0;
+  };
+  void open(SpaceId space, const SpaceResources& resources, const Machine& machine);
+  Stream& stream_for(SpaceId from, SpaceId to);
+  Copy describe(TileId tile, SpaceId from, SpaceId to) const;
+  void expect_certain(TileId tile, SpaceId from, SpaceId to) const;
+  void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
+
+  Instructions& instructions_;
+  Replicas& replicas_;
+  CopyTimes times_;
+  std::vector<Space> spaces_;
+  std::vector<Stream*> streams_;  ///< By stream id; null if not ours.
+  std::size_t in_flight_ = 0;
+};
+
+}  // namespace quadriga
