@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/model/planted/directory_test.cpp: random programs find a bug that was planted in the
-// directory.
+// tests/model/planted/memory_test.cpp: random programs find a bug that was planted in the memory.
 //
-// Built once for each bug, with a changed copy of src/memory/directory.cpp (tests/CMakeLists.txt).
+// Built once for each bug, with a changed copy of a file of src/memory (tests/CMakeLists.txt).
 #include <gtest/gtest.h>
 
 #include "base/log.h"
