@@ -23,6 +23,7 @@ struct Device {
   /// Columns of tiles begin at multiples of so many bytes there, a power of two; 1: one behind the
   /// other.
   std::size_t pitch_alignment = 1;
+  int granule = 64;  ///< Kernels are fast on tiles whose lengths are multiples of so many elements.
   std::string rates;        ///< Column of the kernel table: "gpu", "cpu".
   std::string model;        ///< "NVIDIA H200"; empty or 0 where unknown, as all that follows.
   std::string pci_address;  ///< "0000:17:00.0".

@@ -121,6 +121,7 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
       refuse(path + ".pitch_alignment",
              fmt::format("a power of two up to {}", most_pitch_alignment), json["pitch_alignment"]);
     device.pitch_alignment = alignment;
+    device.granule = read_count(json, "granule", path, 1, device.granule);
   }
   return device;
 }
@@ -264,6 +265,7 @@ Json write_device(const Device& device) {
   if (device.cores > 0 || device.kind == DeviceKind::cpu) json["cores"] = device.cores;
   json["compute_streams"] = device.compute_streams;
   json["copy_engines"] = device.copy_engines;
+  if (device.granule != Device().granule) json["granule"] = device.granule;
   if (device.pitch_alignment > 1) json["pitch_alignment"] = device.pitch_alignment;
   if (!device.rates.empty()) json["rates"] = device.rates;
   if (!device.model.empty()) json["model"] = device.model;

@@ -2,6 +2,7 @@
 // src/linalg/cholesky.h: the tiled Cholesky factorization that cholesky() and cho_factor() share.
 #pragma once
 
+#include "linalg/cholesky_schedule.h"
 #include "linalg/order.h"
 #include "linalg/team.h"
 #include "linalg/tiles.h"
@@ -27,6 +28,14 @@ struct Triangle {
     return tiles->update(row, col, where);
   }
 };
+
+/// What the time of a factorization by tiles of this order follows from.
+CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_t order,
+                             std::int64_t tile, DType dtype);
+
+/// The order of tiles by which a factorization on the team takes least time by the machine's
+/// figures, all of it at once (cholesky_schedule.h); 0 if these don't tell its kernels' times.
+std::int64_t cholesky_tile(const Engine& engine, const Team& team, std::int64_t order, DType dtype);
 
 /// The shape for orders, with the times that the machine's table gives.
 CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_t order,

@@ -4,11 +4,20 @@
 #include "linalg/cholesky.h"
 
 #include "linalg/check.h"
+#include "linalg/cholesky_schedule.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace quadriga::linalg {
 namespace {
@@ -44,11 +53,169 @@ std::int64_t best_tile(const Engine& engine, const Team& team, std::int64_t orde
 
 bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
   const Machine& machine = engine.machine();
-  return machine.has_kernel(machine.devices[device],
-                            kernels::potrf_names[kernels::type_index(dtype)]);
+  const auto knows = [&](const kernels::Names& names) {
+    return machine.has_kernel(machine.devices[device], names[kernels::type_index(dtype)]);
+  };
+  return knows(kernels::potrf_names) && knows(kernels::trsm_names) && knows(kernels::syrk_names) &&
+         knows(kernels::gemm_names);
+}
+
+/// Which device each place of the team is, and how much slower than the first it computes products
+/// (compared at an order at which all are near their best).
+void set_speeds(const Engine& engine, const Team& team, DType dtype, CholeskyTimes& times) {
+  constexpr double order = 2048;
+  const Machine& machine = engine.machine();
+  const std::string_view gemm = kernels::gemm_names[kernels::type_index(dtype)];
+  const auto seconds = [&](DeviceId device) {
+    const Device& where = machine.devices[device];
+    return machine.has_kernel(where, gemm) ? machine.kernel_seconds(where, gemm, order, 1) : 1;
+  };
+  for (const DeviceId device : team.devices)
+    times.slower.push_back(seconds(device) / seconds(team.devices.front()));
+  for (const DeviceId device : team.places)
+    times.device_of_place.push_back(std::ranges::find(team.devices, device) - team.devices.begin());
+}
+
+/// Of a tile from one device to another; by way of the host where no link joins them.
+double peer_seconds(const Machine& machine, const Team& team, double bytes) {
+  if (team.size() < 2) return 0;
+  const SpaceId from = machine.devices[team.device(0)].space;
+  const SpaceId to = machine.devices[team.device(1)].space;
+  const double seconds = machine.copy_seconds(from, to, bytes);
+  return std::isfinite(seconds) ? seconds : 2 * bytes * team.seconds_a_byte;
 }
 
 }  // namespace
+
+CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_t order,
+                             std::int64_t tile, DType dtype) {
+  CholeskyTimes times;
+  times.shape = cholesky_shape(engine, team, order, tile, dtype);
+  times.cut = {order, tile};
+  const double run = static_cast<double>(tile) * static_cast<double>(size_of(dtype));
+  const double bytes = run * static_cast<double>(tile);
+  const double share = tile == order ? 1 : team.share_by_runs(run);
+  times.load_seconds = times.store_seconds = bytes * team.seconds_a_byte / share;
+  times.peer_seconds = peer_seconds(engine.machine(), team, bytes);
+  set_speeds(engine, team, dtype, times);
+  times.streams = engine.machine().devices[team.devices.front()].compute_streams;
+  times.task_seconds = engine.machine().launch_seconds;
+  return times;
+}
+
+namespace {
+
+/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until two were no
+/// better than the best, then those around that.
+class TileSearch {
+ public:
+  TileSearch(const Engine& engine, const Team& team, std::int64_t order, DType dtype)
+      : engine_(engine), team_(team), order_(order), dtype_(dtype) {}
+
+  std::int64_t best() {
+    constexpr std::array<std::int64_t, 11> counts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+    int worse = 0;
+    for (auto count = counts.begin(); count != counts.end() && worse < 2; ++count)
+      worse = consider(*count) || best_ == 0 ? 0 : worse + 1;
+    const auto middle = std::ranges::find(counts, best_count_);
+    const std::int64_t from = middle == counts.begin() ? 1 : *std::prev(middle);
+    const std::int64_t to = middle >= counts.end() - 1 ? counts.back() : *std::next(middle);
+    const std::int64_t step = std::max<std::int64_t>(1, (to - from) / most_between);
+    for (std::int64_t count = from + step; count < to; count += step) consider(count);
+    return best_;
+  }
+
+ private:
+  static constexpr std::int64_t most_between = 8;
+
+  /// About so many tiles, whose lengths are multiples of the machine's granule. True if they are
+  /// the best so far.
+  bool consider(std::int64_t count) {
+    constexpr std::int64_t least_in_memory = 4;
+    const std::int64_t granule = engine_.machine().devices[team_.devices.front()].granule;
+    const std::int64_t length = (order_ + count - 1) / count;
+    const std::int64_t tile = std::min(order_, (length + granule - 1) / granule * granule);
+    const CholeskyTimes times = cholesky_times(engine_, team_, order_, tile, dtype_);
+    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= least_) return false;
+    const double seconds = cholesky_seconds(times, least_);
+    if (seconds >= least_) return false;
+    least_ = seconds;
+    best_ = tile;
+    best_count_ = count;
+    return true;
+  }
+
+  const Engine& engine_;
+  const Team& team_;
+  std::int64_t order_;
+  DType dtype_;
+  double least_ = std::numeric_limits<double>::infinity();
+  std::int64_t best_ = 0;
+  std::int64_t best_count_ = 1;
+};
+
+/// The tiles of the last calls: programs repeat factorizations, and a search takes milliseconds.
+class TileMemo {
+ public:
+  template <class Search>
+  std::int64_t find(const std::vector<double>& key, Search&& search) {
+    constexpr std::size_t most = 16;
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(tiles_, key, &Entry::first);
+    if (found == tiles_.end()) {
+      tiles_.emplace_front(key, search());
+      if (tiles_.size() > most) tiles_.pop_back();
+    } else {
+      tiles_.splice(tiles_.begin(), tiles_, found);
+    }
+    return tiles_.front().second;
+  }
+
+ private:
+  using Entry = std::pair<std::vector<double>, std::int64_t>;
+  std::mutex mutex_;
+  std::list<Entry> tiles_;  ///< Last used first; guarded by mutex_.
+};
+
+/// All that the search knows.
+std::vector<double> key_of(const Engine& engine, const Team& team, std::int64_t order,
+                           DType dtype) {
+  const Machine& machine = engine.machine();
+  const Device& device = machine.devices[team.devices.front()];
+  std::vector<double> key{static_cast<double>(order),
+                          static_cast<double>(dtype),
+                          static_cast<double>(team.size()),
+                          static_cast<double>(team.places.size()),
+                          static_cast<double>(team.memory_bytes),
+                          static_cast<double>(device.granule),
+                          static_cast<double>(device.compute_streams),
+                          team.seconds_a_byte,
+                          machine.launch_seconds,
+                          peer_seconds(machine, team, 1e6)};
+  const auto append = [&](const std::map<double, double>& table) {
+    for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
+  };
+  if (team.slowed_by_runs) append(team.slowed_by_runs->runs);
+  CholeskyTimes speeds;
+  set_speeds(engine, team, dtype, speeds);
+  key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
+  for (const std::ptrdiff_t device : speeds.device_of_place)
+    key.push_back(static_cast<double>(device));
+  for (const kernels::Names* const names :
+       {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names})
+    append(machine.kernels.find((*names)[kernels::type_index(dtype)])->second.at(device.rates));
+  return key;
+}
+
+}  // namespace
+
+std::int64_t cholesky_tile(const Engine& engine, const Team& team, std::int64_t order,
+                           DType dtype) {
+  static TileMemo memo;
+  if (order == 0 || team.size() == 0 || !knows_rates(engine, team.devices.front(), dtype)) return 0;
+  return memo.find(key_of(engine, team, order, dtype),
+                   [&] { return TileSearch(engine, team, order, dtype).best(); });
+}
 
 CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
                            const Options& options) {

@@ -3,6 +3,7 @@
 #include "linalg/tile_size.h"
 
 #include "linalg/check.h"
+#include "linalg/cholesky.h"
 #include "linalg/team.h"
 
 #include <algorithm>
@@ -56,6 +57,9 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem, const Op
   const Team all = team_of(engine);
   const Team team = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
+  if (!is_product)
+    if (const std::int64_t tile = cholesky_tile(engine, team, problem.m, problem.dtype); tile > 0)
+      return tile;
   const auto [least, most] = bounds_for(engine, team, is_product);
   double tile = std::clamp(wanted(engine, team, problem, alone), static_cast<double>(least),
                            static_cast<double>(most));

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/cholesky_schedule.h: how long a Cholesky factorization by given tiles takes. Pure.
+#pragma once
+
+#include "linalg/cut.h"
+#include "linalg/order.h"
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace quadriga::linalg {
+
+/// What a factorization's time follows from; all seconds are of whole tiles.
+struct CholeskyTimes {
+  CholeskyShape shape;
+  Cut cut;                  ///< Of rows and columns.
+  double load_seconds = 0;  ///< To bring a tile from home while all other devices do so too.
+  double store_seconds = 0;
+  double peer_seconds = 0;                      ///< From one device to another.
+  std::vector<std::ptrdiff_t> device_of_place;  ///< Empty: each place is a device.
+  std::vector<double> slower;  ///< Seconds on each device over those above; empty: equal.
+  std::int64_t streams = 1;    ///< Kernels that a device runs at once, sharing its speed.
+  double task_seconds = 0;     ///< Between two tasks' starts, all devices together.
+};
+
+/// All devices' work, or all bytes over the links, whichever is more: no schedule takes less.
+double cholesky_bound(const CholeskyTimes& times);
+
+/// When the last tile would be home, by a list schedule of the steps of cholesky_order(): each
+/// device begins of those that are ready the one of highest priority, else the one submitted first;
+/// tiles come in the order of their first use. Where the matrix doesn't fit the devices together,
+/// it takes as long as the copies of all blocks do, at least. If that isn't before the limit:
+/// infinity.
+double cholesky_seconds(const CholeskyTimes& times,
+                        double limit = std::numeric_limits<double>::infinity());
+
+}  // namespace quadriga::linalg
