@@ -51,8 +51,8 @@ class Future {
   std::uint64_t id_ = 0;
 };
 
-/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the
-/// default.
+/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
+/// the default.
 struct EngineOptions {
   std::string devices = {};  ///< As Machine::parse() understands. Default: "auto".
   std::string policy = {};   ///< "affinity" (default), "steal".
@@ -80,8 +80,8 @@ struct TaskGroup;
 
 struct SubmitOptions {
   int priority = 0;  ///< Larger runs earlier among ready tasks.
-  DeviceId device =
-      no_device;  ///< Where to run it if that device can; no_device: the policy chooses.
+  /// Where to run it if that device can; no_device: the policy chooses.
+  DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
   TaskGroup* group = nullptr;  ///< The call that it belongs to; the library's own.
 };
@@ -108,13 +108,13 @@ class Engine {
            DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless
-  /// discarded.
+  /// Waits for the data's tasks and forgets it. The content at home is current afterwards,
+  /// unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
-  /// Submits a task; its order among tasks that touch the same data is that of submission. Any
-  /// thread.
+  /// Submits a task; its order among tasks that touch the same data is that of submission.
+  /// Any thread.
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
@@ -135,8 +135,8 @@ class Engine {
 
   /// Waits until every task has ended and what was written is home (kept data excepted).
   ///
-  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work goes
-  /// on).
+  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
+  /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);

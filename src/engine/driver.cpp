@@ -237,8 +237,8 @@ Cost Driver::cost_of(const Task& task) {
   return task.codelet->cost({views_, task.params(), nullptr});
 }
 
-/// Lets the scheduler decide until there is nothing left before the next event; true if it did
-/// something.
+/// Lets the scheduler decide until there is nothing left before the next event; true if it
+/// did something.
 bool Driver::decide() {
   bool happened = false;
   scheduler_->begin_steps();

@@ -53,8 +53,8 @@ Machine make_machine(const EngineOptions& options) {
   return Machine::parse(chosen ? options.devices : "auto");
 }
 
-/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without
-/// cores.
+/// Work that needs the host finds a stream there, also where no core is to compute: a CPU
+/// without cores.
 Machine with_host_device(Machine machine) {
   for (const Device& device : machine.devices)
     if (device.kind == DeviceKind::cpu) return machine;

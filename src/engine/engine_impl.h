@@ -30,8 +30,8 @@ struct Engine::Impl {
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);
   void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
-  /// Waits for a condition that follows from ends of tasks; throws deadline with the state of
-  /// things.
+  /// Waits for a condition that follows from ends of tasks; throws deadline with the state
+  /// of things.
   void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what);
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);

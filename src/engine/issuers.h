@@ -8,8 +8,8 @@
 //   2. A wait for another device's operation is queued only once that operation is: `queued_` tells
 //      by stream how far its issuer has come. What is waited for has a smaller number, so that the
 //      issuer with the smallest number left never waits, and nobody waits for ever.
-//   3. Issuer::mutex guards its queue and `stopping`; refusals_mutex_ guards refusals and
-//   `broken_`.
+//   3. Issuer::mutex guards its queue and `stopping`; refusals_mutex_ guards refusals
+//      and `broken_`.
 //   4. An operation that the backend refuses to queue keeps its ticket: it ends with the error once
 //      all before it on its stream have ended. The backend counts without it: see Refusals.
 //   5. take() and next() belong to one thread, the driver's. Where the backend has no use for

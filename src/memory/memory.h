@@ -12,8 +12,8 @@
 //   2. A block is given up only when the replica is unpinned and not in flight: nothing queued
 //      touches it any more, so its next user has nothing to wait for.
 //   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers
-//   queued since:
-//      a reader waits for the first, a writer for both. Replicas pinned by issued tasks stay.
+//      queued since: a reader waits for the first, a writer for both. Replicas pinned by issued
+//      tasks stay.
 //   4. Home is overwritten by copies only when the content's producer has ended.
 #pragma once
 

@@ -53,8 +53,8 @@ struct StealCandidate {
 
 struct StealQuestion {
   DeviceId thief = 0;
-  std::span<const double>
-      queued;  ///< Predicted seconds (or tasks) placed on each device or worker.
+  /// Predicted seconds (or tasks) placed on each device or worker.
+  std::span<const double> queued;
 };
 
 class Policy {

@@ -16,8 +16,8 @@ namespace quadriga {
 namespace {
 
 constexpr std::byte gap{0xa5};
-/// Programs take milliseconds; by the virtual clock this much passes quickly if nothing comes to an
-/// end.
+/// Programs take milliseconds; by the virtual clock this much passes quickly if nothing comes to
+/// an end.
 constexpr double deadline_seconds = 10;
 
 /// What a task is told beside its operands; the rest is for one that submits tasks on them.
