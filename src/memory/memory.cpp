@@ -25,6 +25,7 @@ Memory::Memory(Instructions& instructions, const Machine& machine,
       times_(machine),
       listener_(listener),
       directory_(machine.spaces()),
+      rule_(options.rule ? *options.rule : farthest_use_),
       spill_(options.spill_bytes, options.spill_file),
       spaces_(static_cast<std::size_t>(machine.spaces())) {
   for (SpaceId space = 0; space < spaces_.size(); ++space)

@@ -83,6 +83,7 @@ enum class Outcome {
 struct MemoryOptions {
   std::size_t spill_bytes = SIZE_MAX;  ///< Most host memory for tiles without a home.
   std::string spill_file;              ///< Holds them instead, if not empty.
+  const EvictionRule* rule = nullptr;  ///< Outlives the memory; null: its own FarthestUse.
 };
 
 class Memory {
@@ -278,7 +279,8 @@ class Memory {
   CopyTimes times_;
   MemoryListener& listener_;
   Directory directory_;
-  FarthestUse rule_;
+  FarthestUse farthest_use_;
+  const EvictionRule& rule_;  ///< What was given, or farthest_use_.
   Spill spill_;
   std::vector<Space> spaces_;
   std::vector<TileInfo> infos_;
