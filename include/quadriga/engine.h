@@ -55,7 +55,7 @@ class Future {
 /// the default.
 struct EngineOptions {
   std::string devices = {};  ///< As Machine::parse() understands. Default: "auto".
-  std::string policy = {};   ///< "affinity" (default), "steal".
+  std::string policy = {};   ///< One of policies() (policy.h). Default: "affinity".
   std::size_t window = 0;    ///< Most tasks submitted and not ended; default 16384.
   bool virtual_clock = false;
   bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.

@@ -41,7 +41,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   scheduler_ = std::make_unique<Scheduler>(
       machine_, instructions_, static_cast<ScheduleListener&>(*this),
       static_cast<TaskRunner&>(*this),
-      ScheduleOptions{.policy = make_policy(options.policy, options.seed),
+      ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed}),
                       .memory = {options.host_memory, options.spill},
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,

@@ -79,7 +79,7 @@ class HostPool final : public Executor {
   struct alignas(64) Worker {
     ReadyQueue queue;
     FreeSlots free;
-    std::unique_ptr<Policy> policy;
+    std::unique_ptr<CheckedPolicy> policy;
     int index = 0;
     int lane = 0;
     std::size_t batch_count = 0;

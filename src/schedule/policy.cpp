@@ -1,133 +1,83 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/policy.cpp: the policies steal and affinity.
+// src/schedule/policy.cpp: the registry of policies by name.
+//
+// Invariants
+//   1. `mutex` guards `entries`, which only grow; makers run without it.
 #include "schedule/policy.h"
 
+#include <fmt/format.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
-#include <limits>
-#include <string>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "schedule/policies/policies.h"
 
 namespace quadriga {
 namespace {
 
-std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device) {
-  const auto found = std::ranges::find(candidates, device, &PlaceCandidate::device);
-  return static_cast<std::size_t>(found - candidates.begin());
-}
-
-/// Most of its like went to other kinds of device, and none has ended on this one.
-bool is_guess(const Experience& e) {
-  return e.learns && e.ended == 0 && e.placed > 2 * e.under_way;
-}
-
-/// A few on each kind, one after the other, and each once so many went where they seemed quick that
-/// it hardly counts: more of them where nothing else would go on meanwhile.
-bool is_worth_a_try(const Experience& e) {
-  constexpr std::int64_t most = 2;
-  const std::int64_t enough = e.beside > 0 ? 16 : 64;
-  return e.learns && e.ended < most && e.under_way == 0 && e.placed >= enough * (e.ended + 1);
-}
-
-/// Work stealing: a task goes where it became ready, an idle worker asks a random victim for its
-/// oldest.
-///
-/// Source:  Lima, Gautier, Maillard, Danjean, SBAC-PAD 2012, section III.A.
-class Steal final : public Policy {
- public:
-  explicit Steal(std::uint64_t seed) : random_(seed) {}
-  std::string_view name() const noexcept override { return "steal"; }
-  bool plans_ahead() const noexcept override { return false; }
-
-  std::size_t place(const PlaceQuestion& question) override {
-    const std::size_t at = index_of(question.candidates, question.activator);
-    return at < question.candidates.size() ? at : random_.below(question.candidates.size());
-  }
-
-  std::size_t victim(const StealQuestion& question) override {
-    std::size_t others = 0;
-    for (double queued : question.queued) others += queued > 0;
-    if (others == 0) return question.queued.size();
-    std::size_t pick = random_.below(others);
-    for (std::size_t i = 0; i < question.queued.size(); ++i)
-      if (question.queued[i] > 0 && pick-- == 0) return i;
-    return question.queued.size();
-  }
-
-  std::size_t choose(std::span<const StealCandidate>) override { return 0; }
-
- private:
-  Random random_;
+struct Entry {
+  std::string help;
+  PolicyMaker make;
 };
 
-/// Owners first, else where the task would end earliest with its copies; idle devices take what has
-/// most bytes here, and only what they would end sooner than its victim. What nobody knows is tried
-/// on each kind of device, one task at a time.
-class Affinity final : public Policy {
- public:
-  std::string_view name() const noexcept override { return "affinity"; }
-  bool plans_ahead() const noexcept override { return true; }
-  bool follows_owners() const noexcept override { return true; }
-
-  std::size_t place(const PlaceQuestion& question) override {
-    const std::size_t owner = index_of(question.candidates, question.owner);
-    if (owner < question.candidates.size()) return owner;
-    std::size_t best = 0;
-    int best_rank = 0;
-    double best_end = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < question.candidates.size(); ++i) {
-      const PlaceCandidate& c = question.candidates[i];
-      const double end =
-          std::max(c.queued_seconds, c.fetch_seconds) + c.fetch_seconds * 0.5 + c.kernel_seconds;
-      const int rank = rank_of(c.experience);
-      if (rank > best_rank || (rank == best_rank && end < best_end)) {
-        best_rank = rank;
-        best_end = end;
-        best = i;
-      }
-    }
-    return best;
-  }
-
-  std::size_t victim(const StealQuestion& question) override {
-    const auto most = std::ranges::max_element(question.queued);
-    if (most == question.queued.end() || *most <= 0) return question.queued.size();
-    return static_cast<std::size_t>(most - question.queued.begin());
-  }
-
-  std::size_t choose(std::span<const StealCandidate> candidates) override {
-    std::size_t best = candidates.size();
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const StealCandidate& c = candidates[i];
-      const bool gains = c.gain_seconds > 0 && !is_guess(c.experience);
-      if (!gains && !is_worth_a_try(c.experience)) continue;
-      if (best == candidates.size()) {
-        best = i;
-        continue;
-      }
-      const StealCandidate& b = candidates[best];
-      const double here = c.bytes_here - c.bytes_missing;
-      const double there = b.bytes_here - b.bytes_missing;
-      if (here > there || (here == there && c.staged_there < b.staged_there)) best = i;
-    }
-    return best;
-  }
-
- private:
-  /// Tries first; last who has one under way and knows nothing yet.
-  static int rank_of(const Experience& e) {
-    if (is_worth_a_try(e)) return 2;
-    return is_guess(e) && e.under_way > 0 ? 0 : 1;
-  }
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, Entry, std::less<>> entries{
+      {"affinity",
+       {"owners, else where a task ends earliest; idle devices take what lies with them",
+        make_affinity}},
+      {"steal", {"a task stays where it became ready; idle devices steal at random", make_steal}},
+  };
 };
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+[[noreturn]] void refuse(std::string_view name) {
+  std::string known;
+  for (const PolicyInfo& each : policies())
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", each.name);
+  fail(Errc::invalid_argument, fmt::format("unknown policy '{}'; registered are {}", name, known));
+}
 
 }  // namespace
 
-std::unique_ptr<Policy> make_policy(std::string_view name, std::uint64_t seed) {
-  if (name.empty() || name == "affinity") return std::make_unique<Affinity>();
-  if (name == "steal") return std::make_unique<Steal>(seed);
-  fail(Errc::invalid_argument,
-       "unknown policy '" + std::string(name) + "'; there are affinity and steal");
+void register_policy(std::string name, std::string help, PolicyMaker maker) {
+  require(!name.empty(), "register_policy(): a policy needs a name");
+  require(!help.empty() && help.find('\n') == std::string::npos,
+          fmt::format("register_policy(): the help of '{}' should be one line", name));
+  require(maker != nullptr, fmt::format("register_policy(): '{}' needs a maker", name));
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto [entry, is_new] =
+      all.entries.try_emplace(std::move(name), Entry{std::move(help), std::move(maker)});
+  require(is_new, fmt::format("register_policy(): there is a policy '{}' already", entry->first));
+}
+
+std::vector<PolicyInfo> policies() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<PolicyInfo> found;
+  for (const auto& [name, entry] : all.entries) found.push_back({name, entry.help});
+  return found;
+}
+
+std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyContext& context) {
+  const std::string_view wanted = name.empty() ? "affinity" : name;
+  PolicyMaker maker;
+  {
+    Registry& all = registry();
+    std::lock_guard lock(all.mutex);
+    const auto found = all.entries.find(wanted);
+    if (found != all.entries.end()) maker = found->second.make;
+  }
+  if (!maker) refuse(wanted);
+  return std::make_unique<CheckedPolicy>(std::string(wanted), maker(context));
 }
 
 }  // namespace quadriga

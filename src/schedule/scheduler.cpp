@@ -12,14 +12,17 @@ namespace quadriga {
 Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
                      TaskRunner& runner, ScheduleOptions options)
     : state_(machine, instructions, listener),
+      policy_(std::move(options.policy)),
       memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
-              options.memory),
-      placement_(state_, std::move(options.policy)),
+              {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
+      placement_(state_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
       recovery_(state_, placement_.feasibility(), launcher_),
-      prefetch_(state_),
+      prefetch_(state_, *policy_),
+      order_(state_, *policy_),
       most_rounds_(options.most_rounds) {
   state_.memory = &memory_;
+  policy_->report_to([this](std::string text) { state_.listener.noticed(std::move(text)); });
   open_devices(options.kernel_streams);
 }
 
@@ -327,6 +330,7 @@ bool Scheduler::issue_next(DeviceState& device) {
     const bool is_done = try_issue(device, *head);
     if (is_done || device.head) return is_done;
   }
+  if (order_.is_chosen()) return issue_chosen(device);
   // Tasks whose content is still to come home from elsewhere let others pass, and those that would
   // stand behind enough of their like.
   constexpr int most = 16;
@@ -336,6 +340,17 @@ bool Scheduler::issue_next(DeviceState& device) {
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);
+    if (is_done || device.head) return is_done;
+  }
+  return false;
+}
+
+/// The same in the order that the policy chooses.
+bool Scheduler::issue_chosen(DeviceState& device) {
+  order_.begin(device);
+  while (PlannedTask* const planned = order_.next()) {
+    if (Launcher::would_queue(device, *planned)) continue;
+    const bool is_done = try_issue(device, *planned);
     if (is_done || device.head) return is_done;
   }
   return false;

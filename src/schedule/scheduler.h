@@ -27,6 +27,7 @@
 #include "schedule/launcher.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
+#include "schedule/ready_order.h"
 #include "schedule/recovery.h"
 #include "schedule/state.h"
 
@@ -34,7 +35,7 @@ namespace quadriga {
 
 /// What a scheduler is given when it is made.
 struct ScheduleOptions {
-  std::unique_ptr<Policy> policy;
+  std::unique_ptr<CheckedPolicy> policy;
   MemoryOptions memory;
   std::span<const SpaceResources> spaces;                 ///< By space.
   std::span<const std::vector<StreamId>> kernel_streams;  ///< By device, at least one each.
@@ -122,6 +123,7 @@ class Scheduler final : private MemoryListener {
   bool take_turns();
   bool issue_in_turn(DeviceState& device);
   bool issue_next(DeviceState& device);
+  bool issue_chosen(DeviceState& device);
   bool try_issue(DeviceState& device, PlannedTask& planned);
   bool fill(DeviceState& device);
   bool leave_host(PlannedTask& planned);
@@ -137,11 +139,13 @@ class Scheduler final : private MemoryListener {
             const PlannedTask* ending = nullptr);
 
   ScheduleState state_;
+  const std::unique_ptr<CheckedPolicy> policy_;
   Memory memory_;
   Placement placement_;
   Launcher launcher_;
   Recovery recovery_;
   Prefetch prefetch_;
+  ReadyOrder order_;
   const int most_rounds_;
   // Where step() is.
   Phase phase_ = Phase::settled;

@@ -20,7 +20,7 @@ class TwoKinds {
   /// Where a task is placed that nothing but experience tells from others.
   DeviceId place(DeviceId owner = no_device) {
     PlaceCandidate candidates[] = {candidate(quick), candidate(slow)};
-    const DeviceId chosen = candidates[policy_->place({candidates, owner, no_device})].device;
+    const DeviceId chosen = candidates[policy_->place({candidates, owner, no_device, {}})].device;
     class_.chosen();
     class_.put(kind(chosen));
     return chosen;
@@ -68,7 +68,8 @@ class TwoKinds {
             .experience = experience(device)};
   }
 
-  std::unique_ptr<Policy> policy_ = make_policy("affinity", 0);
+  Machine machine_;
+  std::unique_ptr<CheckedPolicy> policy_ = make_policy("affinity", {machine_});
   TaskClass class_;
 };
 

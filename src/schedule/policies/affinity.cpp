@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/policies/affinity.cpp: the policy affinity: owners, else the earliest end; idle
+// devices take what has most bytes with them.
+#include <algorithm>
+#include <limits>
+
+#include "schedule/policies/policies.h"
+
+namespace quadriga {
+namespace {
+
+/// Most of its like went to other kinds of device, and none has ended on this one.
+bool is_guess(const Experience& e) {
+  return e.learns && e.ended == 0 && e.placed > 2 * e.under_way;
+}
+
+/// A few on each kind, one after the other, and each once so many went where they seemed quick that
+/// it hardly counts: more of them where nothing else would go on meanwhile.
+bool is_worth_a_try(const Experience& e) {
+  constexpr std::int64_t most = 2;
+  const std::int64_t enough = e.beside > 0 ? 16 : 64;
+  return e.learns && e.ended < most && e.under_way == 0 && e.placed >= enough * (e.ended + 1);
+}
+
+/// Owners first, else where the task would end earliest with its copies; idle devices take what has
+/// most bytes here, and only what they would end sooner than its victim. What nobody knows is tried
+/// on each kind of device, one task at a time.
+class Affinity final : public Policy {
+ public:
+  PolicyTraits traits() const override { return {.plans_ahead = true, .follows_owners = true}; }
+
+  std::size_t place(const PlaceQuestion& question) override {
+    const std::size_t owner = index_of(question.candidates, question.owner);
+    if (owner < question.candidates.size()) return owner;
+    std::size_t best = 0;
+    int best_rank = 0;
+    double best_end = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < question.candidates.size(); ++i) {
+      const PlaceCandidate& c = question.candidates[i];
+      const double end =
+          std::max(c.queued_seconds, c.fetch_seconds) + c.fetch_seconds * 0.5 + c.kernel_seconds;
+      const int rank = rank_of(c.experience);
+      if (rank > best_rank || (rank == best_rank && end < best_end)) {
+        best_rank = rank;
+        best_end = end;
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  std::size_t victim(const StealQuestion& question) override {
+    const auto most = std::ranges::max_element(question.queued);
+    if (most == question.queued.end() || *most <= 0) return none;
+    return static_cast<std::size_t>(most - question.queued.begin());
+  }
+
+  std::size_t choose(std::span<const StealCandidate> candidates) override {
+    std::size_t best = candidates.size();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const StealCandidate& c = candidates[i];
+      const bool gains = c.gain_seconds > 0 && !is_guess(c.experience);
+      if (!gains && !is_worth_a_try(c.experience)) continue;
+      if (best == candidates.size()) {
+        best = i;
+        continue;
+      }
+      const StealCandidate& b = candidates[best];
+      const double here = c.bytes_here - c.bytes_missing;
+      const double there = b.bytes_here - b.bytes_missing;
+      if (here > there || (here == there && c.staged_there < b.staged_there)) best = i;
+    }
+    return best;
+  }
+
+ private:
+  /// Tries first; last who has one under way and knows nothing yet.
+  static int rank_of(const Experience& e) {
+    if (is_worth_a_try(e)) return 2;
+    return is_guess(e) && e.under_way > 0 ? 0 : 1;
+  }
+};
+
+}  // namespace
+
+std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device) {
+  const auto found = std::ranges::find(candidates, device, &PlaceCandidate::device);
+  return static_cast<std::size_t>(found - candidates.begin());
+}
+
+std::unique_ptr<Policy> make_affinity(const PolicyContext&) { return std::make_unique<Affinity>(); }
+
+}  // namespace quadriga
