@@ -8,7 +8,6 @@
 // that works on the host's cores alone makes one a worker, which is asked for victims only.
 #pragma once
 
-#include <quadriga/machine.h>
 #include <quadriga/types.h>
 
 #include <cstddef>
@@ -21,6 +20,8 @@
 #include <vector>
 
 namespace quadriga {
+
+class Machine;
 
 /// One operand of a task.
 struct OperandView {
@@ -143,7 +144,7 @@ class Policy {
   virtual double eviction_score(const EvictionCandidate&) { return 0; }
 };
 
-/// What a policy is made with; the machine outlives it.
+/// What a policy is made with; the machine (quadriga/machine.h) outlives it.
 struct PolicyContext {
   const Machine& machine;
   std::uint64_t seed = 1;  ///< The same seed, the same decisions.

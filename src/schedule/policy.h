@@ -2,6 +2,7 @@
 // src/schedule/policy.h: the registry of policies, and making one of them for an engine.
 #pragma once
 
+#include <quadriga/machine.h>
 #include <quadriga/policy.h>
 
 #include <memory>

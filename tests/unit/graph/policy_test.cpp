@@ -4,6 +4,7 @@
 #include "schedule/policy.h"
 
 #include <gtest/gtest.h>
+#include <quadriga/machine.h>
 
 #include <vector>
 
