@@ -413,14 +413,15 @@ void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options) {
+                                      const Machine& machine, const EngineOptions& options,
+                                      const BackendWrap& wrap_backend) {
   BackendOptions backend_options;
   backend_options.virtual_clock = options.virtual_clock;
   backend_options.virtual_options.compute = options.compute;
   backend_options.virtual_options.protect = options.protect;
   backend_options.virtual_options.seed = options.seed;
   std::unique_ptr<Backend> backend = make_backend(machine, backend_options);
-  if (options.wrap_backend) backend = options.wrap_backend(std::move(backend));
+  if (wrap_backend) backend = wrap_backend(std::move(backend));
   return std::make_unique<Driver>(graph, failures, recorder, machine, options, std::move(backend));
 }
 

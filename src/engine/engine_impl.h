@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
@@ -17,7 +18,7 @@
 namespace quadriga {
 
 struct Engine::Impl {
-  explicit Impl(EngineOptions given);
+  Impl(EngineOptions given, const BackendWrap& wrap_backend);
   ~Impl();
 
   Task& acquire_slot();
@@ -62,6 +63,7 @@ struct Engine::Impl {
 
 /// An engine's executor for machines with accelerators, or under the virtual clock.
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options);
+                                      const Machine& machine, const EngineOptions& options,
+                                      const BackendWrap& wrap_backend);
 
 }  // namespace quadriga
