@@ -11,6 +11,7 @@
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
+#include "schedule/policy_registry.h"
 #include "schedule/variants.h"
 
 namespace quadriga {

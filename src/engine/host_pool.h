@@ -29,7 +29,7 @@
 #include "graph/failures.h"
 #include "graph/graph.h"
 #include "memory/spill.h"
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 namespace quadriga {
 

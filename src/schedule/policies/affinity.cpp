@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "schedule/policies/policies.h"
+#include "schedule/policies/built_in.h"
 
 namespace quadriga {
 namespace {

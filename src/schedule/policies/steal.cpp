@@ -2,7 +2,7 @@
 // src/schedule/policies/steal.cpp: the policy steal: a task stays where it became ready until an
 // idle device takes it.
 #include "base/random.h"
-#include "schedule/policies/policies.h"
+#include "schedule/policies/built_in.h"
 
 namespace quadriga {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
-#include "contract/policy/policies.h"
+#include "contract/policy/from_outside.h"
 
 namespace quadriga {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "contract/policy/policies.h"
+#include "contract/policy/from_outside.h"
 #include "model/graph/random_program.h"
 
 namespace quadriga {

@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 namespace quadriga {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "contract/policy/policies.h"
+#include "contract/policy/from_outside.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/policy_test.cpp: where the policy affinity places tasks of unknown cost, what
 // idle devices take of them, and how much of it is trying.
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/machine.h>

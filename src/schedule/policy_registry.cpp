@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/policy.cpp: the registry of policies by name.
+// src/schedule/policy_registry.cpp: the registry of policies by name.
 //
 // Invariants
 //   1. `mutex` guards `entries`, which only grow; makers run without it.
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 #include <fmt/format.h>
 #include <quadriga/error.h>
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "schedule/policies/policies.h"
+#include "schedule/policies/built_in.h"
 
 namespace quadriga {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/policies/policies.h: the policies that are always registered.
+// src/schedule/policies/built_in.h: the policies that are always registered.
 #pragma once
 
 #include <quadriga/policy.h>

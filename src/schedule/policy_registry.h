@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/policy.h: the registry of policies, and making one of them for an engine.
+// src/schedule/policy_registry.h: the registry of policies, and making one of them for an engine.
 #pragma once
 
 #include <quadriga/machine.h>

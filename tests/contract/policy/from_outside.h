@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/contract/policy/policies.h: policies from outside of the library, for the contract's tests.
+// tests/contract/policy/from_outside.h: policies that the library lacks, for the contract's tests.
 #pragma once
 
 #include <quadriga/policy.h>
