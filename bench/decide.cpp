@@ -16,6 +16,7 @@
 
 #include "addresses.h"
 #include "benchmarks.h"
+#include "engine/engine_access.h"
 #include "line.h"
 #include "timed_backend.h"
 
@@ -42,7 +43,7 @@ class Subject {
  public:
   /// `window` of tasks; 0: the default.
   Subject(const std::string& devices, std::int64_t tiles, std::size_t window)
-      : tiles_(tiles), memory_(bytes()), engine_(options(devices, window)) {}
+      : tiles_(tiles), memory_(bytes()), engine_(EngineAccess::make(options(devices, window))) {}
 
   /// One factorization; `cost` keeps the least of each.
   void run(Cost& cost, double outside) {
@@ -74,8 +75,8 @@ class Subject {
  private:
   std::int64_t order() const { return tiles_ * tile; }
   std::size_t bytes() const { return static_cast<std::size_t>(order() * order()) * sizeof(double); }
-  EngineOptions options(const std::string& devices, std::size_t window) {
-    EngineOptions options;
+  WrappedOptions options(const std::string& devices, std::size_t window) {
+    WrappedOptions options;
     options.devices = devices;
     options.window = window;
     options.virtual_clock = true;

@@ -14,6 +14,7 @@
 #include "device/operation.h"
 #include "device/ring.h"
 #include "empty_graphs.h"
+#include "engine/engine_access.h"
 #include "line.h"
 
 namespace quadriga::bench {
@@ -77,13 +78,13 @@ class Instant final : public Backend {
 
 void driver(const Settings& settings) {
   const std::string name = settings.text("case", "chain");
-  EngineOptions options;
+  WrappedOptions options;
   options.devices = fmt::format("emulated:{},memory=64MiB,streams={}", settings.integer("count", 1),
                                 settings.integer("streams", 1));
   options.wrap_backend = [](std::unique_ptr<Backend> inner) -> std::unique_ptr<Backend> {
     return std::make_unique<Instant>(std::move(inner));
   };
-  Engine engine(options);
+  Engine engine(EngineAccess::make(options));
   EmptyGraph graph(engine, name);
   Line("driver-" + name)
       .add("value", seconds_a_task(engine, graph, settings.integer("repeat", 5)) * 1e9)

@@ -15,9 +15,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Notes a call from its construction to its destruction. A reading of the thread's CPU time is a
-/// call of the system, ten times as long as one of the steady clock and as long as what it would
-/// measure.
+/// Notes a call from its construction to its destruction. A reading of the thread's CPU time is
+/// a call of the system, ten times as long as one of the steady clock and as long as what it
+/// would measure.
 class Stopwatch {
  public:
   explicit Stopwatch(BackendTime& time) : time_(time), begin_(steady_clock::now()) {}

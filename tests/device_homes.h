@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "device/factory.h"
+#include "engine/engine_access.h"
 
 namespace quadriga {
 
@@ -18,7 +19,7 @@ class DeviceHomes {
  public:
   /// The same options, on a backend whose devices have `bytes` more than the machine says: the
   /// arenas take what the machine says, and the rest is for homes.
-  EngineOptions around(EngineOptions options, std::size_t bytes = std::size_t{64} << 20) {
+  WrappedOptions around(WrappedOptions options, std::size_t bytes = std::size_t{64} << 20) {
     const auto wrap = std::move(options.wrap_backend);
     BackendOptions backend_options;
     backend_options.virtual_clock = options.virtual_clock;

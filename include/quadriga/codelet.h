@@ -50,8 +50,8 @@ struct Arguments {
 /// A variant: does the operation, or on a GPU queues it on `arguments.stream`. May throw.
 using Kernel = std::function<void(const Arguments& arguments)>;
 
-/// How long a task takes by a machine's table of kernel times, for the virtual clock and for
-/// policies.
+/// How long a task takes by a machine's table of kernel times, for the virtual clock and
+/// for policies.
 ///
 /// The table gives seconds by order; the rate order^3/seconds is interpolated at `order`, and the
 /// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel.

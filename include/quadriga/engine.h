@@ -9,8 +9,6 @@
 #include <quadriga/types.h>
 
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -20,7 +18,7 @@
 
 namespace quadriga {
 
-class Backend;
+class EngineAccess;
 struct Datum;
 struct Task;
 
@@ -30,10 +28,10 @@ class Data {
   Data() = default;
   explicit operator bool() const noexcept { return datum_ != nullptr; }
   bool operator==(const Data&) const = default;
-  Datum* datum() const noexcept { return datum_; }
 
  private:
   friend class Engine;
+  friend class EngineAccess;
   explicit Data(Datum* datum) : datum_(datum) {}
   Datum* datum_ = nullptr;
 };
@@ -46,16 +44,17 @@ class Future {
 
  private:
   friend class Engine;
+  friend class EngineAccess;
   Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
   Task* task_ = nullptr;
   std::uint64_t id_ = 0;
 };
 
-/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else the
-/// default.
+/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
+/// the default.
 struct EngineOptions {
   std::string devices = {};  ///< As Machine::parse() understands. Default: "auto".
-  std::string policy = {};   ///< "affinity" (default), "steal".
+  std::string policy = {};   ///< One of policies() (policy.h). Default: "affinity".
   std::size_t window = 0;    ///< Most tasks submitted and not ended; default 16384.
   bool virtual_clock = false;
   bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.
@@ -66,8 +65,6 @@ struct EngineOptions {
                                 ///< 0: 80 % of what is usable.
   std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
-  /// For tests: puts something around the backend, as injected faults.
-  std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap_backend = {};
 };
 
 /// One operand of a task.
@@ -76,14 +73,11 @@ struct Operand {
   Access access = Access::read;
 };
 
-struct TaskGroup;
-
 struct SubmitOptions {
   int priority = 0;  ///< Larger runs earlier among ready tasks.
-  DeviceId device =
-      no_device;  ///< Where to run it if that device can; no_device: the policy chooses.
+  /// Where to run it if that device can; no_device: the policy chooses.
+  DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
-  TaskGroup* group = nullptr;  ///< The call that it belongs to; the library's own.
 };
 
 /// Where tiles without a home may go and whether they are wanted there.
@@ -108,13 +102,13 @@ class Engine {
            DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards, unless
-  /// discarded.
+  /// Waits for the data's tasks and forgets it. The content at home is current afterwards,
+  /// unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
-  /// Submits a task; its order among tasks that touch the same data is that of submission. Any
-  /// thread.
+  /// Submits a task; its order among tasks that touch the same data is that of submission.
+  /// Any thread.
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
@@ -135,8 +129,8 @@ class Engine {
 
   /// Waits until every task has ended and what was written is home (kept data excepted).
   ///
-  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work goes
-  /// on).
+  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
+  /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
@@ -147,11 +141,6 @@ class Engine {
   void final(Data data);
   /// Drops the replicas on devices of data that is home, for measurements from a cold start.
   void evict(Data data);
-  /// Waits until the group's tasks have ended and `data`, which no others touch, are home.
-  /// Errors: the group's first failure, for wait(double) it is none; deadline.
-  void wait(TaskGroup& group, std::span<const Data> data, double seconds = -1);
-  /// The first failure of the group's tasks so far; null if there is none.
-  std::exception_ptr failure_of(const TaskGroup& group) const;
   /// For each of the data, whether a memory space holds its newest content or has it on its way.
   std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
   /// The device whose memory an address lies in; no_device for the host's.
@@ -163,8 +152,6 @@ class Engine {
   /// Cancels what has not started; what runs ends, but for the task that calls. The engine works on
   /// afterwards. Errors: unavailable inside of a task on a device.
   void cancel();
-  /// The same for the group's tasks alone; returns when all of them have ended.
-  void cancel(TaskGroup& group);
 
   const Machine& machine() const noexcept;
   const EngineOptions& options() const noexcept;
@@ -179,7 +166,9 @@ class Engine {
   std::string trace_json() const;
 
  private:
+  friend class EngineAccess;
   struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
   Impl& checked() const;
   std::unique_ptr<Impl> impl_;
 };

@@ -72,8 +72,8 @@ std::shared_ptr<Source> from_function(
 
 enum class CovarianceKind : std::uint8_t { rbf, matern12, matern32, matern52 };
 
-/// Covariances of points by their distance r, each coordinate divided by its length scale: variance
-/// times
+/// Covariances of points by their distance r, each coordinate divided by its length scale:
+/// variance times
 ///   rbf: exp(-r^2/2)    matern12: exp(-r)    matern32: (1 + s) exp(-s), s = sqrt(3) r
 ///   matern52: (1 + s + s^2/3) exp(-s), s = sqrt(5) r
 struct CovarianceOptions {

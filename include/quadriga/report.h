@@ -20,8 +20,8 @@ struct LinkCounters {
 
 struct DeviceCounters {
   std::uint64_t tasks = 0;
-  std::uint64_t hits =
-      0;  ///< Operands that were valid (or on their way) on the device when their task was issued.
+  /// Operands that were valid (or on their way) on the device when their task was issued.
+  std::uint64_t hits = 0;
   std::uint64_t misses = 0;       ///< Operands that had to be copied then.
   std::uint64_t prefetches = 0;   ///< Copies begun before their task was issued.
   std::uint64_t evictions = 0;    ///< Replicas given up to make room.
@@ -44,8 +44,8 @@ struct Counters {
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
   Nanoseconds elapsed = 0;  ///< From the first submission to the last end.
-  std::size_t spill_bytes =
-      0;  ///< Host buffers (or file) that hold tiles without a home, at most so far.
+  /// Host buffers (or file) that hold tiles without a home, at most so far.
+  std::size_t spill_bytes = 0;
   double work_seconds = 0;  ///< Sum of kernel times.
   /// Longest chain of dependent kernels, by their times; on cores alone only a trace knows it.
   double critical_path_seconds = 0;

@@ -137,8 +137,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     }
   }
 
-  /// The work's thread ends by itself; another one cancels tasks for as long as it submits new
-  /// ones.
+  /// The work's thread ends by itself; another one cancels tasks for as long as it submits
+  /// new ones.
   void leave() {
     if (progress_) progress_->cancelled.store(true, std::memory_order_relaxed);
     {

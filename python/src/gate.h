@@ -3,8 +3,7 @@
 //
 // Invariants
 //   1. Whoever is inside the gate may wait for the GIL; Python ends a thread that asks for it
-//   later,
-//      in the middle of whatever it does.
+//      later, in the middle of whatever it does.
 //   2. Once the gate is closed nobody enters; close_gate() returns when nobody is inside.
 #pragma once
 
@@ -14,8 +13,8 @@
 
 namespace quadriga::python {
 
-/// Holds the GIL in a thread of ours; false if Python is ending, and then nothing of it may be
-/// used.
+/// Holds the GIL in a thread of ours; false if Python is ending, and then nothing of it may
+/// be used.
 class GilHere {
  public:
   GilHere();

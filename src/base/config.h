@@ -73,8 +73,8 @@ class Config {
   std::map<std::string, std::string, std::less<>> program_;
 };
 
-/// Cores that compute: as the setting `threads` says, at most those that affinity and cgroups
-/// allow.
+/// Cores that compute: as the setting `threads` says, at most those that affinity and
+/// cgroups allow.
 int computing_cores();
 
 /// Where to keep what can be made again, as the setting `cache` says; empty: nowhere.

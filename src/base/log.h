@@ -30,8 +30,8 @@ LogLevel log_level() noexcept;
 /// Whether a message of this level is wanted; ask before an expensive one is put together.
 bool log_enabled(LogLevel level) noexcept;
 
-/// Sends a message. What the sink throws is dropped, so that this is safe in workers and
-/// destructors.
+/// Sends a message. What the sink throws is dropped, so that this is safe in workers
+/// and destructors.
 void log(LogLevel level, std::string_view message) noexcept;
 
 }  // namespace quadriga

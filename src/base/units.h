@@ -11,8 +11,8 @@ namespace quadriga {
 /// Reads a number of bytes: "64MiB", "1.5 GB", "600e6", "1024". A fraction of a byte is rounded.
 ///
 /// Units:   B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024), in any case.
-/// Errors:  invalid_argument naming the text and the accepted units; also if negative or not
-/// finite.
+/// Errors:  invalid_argument naming the text and the accepted units; also if negative or
+/// not finite.
 std::size_t parse_bytes(std::string_view text);
 
 /// Reads a rate: a size as above, alone or followed by "/s": "6GB/s", "540e6". Must be above zero.

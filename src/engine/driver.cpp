@@ -12,6 +12,7 @@
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
+#include "schedule/policy_registry.h"
 #include "schedule/variants.h"
 
 namespace quadriga {
@@ -41,7 +42,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   scheduler_ = std::make_unique<Scheduler>(
       machine_, instructions_, static_cast<ScheduleListener&>(*this),
       static_cast<TaskRunner&>(*this),
-      ScheduleOptions{.policy = make_policy(options.policy, options.seed),
+      ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed}),
                       .memory = memory,
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,
@@ -251,8 +252,8 @@ Cost Driver::cost_of(const Task& task) {
   return task.codelet->cost({views_, task.params(), nullptr});
 }
 
-/// Lets the scheduler decide until there is nothing left before the next event; true if it did
-/// something.
+/// Lets the scheduler decide until there is nothing left before the next event; true if it
+/// did something.
 bool Driver::decide() {
   bool happened = false;
   scheduler_->begin_steps();
@@ -427,14 +428,15 @@ void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options) {
+                                      const Machine& machine, const EngineOptions& options,
+                                      const BackendWrap& wrap_backend) {
   BackendOptions backend_options;
   backend_options.virtual_clock = options.virtual_clock;
   backend_options.virtual_options.compute = options.compute;
   backend_options.virtual_options.protect = options.protect;
   backend_options.virtual_options.seed = options.seed;
   std::unique_ptr<Backend> backend = make_backend(machine, backend_options);
-  if (options.wrap_backend) backend = options.wrap_backend(std::move(backend));
+  if (wrap_backend) backend = wrap_backend(std::move(backend));
   return std::make_unique<Driver>(graph, failures, recorder, machine, options, std::move(backend));
 }
 

@@ -18,8 +18,8 @@
 //
 //   4. Waiters sleep on changed_; the driver signals after each batch of completions.
 //
-//   5. The log may take locks of the user's, such as Python's GIL: waiters write it, not the
-//      driver.
+//   5. The log may take locks of the user's, such as Python's GIL: waiters write it, not
+//      the driver.
 #pragma once
 
 #include <quadriga/engine.h>

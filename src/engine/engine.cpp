@@ -53,8 +53,8 @@ Machine make_machine(const EngineOptions& options) {
   return Machine::parse(chosen ? options.devices : "auto");
 }
 
-/// Work that needs the host finds a stream there, also where no core is to compute: a CPU without
-/// cores.
+/// Work that needs the host finds a stream there, also where no core is to compute: a CPU
+/// without cores.
 Machine with_host_device(Machine machine) {
   for (const Device& device : machine.devices)
     if (device.kind == DeviceKind::cpu) return machine;
@@ -99,7 +99,7 @@ void tell_begin(const Machine& machine, const EngineOptions& options) {
 
 }  // namespace
 
-Engine::Impl::Impl(EngineOptions given)
+Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     : owner(process_id()),
       options(resolve(std::move(given))),
       machine(with_host_device(make_machine(options))),
@@ -113,7 +113,7 @@ Engine::Impl::Impl(EngineOptions given)
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
                         options.host_memory, options.spill});
   else
-    executor = make_driver(graph, failures, recorder, machine, options);
+    executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
     take_what_is_given(machine.devices[device], executor->memory_bytes(device));
   reductions.emplace(graph, *executor);
@@ -218,7 +218,15 @@ void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 
-Engine::Engine(EngineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Engine::Engine(EngineOptions options)
+    : Engine(std::make_unique<Impl>(std::move(options), BackendWrap())) {}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Engine EngineAccess::make(WrappedOptions options) {
+  const BackendWrap wrap = std::move(options.wrap_backend);
+  return Engine(std::make_unique<Engine::Impl>(std::move(options), wrap));
+}
 
 Engine::~Engine() {
   // Its threads didn't come along to a child after fork(): nothing can be ended properly there.
@@ -269,10 +277,10 @@ void Engine::remove(std::span<const Data> data, bool discard) {
   std::vector<TaskRef> tasks;
   for (const Data& each : data) {
     if (!each) continue;
-    require(each.datum()->engine == &impl, "remove(): not data of this engine, or removed before");
-    leaving.push_back(each.datum());
-    impl.reductions->end(*each.datum(), current_task(impl.graph));
-    impl.graph.collect(*each.datum(), tasks);
+    require(each.datum_->engine == &impl, "remove(): not data of this engine, or removed before");
+    leaving.push_back(each.datum_);
+    impl.reductions->end(*each.datum_, current_task(impl.graph));
+    impl.graph.collect(*each.datum_, tasks);
   }
   std::ranges::sort(leaving);
   leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
@@ -302,7 +310,7 @@ void Engine::wait(double seconds) {
   impl.wait_all(seconds);
 }
 
-void Engine::wait(Data data, double seconds) { checked().wait_data(*data.datum(), seconds); }
+void Engine::wait(Data data, double seconds) { checked().wait_data(*data.datum_, seconds); }
 
 void Engine::wait(const Future& task, double seconds) {
   checked().wait_task({task.task_, task.id_}, seconds);
@@ -312,13 +320,13 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 
 void Engine::final(Data data) {
   Impl& impl = checked();
-  impl.reductions->end(*data.datum(), current_task(impl.graph));
-  impl.executor->finalize(*data.datum());
+  impl.reductions->end(*data.datum_, current_task(impl.graph));
+  impl.executor->finalize(*data.datum_);
 }
 
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
   std::vector<Datum*> all(data.size());
-  std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum(); });
+  std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum_; });
   return checked().executor->valid(all, space);
 }
 
@@ -332,7 +340,7 @@ void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
   impl.executor->synchronize(device, stream);
 }
 
-void Engine::evict(Data data) { checked().executor->evict(*data.datum()); }
+void Engine::evict(Data data) { checked().executor->evict(*data.datum_); }
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }

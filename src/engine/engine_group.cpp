@@ -3,18 +3,20 @@
 #include <algorithm>
 
 #include "engine/bodies.h"
+#include "engine/engine_access.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
 
-void Engine::wait(TaskGroup& group, std::span<const Data> data, double seconds) {
-  Impl& impl = checked();
+void EngineAccess::wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
+                        double seconds) {
+  Engine::Impl& impl = engine.checked();
   const Nanoseconds deadline = impl.deadline_after(seconds);
   impl.wait_until([&] { return group.all_ended(); }, deadline, "the work");
   if (const auto error = impl.failures.of(group)) std::rethrow_exception(error);
   std::vector<Datum*> written;
   for (const Data& each : data)
-    if (each) written.push_back(each.datum());
+    if (each) written.push_back(datum(each));
   impl.bring_home(written, deadline);
   const bool lost = std::ranges::any_of(written, [](Datum* each) { return each->poisoned.load(); });
   if (!lost && !group.consequence) return;
@@ -22,8 +24,9 @@ void Engine::wait(TaskGroup& group, std::span<const Data> data, double seconds) 
   fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
 }
 
-std::exception_ptr Engine::failure_of(const TaskGroup& group) const {
-  return impl_->failures.any() ? impl_->failures.of(group) : nullptr;
+std::exception_ptr EngineAccess::failure_of(const Engine& engine, const TaskGroup& group) {
+  const Failures& failures = engine.impl_->failures;
+  return failures.any() ? failures.of(group) : nullptr;
 }
 
 void Engine::cancel() {
@@ -42,9 +45,9 @@ void Engine::cancel() {
   impl.failures.take_first();
 }
 
-void Engine::cancel(TaskGroup& group) {
+void EngineAccess::cancel(Engine& engine, TaskGroup& group) {
   group.cancelled.store(true, std::memory_order_release);
-  checked().executor->wait([&] { return group.all_ended(); }, never);
+  engine.checked().executor->wait([&] { return group.all_ended(); }, never);
 }
 
 }  // namespace quadriga

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
@@ -17,7 +18,7 @@
 namespace quadriga {
 
 struct Engine::Impl {
-  explicit Impl(EngineOptions given);
+  Impl(EngineOptions given, const BackendWrap& wrap_backend);
   ~Impl();
 
   Task& acquire_slot();
@@ -30,8 +31,8 @@ struct Engine::Impl {
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);
   void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
-  /// Waits for a condition that follows from ends of tasks; throws deadline with the state of
-  /// things.
+  /// Waits for a condition that follows from ends of tasks; throws deadline with the state
+  /// of things.
   void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what);
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
@@ -62,6 +63,7 @@ struct Engine::Impl {
 
 /// An engine's executor for machines with accelerators, or under the virtual clock.
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options);
+                                      const Machine& machine, const EngineOptions& options,
+                                      const BackendWrap& wrap_backend);
 
 }  // namespace quadriga

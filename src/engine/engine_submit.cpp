@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/bodies.h"
+#include "engine/engine_access.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
@@ -53,7 +54,7 @@ void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operan
       fail(Errc::invalid_argument,
            fmt::format("operand {} of codelet '{}' has mode {}, got {}", i, codelet.name,
                        name(codelet.signature[i]), name(operand.access)));
-    if (!operand.data || operand.data.datum()->engine != this) [[unlikely]]
+    if (!operand.data || EngineAccess::datum(operand.data)->engine != this) [[unlikely]]
       fail(Errc::invalid_argument,
            fmt::format("operand {} of codelet '{}' is not data of this engine", i, codelet.name));
     for (std::size_t j = 0; j < i; ++j)
@@ -82,7 +83,7 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   }
   task.has_commute = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    task.operands[i].datum = operands[i].data.datum();
+    task.operands[i].datum = EngineAccess::datum(operands[i].data);
     task.operands[i].access = operands[i].access;
     task.has_commute |= operands[i].access >= Access::commute;
   }
@@ -104,7 +105,13 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
-  Impl& impl = checked();
+  return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
+}
+
+Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
+                            std::span<const Operand> operands, std::span<const std::byte> params,
+                            const SubmitOptions& options, TaskGroup* group) {
+  Engine::Impl& impl = engine.checked();
   impl.check_operands(codelet, operands);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
@@ -124,8 +131,8 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   }
   if (impl.first_submission.load(std::memory_order_relaxed) < 0)
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
-  task.group = options.group;
-  if (options.group) ++options.group->submitted;
+  task.group = group;
+  if (group) ++group->submitted;
   if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t predecessors = 0;
   {

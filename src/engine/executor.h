@@ -28,9 +28,9 @@ class Executor {
   virtual std::vector<bool> partial_places(const Codelet& codelet, const Datum& target) const = 0;
   /// Called under the submission lock, in submission order.
   virtual void submitted(Task& task) = 0;
-  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or all
-  /// done.
-  /// `id` is the task's: by the time of the call it may have ended, and its slot be another's.
+  /// The task became ready for this executor: predecessors issued (`pending` low half 0) or
+  /// all done. `id` is the task's: by the time of the call it may have ended, and its slot
+  /// be another's.
   virtual void ready(Task& task, std::uint64_t id) = 0;
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "engine/bodies.h"
 
@@ -37,7 +39,9 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.index = i;
-    worker.policy = make_policy(options.policy, options.seed + static_cast<std::uint64_t>(i));
+    worker.policy =
+        make_policy(options.policy, {machine, options.seed + static_cast<std::uint64_t>(i)});
+    worker.policy->report_to([](const std::string& text) { log(LogLevel::warning, text); });
     worker.queued.resize(static_cast<std::size_t>(options.workers) + 1);
     worker.lane = recorder.add_lane(
         0, StreamKind::compute, i == options.workers ? "submitter" : fmt::format("worker {}", i));
@@ -170,8 +174,10 @@ Task* HostPool::steal(Worker& self) {
   }
   if (total == 0) return nullptr;
   const StealQuestion question{static_cast<DeviceId>(self.index), self.queued};
-  const std::size_t victim = self.policy->victim(question);
-  if (victim >= workers_.size()) return nullptr;
+  std::size_t victim = self.policy->victim(question);
+  // Whoever is idle looks somewhere: what lies in the submitter's queue runs nowhere else.
+  if (victim == workers_.size())
+    victim = static_cast<std::size_t>(std::ranges::max_element(self.queued) - self.queued.begin());
   const auto there = static_cast<std::size_t>(self.queued[victim]);
   const std::size_t fair = there / (2 * (workers_.size() - 1));
   self.batch_count =

@@ -3,17 +3,16 @@
 // core.
 //
 // Invariants
-//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of blocked
-//   tasks.
+//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of
+//      blocked tasks.
 //   2. Whoever pushes a task looks for sleepers afterwards; a worker announces itself as a sleeper,
 //      then looks at all queues once more, then sleeps. So no task waits while all workers sleep.
 //   3. A worker's counters and free slots are its own; the guest's (submitters that help, a full
 //      window) are guarded by guest_lock_.
 //   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever
-//   fails to
-//      take all it needs holds none and is blocked until some holder lets go.
-//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by each
-//   end.
+//      fails to take all it needs holds none and is blocked until some holder lets go.
+//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by
+//      each end.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +29,7 @@
 #include "graph/failures.h"
 #include "graph/graph.h"
 #include "memory/spill.h"
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 namespace quadriga {
 
@@ -80,7 +79,7 @@ class HostPool final : public Executor {
   struct alignas(64) Worker {
     ReadyQueue queue;
     FreeSlots free;
-    std::unique_ptr<Policy> policy;
+    std::unique_ptr<CheckedPolicy> policy;
     int index = 0;
     int lane = 0;
     std::size_t batch_count = 0;

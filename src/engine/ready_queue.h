@@ -2,8 +2,8 @@
 // src/engine/ready_queue.h: the ready tasks of one worker; thieves take the oldest.
 //
 // Invariants
-//   1. `lock_` guards ring and heap; `size_` and `top_` are written under it and read by anyone as
-//   hints.
+//   1. `lock_` guards ring and heap; `size_` and `top_` are written under it and read by anyone
+//      as hints.
 //   2. Tasks of priority 0 or less are in the ring, in order of arrival; the others in the heap.
 #pragma once
 

@@ -91,8 +91,8 @@ class Recorder {
     mutable SpinLock lock;  ///< Guards the members below.
     std::vector<LinkCounters> links;
     std::vector<Record> records;
-    std::set<std::string>
-        names;  ///< Of kernels: a codelet may be gone before the trace is written.
+    /// Of kernels: a codelet may be gone before the trace is written.
+    std::set<std::string> names;
   };
   struct DeviceTime {
     BusyUnion copying;

@@ -2,17 +2,17 @@
 // src/engine/reductions.h: partial results of operands of mode reduce, and the tasks that combine
 // them.
 //
-// Accesses of mode reduce that follow each other in one domain of submission, and share init and
-// combine, are a group. While it is open its tasks add to partial results, each to that of the
-// place where it runs, or in place where there is none. What ends the group submits one task a
-// partial result that adds it to the target: an update, which thereby follows all members of the
-// group.
+// Accesses of mode reduce that follow each other in one domain of submission, and share init
+// and combine, are a group. While it is open its tasks add to partial results, each to that of
+// the place where it runs, or in place where there is none. What ends the group submits one
+// task a partial result that adds it to the target: an update, which thereby follows all
+// members of the group.
 //
 // Invariants
 //   1. Reductions and the groups in them are guarded by the submission lock; `partials` doesn't
-//   change once it was made, and executors read it through Task::reduction().
+//      change once it was made, and executors read it through Task::reduction().
 //   2. A set of partial results serves one domain at a time: its groups follow each other, since
-//   each starts behind the tasks that combined the one before.
+//      each starts behind the tasks that combined the one before.
 //   3. Between groups no partial result is filled.
 #pragma once
 

@@ -6,7 +6,7 @@
 //   1. The submission lock guards every History and the order of ids; no user code runs under it.
 //   2. A slot taken by allocate() belongs to the submitter until link() made it a task.
 //   3. allocation_ guards the free slots. Threads give and take them many at a time, by address:
-//   what a slot holds is in another core's cache and is fetched ahead of its use.
+//      what a slot holds is in another core's cache and is fetched ahead of its use.
 #pragma once
 
 #include <memory>

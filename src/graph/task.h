@@ -4,14 +4,13 @@
 // Invariants
 //   1. A task's slot is reused only after the task ended; who holds (Task*, id) compares ids under
 //      the submission lock before using the slot.
-//   2. `successors` is a stack of edges; `closed` once the task is done: no edge is added after
-//   that.
-//   3. `pending` counts in its low half the predecessors that are neither issued nor done, in its
-//   high half
-//      those that are not done; the submitter holds one of each until all edges are there.
+//   2. `successors` is a stack of edges; `closed` once the task is done: no edge is added
+//      after that.
+//   3. `pending` counts in its low half the predecessors that are neither issued nor done, in
+//      its high half those that are not done; the submitter holds one of each until all edges
+//      are there.
 //   4. An edge lives in its successor, or in the graph's pool if one operand has several
-//   predecessors;
-//      it is not touched once the predecessor has released it.
+//      predecessors; it is not touched once the predecessor has released it.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -71,8 +70,8 @@ struct Datum {
   bool filled = false;                ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
   const void* engine = nullptr;
-  std::byte* buffer =
-      nullptr;  ///< The host's buffer of a tile without a home; the executor's to free.
+  /// The host's buffer of a tile without a home; the executor's to free.
+  std::byte* buffer = nullptr;
   std::size_t width_bytes() const noexcept {
     return static_cast<std::size_t>(rows) * size_of(dtype);
   }

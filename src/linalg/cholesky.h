@@ -64,8 +64,8 @@ struct CholeskyPlan {
 
 /// `home`: the device in whose memory the matrix lies and stays, or no_device. There it is that
 /// device alone, by the tile that takes least time by the machine's table (which may be the whole
-/// matrix), or all devices by the default tile, if their share of the work and the way to them take
-/// less.
+/// matrix), or all devices by the default tile, if their share of the work and the way to them
+/// take less.
 CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
                            const Options& options);
 

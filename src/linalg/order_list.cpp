@@ -65,8 +65,8 @@ class Reach {
 std::vector<Box> growth(const ListShape& shape, const Reach& reach, double eager) {
   const std::int64_t rows = shape.rows.size();
   const std::int64_t cols = shape.cols.size();
-  // Where one tile is all that several devices share, the others wait until it has come to the
-  // first.
+  // Where one tile is all that several devices share, the others wait until it has come to
+  // the first.
   const auto real = [](std::int64_t count) { return static_cast<double>(count); };
   const double first = reach.depth(1) * real(shape.sharers_a) * shape.load_a +
                        reach.width(1) * (real(shape.sharers_b) * shape.load_b + shape.load_c);

@@ -54,8 +54,8 @@ std::int64_t panel_traffic(const ProductShape& shape, std::int64_t height) noexc
   return shape.inner * (shape.rows.size() + shape.cols.size() * up(shape.rows.size(), height));
 }
 
-/// Steps along k that a tile of C takes at once when blocks change, so that blocks change
-/// gradually.
+/// Steps along k that a tile of C takes at once when blocks change, so that blocks
+/// change gradually.
 std::int64_t slab(const ProductShape& shape) noexcept {
   const auto steps = static_cast<std::int64_t>(std::ceil(2 * shape.load_ratio));
   return std::clamp<std::int64_t>(steps, 1, shape.inner);

@@ -37,9 +37,9 @@ ProductTimes::ProductTimes(const Engine& engine, const Team& team, const Problem
 }
 
 /// The table is of cubes, one after the other. Small products lose more among copies and other
-/// products, and so do short sums, for which C is read and written; and none larger than a certain
-/// order is faster for long, as the power that a device may draw is the limit. Read off runs on
-/// H200s.
+/// products, and so do short sums, for which C is read and written; and none larger than a
+/// certain order is faster for long, as the power that a device may draw is the limit. Read off
+/// runs on H200s.
 double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
   constexpr double launch_seconds = 3e-6;
   constexpr double largest = 5120;

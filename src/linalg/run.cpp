@@ -2,9 +2,10 @@
 // src/linalg/run.cpp: submission with a look at failures and progress now and then.
 #include "linalg/run.h"
 
-#include "linalg/view.h"
-
 #include <algorithm>
+
+#include "engine/engine_access.h"
+#include "linalg/view.h"
 
 namespace quadriga::linalg {
 
@@ -15,12 +16,13 @@ Run::Run(Engine& engine, const Options& options, double tasks)
       options_(options),
       tasks_(std::max(1.0, tasks)),
       polled_(steady_clock::now()) {
-  engine_.wait(group_, {});  // refused where a task can't wait, before there is anything to end
+  EngineAccess::wait(engine_, group_,
+                     {});  // refused where a task can't wait, before there is anything to end
   if (options_.progress) ended_before_ = engine_.counters().ended;
 }
 
 Run::~Run() {
-  if (!over_) engine_.cancel(group_);
+  if (!over_) EngineAccess::cancel(engine_, group_);
   end();
 }
 
@@ -35,8 +37,8 @@ bool Run::pretends() const noexcept {
 }
 
 void Run::poll() {
-  if (const std::exception_ptr failure = engine_.failure_of(group_)) {
-    engine_.cancel(group_);
+  if (const std::exception_ptr failure = EngineAccess::failure_of(engine_, group_)) {
+    EngineAccess::cancel(engine_, group_);
     std::rethrow_exception(failure);
   }
   constexpr auto pause = std::chrono::milliseconds(100);
@@ -45,14 +47,14 @@ void Run::poll() {
   polled_ = now;
   const double ended = static_cast<double>(engine_.counters().ended - ended_before_);
   if (options_.progress(std::min(0.999, ended / tasks_))) return;
-  engine_.cancel(group_);
+  EngineAccess::cancel(engine_, group_);
   fail(Errc::cancelled, "the call was cancelled by its progress function");
 }
 
 void Run::submit(const Codelet& codelet, std::initializer_list<Operand> operands,
-                 std::span<const std::byte> params, SubmitOptions where) {
-  where.group = &group_;
-  engine_.submit(codelet, std::span(operands.begin(), operands.size()), params, where);
+                 std::span<const std::byte> params, const SubmitOptions& where) {
+  EngineAccess::submit(engine_, codelet, std::span(operands.begin(), operands.size()), params,
+                       where, &group_);
   constexpr std::uint64_t often = 64;
   if (++submitted_ % often == 0) poll();
 }
@@ -63,7 +65,7 @@ void Run::wait() {
   constexpr double pause_seconds = 0.05;
   for (bool ended = false; !ended;) {
     try {
-      engine_.wait(group_, data_, polls ? pause_seconds : -1);
+      EngineAccess::wait(engine_, group_, data_, polls ? pause_seconds : -1);
       ended = true;
     } catch (const Error& error) {
       if (error.code() != Errc::deadline) throw;

@@ -31,7 +31,7 @@ class Run {
 
   /// Errors: as Engine::submit(); the first failure of a task so far; cancelled.
   void submit(const Codelet& codelet, std::initializer_list<Operand> operands,
-              std::span<const std::byte> params, SubmitOptions where = {});
+              std::span<const std::byte> params, const SubmitOptions& where = {});
   template <class Params>
   void submit(const Codelet& codelet, std::initializer_list<Operand> operands, const Params& params,
               SubmitOptions where = {}) {

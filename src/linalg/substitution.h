@@ -22,8 +22,8 @@ struct TriangularTiles {
 /// The right-hand sides B: tiles of a view, or without a home.
 class RightSides {
  public:
-  /// `needs_plain`: what is applied to B includes a conjugate transpose, which B^T has no kernel
-  /// for.
+  /// `needs_plain`: what is applied to B includes a conjugate transpose, which B^T has no
+  /// kernel for.
   RightSides(Run& run, const MatrixView& view, Cut rows, Cut cols, bool needs_plain);
   /// Tiles without a home, for columns of the identity.
   RightSides(Run& run, Cut rows, std::int64_t width, DType dtype);

@@ -62,8 +62,8 @@ class HomeTiles final : public Tiles {
   std::vector<Data> tiles_;
 };
 
-/// Tiles of a matrix that is computed, or whose elements lie apart, in as many slots as were
-/// allowed.
+/// Tiles of a matrix that is computed, or whose elements lie apart, in as many slots as
+/// were allowed.
 class SlotTiles final : public Tiles {
  public:
   SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols, DType dtype,

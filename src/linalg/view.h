@@ -19,8 +19,8 @@ Layout layout_of(const MatrixView& view) noexcept;
 std::int64_t leading_dimension(const MatrixView& view) noexcept;
 bool is_complex(DType dtype) noexcept;
 bool empty(const MatrixView& view) noexcept;
-/// The functions below that touch elements are for the host's memory; resident.h has those for a
-/// device's.
+/// The functions below that touch elements are for the host's memory; resident.h has those for
+/// a device's.
 inline bool on_device(const MatrixView& view) noexcept { return view.device != no_device; }
 /// Address of element (i, j).
 std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept;

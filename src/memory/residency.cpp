@@ -11,6 +11,7 @@ Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions
     : listener_(listener),
       replicas_(replicas),
       transfers_(transfers),
+      rule_(options.rule ? *options.rule : farthest_use_),
       spill_(options.spill_bytes, options.spill_file) {
   pools_.reserve(spaces.size());
   for (SpaceId space = 0; space < spaces.size(); ++space)
@@ -69,7 +70,7 @@ void Residency::release_if_passed(TileId tile) {
 /// the host, so it needs one elsewhere.
 void Residency::collect_candidates(SpaceId space, std::span<const Need> needs) {
   candidates_.clear();
-  rule_.set_positions_per_second(listener_.positions_per_second(space));
+  farthest_use_.set_positions_per_second(listener_.positions_per_second(space));
   const Directory& directory = replicas_.directory();
   const auto has_to_stay = [&](TileId tile) {
     return space == host_space && directory.dirty(tile, space) &&

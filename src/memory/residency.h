@@ -33,6 +33,7 @@ namespace quadriga {
 struct MemoryOptions {
   std::size_t spill_bytes = SIZE_MAX;  ///< Most host memory for tiles without a home.
   std::string spill_file;              ///< Holds them instead, if not empty.
+  const EvictionRule* rule = nullptr;  ///< Outlives the memory; null: its own FarthestUse.
 };
 
 class Residency {
@@ -102,7 +103,8 @@ class Residency {
   MemoryListener& listener_;
   Replicas& replicas_;
   Transfers& transfers_;
-  FarthestUse rule_;
+  FarthestUse farthest_use_;
+  const EvictionRule& rule_;  ///< What was given, or farthest_use_.
   Spill spill_;
   std::vector<Pool> pools_;  ///< By space.
   std::vector<Candidate> candidates_;

@@ -8,13 +8,12 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/policy.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
-
-#include "schedule/policy.h"
 
 namespace quadriga {
 

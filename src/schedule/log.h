@@ -53,4 +53,24 @@ class ScheduleLog {
   std::uint64_t instructed_ = 0;  ///< The number that was written last.
 };
 
+/// A call of a scheduler from outside: `note` tells the log of it, what it led to follows. Without a
+/// log nothing happens.
+class LoggedCall {
+ public:
+  template <class Note>
+  LoggedCall(ScheduleLog* log, const Instructions& instructions, Note&& note)
+      : log_(log), instructions_(instructions) {
+    if (log_) note(*log_);
+  }
+  ~LoggedCall() {
+    if (log_) log_->instructed(instructions_.pending());
+  }
+  LoggedCall(const LoggedCall&) = delete;
+  LoggedCall& operator=(const LoggedCall&) = delete;
+
+ private:
+  ScheduleLog* log_;
+  const Instructions& instructions_;
+};
+
 }  // namespace quadriga

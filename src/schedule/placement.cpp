@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "schedule/ready_order.h"
+
 namespace quadriga {
 
 void Placement::submitted(PlannedTask& planned) {
@@ -13,7 +15,7 @@ void Placement::submitted(PlannedTask& planned) {
 /// Where it runs is known before it is ready.
 bool Placement::is_bound(const Task& task) const {
   const bool has_owner = task.owner != no_device || task.device != no_device;
-  if (has_owner && policy_->plans_ahead()) return true;
+  if (has_owner && policy_.traits().plans_ahead) return true;
   return std::ranges::count_if(state_.devices, [&](const DeviceState& device) {
            return feasibility_.can_run(device, task);
          }) == 1;
@@ -21,7 +23,8 @@ bool Placement::is_bound(const Task& task) const {
 
 /// That of a task which names one, or whose owner the policy follows, as long as it can run there.
 DeviceId Placement::given_device(const Task& task) const {
-  for (const DeviceId device : {task.device, policy_->follows_owners() ? task.owner : no_device})
+  for (const DeviceId device :
+       {task.device, policy_.traits().follows_owners ? task.owner : no_device})
     if (device < state_.devices.size() && feasibility_.can_run(state_.devices[device], task))
       return device;
   return no_device;
@@ -48,6 +51,13 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
   return candidate;
 }
 
+std::size_t Placement::ask(const PlannedTask& planned) {
+  operands_.clear();
+  operands_.reserve(planned.task->operand_count);
+  return policy_.place(
+      {candidates_, planned.task->owner, planned.activator, view_of(*planned.task, operands_)});
+}
+
 void Placement::choose(PlannedTask& planned) {
   const Task& task = *planned.task;
   DeviceId chosen = given_device(task);
@@ -57,9 +67,7 @@ void Placement::choose(PlannedTask& planned) {
       if (feasibility_.can_run(device, task))
         candidates_.push_back(place_candidate(planned, device));
     if (candidates_.empty()) return;
-    const bool is_free = candidates_.size() > 1;
-    chosen = candidates_[is_free ? policy_->place({candidates_, task.owner, planned.activator}) : 0]
-                 .device;
+    chosen = candidates_[candidates_.size() > 1 ? ask(planned) : 0].device;
   }
   planned.like->chosen();
   move(planned, chosen);
@@ -114,7 +122,7 @@ bool Placement::steal(DeviceState& thief) {
   if (thief.space == host_space && state_.described(thief).cores == 0) return false;
   note_stealable(thief);
   while (true) {
-    const std::size_t chosen = policy_->victim({thief.id, queued_});
+    const std::size_t chosen = policy_.victim({thief.id, queued_});
     if (chosen >= state_.devices.size()) return false;
     if (steal_from(state_.devices[chosen], thief)) return true;
     // Others may have what the host must keep.
@@ -156,7 +164,7 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
     offers_.push_back(found);
     offered_.push_back(planned);
   }
-  const std::size_t choice = policy_->choose(offers_);
+  const std::size_t choice = policy_.choose(offers_);
   if (choice >= offered_.size()) return false;
   PlannedTask& stolen = *offered_[choice];
   move(stolen, thief.id);

@@ -3,11 +3,10 @@
 // others. Asks the policy.
 #pragma once
 
-#include <memory>
 #include <vector>
 
+#include "schedule/checked_policy.h"
 #include "schedule/feasibility.h"
-#include "schedule/policy.h"
 #include "schedule/prediction.h"
 #include "schedule/state.h"
 
@@ -15,8 +14,8 @@ namespace quadriga {
 
 class Placement {
  public:
-  Placement(ScheduleState& state, std::unique_ptr<Policy> policy)
-      : state_(state), feasibility_(state), prediction_(state), policy_(std::move(policy)) {}
+  Placement(ScheduleState& state, CheckedPolicy& policy)
+      : state_(state), feasibility_(state), prediction_(state), policy_(policy) {}
 
   const Feasibility& feasibility() const noexcept { return feasibility_; }
   Prediction& prediction() noexcept { return prediction_; }
@@ -33,6 +32,7 @@ class Placement {
  private:
   bool is_bound(const Task& task) const;
   DeviceId given_device(const Task& task) const;
+  std::size_t ask(const PlannedTask& planned);
   PlaceCandidate place_candidate(const PlannedTask& planned, const DeviceState& device) const;
   void note_stealable(const DeviceState& thief);
   bool may_take(const PlannedTask& planned, const DeviceState& victim,
@@ -44,9 +44,10 @@ class Placement {
   ScheduleState& state_;
   Feasibility feasibility_;
   Prediction prediction_;
-  std::unique_ptr<Policy> policy_;
+  CheckedPolicy& policy_;
   // Scratch, so that a decision allocates nothing.
   std::vector<PlaceCandidate> candidates_;
+  std::vector<OperandView> operands_;
   std::vector<double> queued_;
   std::vector<StealCandidate> offers_;
   std::vector<PlannedTask*> offered_;

@@ -32,7 +32,7 @@ class Prefetch::View {
   std::vector<Resident>& residents_;
 };
 
-Prefetch::Prefetch(ScheduleState& state) : state_(state) {
+Prefetch::Prefetch(ScheduleState& state, CheckedPolicy& policy) : state_(state), policy_(policy) {
   for (DeviceId device = 0; device < state.machine.devices.size(); ++device)
     foreseen_.emplace_back(Lookahead(state.plan, device), std::deque<Fetch>());
 }
@@ -57,21 +57,40 @@ void Prefetch::look_ahead(const DeviceState& device) {
   foreseen.lookahead.follow(View(*state_.memory, device.space, residents_), foreseen.fetches);
 }
 
+/// Which fetch is next; their number if the policy wants none now.
+std::size_t Prefetch::choose(const DeviceState& device, const std::deque<Fetch>& fetches) {
+  if (!policy_.traits().filters_prefetches) return 0;
+  const Memory& memory = *state_.memory;
+  candidates_.clear();
+  for (const Fetch& fetch : fetches)
+    candidates_.push_back(
+        {.tile = fetch.tile,
+         .bytes = memory.replicas().bytes(fetch.tile),
+         .fetch_seconds = memory.transfers().fetch_seconds(fetch.tile, device.space),
+         .victims = fetch.victims.size()});
+  return policy_.prefetch(candidates_);
+}
+
 void Prefetch::fetch(DeviceState& device) {
   // Who waits for room has the first claim to what becomes free.
   if (device.head) return;
   std::deque<Fetch>& fetches = foreseen_[device.id].fetches;
   bool is_fresh = false;
   while (has_room_on_link(device)) {
+    if (policy_.traits().filters_prefetches)
+      std::erase_if(fetches, [&](const Fetch& each) { return is_obsolete(each, device); });
     if (fetches.empty()) {
       if (is_fresh) return;
       is_fresh = true;
       look_ahead(device);
       if (fetches.empty()) return;
     }
-    const Fetch& next = fetches.front();
+    const std::size_t chosen = choose(device, fetches);
+    if (chosen >= fetches.size()) return;
+    const Fetch& next = fetches[chosen];
+    const auto at = fetches.begin() + static_cast<std::ptrdiff_t>(chosen);
     if (is_obsolete(next, device)) {
-      fetches.pop_front();
+      fetches.erase(at);
       continue;
     }
     const Outcome outcome =
@@ -83,7 +102,7 @@ void Prefetch::fetch(DeviceState& device) {
       continue;
     }
     if (is_done(outcome)) state_.listener.marked(device.id, Mark::prefetch, next.tile, 0);
-    fetches.pop_front();
+    fetches.erase(at);
   }
 }
 

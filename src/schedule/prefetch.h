@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "schedule/checked_policy.h"
 #include "schedule/lookahead.h"
 #include "schedule/state.h"
 
@@ -13,7 +14,7 @@ namespace quadriga {
 
 class Prefetch {
  public:
-  explicit Prefetch(ScheduleState& state);
+  Prefetch(ScheduleState& state, CheckedPolicy& policy);
 
   /// Orders what a device may fetch now.
   void fetch(DeviceState& device);
@@ -30,10 +31,13 @@ class Prefetch {
   bool has_room_on_link(const DeviceState& device) const;
   bool is_obsolete(const Fetch& fetch, const DeviceState& device);
   void look_ahead(const DeviceState& device);
+  std::size_t choose(const DeviceState& device, const std::deque<Fetch>& fetches);
 
   ScheduleState& state_;
+  CheckedPolicy& policy_;
   std::deque<Foreseen> foreseen_;  ///< By device; not copied.
   std::vector<Resident> residents_;
+  std::vector<PrefetchCandidate> candidates_;  ///< For the policy's question.
 };
 
 }  // namespace quadriga

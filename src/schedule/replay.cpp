@@ -15,6 +15,7 @@
 #include "graph/graph.h"
 #include "graph/partials.h"
 #include "schedule/log.h"
+#include "schedule/policy_registry.h"
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -103,12 +104,13 @@ void Replay::make_scheduler(const Json& line) {
   const auto seed = options_[2].get<std::uint64_t>();
   const int most_rounds = options_[3].get<int>();
   names_.begin(machine_, policy, seed, most_rounds, memory, spaces_, kernel_streams);
-  scheduler_ = std::make_unique<Scheduler>(machine_, instructions_, listener_, listener_,
-                                           ScheduleOptions{.policy = make_policy(policy, seed),
-                                                           .memory = memory,
-                                                           .spaces = spaces_,
-                                                           .kernel_streams = kernel_streams,
-                                                           .most_rounds = most_rounds});
+  scheduler_ =
+      std::make_unique<Scheduler>(machine_, instructions_, listener_, listener_,
+                                  ScheduleOptions{.policy = make_policy(policy, {machine_, seed}),
+                                                  .memory = memory,
+                                                  .spaces = spaces_,
+                                                  .kernel_streams = kernel_streams,
+                                                  .most_rounds = most_rounds});
 }
 
 void Replay::add_codelet(const Json& line) {

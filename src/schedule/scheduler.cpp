@@ -9,36 +9,21 @@
 
 namespace quadriga {
 
-/// A call from outside: what it led to follows it in the log.
-class Scheduler::Entry {
- public:
-  /// `note` tells the log of the call.
-  template <class Note>
-  Entry(Scheduler& scheduler, Note&& note) : scheduler_(scheduler) {
-    if (scheduler.log_) note(*scheduler.log_);
-  }
-  ~Entry() {
-    if (scheduler_.log_) scheduler_.log_->instructed(scheduler_.state_.instructions.pending());
-  }
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
-
- private:
-  Scheduler& scheduler_;
-};
-
 Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
                      TaskRunner& runner, ScheduleOptions options)
     : state_(machine, instructions, listener),
+      policy_(std::move(options.policy)),
       memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
-              options.memory),
-      placement_(state_, std::move(options.policy)),
+              {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
+      placement_(state_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
       recovery_(state_, placement_.feasibility(), launcher_),
-      prefetch_(state_),
+      prefetch_(state_, *policy_),
+      order_(state_, *policy_),
       log_(options.log),
       most_rounds_(options.most_rounds) {
   state_.memory = &memory_;
+  policy_->report_to([this](std::string text) { state_.listener.noticed(std::move(text)); });
   open_devices(options.kernel_streams);
 }
 
@@ -69,13 +54,15 @@ void Scheduler::add(Datum& datum) {
 }
 
 void Scheduler::remove(Datum& datum) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("remove", datum.tile); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("remove", datum.tile); });
   memory_.residency().remove(datum.tile);
   state_.plan.uses(datum.tile) = TileUses{};
 }
 
 void Scheduler::submitted(Task& task, const Cost& cost) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.submitted(task, cost); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.submitted(task, cost); });
   groups_.entered(task.group);
   PlannedTask& planned = state_.plan.add(task);
   placement_.prediction().begin(planned, cost);
@@ -84,7 +71,7 @@ void Scheduler::submitted(Task& task, const Cost& cost) {
 }
 
 void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* last) {
-  const Entry entry(*this, [&](ScheduleLog& log) {
+  const LoggedCall call(log_, state_.instructions, [&](ScheduleLog& log) {
     log.ready(task, predecessors, last ? last->device : no_device, last ? last->path : 0);
   });
   PlannedTask& planned = *task.planned;
@@ -107,30 +94,34 @@ void Scheduler::activate(PlannedTask& planned) {
 }
 
 void Scheduler::cancel(bool on) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.flag("cancel", on); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.flag("cancel", on); });
   state_.cancelled = on;
   for (DeviceState& device : state_.devices) touch(device);
 }
 
 void Scheduler::cancel(TaskGroup& group) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.cancelled(group); });
+  const LoggedCall call(log_, state_.instructions, [&](ScheduleLog& log) { log.cancelled(group); });
   group.stopped = true;
   for (DeviceState& device : state_.devices) touch(device);
 }
 
 void Scheduler::evict(Datum& datum) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("evict", datum.tile); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("evict", datum.tile); });
   memory_.residency().evict(datum.tile);
 }
 
 void Scheduler::finalize(Datum& datum) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
   datum.final = true;
   send_final_home(datum.tile);
 }
 
 Homecoming Scheduler::bring_home(Datum& datum) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
   if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
   const Directory& directory = memory_.directory();
   const TileId tile = datum.tile;
@@ -144,7 +135,8 @@ Homecoming Scheduler::bring_home(Datum& datum) {
 }
 
 void Scheduler::ended(const Completion& completion) {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.ended(completion); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.ended(completion); });
   if (memory_.completed(completion)) return;
   state_.instructions.ended(completion.event);
   kernel_ended(state_.owners[completion.event.stream], completion);
@@ -327,7 +319,8 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
 // Decisions.
 
 void Scheduler::begin_steps() {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("begin_steps"); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("begin_steps"); });
   // An idle device looks around each time: others may have got what it can steal.
   for (DeviceState& device : state_.devices)
     if (device.awaits_source || device.lacks_buffer || device.issued == 0) touch(device);
@@ -340,7 +333,7 @@ void Scheduler::begin_steps() {
 
 bool Scheduler::step() {
   while (TaskGroup* const group = groups_.next_cancelled()) cancel(*group);
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("step"); });
+  const LoggedCall call(log_, state_.instructions, [&](ScheduleLog& log) { log.event("step"); });
   if (recovery_.under_way()) {
     more_ = false;
     return false;
@@ -398,6 +391,7 @@ bool Scheduler::issue_next(DeviceState& device) {
     const bool is_done = try_issue(device, *head);
     if (is_done || device.head) return is_done;
   }
+  if (order_.is_chosen()) return issue_chosen(device);
   // Tasks whose content is still to come home from elsewhere let others pass, and those that would
   // stand behind enough of their like.
   constexpr int most = 16;
@@ -407,6 +401,17 @@ bool Scheduler::issue_next(DeviceState& device) {
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);
+    if (is_done || device.head) return is_done;
+  }
+  return false;
+}
+
+/// The same in the order that the policy chooses.
+bool Scheduler::issue_chosen(DeviceState& device) {
+  order_.begin(device);
+  while (PlannedTask* const planned = order_.next()) {
+    if (Launcher::would_queue(device, *planned)) continue;
+    const bool is_done = try_issue(device, *planned);
     if (is_done || device.head) return is_done;
   }
   return false;
@@ -458,7 +463,8 @@ Error Scheduler::no_buffer() const {
 
 /// What isn't bound to the host runs on a device instead.
 bool Scheduler::resolve_standstill() {
-  const Entry entry(*this, [&](ScheduleLog& log) { log.event("standstill"); });
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("standstill"); });
   const auto lacks_buffer = [](const DeviceState& device) {
     return device.head && device.lacks_buffer;
   };
@@ -486,27 +492,6 @@ bool Scheduler::leave_host(PlannedTask& planned) {
 }
 
 // For people and tests.
-
-std::string Scheduler::status() const {
-  std::string text;
-  for (const DeviceState& device : state_.devices) {
-    const DevicePlan& plan = state_.plan.on(device.id);
-    text += fmt::format("  {}{}: {} issued, {} ready, {} planned", state_.described(device).name,
-                        device.lost ? " (lost)" : "", device.issued, plan.ready.size(),
-                        plan.planned.size());
-    if (device.head)
-      text += fmt::format("; task {} '{}' waits for room", device.head->task->id.load(),
-                          device.head->task->codelet->name);
-    int shown = 0;
-    for (const PlannedTask* planned : plan.planned) {
-      if (planned->ready || ++shown > 3) continue;
-      text += fmt::format("; task {} '{}' waits for {} predecessors", planned->task->id.load(),
-                          planned->task->codelet->name, planned->task->pending.load() & 0xffffffff);
-    }
-    text += '\n';
-  }
-  return text;
-}
 
 void Scheduler::validate() const {
   state_.plan.validate();

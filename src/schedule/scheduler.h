@@ -29,6 +29,7 @@
 #include "schedule/log.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
+#include "schedule/ready_order.h"
 #include "schedule/recovery.h"
 #include "schedule/state.h"
 
@@ -36,7 +37,7 @@ namespace quadriga {
 
 /// What a scheduler is given when it is made.
 struct ScheduleOptions {
-  std::unique_ptr<Policy> policy;
+  std::unique_ptr<CheckedPolicy> policy;
   MemoryOptions memory;
   std::span<const SpaceResources> spaces;                 ///< By space.
   std::span<const std::vector<StreamId>> kernel_streams;  ///< By device, at least one each.
@@ -107,12 +108,11 @@ class Scheduler final : private MemoryListener {
     state_.plan.for_each_datum(visit);
   }
   /// What each device has, and which tasks wait for what; for people.
-  std::string status() const;
+  std::string status() const { return describe(state_); }
   void validate() const;
 
  private:
   enum class Phase { turns, filling, settled };
-  class Entry;
 
   // MemoryListener
   std::uint64_t next_use(TileId tile, SpaceId space) const override;
@@ -133,6 +133,7 @@ class Scheduler final : private MemoryListener {
   bool take_turns();
   bool issue_in_turn(DeviceState& device);
   bool issue_next(DeviceState& device);
+  bool issue_chosen(DeviceState& device);
   bool try_issue(DeviceState& device, PlannedTask& planned);
   bool fill(DeviceState& device);
   bool leave_host(PlannedTask& planned);
@@ -148,11 +149,13 @@ class Scheduler final : private MemoryListener {
             const PlannedTask* ending = nullptr);
 
   ScheduleState state_;
+  const std::unique_ptr<CheckedPolicy> policy_;
   Memory memory_;
   Placement placement_;
   Launcher launcher_;
   Recovery recovery_;
   Prefetch prefetch_;
+  ReadyOrder order_;
   Groups groups_;
   ScheduleLog* const log_;
   const int most_rounds_;

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -79,5 +80,8 @@ struct ScheduleState {
     return false;
   }
 };
+
+/// What each device has, and which tasks wait for what; for people.
+std::string describe(const ScheduleState& state);
 
 }  // namespace quadriga

@@ -32,8 +32,8 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
   if (has_faulted(stream->device)) return state_of(stream);
-  // Variants of tests copy back what they only read, at once with other readers: that isn't
-  // written.
+  // Variants of tests copy back what they only read, at once with other readers: that
+  // isn't written.
   const auto move = [=](const std::byte* first, std::size_t pitch) {
     for (std::size_t run = 0; run < height; ++run)
       if (std::memcmp(to + run * target_pitch, first + run * pitch, width) != 0)

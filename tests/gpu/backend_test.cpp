@@ -187,9 +187,9 @@ TEST_F(CudaBackendTest, CopiesAndKernelsOverlap) {
   EXPECT_LT(last_begin, first_end);
 }
 
-// Rectangles between pageable arrays and device memory, on several streams; each copy waits for
-// those before it that touched the same array. The same copies, one after the other, on plain
-// arrays.
+// Rectangles between pageable arrays and device memory, on several streams; each copy waits
+// for those before it that touched the same array. The same copies, one after the other, on
+// plain arrays.
 TEST_F(CudaBackendTest, PageableMemoryIsCopiedInTheOrderOfStreams) {
   constexpr std::size_t runs = 300;
   constexpr std::size_t pitch = 20000;

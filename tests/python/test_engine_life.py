@@ -127,7 +127,7 @@ class TestLife:
         ("options", "match"),
         [
             ({"devices": "toaster:2"}, "toaster"),
-            ({"policy": "luck"}, "affinity or steal"),
+            ({"policy": "luck"}, "registered are affinity, steal"),
             ({"window": 0}, "window"),
             ({"host_memory": "much"}, "much"),
         ],

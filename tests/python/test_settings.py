@@ -43,9 +43,9 @@ def test_what_is_unknown_or_wrong_says_what_is_known():
         quadriga.config.nothing  # noqa: B018
     with pytest.raises(quadriga.InvalidArgument, match="nothing.*policy"):
         quadriga.config["nothing"] = 1
-    with pytest.raises(quadriga.InvalidArgument, match="affinity or steal"):
-        quadriga.config.policy = "luck"
-    with pytest.raises(quadriga.InvalidArgument), quadriga.config(tile=5, policy="luck"):
+    with pytest.raises(quadriga.InvalidArgument, match="at least 1"):
+        quadriga.config.window = "luck"
+    with pytest.raises(quadriga.InvalidArgument), quadriga.config(tile=5, window="luck"):
         pass
     assert quadriga.config.tile == "0"
 

@@ -152,8 +152,8 @@ const Codelet& random_codelet(DType type);
 /// {A write}: covariances. Parameters: CovarianceTile. float32 and float64 only.
 const Codelet& covariance_codelet(DType type);
 
-/// {A read, R write}: a measure of A; R is a float64 column. Parameters: MeasureParams. `type` is
-/// A's.
+/// {A read, R write}: a measure of A; R is a float64 column. Parameters: MeasureParams. `type`
+/// is A's.
 const Codelet& measure_codelet(DType type);
 
 }  // namespace quadriga::kernels

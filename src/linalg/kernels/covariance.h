@@ -28,8 +28,8 @@ struct CovarianceParams {
 class Points {
  public:
   /// From an array of count x dimensions, row by row.
-  /// Errors: invalid_argument if dimensions < 1, the array isn't full, or a coordinate isn't
-  /// finite.
+  /// Errors: invalid_argument if dimensions < 1, the array isn't full, or a coordinate
+  /// isn't finite.
   Points(std::span<const double> coordinates, int dimensions);
   std::int64_t count() const noexcept { return count_; }
   int dimensions() const noexcept { return dimensions_; }

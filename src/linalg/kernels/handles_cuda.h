@@ -74,8 +74,8 @@ class Handles {
   Words words_;
 };
 
-/// Those of the stream that a variant was called with; made at its first call, with its device
-/// current.
+/// Those of the stream that a variant was called with; made at its first call, with its
+/// device current.
 std::shared_ptr<Handles> handles_of(const Arguments& arguments);
 
 }  // namespace quadriga::kernels::cuda

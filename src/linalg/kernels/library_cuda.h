@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/kernels/library_cuda.h: functions of cuBLAS and cuSOLVER, which aren't linked to.
 //
-// They are hundreds of megabytes and absent where there is no GPU: a program with the CUDA part
-// starts without them, and opens them when a tile is first computed on a GPU
-// (docs/decisions/0030-the-package-and-cuda.md).
+// They are hundreds of megabytes and absent where there is no GPU: a program with the
+// CUDA part starts without them, and opens them when a tile is first computed on a
+// GPU (docs/decisions/0030-the-package-and-cuda.md).
 #pragma once
 
 #include "base/shared_library.h"

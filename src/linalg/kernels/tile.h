@@ -70,8 +70,8 @@ void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c);
 template <class T>
 void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, Tile<T> b);
 
-/// A = L*L^H (lower) or U^H*U (upper) in its triangle `uplo`; the other is neither read nor
-/// written.
+/// A = L*L^H (lower) or U^H*U (upper) in its triangle `uplo`; the other is neither read
+/// nor written.
 ///
 /// Returns 0, or the order of the leading minor that isn't positive definite (or holds a NaN); the
 /// triangle's content is unspecified then.

@@ -3,8 +3,8 @@
 // mirror, random.
 //
 // As in tile.h: four types, empty tiles allowed. A tile lies somewhere in a matrix, and the
-// matrix's diagonal may cross it anywhere or not at all; `Region` says which part of the tile is
-// meant.
+// matrix's diagonal may cross it anywhere or not at all; `Region` says which part of the tile
+// is meant.
 #pragma once
 
 #include "linalg/kernels/tile.h"
@@ -54,14 +54,14 @@ struct RandomMatrix {
   std::uint64_t seed = 0;
   std::int64_t first_row = 0;
   std::int64_t first_col = 0;
-  double on_diagonal =
-      0;  ///< Added to the diagonal: with the order of a hermitian matrix, it is SPD.
+  /// Added to the diagonal: with the order of a hermitian matrix, it is SPD.
+  double on_diagonal = 0;
   bool hermitian = false;
 };
 
 /// Random elements, uniform in [-0.5, 0.5) with every bit of the mantissa drawn (complex types:
-/// both parts). An element depends on the seed and its place in the matrix only, so tiling doesn't
-/// matter.
+/// both parts). An element depends on the seed and its place in the matrix only, so tiling
+/// doesn't matter.
 template <class T>
 void fill_random(const RandomMatrix& random, Tile<T> c);
 

@@ -16,8 +16,8 @@ namespace quadriga {
 namespace {
 
 constexpr std::byte gap{0xa5};
-/// Programs take milliseconds; by the virtual clock this much passes quickly if nothing comes to an
-/// end.
+/// Programs take milliseconds; by the virtual clock this much passes quickly if nothing comes to
+/// an end.
 constexpr double deadline_seconds = 10;
 
 /// What a task is told beside its operands; the rest is for one that submits tasks on them.
@@ -472,10 +472,10 @@ std::string RandomProgram::carry_out_despite_faults(Engine& engine, const Step& 
   }
 }
 
-std::string RandomProgram::run_despite_faults(const EngineOptions& options, int& lost) {
-  std::optional<Engine> made;
+std::string RandomProgram::run_despite_faults(const WrappedOptions& options, int& lost) {
+  std::unique_ptr<Engine> made;
   try {
-    made.emplace(homes_.around(options));
+    made = EngineAccess::make_unique(homes_.around(options));
   } catch (const Error& error) {
     return error.code() == Errc::unavailable ? std::string() : error.what();
   }

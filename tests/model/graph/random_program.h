@@ -60,12 +60,12 @@ class RandomProgram {
   RandomProgram(std::uint64_t seed, const ProgramOptions& options, int devices);
 
   /// Runs on an engine; empty, or what was wrong at which step.
-  std::string run(const EngineOptions& options);
+  std::string run(const WrappedOptions& options);
   /// The same on one that others use before and after; nothing of the program stays there.
   std::string run(Engine& engine);
   /// Runs on an engine that meets faults: what isn't reported lost must be right, and every error
   /// must be of a fault's kind. `lost` counts the tiles that were.
-  std::string run_despite_faults(const EngineOptions& options, int& lost);
+  std::string run_despite_faults(const WrappedOptions& options, int& lost);
   /// The host's buffers without which no such program may get by: for all tiles that have no home,
   /// and the operands of a task.
   std::size_t least_host_memory() const;
@@ -114,7 +114,7 @@ Machine small_machine(Random& random, int devices, int cores, std::size_t tile_b
 
 /// A program and what it runs on.
 struct ProgramRun {
-  EngineOptions options;
+  WrappedOptions options;
   int devices = 0;  ///< Accelerators.
   RandomProgram program;
 };

@@ -33,7 +33,7 @@ ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
   program_options.most_bytes = std::size_t{2048} << random.below(3);
   const int devices = 1 + static_cast<int>(random.below(4));
   const int cores = static_cast<int>(random.below(3));
-  EngineOptions options;
+  WrappedOptions options;
   options.machine = small_machine(random, devices, cores, program_options.most_bytes);
   pad_columns(*options.machine, Random(mix(seed / batch + 1)));
   for (Device& device : options.machine->devices)
@@ -103,7 +103,7 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
   program_options.most_bytes = std::size_t{2048} << random.below(3);
   const int devices = 1 + static_cast<int>(random.below(4));
   const int cores = static_cast<int>(random.below(3));
-  EngineOptions options;
+  WrappedOptions options;
   options.machine = small_machine(random, devices, cores, program_options.most_bytes);
   pad_columns(*options.machine, Random(mix(seed + 1)));
   options.policy = random.chance(0.5) ? "affinity" : "steal";
@@ -125,8 +125,8 @@ std::size_t RandomProgram::least_host_memory() const {
   return bytes;
 }
 
-std::string RandomProgram::run(const EngineOptions& options) {
-  Engine engine(homes_.around(options));
+std::string RandomProgram::run(const WrappedOptions& options) {
+  Engine engine(EngineAccess::make(homes_.around(options)));
   return run(engine);
 }
 
@@ -148,7 +148,7 @@ std::string run_in_batches(Seeds seeds) {
 
 std::string run_on_host(std::uint64_t seed) {
   Random random(mix(seed));
-  EngineOptions options;
+  WrappedOptions options;
   options.devices = fmt::format("cpu:{}", 1 + random.below(3));
   options.policy = random.chance(0.5) ? "affinity" : "steal";
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);

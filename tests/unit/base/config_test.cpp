@@ -78,10 +78,11 @@ TEST_F(Configuration, LaterSourcesWin) {
 }
 
 TEST_F(Configuration, RefusesBadValuesByKeyValueSourceAndWhatIsAccepted) {
-  environment_["QUADRIGA_POLICY"] = "fast";
-  const std::string message = refusal([&] { config_.get("policy"); });
-  for (const char* part : {"policy", "'fast'", "QUADRIGA_POLICY", "affinity or steal"})
+  environment_["QUADRIGA_TRACE"] = "fast";
+  const std::string message = refusal([&] { config_.get("trace"); });
+  for (const char* part : {"trace", "'fast'", "QUADRIGA_TRACE", "true, on"})
     EXPECT_TRUE(contains(message, part)) << message;
+  EXPECT_TRUE(contains(refusal([&] { config_.set("policy", ""); }), "affinity or steal"));
   EXPECT_TRUE(contains(refusal([&] { config_.set("window", "0"); }), "window"));
   EXPECT_TRUE(contains(refusal([&] { config_.integer("tile", -1); }), "'-1' (given by argument)"));
   for (const auto& [key, value] : std::map<std::string, std::string>{{"trace", "maybe"},

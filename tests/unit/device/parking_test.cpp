@@ -113,8 +113,8 @@ TEST(ParkingTest, WhatFollowsAnOperationThatHoldsItsStreamIsParked) {
   EXPECT_TRUE(model.parking.empty());
 }
 
-// Whatever is issued and waited for, in whatever order calls and the CPU end: all is queued at
-// last.
+// Whatever is issued and waited for, in whatever order calls and the CPU end: all is queued
+// at last.
 TEST(ParkingTest, RandomStreamsAllGoOn) {
   constexpr std::size_t streams = 6;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

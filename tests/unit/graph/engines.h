@@ -10,10 +10,13 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "engine/engine_access.h"
 
 namespace quadriga {
 
@@ -24,8 +27,8 @@ inline std::string where_name(const testing::TestParamInfo<Where>& info) {
   return names[static_cast<int>(info.param)];
 }
 
-inline EngineOptions options_for(Where where) {
-  EngineOptions options;
+inline WrappedOptions options_for(Where where) {
+  WrappedOptions options;
   options.devices = where == Where::host ? "cpu:2" : "emulated:2,memory=1MiB,peer=4GB/s;cpu:1";
   if (where != Where::virtual_clock) return options;
   options.virtual_clock = true;
@@ -44,13 +47,13 @@ class EngineTest : public testing::TestWithParam<Where> {
   using Body = std::function<void(const Arguments&)>;
 
   Engine& engine() {
-    if (!engine_) engine_.emplace(options_for(GetParam()));
+    if (!engine_) engine_ = EngineAccess::make_unique(options_for(GetParam()));
     return *engine_;
   }
-  void make(const std::function<void(EngineOptions&)>& change) {
-    EngineOptions options = options_for(GetParam());
+  void make(const std::function<void(WrappedOptions&)>& change) {
+    WrappedOptions options = options_for(GetParam());
     change(options);
-    engine_.emplace(std::move(options));
+    engine_ = EngineAccess::make_unique(std::move(options));
   }
   /// Lives as long as the test.
   Codelet& codelet(std::string name, std::vector<Access> signature, Body body) {
@@ -99,7 +102,7 @@ class EngineTest : public testing::TestWithParam<Where> {
   std::atomic<bool> open_{false};
   std::deque<Codelet> codelets_;
   std::deque<std::array<double, 8>> homes_;
-  std::optional<Engine> engine_;
+  std::unique_ptr<Engine> engine_;
 };
 
 /// What a call throws, in words.

@@ -18,12 +18,10 @@ class TaskGroupTest : public EngineTest {
         copy_(copying()) {}
 
   void submit(const Codelet& codelet, std::initializer_list<Operand> operands, TaskGroup& group) {
-    SubmitOptions options;
-    options.group = &group;
-    engine().submit(codelet, operands, options);
+    EngineAccess::submit(engine(), codelet, operands, {}, {}, &group);
   }
   std::string failure(TaskGroup& group, std::span<const Data> data) {
-    return failure_of([&] { engine().wait(group, data, patience); });
+    return failure_of([&] { EngineAccess::wait(engine(), group, data, patience); });
   }
 
   Codelet& more_;
@@ -43,8 +41,8 @@ TEST_P(TaskGroupTest, FailuresAreTheirGroups) {
   wait();  // what isn't in the group doesn't hear of it
   EXPECT_EQ(home(3), 2);
   EXPECT_NE(failure(unlucky, std::span(&b, 1)).find("the oven is cold"), std::string::npos);
-  EXPECT_TRUE(engine().failure_of(unlucky));
-  EXPECT_FALSE(engine().failure_of(lucky));
+  EXPECT_TRUE(EngineAccess::failure_of(engine(), unlucky));
+  EXPECT_FALSE(EngineAccess::failure_of(engine(), lucky));
 }
 
 TEST_P(TaskGroupTest, WhatReadsLostContentFails) {
@@ -62,7 +60,7 @@ TEST_P(TaskGroupTest, CancellingOneLeavesTheOthers) {
   TaskGroup group;
   submit(copy_, {{x, Access::read}, {y, Access::write}}, group);
   engine().submit(copy_, {{x, Access::read}, {z, Access::write}});
-  std::thread canceller([&] { engine().cancel(group); });
+  std::thread canceller([&] { EngineAccess::cancel(engine(), group); });
   while (!group.cancelled.load()) std::this_thread::yield();
   open();
   canceller.join();

@@ -42,15 +42,15 @@ class HomesTest : public testing::TestWithParam<Where> {
     };
     sum_.cost = plus_one_.cost;
   }
-  void make(const std::string& devices, std::function<void(EngineOptions&)> change = {}) {
-    EngineOptions options;
+  void make(const std::string& devices, std::function<void(WrappedOptions&)> change = {}) {
+    WrappedOptions options;
     options.devices = devices;
     options.machine = Machine::parse(devices);
     for (const Device& device : options.machine->devices)
       options.machine->kernels["unit"][device.rates][1] = 1e-5;
     options.virtual_clock = GetParam() == Where::virtual_clock;
     if (change) change(options);
-    engine_.emplace(homes_.around(options));
+    engine_ = EngineAccess::make_unique(homes_.around(options));
     for (const DeviceId device : {DeviceId{0}, DeviceId{1}}) {
       double* const home = take(device);
       std::fill_n(home, ld * cols, device == 0 ? 1.0 : 2.0);
@@ -86,7 +86,7 @@ class HomesTest : public testing::TestWithParam<Where> {
   Codelet plus_one_;   ///< b = a + 1, elementwise.
   Codelet increment_;  ///< Of the first element.
   Codelet sum_;        ///< c += a + b, of the first elements.
-  std::optional<Engine> engine_;
+  std::unique_ptr<Engine> engine_;
   double* homes_at_[2] = {};
   std::vector<double*> many_;
   Data data_[2];
@@ -133,7 +133,7 @@ TEST_P(HomesTest, WithoutARouteTheWayIsByTheHost) {
 }
 
 TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
-  make(apart, [](EngineOptions& options) { options.host_memory = 3 * buffer_bytes; });
+  make(apart, [](WrappedOptions& options) { options.host_memory = 3 * buffer_bytes; });
   constexpr int count = 12;
   std::vector<double*> results;
   for (int i = 0; i < count; ++i) {
@@ -150,7 +150,7 @@ TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
 }
 
 TEST_P(HomesTest, CoresMayUpdateMoreThanTheHostsBuffersHold) {
-  make(joined, [](EngineOptions& options) { options.host_memory = 3 * buffer_bytes; });
+  make(joined, [](WrappedOptions& options) { options.host_memory = 3 * buffer_bytes; });
   constexpr std::size_t count = 12;
   const std::vector<Data> tiles = add_many(count);
   for (int round = 0; round < 3; ++round)
@@ -161,7 +161,7 @@ TEST_P(HomesTest, CoresMayUpdateMoreThanTheHostsBuffersHold) {
 }
 
 TEST_P(HomesTest, WhatWasReadOnTheHostLeavesItsBuffersToOthers) {
-  make(joined, [](EngineOptions& options) { options.host_memory = 4 * buffer_bytes; });
+  make(joined, [](WrappedOptions& options) { options.host_memory = 4 * buffer_bytes; });
   const std::vector<Data> tiles = add_many(5);
   engine_->submit(plus_one_, {{tiles[0], Access::read}, {tiles[1], Access::write}},
                   SubmitOptions{.device = 2});
@@ -174,7 +174,7 @@ TEST_P(HomesTest, WhatWasReadOnTheHostLeavesItsBuffersToOthers) {
 }
 
 TEST_P(HomesTest, CoresNeedNoMoreBuffersThanATaskHasOperands) {
-  make(apart, [](EngineOptions& options) { options.host_memory = 2 * buffer_bytes; });
+  make(apart, [](WrappedOptions& options) { options.host_memory = 2 * buffer_bytes; });
   constexpr std::size_t count = 6;
   const std::vector<Data> tiles = add_many(count);
   for (std::size_t i = 0; i + 1 < count; ++i)
@@ -185,7 +185,7 @@ TEST_P(HomesTest, CoresNeedNoMoreBuffersThanATaskHasOperands) {
 }
 
 TEST_P(HomesTest, OneBufferLetsAllOperandsOfATaskPass) {
-  make(apart, [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+  make(apart, [](WrappedOptions& options) { options.host_memory = buffer_bytes; });
   const std::vector<Data> tiles = add_many(3);
   engine_->submit(sum_,
                   {{tiles[0], Access::read}, {tiles[1], Access::read}, {tiles[2], Access::update}},
@@ -196,7 +196,7 @@ TEST_P(HomesTest, OneBufferLetsAllOperandsOfATaskPass) {
 
 TEST_P(HomesTest, TasksWithMoreOperandsThanTheHostHasBuffersRunElsewhere) {
   make("emulated:2,memory=1MiB,peer=4GB/s",
-       [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+       [](WrappedOptions& options) { options.host_memory = buffer_bytes; });
   const std::vector<Data> tiles = add_many(2);
   const auto submit = [&] {
     engine_->submit(plus_one_, {{tiles[0], Access::read}, {tiles[1], Access::write}},
@@ -218,7 +218,7 @@ TEST_P(HomesTest, TasksWithMoreOperandsThanTheHostHasBuffersRunElsewhere) {
 }
 
 TEST_P(HomesTest, WhatCannotPassTheHostIsNamedWhereItIsWaitedFor) {
-  make(apart, [](EngineOptions& options) { options.host_memory = buffer_bytes; });
+  make(apart, [](WrappedOptions& options) { options.host_memory = buffer_bytes; });
   // The only buffer holds what no device does: a tile without a home, written on the host.
   const Data homeless = engine_->add(rows, cols, DType::float64);
   const std::vector<Data> tiles = add_many(1);
@@ -289,7 +289,7 @@ TEST_P(HomesTest, TakeNoRoomOfTheArena) {
 }
 
 TEST_P(HomesTest, ALostDeviceNamesTheDataThatWereAtHomeThere) {
-  make(joined, [](EngineOptions& options) {
+  make(joined, [](WrappedOptions& options) {
     options.wrap_backend = [](std::unique_ptr<Backend> backend) {
       FaultPlan plan;
       plan.losses = {{0, 1}};

@@ -47,8 +47,8 @@ TEST(Issue, CopiesCountInWhatIsIssuedAhead) {
   EXPECT_GT(engine.now(), 100'000'000);
 }
 
-// On how many streams of a device tasks of a kernel run whose rates at orders 1 and 2 are 1 and
-// `at_two`.
+// On how many streams of a device tasks of a kernel run whose rates at orders 1 and 2 are 1
+// and `at_two`.
 std::size_t streams_used(double at_two) {
   EngineOptions options;
   options.machine = Machine::parse("emulated:1,memory=64MiB,streams=4");

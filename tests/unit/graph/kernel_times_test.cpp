@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/schedule/kernel_times_test.cpp: what is remembered of kernels is what the machine
+// tests/unit/graph/kernel_times_test.cpp: what is remembered of kernels is what the machine says.
 // says.
 #include "schedule/kernel_times.h"
 

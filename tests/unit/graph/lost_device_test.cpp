@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "device/factory.h"
+#include "engine/engine_access.h"
 
 namespace quadriga {
 namespace {
@@ -17,8 +18,8 @@ constexpr double patience = 30;
 constexpr int tiles = 40;
 
 /// Two devices and a CPU that is not meant to compute.
-EngineOptions losing(std::vector<FaultPlan::Loss> losses, bool virtual_clock) {
-  EngineOptions options;
+WrappedOptions losing(std::vector<FaultPlan::Loss> losses, bool virtual_clock) {
+  WrappedOptions options;
   options.machine = Machine::parse("emulated:2,memory=1MiB");
   for (const char* const rates : {"emulated", ""})
     options.machine->kernels["unit"][rates][1] = 2e-3;  // few are issued ahead
@@ -40,9 +41,9 @@ class LostDevice : public testing::TestWithParam<bool> {
   }
   void TearDown() override { set_log_sink({}); }
   /// One task a tile, from several submissions; returns how many tiles came home with its result.
-  int run(const EngineOptions& options) {
+  int run(const WrappedOptions& options) {
     values_.assign(tiles, 0);
-    Engine engine(options);
+    Engine engine(EngineAccess::make(options));
     std::vector<Data> data;
     for (double& value : values_) data.push_back(engine.add(&value, 1, 1, 1, DType::float64));
     for (const Data& each : data) engine.submit(plus_, {{each, Access::update}});

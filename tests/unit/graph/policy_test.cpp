@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/graph/policy_test.cpp: where the policy affinity places tasks of unknown cost, what
 // idle devices take of them, and how much of it is trying.
-#include "schedule/policy.h"
+#include "schedule/policy_registry.h"
 
 #include <gtest/gtest.h>
+#include <quadriga/machine.h>
 
 #include <vector>
 
@@ -20,7 +21,7 @@ class TwoKinds {
   /// Where a task is placed that nothing but experience tells from others.
   DeviceId place(DeviceId owner = no_device) {
     PlaceCandidate candidates[] = {candidate(quick), candidate(slow)};
-    const DeviceId chosen = candidates[policy_->place({candidates, owner, no_device})].device;
+    const DeviceId chosen = candidates[policy_->place({candidates, owner, no_device, {}})].device;
     class_.chosen();
     class_.put(kind(chosen));
     return chosen;
@@ -68,7 +69,8 @@ class TwoKinds {
             .experience = experience(device)};
   }
 
-  std::unique_ptr<Policy> policy_ = make_policy("affinity", 0);
+  Machine machine_;
+  std::unique_ptr<CheckedPolicy> policy_ = make_policy("affinity", {machine_});
   TaskClass class_;
 };
 
@@ -145,9 +147,10 @@ TEST(Affinity, AnIdleDeviceTriesOneOfMany) {
 /// The driver doesn't ask then.
 TEST(Policies, ThatFollowOwnersChooseThem) {
   for (const char* const name : {"affinity", "steal"}) {
-    const auto policy = make_policy(name, 1);
-    EXPECT_EQ(policy->follows_owners(), std::string_view(name) == "affinity");
-    if (!policy->follows_owners()) continue;
+    const Machine machine;
+    const auto policy = make_policy(name, {machine});
+    EXPECT_EQ(policy->traits().follows_owners, std::string_view(name) == "affinity");
+    if (!policy->traits().follows_owners) continue;
     std::vector<PlaceCandidate> candidates(3);
     for (DeviceId device = 0; device < 3; ++device) {
       candidates[device].device = device;
@@ -155,7 +158,7 @@ TEST(Policies, ThatFollowOwnersChooseThem) {
       candidates[device].bytes_here = device;
     }
     for (DeviceId owner = 0; owner < 3; ++owner)
-      EXPECT_EQ(policy->place({candidates, owner, no_device}), owner);
+      EXPECT_EQ(policy->place({candidates, owner, no_device, {}}), owner);
   }
 }
 

@@ -187,7 +187,7 @@ TEST_P(ReduceTest, AFailedMemberPoisonsTheTargetUntilItIsWritten) {
 
 TEST_P(ReduceTest, ALostPartialResultIsReported) {
   if (!has_devices()) GTEST_SKIP() << "there is no device to lose";
-  make([](EngineOptions& options) {
+  make([](WrappedOptions& options) {
     options.wrap_backend = [](std::unique_ptr<Backend> backend) {
       FaultPlan plan;
       plan.losses = {{1, 6}};

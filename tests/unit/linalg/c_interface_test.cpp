@@ -112,7 +112,7 @@ class CInterface : public testing::Test {
   CInterface() {
     constexpr const char* devices = "emulated:2,memory=1MiB";
     if (Case::is_on_devices) {
-      engine = new quadriga_engine{Engine(homes_.around({.devices = devices}))};
+      engine = new quadriga_engine{EngineAccess::make(homes_.around({{.devices = devices}}))};
       places = &homes_;
     } else {
       EXPECT_EQ(quadriga_open(devices, &engine), 0);
@@ -244,7 +244,7 @@ TYPED_TEST(CInterface, MatricesThatArentDefiniteNameTheMinor) {
 
 TEST(CInterfaceOf, WhatIsOnADeviceStaysThere) {
   DeviceHomes homes;
-  quadriga_engine engine{Engine(homes.around({.devices = "emulated:1,memory=1MiB"}))};
+  quadriga_engine engine{EngineAccess::make(homes.around({{.devices = "emulated:1,memory=1MiB"}}))};
   constexpr std::int64_t n = 20;
   double* matrices[3];
   for (double*& matrix : matrices) {

@@ -18,9 +18,9 @@ using namespace testing;
 class ResidentTest : public ::testing::Test {
  protected:
   void make(const std::string& devices) {
-    EngineOptions options;
+    WrappedOptions options;
     options.devices = devices;
-    engine_.emplace(homes_.around(options));
+    engine_ = EngineAccess::make_unique(homes_.around(options));
   }
   /// From the first element to the last.
   static std::size_t extent(const MatrixView& view) {
@@ -49,7 +49,7 @@ class ResidentTest : public ::testing::Test {
   Engine& engine() { return *engine_; }
 
   DeviceHomes homes_;
-  std::optional<Engine> engine_;
+  std::unique_ptr<Engine> engine_;
   Options options_{.tile = 16};
 };
 
@@ -210,13 +210,13 @@ class ResidentPlanTest : public ::testing::Test {
     return view;
   }
   void make(const std::string& file) {
-    EngineOptions options;
+    WrappedOptions options;
     options.machine = Machine::from_file(QUADRIGA_SOURCE_DIR "/machines/" + file);
     std::erase_if(options.machine->devices,
                   [](const Device& device) { return device.kind == DeviceKind::cpu; });
     options.virtual_clock = true;
     options.compute = false;
-    engine_.emplace(homes_.around(options, std::size_t{128} << 30));
+    engine_ = EngineAccess::make_unique(homes_.around(options, std::size_t{128} << 30));
   }
   double seconds() const { return static_cast<double>(engine_->counters().elapsed) / 1e9; }
   std::uint64_t tasks() const { return engine_->counters().ended; }
@@ -226,7 +226,7 @@ class ResidentPlanTest : public ::testing::Test {
   }
 
   DeviceHomes homes_;
-  std::optional<Engine> engine_;
+  std::unique_ptr<Engine> engine_;
 };
 
 TEST_F(ResidentPlanTest, AProductIsOneCallWhereThatIsFastest) {

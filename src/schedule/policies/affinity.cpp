@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/policy.cpp: the policies steal and affinity.
-#include "schedule/policy.h"
-
-#include <quadriga/error.h>
-
+// src/schedule/policies/affinity.cpp: the policy affinity: owners, else the earliest end; idle
+// devices take what has most bytes with them.
 #include <algorithm>
 #include <limits>
-#include <string>
+
+#include "schedule/policies/built_in.h"
 
 namespace quadriga {
 namespace {
-
-std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device) {
-  const auto found = std::ranges::find(candidates, device, &PlaceCandidate::device);
-  return static_cast<std::size_t>(found - candidates.begin());
-}
 
 /// Most of its like went to other kinds of device, and none has ended on this one.
 bool is_guess(const Experience& e) {
@@ -29,45 +22,12 @@ bool is_worth_a_try(const Experience& e) {
   return e.learns && e.ended < most && e.under_way == 0 && e.placed >= enough * (e.ended + 1);
 }
 
-/// Work stealing: a task goes where it became ready, an idle worker asks a random victim for its
-/// oldest.
-///
-/// Source:  Lima, Gautier, Maillard, Danjean, SBAC-PAD 2012, section III.A.
-class Steal final : public Policy {
- public:
-  explicit Steal(std::uint64_t seed) : random_(seed) {}
-  std::string_view name() const noexcept override { return "steal"; }
-  bool plans_ahead() const noexcept override { return false; }
-
-  std::size_t place(const PlaceQuestion& question) override {
-    const std::size_t at = index_of(question.candidates, question.activator);
-    return at < question.candidates.size() ? at : random_.below(question.candidates.size());
-  }
-
-  std::size_t victim(const StealQuestion& question) override {
-    std::size_t others = 0;
-    for (double queued : question.queued) others += queued > 0;
-    if (others == 0) return question.queued.size();
-    std::size_t pick = random_.below(others);
-    for (std::size_t i = 0; i < question.queued.size(); ++i)
-      if (question.queued[i] > 0 && pick-- == 0) return i;
-    return question.queued.size();
-  }
-
-  std::size_t choose(std::span<const StealCandidate>) override { return 0; }
-
- private:
-  Random random_;
-};
-
 /// Owners first, else where the task would end earliest with its copies; idle devices take what has
 /// most bytes here, and only what they would end sooner than its victim. What nobody knows is tried
 /// on each kind of device, one task at a time.
 class Affinity final : public Policy {
  public:
-  std::string_view name() const noexcept override { return "affinity"; }
-  bool plans_ahead() const noexcept override { return true; }
-  bool follows_owners() const noexcept override { return true; }
+  PolicyTraits traits() const override { return {.plans_ahead = true, .follows_owners = true}; }
 
   std::size_t place(const PlaceQuestion& question) override {
     const std::size_t owner = index_of(question.candidates, question.owner);
@@ -91,7 +51,7 @@ class Affinity final : public Policy {
 
   std::size_t victim(const StealQuestion& question) override {
     const auto most = std::ranges::max_element(question.queued);
-    if (most == question.queued.end() || *most <= 0) return question.queued.size();
+    if (most == question.queued.end() || *most <= 0) return none;
     return static_cast<std::size_t>(most - question.queued.begin());
   }
 
@@ -123,11 +83,11 @@ class Affinity final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_policy(std::string_view name, std::uint64_t seed) {
-  if (name.empty() || name == "affinity") return std::make_unique<Affinity>();
-  if (name == "steal") return std::make_unique<Steal>(seed);
-  fail(Errc::invalid_argument,
-       "unknown policy '" + std::string(name) + "'; there are affinity and steal");
+std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device) {
+  const auto found = std::ranges::find(candidates, device, &PlaceCandidate::device);
+  return static_cast<std::size_t>(found - candidates.begin());
 }
+
+std::unique_ptr<Policy> make_affinity(const PolicyContext&) { return std::make_unique<Affinity>(); }
 
 }  // namespace quadriga

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/policy.h: policies of one's own: place, order, prefetch and eviction.
+//
+// A policy sees tasks, tiles, devices and the time that links need, and answers with an index or a
+// score. It can make a program slow, never wrong: dependencies, room and coherence are kept by the
+// engine. An answer that means nothing, or an exception, counts as no answer, and the log says so
+// once. Each engine makes a policy of its own and calls it from one thread at a time; an engine
+// that works on the host's cores alone makes one a worker, which is asked for victims only.
+#pragma once
+
+#include <quadriga/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quadriga {
+
+class Machine;
+
+/// One operand of a task.
+struct OperandView {
+  std::uint32_t tile = 0;  ///< The same number for the same tile, as long as it is registered.
+  std::size_t bytes = 0;
+  Access access = Access::read;
+};
+
+/// A task; what it refers to is there during the call.
+struct TaskView {
+  std::uint64_t id = 0;  ///< Order of submission, from 1.
+  std::string_view codelet;
+  int priority = 0;
+  std::span<const OperandView> operands;
+};
+
+/// What is known of a task from others of its codelet and order of size, on one kind of device.
+struct Experience {
+  bool learns = false;         ///< Its time follows from theirs alone; else nothing is to be tried.
+  std::int64_t placed = 0;     ///< On any device so far.
+  std::int64_t beside = 0;     ///< Of them on other kinds, and not ended.
+  std::int64_t under_way = 0;  ///< On this kind, and not ended.
+  std::int64_t ended = 0;      ///< On this kind.
+};
+
+/// A device as a candidate for one task.
+struct PlaceCandidate {
+  DeviceId device = no_device;
+  double bytes_here = 0;      ///< Of the task's operands, valid or on their way.
+  double fetch_seconds = 0;   ///< To copy the rest, by link.
+  double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
+  double queued_seconds = 0;  ///< Predicted work of what is placed there; 0 if unknown.
+  Experience experience;
+};
+
+struct PlaceQuestion {
+  std::span<const PlaceCandidate> candidates;  ///< Never empty.
+  DeviceId owner = no_device;                  ///< Where the submitter would have it.
+  DeviceId activator = no_device;  ///< Where the last predecessor ran; no_device if it had none.
+  TaskView task;
+};
+
+/// One task that an idle device could take from another's queue.
+struct StealCandidate {
+  double bytes_here = 0;  ///< On the thief.
+  double bytes_missing = 0;
+  double staged_there = 0;  ///< Bytes already copied to the victim for it.
+  double gain_seconds = 0;  ///< Predicted end on the victim minus predicted end on the thief.
+  Experience experience;    ///< On the thief.
+};
+
+struct StealQuestion {
+  DeviceId thief = 0;
+  /// Predicted seconds (or tasks) placed on each device or worker.
+  std::span<const double> queued;
+};
+
+/// A task that its device could issue now.
+struct ReadyCandidate {
+  TaskView task;
+  double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
+  double bytes_here = 0;      ///< Of its operands, valid on the device or on their way.
+  double bytes_missing = 0;
+};
+
+/// A tile that could be copied to a device before a task there needs it.
+struct PrefetchCandidate {
+  std::uint32_t tile = 0;
+  std::size_t bytes = 0;
+  double fetch_seconds = 0;  ///< By link, with what is queued there.
+  std::size_t victims = 0;   ///< Tiles that are to leave for it.
+};
+
+/// A tile's replica that could leave a device's memory.
+struct EvictionCandidate {
+  std::uint32_t tile = 0;
+  std::size_t bytes = 0;
+  std::uint64_t next_use = UINT64_MAX;  ///< Position in the device's plan; the greatest: none.
+  std::uint64_t last_use = 0;           ///< The same of its last one.
+  bool dirty = false;                   ///< It must be written back first.
+};
+
+/// Which tile leaves when room is needed.
+enum class Eviction : std::uint8_t {
+  farthest_use,  ///< Whose next planned use is farthest, else the least recently used.
+  least_recent,  ///< The least recently used.
+  by_score,      ///< With the greatest Policy::eviction_score().
+};
+
+/// Which of its functions a policy wants to be asked; the same all its life.
+struct PolicyTraits {
+  /// Tasks with an owner are placed when they are submitted, so that their operands can be
+  /// prefetched; else tasks are placed when they become ready.
+  bool plans_ahead = false;
+  bool follows_owners = false;      ///< place() isn't asked where a task's owner can run it.
+  bool orders = false;              ///< next() is asked; else ready tasks go in order of the plan.
+  bool filters_prefetches = false;  ///< prefetch() is asked; else all go in order of the plan.
+  Eviction eviction = Eviction::farthest_use;
+};
+
+class Policy {
+ public:
+  /// The answer "none of them". So is the number of candidates.
+  static constexpr std::size_t none = SIZE_MAX;
+
+  virtual ~Policy() = default;
+  virtual PolicyTraits traits() const { return {}; }
+  // None of them is asked without candidates.
+  /// Index into question.candidates. None: the device with the least predicted work.
+  virtual std::size_t place(const PlaceQuestion& question) = 0;
+  /// Index into question.queued of the device (or worker) that an idle one takes a task from.
+  virtual std::size_t victim(const StealQuestion&) { return none; }
+  /// Index of the task to take.
+  virtual std::size_t choose(std::span<const StealCandidate>) { return none; }
+  /// Index of the task that its device tries to issue next. None: the first, as planned.
+  virtual std::size_t next(std::span<const ReadyCandidate>) { return 0; }
+  /// Index of the tile to copy next, at this moment; asked again when something has changed.
+  virtual std::size_t prefetch(std::span<const PrefetchCandidate>) { return 0; }
+  /// The greatest leaves first. Asked once for a candidate until what it says changes.
+  virtual double eviction_score(const EvictionCandidate&) { return 0; }
+};
+
+/// What a policy is made with; the machine (quadriga/machine.h) outlives it.
+struct PolicyContext {
+  const Machine& machine;
+  std::uint64_t seed = 1;  ///< The same seed, the same decisions.
+};
+using PolicyMaker = std::function<std::unique_ptr<Policy>(const PolicyContext&)>;
+
+struct PolicyInfo {
+  std::string name;
+  std::string help;  ///< One line.
+};
+
+/// Makes a policy known by a name, which engines (`policy`) and settings accept from then on.
+/// Any thread.
+/// Errors: invalid_argument if the name is empty or taken, the help isn't one line, or no maker.
+void register_policy(std::string name, std::string help, PolicyMaker maker);
+
+/// Those registered, by name. Any thread.
+std::vector<PolicyInfo> policies();
+
+}  // namespace quadriga

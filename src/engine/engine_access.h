@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine_access.h: what the library's own code and its tests do with an engine beyond
+// its public functions.
+#pragma once
+
+#include <quadriga/engine.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "device/backend.h"
+#include "graph/group.h"
+
+namespace quadriga {
+
+struct Datum;
+
+/// Puts something around a backend.
+using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
+
+/// How an engine is made whose backend has something around it, as injected faults. An engine made
+/// without EngineAccess has nothing around its backend.
+struct WrappedOptions : EngineOptions {
+  BackendWrap wrap_backend = {};
+};
+
+class EngineAccess {
+ public:
+  static Engine make(WrappedOptions options);
+  static std::unique_ptr<Engine> make_unique(WrappedOptions options) {
+    return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
+  }
+  static Datum* datum(const Data& data) noexcept { return data.datum_; }
+
+  /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
+  /// or cancel() has returned.
+  static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
+                       std::span<const std::byte> params, const SubmitOptions& options,
+                       TaskGroup* group);
+  /// Waits until the group's tasks have ended and `data`, which no others touch, are home.
+  /// Errors: the group's first failure, for wait(double) it is none; deadline.
+  static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
+                   double seconds = -1);
+  /// The first failure of the group's tasks so far; null if there is none.
+  static std::exception_ptr failure_of(const Engine& engine, const TaskGroup& group);
+  /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.
+  static void cancel(Engine& engine, TaskGroup& group);
+};
+
+}  // namespace quadriga

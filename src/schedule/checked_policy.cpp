@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/checked_policy.cpp: asks a policy and makes sense of what it answers.
+#include "schedule/checked_policy.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace quadriga {
+namespace {
+
+constexpr std::array function_names{"place()", "victim()",   "choose()",
+                                    "next()",  "prefetch()", "eviction_score()"};
+
+/// In the order of the scores, which are no NaN.
+std::uint64_t in_order(double score) noexcept {
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  const auto bits = std::bit_cast<std::uint64_t>(score);
+  return bits & sign ? ~bits : bits | sign;
+}
+
+}  // namespace
+
+/// Leaves first what the policy gave the greatest score, clean before dirty among equals.
+class CheckedPolicy::ScoreRule final : public EvictionRule {
+ public:
+  explicit ScoreRule(CheckedPolicy& policy) : policy_(policy) {}
+
+  Spare spare(const Candidate& candidate) const noexcept override {
+    if (candidate.tile >= asked_.size())
+      asked_.resize(std::max<std::size_t>(candidate.tile + std::size_t{1}, 2 * asked_.size()));
+    Asked& asked = asked_[candidate.tile];
+    const EvictionCandidate seen{candidate.tile, candidate.bytes, candidate.next_use,
+                                 candidate.last_use, candidate.dirty};
+    if (!asked.known || asked.next_use != seen.next_use || asked.last_use != seen.last_use ||
+        asked.dirty != seen.dirty)
+      asked = {true, seen.dirty, seen.next_use, seen.last_use, in_order(policy_.score(seen))};
+    return {.distance = asked.score,
+            .age = ~candidate.last_use,
+            .ease = static_cast<std::uint8_t>(candidate.dirty ? 0 : 1)};
+  }
+
+ private:
+  struct Asked {
+    bool known = false;
+    bool dirty = false;
+    std::uint64_t next_use = 0;
+    std::uint64_t last_use = 0;
+    std::uint64_t score = 0;
+  };
+  CheckedPolicy& policy_;
+  mutable std::vector<Asked> asked_;  ///< By tile.
+};
+
+CheckedPolicy::CheckedPolicy(std::string name, std::unique_ptr<Policy> policy)
+    : name_(std::move(name)), policy_(std::move(policy)) {
+  if (!policy_)
+    fail(Errc::invalid_argument, fmt::format("the maker of policy '{}' made none", name_));
+  traits_ = policy_->traits();
+  if (traits_.eviction == Eviction::least_recent) rule_ = std::make_unique<Lru>();
+  if (traits_.eviction == Eviction::by_score) rule_ = std::make_unique<ScoreRule>(*this);
+}
+
+void CheckedPolicy::report(Question question, const std::string& what) {
+  if (std::exchange(reported_[question], true) || !report_) return;
+  report_(fmt::format("policy '{}': {} {}; it counts as no answer", name_, function_names[question],
+                      what));
+}
+
+template <class Ask>
+std::size_t CheckedPolicy::checked(Question question, std::size_t count, Ask&& ask) {
+  if (count == 0) return 0;
+  try {
+    const std::size_t answer = ask();
+    if (answer < count) return answer;
+    if (answer != count && answer != Policy::none)
+      report(question, fmt::format("answered {}; expected less than {}", answer, count));
+  } catch (const std::exception& error) {
+    report(question, fmt::format("threw: {}", error.what()));
+  } catch (...) {
+    report(question, "threw what is no std::exception");
+  }
+  return count;
+}
+
+std::size_t CheckedPolicy::place(const PlaceQuestion& question) {
+  const std::span candidates = question.candidates;
+  const std::size_t answer =
+      checked(placing, candidates.size(), [&] { return policy_->place(question); });
+  if (answer < candidates.size()) return answer;
+  // By turns among equals: where no times are known all have the same.
+  std::size_t best = turn_++ % candidates.size();
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (candidates[i].queued_seconds < candidates[best].queued_seconds) best = i;
+  return best;
+}
+
+std::size_t CheckedPolicy::victim(const StealQuestion& question) {
+  return checked(robbing, question.queued.size(), [&] { return policy_->victim(question); });
+}
+
+std::size_t CheckedPolicy::choose(std::span<const StealCandidate> candidates) {
+  return checked(choosing, candidates.size(), [&] { return policy_->choose(candidates); });
+}
+
+std::size_t CheckedPolicy::next(std::span<const ReadyCandidate> candidates) {
+  const std::size_t answer =
+      checked(ordering, candidates.size(), [&] { return policy_->next(candidates); });
+  return answer < candidates.size() ? answer : 0;
+}
+
+std::size_t CheckedPolicy::prefetch(std::span<const PrefetchCandidate> candidates) {
+  return checked(prefetching, candidates.size(), [&] { return policy_->prefetch(candidates); });
+}
+
+double CheckedPolicy::score(const EvictionCandidate& candidate) {
+  double answer = 0;
+  checked(scoring, 1, [&]() -> std::size_t {
+    answer = policy_->eviction_score(candidate);
+    return 0;
+  });
+  if (!std::isnan(answer)) return answer;
+  report(scoring, "answered what is no number");
+  return 0;
+}
+
+}  // namespace quadriga

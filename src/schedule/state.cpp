@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/state.cpp: the state of a scheduler in words.
+#include "schedule/state.h"
+
+#include <fmt/format.h>
+
+namespace quadriga {
+
+std::string describe(const ScheduleState& state) {
+  std::string text;
+  for (const DeviceState& device : state.devices) {
+    const DevicePlan& plan = state.plan.on(device.id);
+    text += fmt::format("  {}{}: {} issued, {} ready, {} planned", state.described(device).name,
+                        device.lost ? " (lost)" : "", device.issued, plan.ready.size(),
+                        plan.planned.size());
+    if (device.head)
+      text += fmt::format("; task {} '{}' waits for room", device.head->task->id.load(),
+                          device.head->task->codelet->name);
+    int shown = 0;
+    for (const PlannedTask* planned : plan.planned) {
+      if (planned->ready || ++shown > 3) continue;
+      text += fmt::format("; task {} '{}' waits for {} predecessors", planned->task->id.load(),
+                          planned->task->codelet->name, planned->task->pending.load() & 0xffffffff);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace quadriga
