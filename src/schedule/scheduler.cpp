@@ -491,8 +491,6 @@ bool Scheduler::leave_host(PlannedTask& planned) {
   return true;
 }
 
-// For people and tests.
-
 void Scheduler::validate() const {
   state_.plan.validate();
   memory_.validate();
