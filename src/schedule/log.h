@@ -53,8 +53,8 @@ class ScheduleLog {
   std::uint64_t instructed_ = 0;  ///< The number that was written last.
 };
 
-/// A call of a scheduler from outside: `note` tells the log of it, what it led to follows. Without a
-/// log nothing happens.
+/// A call of a scheduler from outside: `note` tells the log of it, what it led to follows. Without
+/// a log nothing happens.
 class LoggedCall {
  public:
   template <class Note>
