@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <vector>
+using namespace quadriga;
 
 namespace {
 
 /// Where most bytes are, and to the device with the least work among equals; devices that have
 /// nothing to do take what another has longest work with.
-class DataFirst final : public quadriga::Policy {
+class DataFirst final : public Policy {
  public:
-  std::size_t place(const quadriga::PlaceQuestion& question) override {
+  std::size_t place(const PlaceQuestion& question) override {
     const auto is_worse = [](const auto& a, const auto& b) {
       return a.bytes_here != b.bytes_here ? a.bytes_here < b.bytes_here
                                           : a.queued_seconds > b.queued_seconds;
@@ -21,43 +22,35 @@ class DataFirst final : public quadriga::Policy {
     const auto best = std::ranges::max_element(question.candidates, is_worse);
     return static_cast<std::size_t>(best - question.candidates.begin());
   }
-  std::size_t victim(const quadriga::StealQuestion& question) override {
+  std::size_t victim(const StealQuestion& question) override {
     const auto busiest = std::ranges::max_element(question.queued);
     return *busiest > 0 ? static_cast<std::size_t>(busiest - question.queued.begin()) : none;
   }
-  std::size_t choose(std::span<const quadriga::StealCandidate>) override { return 0; }
+  std::size_t choose(std::span<const StealCandidate>) override { return 0; }
 };
 
 /// Adds 1 to each element.
-void increment(const quadriga::Arguments& arguments) {
-  const quadriga::View& tile = arguments.operands[0];
+void increment(const Arguments& arguments) {
+  const View& tile = arguments.operands[0];
   for (std::int64_t i = 0; i < tile.rows; ++i) tile.as<double>()[i] += 1;
 }
 
 }  // namespace
 
 int main() {
-  quadriga::register_policy(
-      "data_first", "where most bytes are",
-      [](const quadriga::PolicyContext&) { return std::make_unique<DataFirst>(); });
-  for (const quadriga::PolicyInfo& each : quadriga::policies())
-    std::printf("%-12s %s\n", each.name.c_str(), each.help.c_str());
-
-  const quadriga::Codelet adding{
-      .name = "increment", .signature = {quadriga::Access::update}, .cpu = increment};
+  register_policy("data_first", "where most bytes are",
+                  [](const PolicyContext&) { return std::make_unique<DataFirst>(); });
+  const Codelet adding{.name = "increment", .signature = {Access::update}, .cpu = increment};
   constexpr int tiles = 16, rows = 4096, steps = 10;
   std::vector<double> elements(std::size_t{tiles} * rows, 0);
-  quadriga::Engine engine({.devices = "emulated:2,memory=1MiB", .policy = "data_first"});
-  std::vector<quadriga::Data> data;
+  Engine engine({.devices = "emulated:2,memory=1MiB", .policy = "data_first"});
+  std::vector<Data> data;
   for (int i = 0; i < tiles; ++i)
-    data.push_back(engine.add(&elements[static_cast<std::size_t>(i) * rows], rows, 1, rows,
-                              quadriga::DType::float64));
+    data.push_back(engine.add(&elements[std::size_t(i) * rows], rows, 1, rows, DType::float64));
   for (int step = 0; step < steps; ++step)
-    for (const quadriga::Data& tile : data)
-      engine.submit(adding, {{tile, quadriga::Access::update}});
+    for (const Data& tile : data) engine.submit(adding, {{tile, Access::update}});
   engine.wait();
-  const bool is_right =
-      std::ranges::all_of(elements, [](double element) { return element == steps; });
+  const bool is_right = std::ranges::count(elements, steps) == tiles * rows;
   std::printf("%llu bytes moved between host and devices, %llu are the least\n",
               static_cast<unsigned long long>(engine.counters().host_bytes()),
               static_cast<unsigned long long>(2 * elements.size() * sizeof(double)));

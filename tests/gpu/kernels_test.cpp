@@ -71,6 +71,22 @@ TYPED_TEST(CudaKernels, Products) {
                 GemmParams{{1, 0}, {2, 0}, Op::none, Op::none});
 }
 
+/// Edges that are no whole number of loads of 16 bytes are cut: all of the product is there.
+TYPED_TEST(CudaKernels, ProductsOfOddEdges) {
+  using T = TypeParam;
+  constexpr int m = 517, n = 519, k = 515;
+  for (const Op op_a : ops) {
+    for (const Op op_b : ops) {
+      const auto a = op_a == Op::none ? Matrix<T>::random(m, k, 1) : Matrix<T>::random(k, m, 1);
+      const auto b = op_b == Op::none ? Matrix<T>::random(k, n, 2) : Matrix<T>::random(n, k, 2);
+      this->compare(gemm_write_codelet(dtype_of<T>), {a, b, wrong<T>(m, n)},
+                    GemmParams{{-1, 0.5}, {0, 0}, op_a, op_b}, tolerance<T>(k));
+      this->compare(gemm_codelet(dtype_of<T>), {a, b, Matrix<T>::random(m, n, 3)},
+                    GemmParams{{-1, 0.5}, {0.5, 1}, op_a, op_b}, tolerance<T>(k));
+    }
+  }
+}
+
 TYPED_TEST(CudaKernels, ProductsWithAPartOfTheRightFactor) {
   using T = TypeParam;
   const auto a = Matrix<T>::random(70, 20, 1);

@@ -85,8 +85,8 @@ def test_the_order_of_sources(tmp_path):
 
 
 def test_wrong_sources_are_named(tmp_path):
-    program = "print(quadriga.config.policy)"
-    assert "QUADRIGA_POLICY" in run(program, tmp_path, QUADRIGA_POLICY="luck")[1]
+    program = "print(quadriga.config.window)"
+    assert "QUADRIGA_WINDOW" in run(program, tmp_path, QUADRIGA_WINDOW="luck")[1]
     (tmp_path / "quadriga.json").write_text("{")
     assert "quadriga.json" in run(program, tmp_path)[1]
     (tmp_path / "quadriga.json").unlink()

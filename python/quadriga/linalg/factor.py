@@ -144,7 +144,7 @@ class Factor:
                 self._core.bring_home(self._options())
                 return self._kind.give(self._memory)
             out = self._kind.make(self.shape, self.dtype, zeros=True)
-            call = Call(self.engine, 0, None)
+            call = Call(self.engine, 0, None, None)
             self._core.unpack(call.matrix(out), bool(clean), call.options(out))
             return self._kind.give(out)
 

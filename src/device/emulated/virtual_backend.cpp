@@ -82,26 +82,34 @@ Event VirtualBackend::copy(StreamId stream, const Copy& copy) {
 Event VirtualBackend::launch(StreamId stream, const Launch& launch) {
   check_stream(stream, streams_.size());
   if (options_.compute) check_launch(launch);
-  const Device& device = machine_.devices[streams_[stream].device];
-  if (launch.cost.kernel.empty()) {
+  Queued queued;
+  queued.operation = launch;
+  try {
+    const double seconds = seconds_of(launch, machine_.devices[streams_[stream].device]);
+    queued.work = with_noise(seconds * 1e9, sequence_ + 1);
+  } catch (const Error&) {
+    queued.error = std::current_exception();
+  }
+  return enqueue(stream, std::move(queued));
+}
+
+// Errors: unavailable if it isn't known, invalid_argument if it is no time.
+double VirtualBackend::seconds_of(const Launch& launch, const Device& device) const {
+  const Cost& cost = launch.cost;
+  if (cost.kernel.empty()) {
     fail(Errc::unavailable,
          fmt::format("codelet '{}' has no cost, which the virtual clock needs: give it a 'cost' "
                      "that names a kernel of the machine's table",
                      launch.name));
   }
-  const double seconds =
-      machine_.launch_seconds +
-      machine_.kernel_seconds(device, launch.cost.kernel, launch.cost.order, launch.cost.volume);
+  const double seconds = machine_.launch_seconds +
+                         machine_.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
   if (!(seconds >= 0 && seconds < 1e9)) {
     fail(Errc::invalid_argument,
-         fmt::format("codelet '{}' would take {} s by its cost (order {}, "
-                     "volume {})",
-                     launch.name, seconds, launch.cost.order, launch.cost.volume));
+         fmt::format("codelet '{}' would take {} s by its cost (order {}, volume {})", launch.name,
+                     seconds, cost.order, cost.volume));
   }
-  Queued queued;
-  queued.operation = launch;
-  queued.work = with_noise(seconds * 1e9, sequence_ + 1);
-  return enqueue(stream, std::move(queued));
+  return seconds;
 }
 
 Event VirtualBackend::enqueue(StreamId stream, Queued queued) {

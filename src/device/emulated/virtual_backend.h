@@ -49,7 +49,8 @@ class VirtualBackend final : public Backend {
     std::uint64_t sequence = 0;
     double work = 0;  // Bytes of a copy, nanoseconds of a kernel; the noise is in it.
     int route = -1;
-    double limit = 0;  // Bytes a second that a copy can't exceed.
+    double limit = 0;               // Bytes a second that a copy can't exceed.
+    std::exception_ptr error = {};  // It can't be carried out: it ends at once with this.
   };
   struct Stream {
     DeviceId device = no_device;
@@ -104,6 +105,7 @@ class VirtualBackend final : public Backend {
   };
 
   Event enqueue(StreamId stream, Queued queued);
+  double seconds_of(const Launch& launch, const Device& device) const;
   double with_noise(double duration, std::uint64_t sequence) const noexcept;
   int route_index(const Copy& copy) const;
 

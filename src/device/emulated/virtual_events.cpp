@@ -220,7 +220,8 @@ void VirtualBackend::finish(StreamId id) {
   stream.busy = false;
   ++stream.ended;
   --queued_;
-  completions_.push({{id, stream.ended}, stream.begin, now(), carry_out(queued.operation)});
+  const std::exception_ptr error = queued.error ? queued.error : carry_out(queued.operation);
+  completions_.push({{id, stream.ended}, stream.begin, now(), error});
   if (!stream.queue.empty()) ready_.push_back(id);
   if (std::holds_alternative<Launch>(queued.operation)) admitting_.push_back(stream.device);
   for (StreamId* link = &stream.first_waiter; *link != no_stream;) {

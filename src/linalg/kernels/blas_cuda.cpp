@@ -4,6 +4,7 @@
 
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "linalg/kernels/elements_cuda.h"
@@ -66,6 +67,14 @@ typename Blas<T>::Native* native(T* value) noexcept {
   return reinterpret_cast<typename Blas<T>::Native*>(value);
 }
 
+/// A scalar as cuBLAS reads it: its complex types are aligned more strictly than std::complex.
+template <class T>
+struct Factor {
+  explicit Factor(T given) : value(given) {}
+  const typename Blas<T>::Native* get() const noexcept { return native(&value); }
+  alignas(typename Blas<T>::Native) T value;
+};
+
 cublasOperation_t blas(Op op) {
   if (op == Op::none) return CUBLAS_OP_N;
   return op == Op::transpose ? CUBLAS_OP_T : CUBLAS_OP_C;
@@ -98,6 +107,103 @@ Tile<T> turned_factor(Handles& on, Op op_a, Op op_b, int rows, Input<T> b) {
   return turned;
 }
 
+/// A block of a tile.
+template <class T>
+Tile<T> block(const Tile<T>& tile, int row, int col, int rows, int cols) {
+  return {tile.column(col) + row, rows, cols, tile.ld};
+}
+
+template <class T>
+struct Product {
+  Op op_a;
+  Op op_b;
+  T alpha;
+  Tile<const T> a;
+  Tile<const T> b;
+  T beta;
+  Tile<T> c;
+  int inner() const { return op_a == Op::none ? a.cols : a.rows; }
+};
+
+/// C = alpha op(A) op(B) + beta C by as few calls as run at full rate.
+///
+/// Where an edge along which a matrix is stored isn't a whole number of loads of 16 bytes, cuBLAS
+/// takes kernels with smaller loads for all of it: three quarters of the rate for odd orders in
+/// double precision. So such an edge is cut behind its last whole load, and the rest is a product
+/// of its own. Below an edge of a few hundred the rests, which are bound by memory, cost what that
+/// saves. It is done whatever the leading dimensions: results follow from shapes alone.
+template <class T>
+class WholeLoads {
+ public:
+  WholeLoads(Handles& on, bool allow_tf32) : on_(on), allow_tf32_(allow_tf32) {}
+
+  void multiply(const Product<T>& p) const {
+    constexpr int least_edge = 512;
+    if (std::min({p.c.rows, p.c.cols, p.inner()}) < least_edge) return call(p);
+    if (p.inner() % unit != 0 && (p.op_a != Op::none || p.op_b == Op::none)) return cut_inner(p);
+    if (p.c.rows % unit != 0 && p.op_a == Op::none) return cut_rows(p);
+    if (p.c.cols % unit != 0 && p.op_b != Op::none) return cut_cols(p);
+    call(p);
+  }
+
+ private:
+  static constexpr int unit = std::max<int>(1, 16 / sizeof(T));
+
+  /// Rows `from` to `to` of op(A), or columns of op(B).
+  static Tile<const T> rows_of(Op op, const Tile<const T>& a, int from, int to) {
+    return op == Op::none ? block(a, from, 0, to - from, a.cols)
+                          : block(a, 0, from, a.rows, to - from);
+  }
+  static Tile<const T> cols_of(Op op, const Tile<const T>& b, int from, int to) {
+    return rows_of(op == Op::none ? Op::transpose : Op::none, b, from, to);
+  }
+
+  void cut_inner(const Product<T>& p) const {
+    const int all = p.inner();
+    const int whole = all - all % unit;
+    Product<T> part = p;
+    part.a = cols_of(p.op_a, p.a, 0, whole);
+    part.b = rows_of(p.op_b, p.b, 0, whole);
+    multiply(part);
+    part.a = cols_of(p.op_a, p.a, whole, all);
+    part.b = rows_of(p.op_b, p.b, whole, all);
+    part.beta = T(1);
+    call(part);
+  }
+  void cut_rows(const Product<T>& p) const {
+    const int all = p.c.rows;
+    const int whole = all - all % unit;
+    Product<T> part = p;
+    part.a = rows_of(p.op_a, p.a, 0, whole);
+    part.c = block(p.c, 0, 0, whole, p.c.cols);
+    multiply(part);
+    part.a = rows_of(p.op_a, p.a, whole, all);
+    part.c = block(p.c, whole, 0, all - whole, p.c.cols);
+    call(part);
+  }
+  void cut_cols(const Product<T>& p) const {
+    const int all = p.c.cols;
+    const int whole = all - all % unit;
+    Product<T> part = p;
+    part.b = cols_of(p.op_b, p.b, 0, whole);
+    part.c = block(p.c, 0, 0, p.c.rows, whole);
+    multiply(part);
+    part.b = cols_of(p.op_b, p.b, whole, all);
+    part.c = block(p.c, 0, whole, p.c.rows, all - whole);
+    call(part);
+  }
+  void call(const Product<T>& p) const {
+    const Factor<T> alpha(p.alpha), beta(p.beta);
+    check(Blas<T>::gemm(on_.blas(allow_tf32_), blas(p.op_a), blas(p.op_b), p.c.rows, p.c.cols,
+                        p.inner(), alpha.get(), native(p.a.data), p.a.ld, native(p.b.data), p.b.ld,
+                        beta.get(), native(p.c.data), p.c.ld),
+          "gemm");
+  }
+
+  Handles& on_;
+  bool allow_tf32_;
+};
+
 Region triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
 
 }  // namespace
@@ -116,10 +222,7 @@ void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b,
     b = turned;
     op_b = Op::none;
   }
-  check(Blas<T>::gemm(on.blas(allow_tf32), blas(op_a), blas(op_b), m, n, k, native(&alpha),
-                      native(a.data), a.ld, native(b.data), b.ld, native(&beta), native(c.data),
-                      c.ld),
-        "gemm");
+  WholeLoads<T>(on, allow_tf32).multiply({op_a, op_b, alpha, a, b, beta, c});
 }
 
 template <class T>
@@ -132,8 +235,9 @@ void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> be
   require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
   if (n == 0) return;
   if (k == 0) return scale(on.stream(), beta, c, triangle(uplo));
-  check(Blas<T>::syrk(on.blas(allow_tf32), blas(uplo), blas(op), n, k, native(&alpha),
-                      native(a.data), a.ld, native(&beta), native(c.data), c.ld),
+  const Factor<T> of_a(alpha), of_c(beta);
+  check(Blas<T>::syrk(on.blas(allow_tf32), blas(uplo), blas(op), n, k, of_a.get(), native(a.data),
+                      a.ld, of_c.get(), native(c.data), c.ld),
         "syrk");
 }
 
@@ -163,12 +267,6 @@ void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, 
 }
 
 namespace {
-
-/// A block of a tile.
-template <class T>
-Tile<T> block(const Tile<T>& tile, int row, int col, int rows, int cols) {
-  return {tile.column(col) + row, rows, cols, tile.ld};
-}
 
 /// A triangular solve by halves: one is solved, its share is subtracted from the other by a
 /// product, the other is solved. cuBLAS takes twice as long at an order of 2048.
@@ -235,8 +333,9 @@ void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, I
     scale(on.stream(), alpha, b);
     return Halves<T>(on, most, side, uplo, op, diag).solve(a, b);
   }
+  const Factor<T> of_b(alpha);
   check(Blas<T>::trsm(on.blas(), blas(side), blas(uplo), blas(op), blas(diag), b.rows, b.cols,
-                      native(&alpha), native(a.data), a.ld, native(b.data), b.ld),
+                      of_b.get(), native(a.data), a.ld, native(b.data), b.ld),
         "trsm");
 }
 

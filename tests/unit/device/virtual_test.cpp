@@ -224,22 +224,28 @@ TEST(Virtual, CoresDoNotShareSpeed) {
   EXPECT_EQ(test.ends(3), (Fixture::Times{1500, 2500, 3000}));
 }
 
-TEST(Virtual, UnknownCostIsRefusedByName) {
+/// It has its place in its stream, and ends with the error.
+TEST(Virtual, UnknownCostEndsWithAnErrorThatNamesIt) {
   Fixture test;
   const StreamId compute = test.stream(0, StreamKind::compute);
+  const Kernel kernel = [](const Arguments&) { FAIL() << "it ran"; };
   Launch launch;
+  launch.kernel = &kernel;
   launch.name = "mystery";
-  try {
-    test.backend->launch(compute, launch);
-    FAIL() << "a launch without cost was taken";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::unavailable);
-    EXPECT_NE(std::string(error.what()).find("mystery"), std::string::npos);
-  }
+  EXPECT_EQ(test.backend->launch(compute, launch), (Event{compute, 1}));
   launch.cost = {"absent", 10, 10};
-  EXPECT_THROW(test.backend->launch(compute, launch), Error);
-  Completion none;
-  EXPECT_EQ(test.backend->next_completion({&none, 1}, never), 0u);
+  EXPECT_EQ(test.backend->launch(compute, launch), (Event{compute, 2}));
+  for (const char* const named : {"mystery", "absent"}) {
+    Completion done;
+    ASSERT_EQ(test.backend->next_completion({&done, 1}, never), 1u);
+    try {
+      ASSERT_TRUE(done.error);
+      std::rethrow_exception(done.error);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::unavailable);
+      EXPECT_NE(std::string(error.what()).find(named), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Virtual, TimeStopsAtTheDeadline) {
