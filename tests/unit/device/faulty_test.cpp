@@ -74,10 +74,10 @@ TEST(Faults, RefusedArgumentsLeaveNoFailureBehind) {
       make_faulty_backend(make_virtual_backend(std::move(machine)), {.launches = {1}});
   const Kernel kernel = [](const Arguments&) {};
   Launch launch;
-  launch.kernel = &kernel;
-  const StreamId compute = backend->create_stream(0, StreamKind::compute);
-  EXPECT_THROW(backend->launch(compute, launch), Error) << "it has no cost";
   launch.cost = {"k", 1, 1};
+  const StreamId compute = backend->create_stream(0, StreamKind::compute);
+  EXPECT_THROW(backend->launch(compute, launch), Error) << "it has no variant";
+  launch.kernel = &kernel;
   EXPECT_EQ(backend->launch(compute, launch).ticket, 1u);
   EXPECT_FALSE(next(*backend).error);
 }
