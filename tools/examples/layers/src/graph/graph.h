@@ -2,6 +2,6 @@
 // src/graph/graph.h: a header of the room graph.
 #pragma once
 
-#include <quadriga/engine.h>
+#include <cstddef>
 
 #include "memory/directory.h"
