@@ -199,8 +199,8 @@ std::vector<double> key_of(const Engine& engine, const Team& team, std::int64_t 
   CholeskyTimes speeds;
   set_speeds(engine, team, dtype, speeds);
   key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
-  for (const std::ptrdiff_t device : speeds.device_of_place)
-    key.push_back(static_cast<double>(device));
+  for (const std::ptrdiff_t place : speeds.device_of_place)
+    key.push_back(static_cast<double>(place));
   for (const kernels::Names* const names :
        {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names})
     append(machine.kernels.find((*names)[kernels::type_index(dtype)])->second.at(device.rates));
