@@ -283,7 +283,7 @@ def _rank_k(
     op: int,
     lower: bool,
     overwrite_c: bool,
-    where: tuple[int | None, Engine | None, Devices, Progress],
+    where: tuple[int | None, bool | None, Engine | None, Devices, Progress],
 ) -> Any:
     given = as_input(a, "a")
     if given.ndim != 2:
