@@ -68,17 +68,13 @@ TEST(Faults, FailedAndRefusedLaunchesDoNotRun) {
 
 // What is refused for its arguments has no place in its stream.
 TEST(Faults, RefusedArgumentsLeaveNoFailureBehind) {
-  Machine machine = Machine::parse("emulated:1");
-  machine.kernels["k"][machine.devices[0].rates] = {{1, 1e-3}};
   const auto backend =
-      make_faulty_backend(make_virtual_backend(std::move(machine)), {.launches = {1}});
-  const Kernel kernel = [](const Arguments&) {};
-  Launch launch;
-  launch.cost = {"k", 1, 1};
-  const StreamId compute = backend->create_stream(0, StreamKind::compute);
-  EXPECT_THROW(backend->launch(compute, launch), Error) << "it has no variant";
-  launch.kernel = &kernel;
-  EXPECT_EQ(backend->launch(compute, launch).ticket, 1u);
+      make_faulty_backend(make_virtual_backend(Machine::parse("emulated:1")), {.copies = {1}});
+  std::array<std::byte, 4> host{};
+  std::byte* const memory = backend->allocate(0, 4);
+  const StreamId in = backend->create_stream(0, StreamKind::copy_in);
+  EXPECT_THROW(backend->copy(in, {0, 0, host.data(), memory, 4}), Error) << "no route leads there";
+  EXPECT_EQ(backend->copy(in, {0, 1, host.data(), memory, 4}).ticket, 1u);
   EXPECT_FALSE(next(*backend).error);
 }
 
