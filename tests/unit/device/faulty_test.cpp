@@ -67,15 +67,18 @@ TEST(Faults, FailedAndRefusedLaunchesDoNotRun) {
 }
 
 // What is refused for its arguments has no place in its stream.
+/// A call whose arguments are refused doesn't count.
 TEST(Faults, RefusedArgumentsLeaveNoFailureBehind) {
   const auto backend =
-      make_faulty_backend(make_virtual_backend(Machine::parse("emulated:1")), {.copies = {1}});
+      make_faulty_backend(make_virtual_backend(Machine::parse("emulated:1")), {.copies = {2}});
   std::array<std::byte, 4> host{};
   std::byte* const memory = backend->allocate(0, 4);
   const StreamId in = backend->create_stream(0, StreamKind::copy_in);
   EXPECT_THROW(backend->copy(in, {0, 0, host.data(), memory, 4}), Error) << "no route leads there";
   EXPECT_EQ(backend->copy(in, {0, 1, host.data(), memory, 4}).ticket, 1u);
   EXPECT_FALSE(next(*backend).error);
+  EXPECT_EQ(backend->copy(in, {0, 1, host.data(), memory, 4}).ticket, 2u);
+  EXPECT_TRUE(next(*backend).error);
 }
 
 TEST(Faults, LostDeviceFailsWhateverTouchesItAndOthersWork) {
