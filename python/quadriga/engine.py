@@ -431,7 +431,7 @@ def _shut(
 ) -> None:
     """Ends an engine; what its tasks touch is let go after them."""
     try:
-        core.cancel()
+        core.end()
         tasks.end()
     except Unavailable:
         pass  # a child process: there is nothing to wait for

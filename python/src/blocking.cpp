@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "body.h"
+#include "engine/engine_access.h"
 #include "gate.h"
 #include "workers.h"
 
@@ -32,6 +33,27 @@ void EngineState::cancel() noexcept {
   } catch (...) {
     // What was wrong is of no use any more.
   }
+}
+
+void EngineState::refuse() noexcept {
+  if (process_id() == owner_) EngineAccess::refuse(*engine_);
+}
+
+void EngineState::end() {
+  check_not_forked(owner_);
+  refuse();
+  engine_->cancel();
+  if (inside_body()) return;  // which may be what another call waits for
+  for (int count = submitting_.load(); count != 0; count = submitting_.load())
+    submitting_.wait(count);
+  engine_->cancel();
+}
+
+Submitting::~Submitting() {
+  std::atomic<int>& count = state_->submitting_;
+  if (count.fetch_sub(1) == 1) count.notify_all();
+  // The engine can't join the thread that runs a body.
+  if (inside_body() && state_.use_count() == 1) std::thread([last = std::move(state_)] {}).detach();
 }
 
 void EngineState::stay_behind(int threads) {
@@ -72,7 +94,7 @@ void wait_alone(EngineState& state) {
       if (alone()) return;
     }
     {
-      const nb::gil_scoped_release released;
+      const GilReleased released;
       std::unique_lock lock(state.mutex_);
       if (state.changed_.wait_for(lock, slice, alone)) return;
     }
@@ -126,7 +148,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     double shown = -1;
     for (bool done = false; !done;) {
       {
-        const nb::gil_scoped_release released;
+        const GilReleased released;
         std::unique_lock lock(mutex_);
         done = changed_.wait_for(lock, slice, [this] { return done_; });
       }
@@ -173,7 +195,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
 
 void block(const std::shared_ptr<EngineState>& state, Blocking call) {
   if (inside_body()) {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     call.work();
     return;
   }
@@ -195,7 +217,7 @@ namespace {
 /// One slice, or what is left if that is less; false if the wait goes on.
 bool wait_slice(Engine& engine, double left, const Wait& wait) {
   const double seconds = std::min(left, std::chrono::duration<double>(slice).count());
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   try {
     wait(engine, seconds);
   } catch (const Error& error) {

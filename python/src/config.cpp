@@ -64,7 +64,7 @@ void bind_config(nb::module_& module) {
   module.def(
       "log",
       [](int level, std::string_view message) {
-        nb::gil_scoped_release released;
+        const GilReleased released;
         log(static_cast<LogLevel>(level / 10 - 1), message);
       },
       nb::arg("level"), nb::arg("message"));

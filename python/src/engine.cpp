@@ -35,7 +35,7 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.host_memory = host_memory;
   options.spill = spill;
   options.machine = machine;
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
 }
 
@@ -69,11 +69,12 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
   const BodyParams params = params_of(record, number);
   const nb::object future = nb::cast(Future{});
-  wait_alone(*self.state());
-  Engine& engine = self.engine();
+  auto state = self.state();
+  wait_alone(*state);
   {
-    const nb::gil_scoped_release released;
-    *nb::inst_ptr<Future>(future) = engine.submit(
+    const GilReleased released;
+    const Submitting submitting(std::move(state));
+    *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)), {priority, device, owner});
   }
   record.attr("core") = future;
@@ -116,6 +117,11 @@ void cancel(PyEngine& self) {
   block(state, {[state] { state->engine().cancel(); }, nullptr, nullptr, nb::none()});
 }
 
+void end(PyEngine& self) {
+  const auto state = self.state();
+  block(state, {[state] { state->end(); }, nullptr, nullptr, nb::none()});
+}
+
 void bind_waits(nb::class_<PyEngine>& engine) {
   engine
       .def(
@@ -133,6 +139,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           nb::arg("data"), nb::arg("seconds"))
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
       .def("cancel", cancel)
+      .def("end", end)
       .def("close", &PyEngine::close)
       .def("close_later", &PyEngine::close_later, nb::arg("kept"));
 }

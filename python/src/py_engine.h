@@ -10,6 +10,7 @@
 
 #include "blocking.h"
 #include "body.h"
+#include "gate.h"
 
 namespace quadriga::python {
 
@@ -20,8 +21,8 @@ class PyEngine {
   PyEngine& operator=(PyEngine&&) = delete;
   ~PyEngine() { close(); }
 
-  /// Errors: invalid_argument after close().
-  const std::shared_ptr<EngineState>& state() const {
+  /// For as long as a call uses it. Errors: invalid_argument after close().
+  std::shared_ptr<EngineState> state() const {
     require(state_ != nullptr, "this engine is closed");
     return state_;
   }
@@ -30,29 +31,37 @@ class PyEngine {
   /// Calls `work` on the engine while others may hold the GIL.
   template <class Work>
   auto without_gil(Work work) const {
-    const auto held = state();
-    const nb::gil_scoped_release released;
+    std::shared_ptr<EngineState> given = state();
+    const GilReleased released;
+    const auto held = std::move(given);  // let go first: to end an engine takes time
     return work(held->engine());
   }
 
   /// Ends the engine once no call uses it: cancels what has not started and waits for the rest.
   void close() {
     if (!state_) return;
+    auto given = std::move(state_);
+    given->refuse();
     if (inside_body()) {
       // The engine can't join the thread that runs this body.
-      std::thread([last = std::move(state_)] {}).detach();
+      std::thread([last = std::move(given)] {}).detach();
       return;
     }
-    const nb::gil_scoped_release released;
-    state_.reset();
+    const GilReleased released;
+    const auto last = std::move(given);
   }
 
   /// The same without waiting; `kept` is held until what runs has ended.
   void close_later(nb::object kept) {
     if (!state_) return;
     state_->keep(std::move(kept));
+    state_->refuse();
     std::thread([last = std::move(state_)]() mutable {
-      last->cancel();
+      try {
+        last->end();
+      } catch (...) {
+        // Nobody is there to be told.
+      }
       last.reset();
     }).detach();
   }

@@ -48,6 +48,7 @@ struct Engine::Impl {
   std::unique_ptr<Executor> executor;
   std::optional<Reductions> reductions;
   bool on_host = false;
+  std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
   std::mutex data_mutex;  ///< Guards the two members below.
   std::deque<Datum> data;

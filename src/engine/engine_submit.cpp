@@ -28,6 +28,7 @@ Task& Engine::Impl::acquire_slot() {
     // A task that submits tasks may not wait for a window that it fills itself.
     // On a device it can't run others meanwhile either.
     const bool beyond = current_task(graph) && (!on_host || fruitless > most);
+    require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
     if (Task* const task = graph.allocate(beyond)) return *task;
     if (executor->help()) {
       fruitless = 0;
@@ -101,6 +102,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.has_parent = parent != nullptr;
   if (parent) task.parent_task = parent;
   task.children.store(1, std::memory_order_relaxed);
+}
+
+void EngineAccess::refuse(Engine& engine) noexcept {
+  engine.impl_->refuses.store(true, std::memory_order_seq_cst);
 }
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
