@@ -137,6 +137,7 @@ void bind_codelet(nb::module_& module) {
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
            nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
+  module.def("inside_body", &inside_body);
   module.def("memory", memory_view,
              nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
              nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));
