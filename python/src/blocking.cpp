@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "base/process.h"
+#include "base/thread.h"
 #include "bindings.h"
 #include "body.h"
 #include "engine/engine_access.h"
@@ -52,8 +52,30 @@ void EngineState::end() {
 Submitting::~Submitting() {
   std::atomic<int>& count = state_->submitting_;
   if (count.fetch_sub(1) == 1) count.notify_all();
-  // The engine can't join the thread that runs a body.
-  if (inside_body() && state_.use_count() == 1) std::thread([last = std::move(state_)] {}).detach();
+  if (inside_body() && state_.use_count() == 1) end_elsewhere(std::move(state_));
+}
+
+void end_elsewhere(std::shared_ptr<EngineState> last) noexcept {
+  auto* const held = new std::shared_ptr<EngineState>(std::move(last));
+  try {
+    start_thread([held] { delete held; }).detach();
+  } catch (const Error&) {
+    // The engine idles until the process ends.
+  }
+}
+
+void run_behind(std::function<void()> work) {
+  const auto job = std::make_shared<std::function<void()>>(std::move(work));
+  const auto run = [job] {
+    (*job)();
+    *job = nullptr;  // what it held is let go here
+  };
+  try {
+    start_thread(run).detach();
+  } catch (const Error&) {
+    const GilReleased released;
+    run();
+  }
 }
 
 void EngineState::stay_behind(int threads) {
@@ -168,7 +190,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       left_ = true;
       state_->stay_behind(done_ ? 1 : 2);
     }
-    std::thread([self = shared_from_this()] { self->cancel(); }).detach();
+    run_behind([self = shared_from_this()] { self->cancel(); });
   }
 
   void cancel() {
@@ -206,10 +228,10 @@ void block(const std::shared_ptr<EngineState>& state, Blocking call) {
 /// The engine's tasks are cancelled behind a caller that doesn't wait any more.
 void leave(std::shared_ptr<EngineState> state) {
   state->stay_behind(1);
-  std::thread([state = std::move(state)] {
+  run_behind([state = std::move(state)] {
     state->cancel();
     state->come_back();
-  }).detach();
+  });
 }
 
 namespace {

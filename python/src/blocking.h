@@ -95,6 +95,13 @@ class Submitting {
   std::shared_ptr<EngineState> state_;
 };
 
+/// Lets an engine go inside of a body, whose thread the engine's end joins.
+void end_elsewhere(std::shared_ptr<EngineState> last) noexcept;
+
+/// Runs work that throws nothing on a thread of its own; where none can be started, here. The GIL
+/// must be held.
+void run_behind(std::function<void()> work);
+
 /// How far the work is, as its thread says; read by the caller.
 struct Progress {
   std::atomic<double> fraction{0};

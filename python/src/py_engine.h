@@ -5,7 +5,6 @@
 #include <quadriga/engine.h>
 
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "blocking.h"
@@ -43,8 +42,7 @@ class PyEngine {
     auto given = std::move(state_);
     given->refuse();
     if (inside_body()) {
-      // The engine can't join the thread that runs this body.
-      std::thread([last = std::move(given)] {}).detach();
+      end_elsewhere(std::move(given));
       return;
     }
     const GilReleased released;
@@ -56,14 +54,14 @@ class PyEngine {
     if (!state_) return;
     state_->keep(std::move(kept));
     state_->refuse();
-    std::thread([last = std::move(state_)]() mutable {
+    run_behind([last = std::move(state_)]() mutable {
       try {
         last->end();
       } catch (...) {
         // Nobody is there to be told.
       }
       last.reset();
-    }).detach();
+    });
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/thread.h"
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
@@ -49,7 +50,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
   issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
-  if (!virtual_) thread_ = std::thread([this] { loop(); });
+  if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.

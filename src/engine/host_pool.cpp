@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "engine/bodies.h"
 
@@ -46,13 +47,20 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
     worker.lane = recorder.add_lane(
         0, StreamKind::compute, i == options.workers ? "submitter" : fmt::format("worker {}", i));
   }
-  for (int i = 0; i < options.workers; ++i) {
-    Worker& worker = *workers_[static_cast<std::size_t>(i)];
-    worker.thread = std::thread([this, &worker] { loop(worker); });
+  try {
+    for (int i = 0; i < options.workers; ++i) {
+      Worker& worker = *workers_[static_cast<std::size_t>(i)];
+      worker.thread = start_thread([this, &worker] { loop(worker); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-HostPool::~HostPool() {
+HostPool::~HostPool() { stop(); }
+
+void HostPool::stop() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   wakeups_.fetch_add(1, std::memory_order_seq_cst);
   wakeups_.notify_all();

@@ -93,6 +93,7 @@ class HostPool final : public Executor {
   };
 
   void loop(Worker& self);
+  void stop() noexcept;
   Task* find(Worker& self);
   Task* next_of_batch(Worker& self);
   Task* steal(Worker& self);
