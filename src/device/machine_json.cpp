@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/file.h"
 #include "device/topology.h"
 
 namespace quadriga {
@@ -322,6 +323,7 @@ Json write_kernels(const Machine& machine) {
 }  // namespace
 
 Machine Machine::from_file(const std::string& path) {
+  require_regular(path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
