@@ -2,8 +2,8 @@
 // src/base/mapped_files.h: a program whose mapped file is cut short says so and ends.
 //
 // Invariants
-//   1. A watched mapping is a slot whose message is written before its address and not changed while
-//      that stands; so with the path of a file to remove. One lock guards whoever writes slots.
+//   1. A watched mapping is a slot whose message is written before its address and not changed
+//      while that stands; so with the path of a file to remove. One lock guards whoever writes.
 //   2. The handler reads slots whose address stands, and calls write(), unlink(), sigaction() and
 //      _exit() only.
 #pragma once
