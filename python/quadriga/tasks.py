@@ -106,7 +106,8 @@ class Tasks:
                 raise  # a body's own comes as what a task failed with
             except Error as failure:
                 error = failure
-            record.settle(record.exception or error)
+            # Cancelled by the engine: what its body raised came of what another had left.
+            record.settle(error if isinstance(error, Cancelled) else record.exception or error)
         return record.error
 
     def wait(self, seconds: float) -> None:

@@ -14,6 +14,7 @@
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "schedule/policy_registry.h"
+#include "schedule/recovery.h"
 #include "schedule/variants.h"
 
 namespace quadriga {
@@ -416,8 +417,38 @@ void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
     std::memset(block, 0xff, bytes);
 }
 
+/// Whether a task that wrote one of its operands failed: the scheduler may not know that yet.
+bool Driver::met_failure(const PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (slot.access != Access::write && planned.number > slot.datum->failed_number.load() &&
+        planned.accesses[i].epoch == slot.datum->failed_epoch.load())
+      return true;
+  }
+  return false;
+}
+
+void Driver::note_failure(const PlannedTask& planned) noexcept {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (!writes(slot.access)) continue;
+    slot.datum->failed_epoch.store(planned.accesses[i].epoch);
+    slot.datum->failed_number.store(planned.number);
+  }
+}
+
 /// On a thread of the backend.
 void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
+  try {
+    if (met_failure(planned)) fail(Errc::cancelled, "an operand's producer failed");
+    run_variant(planned, arguments);
+  } catch (...) {
+    if (!is_device_lost(std::current_exception())) note_failure(planned);  // else it runs again
+    throw;
+  }
+}
+
+void Driver::run_variant(const PlannedTask& planned, const Arguments& arguments) {
   const DeviceKind kind = machine_.devices[planned.device].kind;
   const RunningTask running(graph_, planned.task);
   const Codelet& codelet = *planned.task->codelet;

@@ -113,6 +113,9 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   void freed(SpaceId space, std::byte* block, std::size_t bytes) override;
   // TaskRunner
   void run(const PlannedTask& planned, const Arguments& arguments) override;
+  void run_variant(const PlannedTask& planned, const Arguments& arguments);
+  static bool met_failure(const PlannedTask& planned);
+  static void note_failure(const PlannedTask& planned) noexcept;
 
   std::vector<std::vector<StreamId>> open_streams();
   void open_log(const EngineOptions& options, const MemoryOptions& memory,

@@ -65,9 +65,13 @@ struct Datum {
   DType dtype = DType::bytes;
   bool keep = false;
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
-  bool final = false;                 ///< No later task writes it: the driver's to read and write.
-  bool partial = false;               ///< A partial result of a reduction.
-  bool filled = false;                ///< A partial result that isn't combined yet; the executor's.
+  /// The last task that failed while it ran, of those that write it, and the epoch of its access
+  /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
+  std::atomic<std::uint32_t> failed_epoch{0};
+  std::atomic<std::uint64_t> failed_number{UINT64_MAX};
+  bool final = false;    ///< No later task writes it: the driver's to read and write.
+  bool partial = false;  ///< A partial result of a reduction.
+  bool filled = false;   ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
   const void* engine = nullptr;
   /// The host's buffer of a tile without a home; the executor's to free.

@@ -186,7 +186,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
 void Scheduler::end_content(PlannedTask& planned, const std::exception_ptr& error) {
   if (planned.spared) return;  // nothing was written
   if (!error && !planned.poisoned && planned.issued) return recovery_.confirm_written(planned);
-  state_.listener.failed(*planned.task, error, planned.device);
+  state_.listener.failed(*planned.task, planned.poisoned ? nullptr : error, planned.device);
   recovery_.poison_written(planned);
 }
 
