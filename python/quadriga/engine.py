@@ -22,6 +22,7 @@ from . import _core, cuda_libraries, current
 from .arguments import seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
+from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .errors import Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
@@ -129,7 +130,7 @@ class Engine:
         self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
-        self._retired: Retired = deque()
+        self._retired: Retired = Kept() if virtual_clock else deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
         self._block: current.Block | None = None
         self._finalizer = weakref.finalize(
@@ -376,6 +377,11 @@ class Engine:
             _, _, (core, *kept), _ = left
             self._tasks.closed = True
             core.close_later(kept)
+
+    def _keep_collected(self, thing: object) -> None:
+        """Called as a thing is about to go that takes the engine's time then."""
+        if isinstance(self._retired, Kept):
+            self._retired.keep(thing)
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""

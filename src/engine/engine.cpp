@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <unordered_set>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -274,17 +275,17 @@ Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions 
 
 void Engine::remove(std::span<const Data> data, bool discard) {
   Impl& impl = checked();
-  std::vector<Datum*> leaving;
+  std::vector<Datum*> leaving;  // In the order given: their numbers are used again.
+  std::unordered_set<const Datum*> known;
   std::vector<TaskRef> tasks;
   for (const Data& each : data) {
     if (!each) continue;
     require(each.datum_->engine == &impl, "remove(): not data of this engine, or removed before");
+    if (!known.insert(each.datum_).second) continue;
     leaving.push_back(each.datum_);
     impl.reductions->end(*each.datum_, current_task(impl.graph));
     impl.graph.collect(*each.datum_, tasks);
   }
-  std::ranges::sort(leaving);
-  leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
   impl.wait_ended(tasks, never);
   if (!discard) impl.bring_home(leaving, never);
   std::vector<Datum*> partials;
