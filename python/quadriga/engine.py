@@ -51,8 +51,8 @@ class Engine:
     devices : str or Machine, optional
         A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
         Default: as configured, else all GPUs that can be used, else the host's cores.
-    policy : {"affinity", "steal"}, optional
-        Chooses device and order of tasks.
+    policy : str, optional
+        Chooses device and order of tasks: one of `policies`, as ``"affinity"`` or ``"steal"``.
     window : int, optional
         Most tasks submitted and not ended.
     virtual_clock : bool

@@ -2,11 +2,15 @@
 // python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/engine.h>
+#include <quadriga/policy.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +41,12 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.machine = machine;
   const nb::gil_scoped_release released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
+}
+
+std::vector<std::pair<std::string, std::string>> registered_policies() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (PolicyInfo& each : policies()) found.emplace_back(std::move(each.name), each.help);
+  return found;
 }
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
@@ -159,6 +169,7 @@ void bind_views(nb::class_<PyEngine>& engine) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
       .def("__eq__", [](const Data& a, const nb::object& b) {
         return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
