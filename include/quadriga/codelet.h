@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace quadriga {
@@ -68,6 +69,8 @@ struct Codelet {
   std::vector<Access> signature;  ///< One access mode for each operand.
   Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
   Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
+  /// For further kinds of device, which queue on streams of theirs; see variant().
+  std::vector<std::pair<DeviceKind, Kernel>> others = {};
   /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
   /// under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
@@ -84,9 +87,32 @@ struct Codelet {
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
   /// successors wait for the last of them.
   bool submits = false;
-  /// The cuda variant may wait before it has queued, as for an interpreter's lock: it is called by
-  /// a thread of its own, one such variant at a time, and what follows on its stream waits for it.
-  bool cuda_waits = false;
+  /// A variant that queues may wait before it has queued, as for an interpreter's lock: it is
+  /// called by a thread of its own, one such variant at a time, and what follows on its stream
+  /// waits for it.
+  bool waits_to_queue = false;
+
+  /// The variant for a kind of device, whichever it is; empty if there is none.
+  const Kernel& variant(DeviceKind kind) const noexcept;
+  /// The same, to be set: `codelet.variant(device_kind("hip")) = ...`.
+  Kernel& variant(DeviceKind kind);
 };
+
+inline const Kernel& Codelet::variant(DeviceKind kind) const noexcept {
+  if (kind == DeviceKind::cpu) return cpu;
+  if (kind == DeviceKind::cuda) return cuda;
+  for (const auto& [of, kernel] : others)
+    if (of == kind) return kernel;
+  static const Kernel none;
+  return none;
+}
+
+inline Kernel& Codelet::variant(DeviceKind kind) {
+  if (kind == DeviceKind::cpu) return cpu;
+  if (kind == DeviceKind::cuda) return cuda;
+  for (auto& [of, kernel] : others)
+    if (of == kind) return kernel;
+  return others.emplace_back(kind, nullptr).second;
+}
 
 }  // namespace quadriga

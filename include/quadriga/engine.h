@@ -64,6 +64,9 @@ struct EngineOptions {
   std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
                                 ///< 0: 80 % of what is usable.
   std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
+  /// For calls of linalg that don't say (Options::reproducible); unset: as the setting says when
+  /// they are made.
+  std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
 };
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "device/kinds.h"
 #include "graph/partials.h"
 
 namespace quadriga {
@@ -67,15 +68,17 @@ int ScheduleLog::number_of(const Codelet* codelet) {
   const int number = entry->second;
   const int init = number_of(codelet->init);
   const int combine = number_of(codelet->combine);
+  Json kinds = Json::array();
+  for (const DeviceKind kind : all_kinds())
+    if (codelet->variant(kind)) kinds.push_back(name(kind));
   out_ << Json{"codelet",
                number,
                codelet->name,
-               static_cast<bool>(codelet->cpu),
-               static_cast<bool>(codelet->cuda),
+               std::move(kinds),
                static_cast<bool>(codelet->cost),
                codelet->host_only,
                codelet->submits,
-               codelet->cuda_waits,
+               codelet->waits_to_queue,
                init,
                combine}
        << '\n';

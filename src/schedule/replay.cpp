@@ -120,17 +120,17 @@ void Replay::add_codelet(const Json& line) {
   Codelet& codelet = *codelets_[number];
   codelet.name = line[2].get<std::string>();
   const Kernel present = [](const Arguments&) {};
-  if (line[3].get<bool>()) codelet.cpu = present;
-  if (line[4].get<bool>()) codelet.cuda = present;
-  if (line[5].get<bool>()) codelet.cost = [](const Arguments&) { return Cost{}; };
-  codelet.host_only = line[6].get<bool>();
-  codelet.submits = line[7].get<bool>();
-  codelet.cuda_waits = line[8].get<bool>();
+  for (const Json& kind : line[3])
+    codelet.variant(device_kind(kind.get_ref<const std::string&>())) = present;
+  if (line[4].get<bool>()) codelet.cost = [](const Arguments&) { return Cost{}; };
+  codelet.host_only = line[5].get<bool>();
+  codelet.submits = line[6].get<bool>();
+  codelet.waits_to_queue = line[7].get<bool>();
   const auto part = [&](const Json& other) {
     return other.get<int>() < 0 ? nullptr : codelets_.at(other.get<std::size_t>()).get();
   };
-  codelet.init = part(line[9]);
-  codelet.combine = part(line[10]);
+  codelet.init = part(line[8]);
+  codelet.combine = part(line[9]);
 }
 
 void Replay::add_data(const Json& line) {
