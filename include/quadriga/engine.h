@@ -36,6 +36,22 @@ class Data {
   Datum* datum_ = nullptr;
 };
 
+/// Order without content: tasks submitted with the same sequence run one after the other, in the
+/// order of submission. What becomes of one doesn't concern those that follow it. A handle, cheap to
+/// copy; valid until Engine::remove().
+class Sequence {
+ public:
+  Sequence() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Sequence&) const = default;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  explicit Sequence(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
+
 /// A task that was submitted: a handle, cheap to copy.
 class Future {
  public:
@@ -78,6 +94,9 @@ struct SubmitOptions {
   /// Where to run it if that device can; no_device: the policy chooses.
   DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
+  /// It begins once those submitted with this sequence before it have ended. On a device nothing
+  /// that follows it is queued before it has ended.
+  Sequence sequence = {};
 };
 
 /// Where tiles without a home may go and whether they are wanted there.
@@ -106,6 +125,11 @@ class Engine {
   /// unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
+
+  /// Makes a sequence, without tasks.
+  Sequence add_sequence();
+  /// Waits for the sequence's tasks and forgets it.
+  void remove(Sequence sequence);
 
   /// Submits a task; its order among tasks that touch the same data is that of submission.
   /// Any thread.

@@ -351,7 +351,7 @@ void Driver::release(const EndedTask& ended) {
   });
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(*waiting);

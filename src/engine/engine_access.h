@@ -34,6 +34,7 @@ class EngineAccess {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
   }
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
+  static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
 
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.

@@ -76,6 +76,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.has_extra = false;
   task.operand_count = static_cast<std::uint16_t>(operands.size());
   task.operands = task.inline_slots;
+  if (given.sequence) {
+    task.has_extra = true;
+    task.extra.sequence = EngineAccess::datum(given.sequence);
+  }
   if (operands.size() > Task::inline_operands) {
     task.has_extra = true;
     task.extra.operands = std::make_unique<OperandSlot[]>(operands.size());
@@ -113,6 +117,10 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
                             const SubmitOptions& options, TaskGroup* group) {
   Engine::Impl& impl = engine.checked();
   impl.check_operands(codelet, operands);
+  if (options.sequence && EngineAccess::datum(options.sequence)->engine != &impl)
+    fail(Errc::invalid_argument,
+         fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
+                     codelet.name));
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
   if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
@@ -132,7 +140,7 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
   if (impl.first_submission.load(std::memory_order_relaxed) < 0)
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
   task.group = group;
-  if (group) ++group->submitted;
+  if (group) group->task_submitted();
   if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t predecessors = 0;
   {

@@ -305,7 +305,7 @@ Task* HostPool::finish(Worker& self, Task& task) {
   });
   graph_.release(&task, self.free);
   self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     if (Task* const after = finish(self, *parent)) push(self, *after);
   if (next && self.queue.top() > next->priority) {

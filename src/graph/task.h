@@ -104,6 +104,7 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
+  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
 };
 
 struct alignas(64) Task {
@@ -144,6 +145,7 @@ struct alignas(64) Task {
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
+  Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);
   }
