@@ -4,6 +4,7 @@
 
 #include <quadriga/codelet.h>
 #include <quadriga/error.h>
+#include <quadriga/handles.h>
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 #include <quadriga/types.h>
@@ -19,52 +20,6 @@
 namespace quadriga {
 
 class EngineAccess;
-struct Datum;
-struct Task;
-
-/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
-class Data {
- public:
-  Data() = default;
-  explicit operator bool() const noexcept { return datum_ != nullptr; }
-  bool operator==(const Data&) const = default;
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  explicit Data(Datum* datum) : datum_(datum) {}
-  Datum* datum_ = nullptr;
-};
-
-/// Order without content: tasks submitted with the same sequence run one after the other, in the
-/// order of submission. What becomes of one doesn't concern those that follow it. A handle, cheap to
-/// copy; valid until Engine::remove().
-class Sequence {
- public:
-  Sequence() = default;
-  explicit operator bool() const noexcept { return datum_ != nullptr; }
-  bool operator==(const Sequence&) const = default;
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  explicit Sequence(Datum* datum) : datum_(datum) {}
-  Datum* datum_ = nullptr;
-};
-
-/// A task that was submitted: a handle, cheap to copy.
-class Future {
- public:
-  Future() = default;
-  std::uint64_t id() const noexcept { return id_; }
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
-  Task* task_ = nullptr;
-  std::uint64_t id_ = 0;
-};
 
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
 /// the default.
@@ -79,7 +34,8 @@ struct EngineOptions {
   bool trace = false;
   std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
                                 ///< 0: 80 % of what is usable.
-  std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
+  std::size_t blocking_threads = 64;  ///< Most bodies at once that block (Codelet::blocks).
+  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
 };
 

@@ -111,7 +111,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory, options.spill});
+                        options.host_memory, options.spill, options.blocking_threads});
   else
     executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
@@ -311,8 +311,7 @@ void Engine::remove(Sequence sequence) {
   Impl& impl = checked();
   Datum* const datum = sequence.datum_;
   if (!datum) return;
-  require(datum->engine == &impl,
-          "remove(): not a sequence of this engine, or one removed before");
+  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
   std::vector<TaskRef> tasks;
   impl.graph.collect(*datum, tasks);
   impl.wait_ended(tasks, never);

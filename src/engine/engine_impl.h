@@ -24,6 +24,7 @@ struct Engine::Impl {
   Task& acquire_slot();
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
+  static void check_detached(const Codelet& codelet);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   /// A slot for data, or for a sequence.
   Datum& new_datum();

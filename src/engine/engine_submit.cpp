@@ -66,6 +66,17 @@ void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operan
   }
 }
 
+void Engine::Impl::check_detached(const Codelet& codelet) {
+  const auto refuse = [&](std::string_view what) {
+    fail(Errc::invalid_argument, fmt::format("codelet '{}' {}; {}", codelet.name,
+                                             codelet.detaches ? "detaches" : "blocks", what));
+  };
+  if (!codelet.host_only || codelet.cuda)
+    refuse("it runs on the host: set `host_only`, and no cuda variant");
+  if (std::ranges::any_of(codelet.signature, [](Access a) { return a >= Access::commute; }))
+    refuse("its operands are read, written or updated, not of mode commute or reduce");
+}
+
 void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
                         std::span<const std::byte> params, const SubmitOptions& given) {
   Task* const parent = current_task(graph);
@@ -121,6 +132,8 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     fail(Errc::invalid_argument,
          fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
                      codelet.name));
+  if (is_detached(codelet)) [[unlikely]]
+    Engine::Impl::check_detached(codelet);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
   if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)

@@ -14,9 +14,9 @@ namespace quadriga {
 /// have ended, as wait() and cancel() of the engine and `on_end` tell: whoever keeps it may drop it
 /// then, in `on_end` too.
 struct TaskGroup {
-  std::atomic<bool> cancelled{false};   ///< Tasks that have not started end cancelled.
-  bool stopped = false;                 ///< The scheduler's: it has seen `cancelled`.
-  std::uint64_t id = next_id();         ///< From 1: addresses are used again.
+  std::atomic<bool> cancelled{false};  ///< Tasks that have not started end cancelled.
+  bool stopped = false;                ///< The scheduler's: it has seen `cancelled`.
+  std::uint64_t id = next_id();        ///< From 1: addresses are used again.
   // Guarded by Failures.
   std::exception_ptr failure = {};      ///< The first.
   std::exception_ptr consequence = {};  ///< Of the first that didn't run, or in vain.

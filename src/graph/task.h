@@ -97,6 +97,11 @@ struct OperandSlot {
 struct PlannedTask;
 struct Domain;
 
+/// Its body leaves the end of the task to others.
+inline bool is_detached(const Codelet& codelet) noexcept {
+  return codelet.detaches || codelet.blocks;
+}
+
 /// What few tasks need: kept out of the lines that every task touches.
 struct TaskExtra {
   std::unique_ptr<OperandSlot[]> operands;

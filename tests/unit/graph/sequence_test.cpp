@@ -69,7 +69,8 @@ TEST_P(SequenceTest, HoldsUpNoOthers) {
 
 TEST_P(SequenceTest, DataOrdersTasksOfTwoSequences) {
   const Sequence a = engine().add_sequence(), b = engine().add_sequence();
-  Codelet& doubled = codelet(Access::update, [](const Arguments& x) { first(x) = 2 * first(x) + 1; });
+  Codelet& doubled =
+      codelet(Access::update, [](const Arguments& x) { first(x) = 2 * first(x) + 1; });
   const Data x = tile();
   for (int i = 0; i < 20; ++i)
     engine().submit(doubled, {{x, Access::update}}, {.sequence = i % 2 ? a : b});
@@ -83,9 +84,9 @@ TEST_P(SequenceTest, IsRemovedOnceItsTasksHaveEnded) {
   for (int i = 0; i < 3; ++i) engine().submit(note, {}, i, {.sequence = sequence});
   engine().remove(sequence);
   EXPECT_EQ(order_, first_numbers(3));
-  EXPECT_NE(failure_of([&] { engine().submit(note, {}, 0, {.sequence = sequence}); })
-                .find("removed"),
-            std::string::npos);
+  EXPECT_NE(
+      failure_of([&] { engine().submit(note, {}, 0, {.sequence = sequence}); }).find("removed"),
+      std::string::npos);
 }
 
 }  // namespace
