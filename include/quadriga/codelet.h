@@ -30,6 +30,8 @@ struct View {
   }
 };
 
+class Promise;
+
 /// What a variant is called with. Lives until the variant returns.
 struct Arguments {
   std::span<const View> operands;     ///< In the order of the codelet's signature.
@@ -38,6 +40,8 @@ struct Arguments {
   /// On a GPU: a variant may leave here what is to be called once its operation has ended, by a
   /// thread of the engine; what that throws is the task's failure. Null elsewhere.
   std::function<void()>* on_end = nullptr;
+  /// Of a codelet that detaches: ends the task. Null for others.
+  const Promise* promise = nullptr;
 
   /// The parameters as the trivially copyable struct that was submitted.
   template <class T>
@@ -87,6 +91,15 @@ struct Codelet {
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
   /// successors wait for the last of them.
   bool submits = false;
+  /// Its cpu variant may wait, as for a file or another program: it runs on a thread of its own,
+  /// not on that of a core, as long as no more than EngineOptions::blocking_threads do. Needs
+  /// host_only.
+  bool blocks = false;
+  /// Its cpu variant starts something that ends later: the task ends when the promise in its
+  /// arguments is kept (promise.h), and fails if the variant throws before that. Needs host_only;
+  /// its operands are read, written or updated. Under the virtual clock, time stands still while
+  /// nothing is left to do but to wait for a promise.
+  bool detaches = false;
   /// A variant that queues may wait before it has queued, as for an interpreter's lock: it is
   /// called by a thread of its own, one such variant at a time, and what follows on its stream
   /// waits for it.

@@ -80,7 +80,8 @@ int ScheduleLog::number_of(const Codelet* codelet) {
                codelet->submits,
                codelet->waits_to_queue,
                init,
-               combine}
+               combine,
+               is_detached(*codelet)}
        << '\n';
   return number;
 }
@@ -112,6 +113,10 @@ void ScheduleLog::submitted(const Task& task, const Cost& cost) {
 void ScheduleLog::ready(const Task& task, Predecessors predecessors, DeviceId by,
                         Nanoseconds path) {
   out_ << Json{"ready", task.id.load(), static_cast<int>(predecessors), by, path} << '\n';
+}
+
+void ScheduleLog::kept(const Task& task, bool failed) {
+  out_ << Json{"kept", task.id.load(), failed} << '\n';
 }
 
 void ScheduleLog::ended(const Completion& completion) {

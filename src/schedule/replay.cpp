@@ -131,6 +131,7 @@ void Replay::add_codelet(const Json& line) {
   };
   codelet.init = part(line[8]);
   codelet.combine = part(line[9]);
+  codelet.detaches = line[10].get<bool>();
 }
 
 void Replay::add_data(const Json& line) {
@@ -207,6 +208,11 @@ void Replay::take_event(const std::string& kind, const Json& line) {
     Task& task = *tasks_.at(line[1].get<std::uint64_t>());
     return scheduler_->ready(task, static_cast<Predecessors>(line[2].get<int>()), &by);
   }
+  if (kind == "kept")
+    return scheduler_->kept(*tasks_.at(line[1].get<std::uint64_t>()),
+                            line[2].get<bool>()
+                                ? std::make_exception_ptr(Error(Errc::task_failed, "as logged"))
+                                : nullptr);
   if (kind == "begin_steps") return scheduler_->begin_steps();
   if (kind == "step") return static_cast<void>(scheduler_->step());
   if (kind == "standstill") return static_cast<void>(scheduler_->resolve_standstill());
