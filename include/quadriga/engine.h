@@ -3,6 +3,7 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/data.h>
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
@@ -18,23 +19,7 @@
 
 namespace quadriga {
 
-class EngineAccess;
-struct Datum;
 struct Task;
-
-/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
-class Data {
- public:
-  Data() = default;
-  explicit operator bool() const noexcept { return datum_ != nullptr; }
-  bool operator==(const Data&) const = default;
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  explicit Data(Datum* datum) : datum_(datum) {}
-  Datum* datum_ = nullptr;
-};
 
 /// A task that was submitted: a handle, cheap to copy.
 class Future {
@@ -80,11 +65,6 @@ struct SubmitOptions {
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
 };
 
-/// Where tiles without a home may go and whether they are wanted there.
-struct DataOptions {
-  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
-};
-
 class Engine {
  public:
   explicit Engine(EngineOptions options = {});
@@ -92,7 +72,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data.
+  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data. The same
+  /// memory registered again is the same data, until each registration is removed; data whose
+  /// memory overlaps share its order and content.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
   /// Registers memory on a device, where it lies: tasks there use it in place, others by copies,
@@ -102,8 +84,8 @@ class Engine {
            DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards,
-  /// unless discarded.
+  /// Waits for the data's tasks and, if it was registered once, forgets it. The content at home is
+  /// current afterwards, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
@@ -112,7 +94,8 @@ class Engine {
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
-  ///          unavailable if no device has a variant for it.
+  ///          unavailable if no device has a variant for it; invalid_argument if operands share
+  ///          memory and one is written, naming both.
   Future submit(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params = {}, SubmitOptions options = {});
   Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
@@ -127,13 +110,21 @@ class Engine {
                   std::as_bytes(std::span(&params, 1)), options);
   }
 
-  /// Waits until every task has ended and what was written is home (kept data excepted).
+  /// Waits until every task has ended and what was written is home (kept data excepted). What the
+  /// host writes afterwards is what later tasks read, but for resident data.
   ///
   /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
   /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
+  /// Waits until the host may touch the data's memory: to read it, to write all of it, or to update
+  /// it. Other tasks run on meanwhile; it ends with what is returned. A thread may ask again for
+  /// what it has.
+  ///
+  /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
+  ///          host; unavailable inside of a task, or if this thread reads it and wants to write.
+  HostAccess on_host(Data data, Access access, double seconds = -1);
   /// Waits until the task has ended; rethrows its failure.
   void wait(const Future& task, double seconds = -1);
   bool done(const Future& task) const;
