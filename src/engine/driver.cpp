@@ -345,11 +345,8 @@ void Driver::task_ended(const EndedTask& ended) {
     waiting_[&task] = ended;
 }
 
-void Driver::release(const EndedTask& ended) {
-  Task& task = *ended.task;
-  Task* const parent = task.parent();
-  TaskGroup* const group = std::exchange(task.group, nullptr);
-  std::vector<Task*> late;
+/// The task's successors learn that it is done; `late` are those that ran before it was.
+void Driver::drop_edges(Task& task, const EndedTask& ended, std::vector<Task*>& late) {
   graph_.ended(task, ended.released, [&](Task& successor, std::uint64_t pending) {
     if (successor.planned)
       scheduler_->ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued,
@@ -360,6 +357,26 @@ void Driver::release(const EndedTask& ended) {
     else if (pending == 0)
       late.push_back(&successor);
   });
+}
+
+void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+  // Nobody waits behind it: then nothing was fetched since it began either.
+  if (Graph::end_alone(hold)) return;
+  execute([&] {
+    take_messages();
+    for (Datum* const each : written) scheduler_->host_wrote(*each);
+    std::vector<Task*> late;
+    drop_edges(hold, {}, late);
+    for (Task* const waiting : late) release_waiting(*waiting);
+  });
+}
+
+void Driver::release(const EndedTask& ended) {
+  Task& task = *ended.task;
+  Task* const parent = task.parent();
+  TaskGroup* const group = std::exchange(task.group, nullptr);
+  std::vector<Task*> late;
+  drop_edges(task, ended, late);
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
   if (group) group->task_ended();

@@ -462,6 +462,18 @@ bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseco
   return true;
 }
 
+bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) {
+  for (Datum* const each : data)
+    if (overwrites) each->poisoned.store(false, std::memory_order_release);
+  return true;
+}
+
+void HostPool::end_hold(Task& hold, std::span<Datum* const> written) {
+  give_back(written, true, never);
+  graph_.ended(hold, nullptr,
+               [&](Task& successor, std::uint64_t) { push(*workers_.back(), successor); });
+}
+
 std::uint64_t HostPool::ended() const {
   std::uint64_t sum = 0;
   for (const auto& worker : workers_) sum += worker->ended.load(std::memory_order_acquire);

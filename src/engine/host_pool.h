@@ -63,6 +63,8 @@ class HostPool final : public Executor {
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
   bool bring_all_home(Nanoseconds) override { return true; }
+  bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
+  void end_hold(Task& hold, std::span<Datum* const> written) override;
   void finalize(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {

@@ -145,6 +145,10 @@ void ScheduleLog::event(std::string_view name, TileId tile) {
   out_ << line << '\n';
 }
 
+void ScheduleLog::event(std::string_view name, TileId tile, bool flag) {
+  out_ << Json{name, tile, flag} << '\n';
+}
+
 void ScheduleLog::flag(std::string_view name, bool on) { out_ << Json{name, on} << '\n'; }
 
 std::string ScheduleLog::line_of(const Instruction& instruction) const {

@@ -37,6 +37,7 @@ class ScheduleLog {
   void cancelled(const TaskGroup& group);
   /// Any other event of one tile, or of none; and steps.
   void event(std::string_view name, TileId tile = no_tile);
+  void event(std::string_view name, TileId tile, bool flag);
   void flag(std::string_view name, bool on);
   /// Those that have been written since the last call.
   void instructed(std::span<const Instruction> pending);

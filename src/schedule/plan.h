@@ -165,6 +165,8 @@ class Plan {
   void departed(TileId tile, DeviceId device) {
     if (users(tile) >> device & 1 && is_in_sight(*first_use(tile, device))) note(tile, device);
   }
+  /// Its replicas on devices are old, though no task has written it.
+  void overwritten(TileId tile) { note_users(tile); }
   /// What the lookahead found: whether a task in sight uses the tile, and the memory lacks it.
   void set_missing(TileId tile, DeviceId device, bool missing) {
     here(tile, device).missing = missing;

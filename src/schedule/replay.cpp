@@ -221,6 +221,8 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "finalize") return scheduler_->finalize(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
   if (kind == "bring_home") return static_cast<void>(scheduler_->bring_home(datum(line[1])));
+  if (kind == "give_back") return static_cast<void>(scheduler_->give_back(datum(line[1]), line[2].get<bool>()));
+  if (kind == "host_wrote") return scheduler_->host_wrote(datum(line[1]));
   if (kind == "remove") {
     scheduler_->remove(datum(line[1]));
     data_.erase(line[1].get<TileId>());
