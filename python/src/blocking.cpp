@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "body.h"
-#include "gate.h"
+#include "gil_gate.h"
 #include "workers.h"
 
 namespace quadriga::python {

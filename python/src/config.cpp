@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "bindings.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 namespace {

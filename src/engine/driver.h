@@ -61,7 +61,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
-  void finalize(Datum& datum) override;
+  void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;

@@ -42,7 +42,7 @@ class Executor {
   virtual bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) = 0;
   /// The same for all data that isn't kept.
   virtual bool bring_all_home(Nanoseconds deadline) = 0;
-  virtual void finalize(Datum& datum) = 0;
+  virtual void final(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;

@@ -112,9 +112,9 @@ void Scheduler::evict(Datum& datum) {
   memory_.residency().evict(datum.tile);
 }
 
-void Scheduler::finalize(Datum& datum) {
+void Scheduler::final(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
+                        [&](ScheduleLog& log) { log.event("final", datum.tile); });
   datum.final = true;
   send_final_home(datum.tile);
 }

@@ -16,11 +16,7 @@
 
 namespace quadriga::kernels {
 
-/// A scalar of any of the types.
-struct Scalar {
-  double real = 0;
-  double imag = 0;
-};
+using linalg::Scalar;
 
 struct GemmParams {
   Scalar alpha{1, 0};
@@ -84,7 +80,7 @@ struct AddDiagonalParams {
 
 struct MirrorParams {
   Uplo stored = Uplo::lower;
-  Op op = Op::adjoint;
+  Op op = Op::conjugate;
 };
 
 /// What to measure, see tile_measure.h; the result is a column of doubles.

@@ -37,11 +37,11 @@ Number<T> number(const T& value) {
 }
 
 template <class T>
-Tile<Number<T>> numbers(Tile<T> tile) {
+KernelTile<Number<T>> numbers(KernelTile<T> tile) {
   return {reinterpret_cast<Number<T>*>(tile.data), tile.rows, tile.cols, tile.ld};
 }
 template <class T>
-Tile<const Number<T>> numbers(Tile<const T> tile) {
+KernelTile<const Number<T>> numbers(KernelTile<const T> tile) {
   return {reinterpret_cast<const Number<T>*>(tile.data), tile.rows, tile.cols, tile.ld};
 }
 

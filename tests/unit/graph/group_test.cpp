@@ -4,7 +4,7 @@
 
 #include <quadriga/engine.h>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {
