@@ -20,7 +20,7 @@
 
 namespace quadriga {
 
-struct Task;
+class EngineAccess;
 
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
 /// the default.

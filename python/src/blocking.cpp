@@ -12,7 +12,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "engine/engine_access.h"
-#include "gate.h"
+#include "gil_gate.h"
 #include "workers.h"
 
 namespace quadriga::python {

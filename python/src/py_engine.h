@@ -9,7 +9,7 @@
 
 #include "blocking.h"
 #include "body.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 

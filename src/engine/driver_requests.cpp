@@ -174,10 +174,10 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::finalize(Datum& datum) {
+void Driver::final(Datum& datum) {
   execute([&] {
     take_messages();  // from here on all writers are known
-    scheduler_->finalize(datum);
+    scheduler_->final(datum);
   });
 }
 

@@ -261,7 +261,7 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 void Engine::final(Data data) {
   Impl& impl = checked();
   impl.reductions->end(*data.datum_, current_task(impl.graph));
-  impl.executor->finalize(*data.datum_);
+  impl.executor->final(*data.datum_);
 }
 
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {

@@ -63,9 +63,9 @@ void check(Engine& engine, const Matrix& a, const FactorOptions& factor, const O
   check_finite(engine, options, "A", a);
 }
 
-std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
-                                   std::int64_t tile) {
-  auto impl = std::make_shared<Factor::Impl>();
+std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
+                                    std::int64_t tile) {
+  auto impl = std::make_shared<FactorContent>();
   impl->uplo = uplo;
   impl->transposed = in_place && layout_of(a.view()) == Layout::rows;
   impl->stored = impl->transposed ? flipped(uplo) : uplo;
@@ -127,7 +127,7 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   return Factor(impl);
 }
 
-const Factor::Impl& Factor::impl() const {
+const FactorContent& Factor::impl() const {
   require(impl_ != nullptr, "this factor is empty");
   return *impl_;
 }

@@ -75,7 +75,7 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
   triangle.read = [&](std::int64_t i, std::int64_t j, SubmitOptions where) {
     return triangle.lower ? input.tiles->read(i, j, where) : input.tiles->read(j, i, where);
   };
-  RightSides sides(run, b, rows, cols, input.op == kernels::Op::adjoint);
+  RightSides sides(run, b, rows, cols, input.op == Op::conjugate);
   substitute(run, triangle, sides, by_columns(engine, cols.count()), {true});
   sides.finish();
   run.wait();
