@@ -35,8 +35,8 @@ class EngineAccess {
   }
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
 
-  /// From here on submissions throw invalid_argument, those included that wait for a full window.
-  static void refuse(Engine& engine) noexcept;
+  /// While on, submissions throw invalid_argument, those included that wait for a full window.
+  static void refuse(Engine& engine, bool on) noexcept;
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
