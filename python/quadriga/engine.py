@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, cuda_libraries, current
-from .arguments import seconds_of, sizes, whole
+from .arguments import flag, seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
 from .collector import Kept
@@ -50,8 +50,8 @@ class Engine:
     devices : str or Machine, optional
         A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
         Default: as configured, else all GPUs that can be used, else the host's cores.
-    policy : {"affinity", "steal"}, optional
-        Chooses device and order of tasks.
+    policy : str, optional
+        Chooses device and order of tasks: one of `policies`, as ``"affinity"`` or ``"steal"``.
     window : int, optional
         Most tasks submitted and not ended.
     virtual_clock : bool
@@ -68,6 +68,9 @@ class Engine:
         Most host memory for tiles that have no array there, as ``"2GiB"``.
     spill : path-like, optional
         A file that holds such tiles instead.
+    reproducible : bool, optional
+        For calls of `linalg` that don't say: tiles as for one device, so that results are the same
+        to the bit for any number of devices of a kind and memory. Default: as the setting says.
 
     Examples
     --------
@@ -98,6 +101,7 @@ class Engine:
         trace: bool | str | os.PathLike[str] | None = None,
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
+        reproducible: bool | None = None,
     ) -> None:
         if devices is not None and not isinstance(devices, (str, Machine)):
             raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
@@ -121,6 +125,7 @@ class Engine:
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=os.fspath(spill) if spill is not None else "",
+            reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
         )
         self._traced = bool(trace)

@@ -88,7 +88,7 @@ std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> si
   if (has_body) made->codelet.cpu = call_record;
   if (cuda == CudaVariant::source) made->codelet.cuda = launch_source;
   if (cuda == CudaVariant::callable) made->codelet.cuda = call_record_on_device;
-  made->codelet.cuda_waits = cuda == CudaVariant::callable;
+  made->codelet.waits_to_queue = cuda == CudaVariant::callable;
   if (cost) {
     made->kernel = std::get<0>(*cost);
     const Cost fixed{made->kernel, std::get<1>(*cost), std::get<2>(*cost)};

@@ -2,11 +2,15 @@
 // python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/engine.h>
+#include <quadriga/policy.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,7 +26,7 @@ namespace {
 PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
                      bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
                      std::size_t host_memory, const std::string& spill,
-                     const std::optional<Machine>& machine) {
+                     std::optional<bool> reproducible, const std::optional<Machine>& machine) {
   EngineOptions options;
   options.devices = devices;
   options.policy = policy;
@@ -34,9 +38,16 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.trace = trace;
   options.host_memory = host_memory;
   options.spill = spill;
+  options.reproducible = reproducible;
   options.machine = machine;
   const GilReleased released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
+}
+
+std::vector<std::pair<std::string, std::string>> registered_policies() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (PolicyInfo& each : policies()) found.emplace_back(std::move(each.name), each.help);
+  return found;
 }
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
@@ -166,6 +177,7 @@ void bind_views(nb::class_<PyEngine>& engine) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
       .def("__eq__", [](const Data& a, const nb::object& b) {
         return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
@@ -175,7 +187,8 @@ void bind_engine(nb::module_& module) {
   engine
       .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
-           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
+           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
+           nb::arg("reproducible").none(), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
            nb::arg("dtype"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),

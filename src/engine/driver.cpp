@@ -37,7 +37,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       backend_(std::move(backend)),
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
       completions_(64),
-      virtual_(backend_->is_virtual()) {
+      virtual_(backend_->is_virtual()),
+      blocking_(options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
@@ -151,6 +152,7 @@ void Driver::post(const Message& message) {
     was_empty = inbox_.empty();
     inbox_.push_back(message);
   }
+  if (virtual_) arrived_.notify_all();
   if (was_empty && !virtual_ && std::this_thread::get_id() != thread_.get_id()) backend_->wake();
 }
 
@@ -158,6 +160,10 @@ void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
 void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
 void Driver::ready(Task& task, std::uint64_t id) {
   post({Message::Kind::ready, &task, nullptr, id});
+}
+
+void Driver::kept(Task& task, std::uint64_t id, std::exception_ptr error) {
+  post({Message::Kind::kept, &task, nullptr, id, std::move(error)});
 }
 
 void Driver::execute(const std::function<void()>& work) {
@@ -240,6 +246,9 @@ void Driver::take(const Message& message) {
         scheduler_->ready(*task, task->pending.load(std::memory_order_acquire) == 0
                                      ? Predecessors::done
                                      : Predecessors::issued);
+      break;
+    case Message::Kind::kept:
+      if (task->planned && task->id == message.id) scheduler_->kept(*task, message.error);
       break;
   }
 }
@@ -353,7 +362,7 @@ void Driver::release(const EndedTask& ended) {
   });
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(*waiting);
@@ -450,8 +459,10 @@ void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
 
 void Driver::run_variant(const PlannedTask& planned, const Arguments& arguments) {
   const DeviceKind kind = machine_.devices[planned.device].kind;
-  const RunningTask running(graph_, planned.task);
   const Codelet& codelet = *planned.task->codelet;
+  if (is_detached(codelet))
+    return run_detached(*this, virtual_ ? nullptr : &blocking_, graph_, *planned.task, arguments);
+  const RunningTask running(graph_, planned.task);
   // Partial results that this task is the first to fill are set to the neutral element.
   for (std::size_t i = 0; i < arguments.operands.size() && planned.to_init; ++i)
     if (planned.to_init >> i & 1)

@@ -112,7 +112,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory, options.spill});
+                        options.host_memory, options.spill, options.blocking_threads});
   else
     executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
@@ -144,28 +144,39 @@ Datum& Engine::Impl::add(SpaceId space, std::byte* home, std::int64_t rows, std:
   require(rows >= 0 && cols >= 0,
           fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
   require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
-  Datum* datum = nullptr;
-  {
-    std::lock_guard lock(data_mutex);
-    if (free_data) {
-      datum = free_data;
-      free_data = datum->next_free;
-      std::destroy_at(datum);
-      std::construct_at(datum);
-    } else {
-      datum = &data.emplace_back();
-    }
+  Datum& datum = new_datum();
+  datum.home = home;
+  datum.home_space = space;
+  datum.rows = rows;
+  datum.cols = cols;
+  datum.ld = ld;
+  datum.dtype = dtype;
+  datum.keep = data_options.keep;
+  executor->add(datum);
+  return datum;
+}
+
+Datum& Engine::Impl::new_datum() {
+  std::lock_guard lock(data_mutex);
+  Datum* datum = free_data;
+  if (datum) {
+    free_data = datum->next_free;
+    std::destroy_at(datum);
+    std::construct_at(datum);
+  } else {
+    datum = &data.emplace_back();
   }
-  datum->home = home;
-  datum->home_space = space;
-  datum->rows = rows;
-  datum->cols = cols;
-  datum->ld = ld;
-  datum->dtype = dtype;
-  datum->keep = data_options.keep;
   datum->engine = this;
-  executor->add(*datum);
   return *datum;
+}
+
+void Engine::Impl::forget(std::span<Datum* const> leaving) {
+  std::lock_guard lock(data_mutex);
+  for (Datum* const datum : leaving) {
+    datum->engine = nullptr;
+    datum->next_free = free_data;
+    free_data = datum;
+  }
 }
 
 Nanoseconds Engine::Impl::deadline_after(double seconds) const {
@@ -293,12 +304,20 @@ void Engine::remove(std::span<const Data> data, bool discard) {
   for (Datum* const datum : leaving) impl.reductions->collect(*datum, partials, reductions);
   impl.executor->remove(leaving);
   if (!partials.empty()) impl.executor->remove(partials);
-  std::lock_guard lock(impl.data_mutex);
-  for (Datum* const datum : leaving) {
-    datum->engine = nullptr;
-    datum->next_free = impl.free_data;
-    impl.free_data = datum;
-  }
+  impl.forget(leaving);
+}
+
+Sequence Engine::add_sequence() { return Sequence(&checked().new_datum()); }
+
+void Engine::remove(Sequence sequence) {
+  Impl& impl = checked();
+  Datum* const datum = sequence.datum_;
+  if (!datum) return;
+  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
+  std::vector<TaskRef> tasks;
+  impl.graph.collect(*datum, tasks);
+  impl.wait_ended(tasks, never);
+  impl.forget({&datum, 1});
 }
 
 void Engine::wait(double seconds) {

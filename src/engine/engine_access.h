@@ -34,6 +34,7 @@ class EngineAccess {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
   }
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
+  static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
 
   /// While on, submissions throw invalid_argument, those included that wait for a full window.
   static void refuse(Engine& engine, bool on) noexcept;

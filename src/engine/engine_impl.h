@@ -24,7 +24,11 @@ struct Engine::Impl {
   Task& acquire_slot();
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
+  static void check_detached(const Codelet& codelet);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
+  /// A slot for data, or for a sequence.
+  Datum& new_datum();
+  void forget(std::span<Datum* const> data);
   Datum& add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
              DType dtype, DataOptions data_options);
   void wait_all(double seconds);

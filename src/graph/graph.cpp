@@ -184,6 +184,14 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   history.writer = {&task, task.id};
 }
 
+/// In the domain of the parent's children, or of the tasks without one.
+History& Graph::history_of(Datum& datum, Task* parent) {
+  if (!parent) return datum.history;
+  parent->has_extra = true;
+  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
+  return parent->extra.domain->histories[&datum];
+}
+
 std::uint64_t Graph::link(Task& task) {
   const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
   next_id_.store(id + 1, std::memory_order_release);
@@ -197,13 +205,12 @@ std::uint64_t Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     if (writes(slot.access)) ++datum.versions;
-    if (Task* const parent = task.parent()) {
-      parent->has_extra = true;
-      if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
-      access(parent->extra.domain->histories[&datum], task, slot, counts);
-    } else {
-      access(datum.history, task, slot, counts);
-    }
+    access(history_of(datum, task.parent()), task, slot, counts);
+  }
+  if (Datum* const sequence = task.sequence()) {
+    // The slot goes, so its edge must not be used: one that has a successor isn't.
+    OperandSlot slot{.datum = sequence, .edge = {nullptr, &task}, .access = Access::update};
+    access(history_of(*sequence, task.parent()), task, slot, counts);
   }
   return counts.pending;
 }

@@ -101,6 +101,11 @@ struct OperandSlot {
 struct PlannedTask;
 struct Domain;
 
+/// Its body leaves the end of the task to others.
+inline bool is_detached(const Codelet& codelet) noexcept {
+  return codelet.detaches || codelet.blocks;
+}
+
 /// What few tasks need: kept out of the lines that every task touches.
 struct TaskExtra {
   std::unique_ptr<OperandSlot[]> operands;
@@ -108,6 +113,7 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
+  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
 };
 
 struct alignas(64) Task {
@@ -148,6 +154,7 @@ struct alignas(64) Task {
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
+  Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);
   }
