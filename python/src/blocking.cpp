@@ -35,8 +35,8 @@ void EngineState::cancel() noexcept {
   }
 }
 
-void EngineState::refuse() noexcept {
-  if (process_id() == owner_) EngineAccess::refuse(*engine_);
+void EngineState::refuse(bool on) noexcept {
+  if (process_id() == owner_) EngineAccess::refuse(*engine_, on);
 }
 
 void EngineState::end() {

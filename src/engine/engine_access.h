@@ -54,8 +54,8 @@ class EngineAccess {
 
   static void end(Hold& hold) noexcept;
 
-  /// From here on submissions throw invalid_argument, those included that wait for a full window.
-  static void refuse(Engine& engine) noexcept;
+  /// While on, submissions throw invalid_argument, those included that wait for a full window.
+  static void refuse(Engine& engine, bool on) noexcept;
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
