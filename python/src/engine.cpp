@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "codelet.h"
+#include "engine/engine_access.h"
 #include "gate.h"
 #include "py_engine.h"
 
@@ -40,13 +41,17 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
 }
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
-         std::int64_t ld, DType dtype) {
-  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+         std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 Data add_on_device(PyEngine& self, DeviceId device, std::uintptr_t address, std::int64_t rows,
-                   std::int64_t cols, std::int64_t ld, DType dtype) {
-  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+                   std::int64_t cols, std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 /// None: the host's memory.
@@ -160,9 +165,12 @@ void bind_views(nb::class_<PyEngine>& engine) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Data>(module, "Data", "A registered tile.")
-      .def("__eq__", [](const Data& a, const nb::object& b) {
-        return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
-      });
+      .def("__eq__",
+           [](const Data& a, const nb::object& b) {
+             return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
+           })
+      .def("__hash__",
+           [](const Data& data) { return std::hash<void*>()(EngineAccess::datum(data)); });
   nb::class_<Future>(module, "Future", "A task that was submitted.").def_prop_ro("id", &Future::id);
   nb::class_<PyEngine> engine(module, "Engine", "Runs tasks on the devices of a machine.");
   engine
@@ -170,9 +178,9 @@ void bind_engine(nb::module_& module) {
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
            nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
-           nb::arg("dtype"))
+           nb::arg("dtype"), nb::arg("resident"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),
-           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"))
+           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"), nb::arg("resident"))
       .def("device_of", device_of, nb::arg("address"))
       .def(
           "synchronize",
@@ -201,6 +209,7 @@ void bind_engine(nb::module_& module) {
             self.without_gil([&](Engine& e) { e.evict(data); });
           },
           nb::arg("data"));
+  bind_host_access(module, engine);
   bind_waits(engine);
   bind_views(engine);
 }

@@ -52,6 +52,10 @@ class EngineAccess {
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);
 
   static void end(Hold& hold) noexcept;
+  /// Whether something is registered in some memory.
+  static bool is_registered(const Engine& engine, const Region& region);
+  /// Whether home holds what the tasks submitted so far make of it, and they have ended.
+  static bool is_home(const Engine& engine, const Data& data);
 
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.

@@ -37,9 +37,7 @@ struct Edge {
   Edge* next = nullptr;
   std::uintptr_t target = 0;  ///< The successor, whose address is even; odd: a strict edge.
 
-  Task& successor() const noexcept {
-    return *reinterpret_cast<Task*>(target & ~std::uintptr_t{1});
-  }
+  Task& successor() const noexcept { return *reinterpret_cast<Task*>(target & ~std::uintptr_t{1}); }
   bool strict() const noexcept { return target & 1; }
 };
 
@@ -90,11 +88,11 @@ struct Datum {
   bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
 
   alignas(64) History history;
-  std::uint32_t versions = 0;     ///< Writing accesses submitted. Guarded by the submission lock.
+  std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
   // Of aliases (invariant 5). Guarded by the submission lock.
-  bool aliased = false;  ///< It has aliases, or had some.
-  bool stale = false;    ///< An alias was written since its last access.
-  bool dirty = false;    ///< Written since it was last brought home for an alias.
+  bool aliased = false;           ///< It has aliases, or had some.
+  bool stale = false;             ///< An alias was written since its last access.
+  bool dirty = false;             ///< Written since it was last brought home for an alias.
   std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
   Datum* next_free = nullptr;
   /// Every set of partial results for this data. Guarded by the submission lock.
@@ -148,6 +146,8 @@ struct alignas(64) Task {
   bool has_params = false;
   bool has_parent = false;
   bool has_extra = false;
+  std::atomic<bool> behind_hold{
+      false};  ///< It followed an access of the host's, or a task that did.
 
   OperandSlot inline_slots[inline_operands];
 
