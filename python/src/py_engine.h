@@ -69,4 +69,7 @@ class PyEngine {
   std::shared_ptr<EngineState> state_;
 };
 
+/// What the host does with data between tasks.
+void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine);
+
 }  // namespace quadriga::python

@@ -146,7 +146,6 @@ Nanoseconds Engine::Impl::deadline_after(double seconds) const {
 
 void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                               const std::string& what) {
-  if (held.load(std::memory_order_acquire) > 0 && !condition()) refuse_own_holds();
   if (!executor->wait(condition, deadline)) fail_late(what);
 }
 
@@ -161,6 +160,7 @@ void Engine::Impl::fail_late(const std::string& what) const {
 
 void Engine::Impl::wait_all(double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
+  refuse_own_holds();
   reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
   if (!executor->bring_all_home(deadline)) fail_late("the way home of what was written");
@@ -168,6 +168,7 @@ void Engine::Impl::wait_all(double seconds) {
 }
 
 void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline) {
+  for (const TaskRef& ref : tasks) refuse_own_holds(&ref);
   const auto has_ended = [&](const TaskRef& ref) { return graph.ended(ref); };
   wait_until([&] { return std::ranges::all_of(tasks, has_ended); }, deadline,
              "the tasks that touch the data");
@@ -194,9 +195,11 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
-  if (!graph.ended(ref))  // else nothing is waited for, which a task on a device may not
+  if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
+    refuse_own_holds(&ref);
     wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
                fmt::format("task {}", ref.id));
+  }
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 

@@ -53,6 +53,10 @@ class EngineAccess {
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);
 
   static void end(Hold& hold) noexcept;
+  /// Whether something is registered in some memory.
+  static bool is_registered(const Engine& engine, const Region& region);
+  /// Whether home holds what the tasks submitted so far make of it, and they have ended.
+  static bool is_home(const Engine& engine, const Data& data);
 
   /// While on, submissions throw invalid_argument, those included that wait for a full window.
   static void refuse(Engine& engine, bool on) noexcept;

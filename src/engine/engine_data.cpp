@@ -144,18 +144,10 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
       require(datum->engine == this && datum->holders > 0,
               "remove(): not data of this engine, or removed before");
     }
-    for (const Data& each : given) {
-      Datum* const datum = EngineAccess::datum(each);
-      if (!datum || datum->holders == 0) continue;
-      if (known.insert(datum).second) touched.push_back(datum);
-      --datum->holders;
-      // Which of the registrations goes isn't known: that of a lender, which is always safe.
-      if (datum->lenders > 0) --datum->lenders;
-      datum->resident = datum->lenders == datum->holders;
-      if (datum->holders > 0) continue;
-      leaving.push_back(datum);
-      if (!datum->is_private) sharing->leave(*datum);
-    }
+    for (const Data& each : given)
+      if (Datum* const datum = EngineAccess::datum(each)) touched.push_back(datum);
+    leaving = drop_registrations(touched);
+    std::erase_if(touched, [&](Datum* datum) { return !known.insert(datum).second; });
   }
   for (Datum* const datum : touched) {
     reductions->end(*datum, current_task(graph));
@@ -163,6 +155,38 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   }
   wait_ended(tasks, never);
   if (!discard) bring_home(touched, never);
+  forget(leaving);
+}
+
+/// One of each; those that nobody holds any more aren't found by their memory from here on. Called
+/// with data_mutex held.
+std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> data) {
+  std::vector<Datum*> leaving;
+  for (Datum* const datum : data) {
+    if (datum->holders == 0) continue;
+    --datum->holders;
+    // Which of the registrations goes isn't known: that of a lender, which is always safe.
+    if (datum->lenders > 0) --datum->lenders;
+    datum->resident = datum->lenders == datum->holders;
+    if (datum->holders > 0) continue;
+    leaving.push_back(datum);
+    if (!datum->is_private) sharing->leave(*datum);
+  }
+  return leaving;
+}
+
+/// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.
+void Engine::Impl::unpin(std::span<Datum* const> data) {
+  std::vector<Datum*> leaving;
+  {
+    std::lock_guard lock(data_mutex);
+    leaving = drop_registrations(data);
+  }
+  std::vector<TaskRef> tasks;
+  for (Datum* const datum : leaving) graph.collect(*datum, tasks);
+  if (leaving.empty()) return;
+  wait_ended(tasks, never);
+  bring_home(leaving, never);
   forget(leaving);
 }
 

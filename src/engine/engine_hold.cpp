@@ -202,15 +202,17 @@ void Engine::Impl::end_hold(Hold& hold) {
     graph.release(hold.task, unused_slots);
     graph.flush(unused_slots);
   }
-  std::vector<Data> registered;
-  for (Datum* const datum : hold.registered) registered.push_back(EngineAccess::data(*datum));
-  if (!registered.empty()) remove(registered, false);
+  unpin(hold.registered);
 }
 
-void Engine::Impl::refuse_own_holds() {
+void Engine::Impl::refuse_own_holds(const TaskRef* task) {
+  if (held.load(std::memory_order_acquire) == 0) return;
+  if (task && !Graph::is_hold(task->id) && !task->task->behind_hold) return;
+  if (task && graph.ended(*task)) return;
   std::lock_guard lock(data_mutex);
   for (const std::shared_ptr<Hold>& each : holds)
-    if (each->owner == acting_thread() && each->task->successors.load() != 0)
+    if (each->owner == acting_thread() &&
+        (each->task->successors.load() != 0 || (task && each->task == task->task)))
       fail(Errc::unavailable,
            fmt::format("tasks wait until this thread has left on_host() of {}: leave it before you "
                        "wait",
@@ -248,11 +250,11 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   }
   HostAccess result;
   if (wanted.empty()) return result;
-  const auto give_up = [&] {
-    std::vector<Data> data;
-    for (Datum* const datum : registered) data.push_back(EngineAccess::data(*datum));
-    engine.remove(data);
-  };
+  if (current_task(impl.graph)) {
+    impl.unpin(registered);
+    return result;
+  }
+  const auto give_up = [&] { impl.unpin(registered); };
   try {
     result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(seconds));
   } catch (...) {
@@ -264,6 +266,30 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   else
     give_up();  // the thread had all of it before
   return result;
+}
+
+bool EngineAccess::is_registered(const Engine& engine, const Region& region) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<Datum*> found;
+  std::lock_guard lock(impl.data_mutex);
+  impl.sharing->overlapping(region, found);
+  return !found.empty();
+}
+
+bool EngineAccess::is_home(const Engine& engine, const Data& data) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<Datum*> all{datum(data)};
+  {
+    std::vector<TaskRef> writers;
+    std::lock_guard lock(impl.graph.submission());
+    impl.graph.collect(*all.front(), Access::read, writers);
+    if (!writers.empty()) return false;
+    if (impl.on_host || all.front()->versions == all.front()->versions_at_home) return true;
+    all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
+  }
+  for (Datum* const each : all)
+    if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;
+  return true;
 }
 
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {

@@ -35,14 +35,17 @@ struct Engine::Impl {
   Datum& add(const NewDatum& given);
   Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
+  std::vector<Datum*> drop_registrations(std::span<Datum* const> data);
+  void unpin(std::span<Datum* const> data);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
   bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
   void settle_hold(const Hold& hold, Nanoseconds deadline);
   void end_hold(Hold& hold);
-  /// Throws unavailable if tasks wait for an access of this thread's, for which it would wait.
-  void refuse_own_holds();
+  /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
+  /// wait for them.
+  void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);

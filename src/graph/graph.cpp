@@ -117,6 +117,8 @@ void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) 
   } while (!successors.compare_exchange_weak(
       head, reinterpret_cast<std::uintptr_t>(edge) | (head & Task::issued),
       std::memory_order_acq_rel, std::memory_order_acquire));
+  if (is_hold(pred.id) || pred.task->behind_hold.load(std::memory_order_relaxed)) [[unlikely]]
+    task.behind_hold.store(true, std::memory_order_relaxed);
   counts.pending += (head & Task::issued) && !counts.strict ? Task::one_done : Task::one_both;
   ++counts.edges;
 }
@@ -211,6 +213,7 @@ std::uint64_t Graph::link(Task& task) {
   // Who sees by the new id that the slot's last task has ended also sees what that task wrote.
   task.id.store(id, std::memory_order_release);
   task.pending.store(guard, std::memory_order_relaxed);
+  task.behind_hold.store(false, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
   Counts counts;
   for (OperandSlot& slot : task.slots()) {

@@ -156,6 +156,8 @@ struct alignas(64) Task {
   bool has_params = false;
   bool has_parent = false;
   bool has_extra = false;
+  std::atomic<bool> behind_hold{
+      false};  ///< It followed an access of the host's, or a task that did.
 
   OperandSlot inline_slots[inline_operands];
 

@@ -3,6 +3,7 @@
 #include "linalg/factor.h"
 
 #include "linalg/check.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
@@ -80,6 +81,7 @@ std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, 
 
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
+  const HostAccess held = guard(engine, {{&a, factor.overwrite ? Access::update : Access::read}});
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
   const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
@@ -108,6 +110,8 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
 }
 
 Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options& options) {
+  const Matrix given(c);
+  const HostAccess held = guard(engine, {{&given}});
   check_options(options);
   check_matrix("c", c);
   check_square("c", c);

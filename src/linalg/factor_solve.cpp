@@ -3,6 +3,7 @@
 // diagonal.
 #include "linalg/check.h"
 #include "linalg/factor.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/substitution.h"
 #include "linalg/view.h"
@@ -51,6 +52,8 @@ TriangularTiles second_triangle(const FactorContent& impl) {
 void Factor::solve(const MatrixView& b, const Options& options) const {
   const FactorTiles& tiles = *impl().tiles;
   Engine& engine = tiles.engine();
+  const Matrix result(b);
+  const HostAccess held = guard(engine, {{&result, Access::update}});
   check_options(options);
   check_output("B", b);
   check_types("the factor", dtype(), "B", b.dtype);

@@ -2,6 +2,7 @@
 // src/linalg/factor_unpack.cpp: a factor's triangle written to the caller's memory.
 #include "linalg/check.h"
 #include "linalg/factor.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
@@ -32,6 +33,8 @@ void check(const Factor& factor, const MatrixView& out) {
 }  // namespace
 
 void Factor::unpack(const MatrixView& out, Other other) const {
+  const Matrix result(out);
+  const HostAccess held = guard(engine(), {{&result, Access::update}});
   check(*this, out);
   if (empty(out)) return;
   const FactorTiles& tiles = *impl().tiles;

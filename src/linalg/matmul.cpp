@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
 #include "linalg/check.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
@@ -194,6 +195,9 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
 
 void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
             Scalar beta, const MatrixView& c, const Options& options) {
+  const Matrix whole_c(c);
+  const HostAccess held =
+      guard(engine, {{&a}, {&b}, {&whole_c, beta == Scalar(0) ? Access::write : Access::update}});
   check(engine, a, op_a, b, op_b, c, options);
   const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
@@ -205,7 +209,6 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);
-  const Matrix whole_c(c);
   ProductPlan plan;
   const Team team =
       choose_team(engine, common_device(engine, {&a, &b, &whole_c}), problem, options, plan);

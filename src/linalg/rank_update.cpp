@@ -2,6 +2,7 @@
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
@@ -86,6 +87,8 @@ void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Op
 
 void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, Op op, Scalar beta,
                  const MatrixView& c, Uplo uplo, const Options& options) {
+  const Matrix result(c);
+  const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, op, c, options);
   const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
