@@ -45,7 +45,8 @@ Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool a
   std::map<std::string, double> factors;
   for (Link& link : machine.links) {
     const double drawn = factor();
-    link.bytes_per_second *= alike ? factors.try_emplace(kind_of(link), drawn).first->second : drawn;
+    link.bytes_per_second *=
+        alike ? factors.try_emplace(kind_of(link), drawn).first->second : drawn;
   }
   for (auto& [name, columns] : machine.kernels) {
     const double slower = factor();
@@ -150,7 +151,8 @@ void plans(const Settings& settings) {
   const bool alike = settings.text("alike", "off") == "on";
   const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0));
   const double least = static_cast<double>(settings.integer("least", 6000));
-  const double most = static_cast<double>(settings.integer("most", run == "machines" ? 30000 : 65536));
+  const double most =
+      static_cast<double>(settings.integer("most", run == "machines" ? 30000 : 65536));
   Random random(seed);
   std::vector<double> shares;
   for (std::int64_t i = 0; i < count; ++i) {
