@@ -30,6 +30,23 @@ double Feeds::rate(int route, double run_bytes) const noexcept {
   return machine_.copy_rate(machine_.routes[static_cast<std::size_t>(route)], run_bytes);
 }
 
+std::vector<double> Feeds::together(const std::vector<int>& routes, double run_bytes) {
+  std::vector<int> flows;
+  std::vector<double> limits;
+  for (const int route : routes) {
+    if (route < 0) continue;
+    flows.push_back(route);
+    limits.push_back(rate(route, run_bytes));
+  }
+  std::vector<double> shares(flows.size());
+  shares_.rates(flows, shares, limits);
+  std::vector<double> rates;
+  auto share = shares.begin();
+  for (const int route : routes)
+    rates.push_back(route < 0 ? std::numeric_limits<double>::infinity() : *share++);
+  return rates;
+}
+
 std::vector<double> Feeds::key() const {
   std::vector<double> key;
   for (const std::vector<int>* const routes : {&loads_, &stores_, &between_})

@@ -26,11 +26,17 @@ class Feeds {
   }
   /// Bytes a second of a copy by such runs that has its way to itself; infinite without a way.
   double rate(int route, double run_bytes = std::numeric_limits<double>::infinity()) const noexcept;
+  /// Of each device's copies from home by such runs, and to it, while all others do the same;
+  /// infinite for the device that is at home.
+  std::vector<double> load_rates(double run_bytes) { return together(loads_, run_bytes); }
+  std::vector<double> store_rates(double run_bytes) { return together(stores_, run_bytes); }
   FairShare& shares() noexcept { return shares_; }
   /// All that copies' times follow from.
   std::vector<double> key() const;
 
  private:
+  std::vector<double> together(const std::vector<int>& routes, double run_bytes);
+
   const Machine& machine_;
   FairShare shares_;
   std::size_t size_;
