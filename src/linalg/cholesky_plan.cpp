@@ -91,8 +91,8 @@ std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, do
       if (from == to) continue;
       const int route = feeds.between(from, to);
       // By way of the host where no link joins them.
-      receive += route < 0 ? seconds(stores[from]) + seconds(loads[to])
-                           : seconds(feeds.rate(route));
+      receive +=
+          route < 0 ? seconds(stores[from]) + seconds(loads[to]) : seconds(feeds.rate(route));
     }
     const double others = std::max<double>(1, static_cast<double>(feeds.size()) - 1);
     links.push_back({seconds(loads[to]), seconds(stores[to]), receive / others});
@@ -118,8 +118,8 @@ CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_
 
 namespace {
 
-/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were no
-/// better than the best, then those around that.
+/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were
+/// no better than the best, then those around that.
 class TileSearch {
  public:
   TileSearch(const Engine& engine, const Team& team, std::int64_t order, DType dtype)
