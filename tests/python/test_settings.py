@@ -129,9 +129,9 @@ class TestNamed:
 
     @pytest.mark.parametrize("devices", ["cpu:1", "emulated:1,memory=1MiB", "auto"])
     def test_a_description_that_is_missing(self, devices):
-        with quadriga.config(machine="/nonexistent"):
-            with pytest.raises(quadriga.IoError, match="/nonexistent"):
-                quadriga.Engine(devices)
+        missing = pytest.raises(quadriga.IoError, match="/nonexistent")
+        with quadriga.config(machine="/nonexistent"), missing:
+            quadriga.Engine(devices)
 
     def test_a_description_that_is_not_used(self, caplog):
         with quadriga.config(machine="machines/idgraf.json"):
