@@ -3,6 +3,7 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/data.h>
 #include <quadriga/error.h>
 #include <quadriga/handles.h>
 #include <quadriga/machine.h>
@@ -53,14 +54,8 @@ struct SubmitOptions {
   /// Where to run it if that device can; no_device: the policy chooses.
   DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
-  /// It begins once those submitted with this sequence before it have ended. On a device nothing
-  /// that follows it is queued before it has ended.
+  /// It begins once those submitted with this sequence before it have ended.
   Sequence sequence = {};
-};
-
-/// Where tiles without a home may go and whether they are wanted there.
-struct DataOptions {
-  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
 };
 
 class Engine {
@@ -70,7 +65,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data.
+  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data. The same
+  /// memory registered again is the same data, until each registration is removed; data whose
+  /// memory overlaps share its order and content.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
   /// Registers memory on a device, where it lies: tasks there use it in place, others by copies,
@@ -80,8 +77,8 @@ class Engine {
            DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards,
-  /// unless discarded.
+  /// Waits for the data's tasks and, if it was registered once, forgets it. The content at home is
+  /// current afterwards, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
@@ -95,7 +92,8 @@ class Engine {
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
-  ///          unavailable if no device has a variant for it.
+  ///          unavailable if no device has a variant for it; invalid_argument if operands share
+  ///          memory and one is written, naming both.
   Future submit(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params = {}, SubmitOptions options = {});
   Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
@@ -110,13 +108,21 @@ class Engine {
                   std::as_bytes(std::span(&params, 1)), options);
   }
 
-  /// Waits until every task has ended and what was written is home (kept data excepted).
+  /// Waits until every task has ended and what was written is home (kept data excepted). What the
+  /// host writes afterwards is what later tasks read, but for resident data.
   ///
   /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
   /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
+  /// Waits until the host may touch the data's memory: to read it, to write all of it, or to update
+  /// it. Other tasks run on meanwhile; it ends with what is returned. A thread may ask again for
+  /// what it has.
+  ///
+  /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
+  ///          host; unavailable inside of a task, or if this thread reads it and wants to write.
+  HostAccess on_host(Data data, Access access, double seconds = -1);
   /// Waits until the task has ended; rethrows its failure.
   void wait(const Future& task, double seconds = -1);
   bool done(const Future& task) const;

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current
+from . import _core, cuda_libraries, current, registered
 from .arguments import flag, seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
@@ -135,6 +135,7 @@ class Engine:
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = Kept() if virtual_clock else deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
+        self._known: dict[int, weakref.ref[Place]] = {}  # by the array's id, as long as it is held
         self._block: current.Block | None = None
         self._ending = Ending(self, self.core, self._tasks, self._retired, self._codelets)
 
@@ -144,8 +145,12 @@ class Engine:
 
     # Data
 
-    def data(self, array: Any) -> Data:
+    def data(self, array: Any, *, resident: bool = False) -> Data:
         """Register an array: tasks work on its memory, which the engine keeps alive.
+
+        The same memory is the same data, however often it is registered; views of it, and other
+        arrays that overlap it, share its order and content. What the program writes into the array
+        after `wait` is what later tasks read.
 
         Parameters
         ----------
@@ -153,7 +158,20 @@ class Engine:
             Of any type without Python objects, with contiguous rows or columns. Not copied: tasks
             on the device where it lies use it in place. What was queued on its owner's stream
             before comes first.
+        resident : bool
+            Lend it to the engine: what devices hold of it outlives `wait`, which saves the copies
+            of the next tasks. The program touches it within `Data.on_host` only, in every
+            registration of it.
         """
+        reference = self._known.get(id(array))
+        known = None if reference is None else reference()
+        if known is not None and known.is_of(array):
+            if resident and not known.resident:
+                raise InvalidArgument(
+                    "the array is registered already, and not as resident: lend it when it is "
+                    "registered first"
+                )
+            return Data(self, known)
         found = seen(array)
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass what lies below, a.data")
@@ -163,21 +181,26 @@ class Engine:
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
             )
-        self._forget_retired()
+        if not self._known:
+            registered.note(self)
         if isinstance(found, np.ndarray):
             layout = layout_of(found)
             size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
-            core = self.core.add(found.ctypes.data, *size)
-            return Data(
-                self, Place(core, layout, found, self._retired, array, found.flags.writeable)
+            core = self.core.add(found.ctypes.data, *size, resident)
+            place = Place(
+                core, layout, found, self._retired, array, found.flags.writeable, resident
             )
+            self._remember(place, array)
+            self._forget_retired()  # after it: what is registered again stays where it is
+            return Data(self, place)
+        self._forget_retired()
         layout = layout_of(found.shadow)
         size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
         device = place_on(self.core, found)
         if device is None:
-            core = self.core.add(found.address, *size)
+            core = self.core.add(found.address, *size, resident)
         else:
-            core = self.core.add_on_device(device, found.address, *size)
+            core = self.core.add_on_device(device, found.address, *size, resident)
         place = Place(core, layout, None, self._retired, found, found.writeable)
         return Data(self, place)
 
@@ -383,6 +406,24 @@ class Engine:
         """Called as a thing is about to go that takes the engine's time then."""
         if isinstance(self._retired, Kept):
             self._retired.keep(thing)
+
+    def _remember(self, place: Place, array: Any) -> None:
+        known, key = self._known, id(array)
+
+        def forget(reference: weakref.ref[Place]) -> None:
+            if known.get(key) is reference:
+                del known[key]
+
+        known[key] = weakref.ref(place, forget)
+
+    def _settle(self, address: int, size: int, writes: bool) -> None:
+        """Waits for the tasks that touch some memory; it is current afterwards."""
+        if not self._ending.is_due:
+            return
+        try:
+            self.core.settle(address, size, writes)
+        except TaskFailed as error:
+            raise self._tasks.original(error) from None
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""

@@ -12,7 +12,8 @@
 #include "bindings.h"
 #include "body.h"
 #include "engine/engine_access.h"
-#include "gate.h"
+#include "engine/hold.h"
+#include "gil_gate.h"
 #include "workers.h"
 
 namespace quadriga::python {
@@ -131,7 +132,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       : state_(std::move(state)),
         work_(std::move(call.work)),
         keep_(std::move(call.keep)),
-        progress_(std::move(call.progress)) {}
+        progress_(std::move(call.progress)),
+        thread_(acting_thread()) {}
 
   void run(const nb::object& callback) {
     wait_alone(*state_);
@@ -150,6 +152,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
  private:
   void work(std::shared_ptr<EngineState> state) {
     std::exception_ptr error;
+    acting_thread() = thread_;
     try {
       work_();
     } catch (...) {
@@ -207,7 +210,8 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
   std::function<void()> work_;
   std::shared_ptr<Keep> keep_;
   std::shared_ptr<Progress> progress_;
-  std::mutex mutex_;  // Before the state's.
+  const std::thread::id thread_;  // The caller's: what that holds on the host is the work's, too.
+  std::mutex mutex_;              // Before the state's.
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::exception_ptr error_;

@@ -16,8 +16,9 @@
 
 #include "base/process.h"
 #include "bindings.h"
-#include "codelet.h"
-#include "gate.h"
+#include "engine/engine_access.h"
+#include "gil_gate.h"
+#include "py_codelet.h"
 #include "py_engine.h"
 
 namespace quadriga::python {
@@ -51,13 +52,17 @@ std::vector<std::pair<std::string, std::string>> registered_policies() {
 }
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
-         std::int64_t ld, DType dtype) {
-  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+         std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 Data add_on_device(PyEngine& self, DeviceId device, std::uintptr_t address, std::int64_t rows,
-                   std::int64_t cols, std::int64_t ld, DType dtype) {
-  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+                   std::int64_t cols, std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 /// None: the host's memory.
@@ -179,9 +184,12 @@ void bind_views(nb::class_<PyEngine>& engine) {
 void bind_engine(nb::module_& module) {
   module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
-      .def("__eq__", [](const Data& a, const nb::object& b) {
-        return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
-      });
+      .def("__eq__",
+           [](const Data& a, const nb::object& b) {
+             return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
+           })
+      .def("__hash__",
+           [](const Data& data) { return std::hash<void*>()(EngineAccess::datum(data)); });
   nb::class_<Future>(module, "Future", "A task that was submitted.").def_prop_ro("id", &Future::id);
   nb::class_<PyEngine> engine(module, "Engine", "Runs tasks on the devices of a machine.");
   engine
@@ -190,9 +198,9 @@ void bind_engine(nb::module_& module) {
            nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
            nb::arg("reproducible").none(), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
-           nb::arg("dtype"))
+           nb::arg("dtype"), nb::arg("resident"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),
-           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"))
+           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"), nb::arg("resident"))
       .def("device_of", device_of, nb::arg("address"))
       .def(
           "synchronize",
@@ -221,6 +229,7 @@ void bind_engine(nb::module_& module) {
             self.without_gil([&](Engine& e) { e.evict(data); });
           },
           nb::arg("data"));
+  bind_host_access(module, engine);
   bind_waits(engine);
   bind_views(engine);
 }

@@ -9,7 +9,7 @@
 
 #include "blocking.h"
 #include "body.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 
@@ -68,5 +68,8 @@ class PyEngine {
  private:
   std::shared_ptr<EngineState> state_;
 };
+
+/// What the host does with data between tasks.
+void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine);
 
 }  // namespace quadriga::python

@@ -64,7 +64,9 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
-  void finalize(Datum& datum) override;
+  bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
+  void end_hold(Task& hold, std::span<Datum* const> written) override;
+  void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;
@@ -146,6 +148,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   /// Tells the graph what happened, and lets the issuers have what was decided.
   void settle();
   void release_successors(PlannedTask& planned);
+  void drop_edges(Task& task, const EndedTask& ended, std::vector<Task*>& late);
   void task_ended(const EndedTask& ended);
   void release(const EndedTask& ended);
   void release_waiting(Task& task);

@@ -113,11 +113,27 @@ bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
 }
 
 bool Driver::bring_all_home(Nanoseconds deadline) {
-  return bring_home(deadline, [&](auto&& want) {
+  std::vector<Datum*> leaving;
+  const bool is_met = bring_home(deadline, [&](auto&& want) {
     scheduler_->for_each_datum([&](Datum& each) {
-      if (!each.keep) want(each);
+      if (each.keep) return;
+      want(each);
+      if (each.home && !each.is_private && !each.resident) leaving.push_back(&each);
     });
   });
+  return is_met && give_back(leaving, false, deadline);
+}
+
+bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) {
+  std::vector<Datum*> left(data.begin(), data.end());
+  const auto give = [&] {
+    std::erase_if(left, [&](Datum* each) { return scheduler_->give_back(*each, overwrites); });
+  };
+  const auto condition = [&] {
+    if (!left.empty()) execute(give);
+    return left.empty();
+  };
+  return condition() || wait(condition, deadline);
 }
 
 bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
@@ -158,10 +174,10 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::finalize(Datum& datum) {
+void Driver::final(Datum& datum) {
   execute([&] {
     take_messages();  // from here on all writers are known
-    scheduler_->finalize(datum);
+    scheduler_->final(datum);
   });
 }
 

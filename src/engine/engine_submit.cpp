@@ -65,6 +65,22 @@ void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operan
              fmt::format("operands {} and {} of codelet '{}' are the same data, and one is written",
                          j, i, codelet.name));
   }
+  if (sharing->any()) [[unlikely]]
+    check_aliases(codelet, operands);
+}
+
+void Engine::Impl::check_aliases(const Codelet& codelet, std::span<const Operand> operands) const {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!writes(operands[i].access) && !writes(operands[j].access)) continue;
+      const Datum& one = *EngineAccess::datum(operands[j].data);
+      const Datum& other = *EngineAccess::datum(operands[i].data);
+      if (sharing->overlap(one, other))
+        fail(Errc::invalid_argument,
+             fmt::format("operands {} and {} of codelet '{}' share memory, and one is written: {}, "
+                         "and {}",
+                         j, i, codelet.name, text_of(one), text_of(other)));
+    }
 }
 
 void Engine::Impl::check_detached(const Codelet& codelet) {
@@ -164,6 +180,7 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
   {
     std::lock_guard lock(impl.graph.submission());
     impl.reductions->before(task);
+    impl.sharing->before(task);
     predecessors = impl.graph.link(task);
     impl.executor->submitted(task);
   }

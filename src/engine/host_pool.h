@@ -63,7 +63,9 @@ class HostPool final : public Executor {
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
   bool bring_all_home(Nanoseconds) override { return true; }
-  void finalize(Datum&) override {}
+  bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
+  void end_hold(Task& hold, std::span<Datum* const> written) override;
+  void final(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
     return std::vector<bool>(data.size(), space == host_space);

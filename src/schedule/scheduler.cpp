@@ -106,34 +106,6 @@ void Scheduler::cancel(TaskGroup& group) {
   for (DeviceState& device : state_.devices) touch(device);
 }
 
-void Scheduler::evict(Datum& datum) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("evict", datum.tile); });
-  memory_.residency().evict(datum.tile);
-}
-
-void Scheduler::finalize(Datum& datum) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
-  datum.final = true;
-  send_final_home(datum.tile);
-}
-
-Homecoming Scheduler::bring_home(Datum& datum) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
-  if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
-  const Directory& directory = memory_.directory();
-  const TileId tile = datum.tile;
-  const SpaceId owner = directory.owner(tile);
-  if (owner == no_space)
-    return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
-                                                           : Homecoming::home;
-  const bool starts = !memory_.transfers().confirmed(tile, owner) ||
-                      memory_.residency().send_home(tile, Reason::write_back);
-  return starts ? Homecoming::under_way : Homecoming::no_buffer;
-}
-
 void Scheduler::ended(const Completion& completion) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.ended(completion); });

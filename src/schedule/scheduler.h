@@ -27,11 +27,11 @@
 
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
-#include "schedule/log.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
 #include "schedule/ready_order.h"
 #include "schedule/recovery.h"
+#include "schedule/schedule_log.h"
 #include "schedule/state.h"
 
 namespace quadriga {
@@ -79,11 +79,17 @@ class Scheduler final : private MemoryListener {
   /// whose `cancelled` is set.
   void cancel(TaskGroup& group);
   /// No task submitted from here on writes the data.
-  void finalize(Datum& datum);
+  void final(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
   void evict(Datum& datum);
   /// The data's content is wanted at home.
   Homecoming bring_home(Datum& datum);
+  /// The host may write what is home: no replica elsewhere is valid any more. False while a copy is
+  /// in flight. Nothing is done to what tasks use, whose replicas go when they are waited for, and
+  /// to lost content unless the host `overwrites` it.
+  bool give_back(Datum& datum, bool overwrites);
+  /// The host has written it, and no task that was issued uses it.
+  void host_wrote(Datum& datum);
 
   // Decisions.
   /// Before the first step() after events.
@@ -145,6 +151,8 @@ class Scheduler final : private MemoryListener {
 
   void kernel_ended(const StreamOwner& owner, const Completion& completion);
   void end(PlannedTask& planned, std::exception_ptr error);
+  bool in_use(const Datum& datum) const;
+  void give(Datum& datum);
   void end_content(PlannedTask& planned, const std::exception_ptr& error);
   void empty_partials(PlannedTask& planned);
   void send_final_home(TileId tile);
