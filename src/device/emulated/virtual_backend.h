@@ -15,8 +15,8 @@
 
 #include "device/backend.h"
 #include "device/emulated/emulated_memory.h"
-#include "device/emulated/fair_share.h"
 #include "device/factory.h"
+#include "device/fair_share.h"
 #include "device/operation.h"
 #include "device/ring.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/emulated/fair_share.cpp: progressive filling over the links that can be a limit.
-#include "device/emulated/fair_share.h"
+// src/device/fair_share.cpp: progressive filling over the links that can be a limit.
+#include "device/fair_share.h"
 
 #include <algorithm>
 #include <limits>
