@@ -40,7 +40,10 @@ EngineOptions resolve(EngineOptions options) {
     options.host_memory = free_bytes_beside(options.spill);
   } else if (options.host_memory == 0) {
     options.host_memory = parse_bytes(config.get("host_memory").value);
-    if (options.host_memory == 0) options.host_memory = usable_memory_bytes() / 5 * 4;
+    // Times under the virtual clock shall not depend on what others use.
+    if (options.host_memory == 0)
+      options.host_memory =
+          (options.virtual_clock ? usable_memory_bytes() : free_memory_bytes()) / 5 * 4;
   }
   return options;
 }
