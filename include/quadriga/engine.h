@@ -3,7 +3,9 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/data.h>
 #include <quadriga/error.h>
+#include <quadriga/handles.h>
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 #include <quadriga/types.h>
@@ -19,36 +21,6 @@
 namespace quadriga {
 
 class EngineAccess;
-struct Datum;
-struct Task;
-
-/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
-class Data {
- public:
-  Data() = default;
-  explicit operator bool() const noexcept { return datum_ != nullptr; }
-  bool operator==(const Data&) const = default;
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  explicit Data(Datum* datum) : datum_(datum) {}
-  Datum* datum_ = nullptr;
-};
-
-/// A task that was submitted: a handle, cheap to copy.
-class Future {
- public:
-  Future() = default;
-  std::uint64_t id() const noexcept { return id_; }
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
-  Task* task_ = nullptr;
-  std::uint64_t id_ = 0;
-};
 
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
 /// the default.
@@ -63,7 +35,11 @@ struct EngineOptions {
   bool trace = false;
   std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
                                 ///< 0: 80 % of what is usable.
-  std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
+  std::size_t blocking_threads = 64;  ///< Most bodies at once that block (Codelet::blocks).
+  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
+  /// For calls of linalg that don't say (Options::reproducible); unset: as the setting says when
+  /// they are made.
+  std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
 };
 
@@ -78,11 +54,8 @@ struct SubmitOptions {
   /// Where to run it if that device can; no_device: the policy chooses.
   DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
-};
-
-/// Where tiles without a home may go and whether they are wanted there.
-struct DataOptions {
-  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
+  /// It begins once those submitted with this sequence before it have ended.
+  Sequence sequence = {};
 };
 
 class Engine {
@@ -92,7 +65,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data.
+  /// Registers rows x cols elements, column-major, at `home`, which must outlive the data. The same
+  /// memory registered again is the same data, until each registration is removed; data whose
+  /// memory overlaps share its order and content.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
   /// Registers memory on a device, where it lies: tasks there use it in place, others by copies,
@@ -102,17 +77,23 @@ class Engine {
            DType dtype, DataOptions options = {});
   /// A tile without a home: exists on devices, spills to a host buffer if it must.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and forgets it. The content at home is current afterwards,
-  /// unless discarded.
+  /// Waits for the data's tasks and, if it was registered once, forgets it. The content at home is
+  /// current afterwards, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
+
+  /// Makes a sequence, without tasks.
+  Sequence add_sequence();
+  /// Waits for the sequence's tasks and forgets it.
+  void remove(Sequence sequence);
 
   /// Submits a task; its order among tasks that touch the same data is that of submission.
   /// Any thread.
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
-  ///          unavailable if no device has a variant for it.
+  ///          unavailable if no device has a variant for it; invalid_argument if operands share
+  ///          memory and one is written, naming both.
   Future submit(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params = {}, SubmitOptions options = {});
   Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
@@ -127,13 +108,21 @@ class Engine {
                   std::as_bytes(std::span(&params, 1)), options);
   }
 
-  /// Waits until every task has ended and what was written is home (kept data excepted).
+  /// Waits until every task has ended and what was written is home (kept data excepted). What the
+  /// host writes afterwards is what later tasks read, but for resident data.
   ///
   /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
   /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
+  /// Waits until the host may touch the data's memory: to read it, to write all of it, or to update
+  /// it. Other tasks run on meanwhile; it ends with what is returned. A thread may ask again for
+  /// what it has.
+  ///
+  /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
+  ///          host; unavailable inside of a task, or if this thread reads it and wants to write.
+  HostAccess on_host(Data data, Access access, double seconds = -1);
   /// Waits until the task has ended; rethrows its failure.
   void wait(const Future& task, double seconds = -1);
   bool done(const Future& task) const;

@@ -4,11 +4,8 @@
 
 from __future__ import annotations
 
-import atexit
 import operator
 import os
-import signal
-import sys
 import weakref
 from collections import deque
 from functools import cached_property
@@ -18,13 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current
-from .arguments import seconds_of, sizes, whole
+from . import _core, cuda_libraries, current, registered
+from .arguments import flag, seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
+from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
-from .errors import Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
+from .ending import Ending
+from .errors import InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
 from .future import Future
 from .layout import layout_of, layout_of_new
@@ -51,8 +50,8 @@ class Engine:
     devices : str or Machine, optional
         A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
         Default: as configured, else all GPUs that can be used, else the host's cores.
-    policy : {"affinity", "steal"}, optional
-        Chooses device and order of tasks.
+    policy : str, optional
+        Chooses device and order of tasks: one of `policies`, as ``"affinity"`` or ``"steal"``.
     window : int, optional
         Most tasks submitted and not ended.
     virtual_clock : bool
@@ -69,6 +68,9 @@ class Engine:
         Most host memory for tiles that have no array there, as ``"2GiB"``.
     spill : path-like, optional
         A file that holds such tiles instead.
+    reproducible : bool, optional
+        For calls of `linalg` that don't say: tiles as for one device, so that results are the same
+        to the bit for any number of devices of a kind and memory. Default: as the setting says.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Engine:
         trace: bool | str | os.PathLike[str] | None = None,
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
+        reproducible: bool | None = None,
     ) -> None:
         if devices is not None and not isinstance(devices, (str, Machine)):
             raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
@@ -122,6 +125,7 @@ class Engine:
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=os.fspath(spill) if spill is not None else "",
+            reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
         )
         self._traced = bool(trace)
@@ -129,17 +133,24 @@ class Engine:
         self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
-        self._retired: Retired = deque()
+        self._retired: Retired = Kept() if virtual_clock else deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
+        self._known: dict[int, weakref.ref[Place]] = {}  # by the array's id, as long as it is held
         self._block: current.Block | None = None
-        self._finalizer = weakref.finalize(
-            self, _shut, self.core, self._tasks, self._retired, self._codelets
-        )
+        self._ending = Ending(self, self.core, self._tasks, self._retired, self._codelets)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_ending"):
+            self._ending.end()
 
     # Data
 
-    def data(self, array: Any) -> Data:
+    def data(self, array: Any, *, resident: bool = False) -> Data:
         """Register an array: tasks work on its memory, which the engine keeps alive.
+
+        The same memory is the same data, however often it is registered; views of it, and other
+        arrays that overlap it, share its order and content. What the program writes into the array
+        after `wait` is what later tasks read.
 
         Parameters
         ----------
@@ -147,7 +158,20 @@ class Engine:
             Of any type without Python objects, with contiguous rows or columns. Not copied: tasks
             on the device where it lies use it in place. What was queued on its owner's stream
             before comes first.
+        resident : bool
+            Lend it to the engine: what devices hold of it outlives `wait`, which saves the copies
+            of the next tasks. The program touches it within `Data.on_host` only, in every
+            registration of it.
         """
+        reference = self._known.get(id(array))
+        known = None if reference is None else reference()
+        if known is not None and known.is_of(array):
+            if resident and not known.resident:
+                raise InvalidArgument(
+                    "the array is registered already, and not as resident: lend it when it is "
+                    "registered first"
+                )
+            return Data(self, known)
         found = seen(array)
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass what lies below, a.data")
@@ -157,21 +181,26 @@ class Engine:
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
             )
-        self._forget_retired()
+        if not self._known:
+            registered.note(self)
         if isinstance(found, np.ndarray):
             layout = layout_of(found)
             size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
-            core = self.core.add(found.ctypes.data, *size)
-            return Data(
-                self, Place(core, layout, found, self._retired, array, found.flags.writeable)
+            core = self.core.add(found.ctypes.data, *size, resident)
+            place = Place(
+                core, layout, found, self._retired, array, found.flags.writeable, resident
             )
+            self._remember(place, array)
+            self._forget_retired()  # after it: what is registered again stays where it is
+            return Data(self, place)
+        self._forget_retired()
         layout = layout_of(found.shadow)
         size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
         device = place_on(self.core, found)
         if device is None:
-            core = self.core.add(found.address, *size)
+            core = self.core.add(found.address, *size, resident)
         else:
-            core = self.core.add_on_device(device, found.address, *size)
+            core = self.core.add_on_device(device, found.address, *size, resident)
         place = Place(core, layout, None, self._retired, found, found.writeable)
         return Data(self, place)
 
@@ -281,14 +310,14 @@ class Engine:
 
     def close(self) -> None:
         """End the engine: what has not started is cancelled. Done once; later uses raise."""
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return
         _ = self.machine  # what lived here tells of it afterwards
         try:
             if self._trace_path is not None:
                 self.save_trace(self._trace_path)
         finally:
-            self._finalizer()
+            self._ending.end()
 
     # What happened
 
@@ -345,7 +374,7 @@ class Engine:
             self._block = None
         interrupted = kind is not None and not issubclass(kind, Exception)
         try:
-            if kind is None and self._finalizer.alive:
+            if kind is None and self._ending.is_due:
                 self.wait()
         except KeyboardInterrupt:
             interrupted = True
@@ -357,13 +386,13 @@ class Engine:
                 self.close()
 
     def __repr__(self) -> str:
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return "<Engine, closed>"
         names = ", ".join(device.name for device in self.machine.devices)
         return f"<Engine on {names}, policy {self.policy}>"
 
     def _repr_html_(self) -> str:
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return "<p>Engine, closed</p>"
         return self.machine._repr_html_() + self.counters()._repr_html_()
 
@@ -371,11 +400,30 @@ class Engine:
 
     def _leave(self) -> None:
         """Ends the engine without waiting for what runs; that ends in the background."""
-        left = self._finalizer.detach()
-        if left is not None:
-            _, _, (core, *kept), _ = left
-            self._tasks.closed = True
-            core.close_later(kept)
+        self._ending.leave()
+
+    def _keep_collected(self, thing: object) -> None:
+        """Called as a thing is about to go that takes the engine's time then."""
+        if isinstance(self._retired, Kept):
+            self._retired.keep(thing)
+
+    def _remember(self, place: Place, array: Any) -> None:
+        known, key = self._known, id(array)
+
+        def forget(reference: weakref.ref[Place]) -> None:
+            if known.get(key) is reference:
+                del known[key]
+
+        known[key] = weakref.ref(place, forget)
+
+    def _settle(self, address: int, size: int, writes: bool) -> None:
+        """Waits for the tasks that touch some memory; it is current afterwards."""
+        if not self._ending.is_due:
+            return
+        try:
+            self.core.settle(address, size, writes)
+        except TaskFailed as error:
+            raise self._tasks.original(error) from None
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""
@@ -406,42 +454,3 @@ def _use_gpus() -> None:
         )
     cuda_libraries.load()
     _gpus_used_by = os.getpid()
-
-
-@atexit.register
-def _end() -> None:
-    """Before Python ends: bodies that still run end first, for they need it; none starts."""
-    try:
-        _core.close_gate()
-    except KeyboardInterrupt:
-        # Who asks twice doesn't want to wait, and Python can't end below a running body.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(128 + signal.SIGINT)
-
-
-_left: list[object] = []  # engines whose end was interrupted, and what their tasks may still touch
-
-
-def _shut(
-    core: _core.Engine,
-    tasks: Tasks,
-    retired: Retired,
-    codelets: set[Codelet],
-) -> None:
-    """Ends an engine; what its tasks touch is let go after them."""
-    try:
-        core.cancel()
-        tasks.end()
-    except Unavailable:
-        pass  # a child process: there is nothing to wait for
-    except Error:
-        pass
-    except BaseException:
-        _left.append((core, tasks, list(retired), codelets))
-        raise
-    tasks.closed = True
-    core.close()
-    tasks.pending.clear()
-    retired.clear()
-    codelets.clear()

@@ -214,8 +214,19 @@ class DeviceArray:
         return sys.modules[self.kind.library]
 
 
+class Registered:
+    """What stands for an array that an engine knows, as `Data` does."""
+
+    @property
+    def known(self) -> Any:
+        """The array, wherever it is; None if there is none."""
+        raise NotImplementedError
+
+
 def kind_of(value: Any) -> Kind | None:
     """Whose array it is; None for lists, numbers and sources, which are nobody's."""
+    if isinstance(value, Registered):
+        return None if value.known is None else kind_of(value.known)
     library = type(value).__module__.partition(".")[0]
     if library == "cupy":
         return Kind("cupy", value.device.id)
@@ -239,6 +250,8 @@ def seen(value: Any) -> Any:
     """A DeviceArray of what lies on a device, a NumPy array of what another library has on the
     host, and anything else as it is; never a copy.
     """
+    if isinstance(value, Registered) and value.known is not None:
+        value = value.known
     kind = kind_of(value)
     if isinstance(value, (np.ndarray, DeviceArray)):
         return value

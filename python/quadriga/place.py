@@ -22,7 +22,8 @@ class Place:
     """
 
     __slots__ = (
-        "_address", "_frozen", "_retired", "array", "core", "given", "layout", "writable",
+        "__weakref__", "_address", "_frozen", "_retired", "array", "core", "given", "layout",
+        "resident", "writable",
     )  # fmt: skip
 
     def __init__(
@@ -33,12 +34,14 @@ class Place:
         retired: Retired,
         given: Any = None,
         writable: bool = True,
+        resident: bool = False,
     ) -> None:
         self.core = core
         self.layout = layout
         self.array = array  # On the host; None for what lies on a device, or nowhere.
         self.given = array if given is None else given
         self.writable = writable
+        self.resident = resident
         self._address = array.ctypes.data if array is not None else None
         self._frozen: Array | None = None
         self._retired = retired
@@ -54,6 +57,15 @@ class Place:
             self._frozen = self.array.view()
             self._frozen.flags.writeable = False
         return self._frozen
+
+    def is_of(self, array: Any) -> bool:
+        """Whether it is this array's, as it is now: its shape may have been set."""
+        return (
+            self.given is array
+            and array.shape == self.layout.shape
+            and array.strides == self.layout.strides
+            and array.dtype is self.layout.dtype
+        )
 
     def is_at(self, address: int) -> bool:
         """Whether the view there is the array itself, whose memory stays."""

@@ -2,18 +2,23 @@
 // python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/engine.h>
+#include <quadriga/policy.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/process.h"
 #include "bindings.h"
-#include "codelet.h"
-#include "gate.h"
+#include "engine/engine_access.h"
+#include "gil_gate.h"
+#include "py_codelet.h"
 #include "py_engine.h"
 
 namespace quadriga::python {
@@ -22,7 +27,7 @@ namespace {
 PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
                      bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
                      std::size_t host_memory, const std::string& spill,
-                     const std::optional<Machine>& machine) {
+                     std::optional<bool> reproducible, const std::optional<Machine>& machine) {
   EngineOptions options;
   options.devices = devices;
   options.policy = policy;
@@ -34,19 +39,30 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.trace = trace;
   options.host_memory = host_memory;
   options.spill = spill;
+  options.reproducible = reproducible;
   options.machine = machine;
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
 }
 
+std::vector<std::pair<std::string, std::string>> registered_policies() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (PolicyInfo& each : policies()) found.emplace_back(std::move(each.name), each.help);
+  return found;
+}
+
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
-         std::int64_t ld, DType dtype) {
-  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+         std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 Data add_on_device(PyEngine& self, DeviceId device, std::uintptr_t address, std::int64_t rows,
-                   std::int64_t cols, std::int64_t ld, DType dtype) {
-  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype);
+                   std::int64_t cols, std::int64_t ld, DType dtype, bool resident) {
+  const nb::gil_scoped_release released;
+  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                           {.resident = resident});
 }
 
 /// None: the host's memory.
@@ -69,11 +85,12 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
   const BodyParams params = params_of(record, number);
   const nb::object future = nb::cast(Future{});
-  wait_alone(*self.state());
-  Engine& engine = self.engine();
+  auto state = self.state();
+  wait_alone(*state);
   {
-    const nb::gil_scoped_release released;
-    *nb::inst_ptr<Future>(future) = engine.submit(
+    const GilReleased released;
+    const Submitting submitting(std::move(state));
+    *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)), {priority, device, owner});
   }
   record.attr("core") = future;
@@ -116,6 +133,11 @@ void cancel(PyEngine& self) {
   block(state, {[state] { state->engine().cancel(); }, nullptr, nullptr, nb::none()});
 }
 
+void end(PyEngine& self) {
+  const auto state = self.state();
+  block(state, {[state] { state->end(); }, nullptr, nullptr, nb::none()});
+}
+
 void bind_waits(nb::class_<PyEngine>& engine) {
   engine
       .def(
@@ -133,6 +155,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           nb::arg("data"), nb::arg("seconds"))
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
       .def("cancel", cancel)
+      .def("end", end)
       .def("close", &PyEngine::close)
       .def("close_later", &PyEngine::close_later, nb::arg("kept"));
 }
@@ -159,20 +182,25 @@ void bind_views(nb::class_<PyEngine>& engine) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
-      .def("__eq__", [](const Data& a, const nb::object& b) {
-        return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
-      });
+      .def("__eq__",
+           [](const Data& a, const nb::object& b) {
+             return nb::isinstance<Data>(b) && a == nb::cast<const Data&>(b);
+           })
+      .def("__hash__",
+           [](const Data& data) { return std::hash<void*>()(EngineAccess::datum(data)); });
   nb::class_<Future>(module, "Future", "A task that was submitted.").def_prop_ro("id", &Future::id);
   nb::class_<PyEngine> engine(module, "Engine", "Runs tasks on the devices of a machine.");
   engine
       .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
-           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
+           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
+           nb::arg("reproducible").none(), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
-           nb::arg("dtype"))
+           nb::arg("dtype"), nb::arg("resident"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),
-           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"))
+           nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"), nb::arg("resident"))
       .def("device_of", device_of, nb::arg("address"))
       .def(
           "synchronize",
@@ -201,6 +229,7 @@ void bind_engine(nb::module_& module) {
             self.without_gil([&](Engine& e) { e.evict(data); });
           },
           nb::arg("data"));
+  bind_host_access(module, engine);
   bind_waits(engine);
   bind_views(engine);
 }

@@ -36,6 +36,9 @@
 
 namespace quadriga {
 
+/// Stands for a kernel in the cost of a launch that does nothing, and takes no time.
+inline constexpr std::string_view no_work = "nothing";
+
 class Machine;
 
 /// Index of a stream of a backend, from 0 in order of creation.

@@ -5,26 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/config.h"
+#include "base/thread.h"
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "schedule/policy_registry.h"
-#include "schedule/variants.h"
 
 namespace quadriga {
-namespace {
-
-#ifdef NDEBUG
-constexpr bool poisons_freed_blocks = false;
-#else
-constexpr bool poisons_freed_blocks = true;
-#endif
-
-}  // namespace
 
 Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                const EngineOptions& options, std::unique_ptr<Backend> backend)
@@ -35,7 +25,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       backend_(std::move(backend)),
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
       completions_(64),
-      virtual_(backend_->is_virtual()) {
+      virtual_(backend_->is_virtual()),
+      blocking_(options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
@@ -49,7 +40,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
   issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
-  if (!virtual_) thread_ = std::thread([this] { loop(); });
+  if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
@@ -149,6 +140,7 @@ void Driver::post(const Message& message) {
     was_empty = inbox_.empty();
     inbox_.push_back(message);
   }
+  if (virtual_) arrived_.notify_all();
   if (was_empty && !virtual_ && std::this_thread::get_id() != thread_.get_id()) backend_->wake();
 }
 
@@ -156,6 +148,10 @@ void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
 void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
 void Driver::ready(Task& task, std::uint64_t id) {
   post({Message::Kind::ready, &task, nullptr, id});
+}
+
+void Driver::kept(Task& task, std::uint64_t id, std::exception_ptr error) {
+  post({Message::Kind::kept, &task, nullptr, id, std::move(error)});
 }
 
 void Driver::execute(const std::function<void()>& work) {
@@ -238,6 +234,9 @@ void Driver::take(const Message& message) {
         scheduler_->ready(*task, task->pending.load(std::memory_order_acquire) == 0
                                      ? Predecessors::done
                                      : Predecessors::issued);
+      break;
+    case Message::Kind::kept:
+      if (task->planned && task->id == message.id) scheduler_->kept(*task, message.error);
       break;
   }
 }
@@ -334,11 +333,8 @@ void Driver::task_ended(const EndedTask& ended) {
     waiting_[&task] = ended;
 }
 
-void Driver::release(const EndedTask& ended) {
-  Task& task = *ended.task;
-  Task* const parent = task.parent();
-  TaskGroup* const group = std::exchange(task.group, nullptr);
-  std::vector<Task*> late;
+/// The task's successors learn that it is done; `late` are those that ran before it was.
+void Driver::drop_edges(Task& task, const EndedTask& ended, std::vector<Task*>& late) {
   graph_.ended(task, ended.released, [&](Task& successor, std::uint64_t pending) {
     if (successor.planned)
       scheduler_->ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued,
@@ -349,9 +345,29 @@ void Driver::release(const EndedTask& ended) {
     else if (pending == 0)
       late.push_back(&successor);
   });
+}
+
+void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+  // Nobody waits behind it: then nothing was fetched since it began either.
+  if (Graph::end_alone(hold)) return;
+  execute([&] {
+    take_messages();
+    for (Datum* const each : written) scheduler_->host_wrote(*each);
+    std::vector<Task*> late;
+    drop_edges(hold, {}, late);
+    for (Task* const waiting : late) release_waiting(*waiting);
+  });
+}
+
+void Driver::release(const EndedTask& ended) {
+  Task& task = *ended.task;
+  Task* const parent = task.parent();
+  TaskGroup* const group = std::exchange(task.group, nullptr);
+  std::vector<Task*> late;
+  drop_edges(task, ended, late);
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(*waiting);
@@ -366,65 +382,6 @@ void Driver::release_waiting(Task& task) {
   const EndedTask ended = found->second;
   waiting_.erase(found);
   release(ended);
-}
-
-// What the scheduler tells.
-
-void Driver::failed(Task& task, std::exception_ptr error, DeviceId device) {
-  failures_.record(task, std::move(error),
-                   device == no_device ? "no device" : machine_.devices[device].name);
-}
-
-void Driver::noticed(std::string text) {
-  std::lock_guard lock(wait_mutex_);
-  notices_.push_back(std::move(text));
-}
-
-void Driver::marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task) {
-  const bool is_timed = recorder_.tracing();
-  recorder_.mark(lane_of_device_[device], mark, tile, task, is_timed ? now() : 0);
-}
-
-void Driver::copied(const EndedCopy& copy, const Completion& completion) {
-  extent_.last_end = std::max(extent_.last_end, completion.end);
-  if (completion.error) return;
-  const int lane = lane_of_stream_[completion.event.stream];
-  recorder_.copy(lane, copy.reason, copy.tile, copy.from, copy.to, copy.bytes, completion.begin,
-                 completion.end);
-  if (copy.goes_home) recorder_.mark(lane, Mark::write_back, copy.tile, 0, completion.end);
-}
-
-void Driver::ran(const PlannedTask& planned, const Completion& completion) {
-  if (planned.spared) {
-    const Nanoseconds when = now();
-    return recorder_.kernel(lane_of_device_[planned.device], *planned.task, when, when);
-  }
-  const Nanoseconds duration = completion.end - completion.begin;
-  recorder_.kernel(lane_of_stream_[completion.event.stream], *planned.task, completion.begin,
-                   completion.end, recorder_.tracing() ? expected_time(machine_, planned) : 0);
-  recorder_.computed(planned.device, completion.begin, completion.end);
-  extent_.last_end = std::max(extent_.last_end, completion.end);
-  extent_.work += duration;
-  extent_.longest_path = std::max(extent_.longest_path, planned.path + duration);
-}
-
-/// Who still reads it finds NaN. Under the virtual clock protection catches that instead.
-void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
-  const DeviceId device = spaces_->spaces()[space].device;
-  if (poisons_freed_blocks && !virtual_ && machine_.devices[device].kind == DeviceKind::emulated)
-    std::memset(block, 0xff, bytes);
-}
-
-/// On a thread of the backend.
-void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
-  const DeviceKind kind = machine_.devices[planned.device].kind;
-  const RunningTask running(graph_, planned.task);
-  const Codelet& codelet = *planned.task->codelet;
-  // Partial results that this task is the first to fill are set to the neutral element.
-  for (std::size_t i = 0; i < arguments.operands.size() && planned.to_init; ++i)
-    if (planned.to_init >> i & 1)
-      variant_for(*codelet.init, kind)({arguments.operands.subspan(i, 1), {}, arguments.stream});
-  run_body(graph_, *planned.task, variant_for(codelet, kind), arguments);
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,

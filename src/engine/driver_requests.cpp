@@ -3,6 +3,7 @@
 // count, to tell.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -39,7 +40,7 @@ void Driver::tell_notices() {
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    if (!drive(never))
+    if (!drive(never) && !await_promise())
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
@@ -61,11 +62,23 @@ bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds dea
   std::lock_guard lock(driving_);
   while (!condition()) {
     if (now() >= deadline) return false;
-    if (!drive(deadline) && !condition() && now() < deadline) {
-      std::lock_guard inbox(inbox_mutex_);
-      if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + describe());
-    }
+    if (!drive(deadline) && !condition() && now() < deadline && !await_promise())
+      fail(Errc::internal, "nothing can run any more\n" + describe());
   }
+  return true;
+}
+
+/// Under the virtual clock, with nothing left to drive: waits a while for somebody to keep a
+/// promise, others may drive meanwhile. False if there is none to wait for and no message came.
+bool Driver::await_promise() {
+  constexpr std::chrono::milliseconds a_while{20};
+  std::unique_lock inbox(inbox_mutex_);
+  if (!inbox_.empty()) return true;
+  if (!scheduler_->awaits_promises()) return false;
+  driving_.unlock();
+  arrived_.wait_for(inbox, a_while);
+  inbox.unlock();
+  driving_.lock();
   return true;
 }
 
@@ -100,11 +113,27 @@ bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
 }
 
 bool Driver::bring_all_home(Nanoseconds deadline) {
-  return bring_home(deadline, [&](auto&& want) {
+  std::vector<Datum*> leaving;
+  const bool is_met = bring_home(deadline, [&](auto&& want) {
     scheduler_->for_each_datum([&](Datum& each) {
-      if (!each.keep) want(each);
+      if (each.keep) return;
+      want(each);
+      if (each.home && !each.is_private && !each.resident) leaving.push_back(&each);
     });
   });
+  return is_met && give_back(leaving, false, deadline);
+}
+
+bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) {
+  std::vector<Datum*> left(data.begin(), data.end());
+  const auto give = [&] {
+    std::erase_if(left, [&](Datum* each) { return scheduler_->give_back(*each, overwrites); });
+  };
+  const auto condition = [&] {
+    if (!left.empty()) execute(give);
+    return left.empty();
+  };
+  return condition() || wait(condition, deadline);
 }
 
 bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
@@ -145,10 +174,10 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::finalize(Datum& datum) {
+void Driver::final(Datum& datum) {
   execute([&] {
     take_messages();  // from here on all writers are known
-    scheduler_->finalize(datum);
+    scheduler_->final(datum);
   });
 }
 

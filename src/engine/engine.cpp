@@ -111,12 +111,13 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory, options.spill});
+                        options.host_memory, options.spill, options.blocking_threads});
   else
     executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
     take_what_is_given(machine.devices[device], executor->memory_bytes(device));
   reductions.emplace(graph, *executor);
+  sharing.emplace(graph, *executor, machine, on_host);
   graph.set_reductions(&*reductions);
   tell_begin(machine, options);
 }
@@ -124,6 +125,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
 Engine::Impl::~Impl() {
   try {
     executor->cancel(true);
+    for (const std::shared_ptr<Hold>& each : std::vector(holds)) end_hold(*each);
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
@@ -136,35 +138,6 @@ Engine::Impl::~Impl() {
   executor.reset();
   log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
                                    graph.submitted(), failures.count()));
-}
-
-Datum& Engine::Impl::add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols,
-                         std::int64_t ld, DType dtype, DataOptions data_options) {
-  require(rows >= 0 && cols >= 0,
-          fmt::format("a tile of {} x {}: sizes must not be negative", rows, cols));
-  require(ld >= rows, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
-  Datum* datum = nullptr;
-  {
-    std::lock_guard lock(data_mutex);
-    if (free_data) {
-      datum = free_data;
-      free_data = datum->next_free;
-      std::destroy_at(datum);
-      std::construct_at(datum);
-    } else {
-      datum = &data.emplace_back();
-    }
-  }
-  datum->home = home;
-  datum->home_space = space;
-  datum->rows = rows;
-  datum->cols = cols;
-  datum->ld = ld;
-  datum->dtype = dtype;
-  datum->keep = data_options.keep;
-  datum->engine = this;
-  executor->add(*datum);
-  return *datum;
 }
 
 Nanoseconds Engine::Impl::deadline_after(double seconds) const {
@@ -187,6 +160,7 @@ void Engine::Impl::fail_late(const std::string& what) const {
 
 void Engine::Impl::wait_all(double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
+  refuse_own_holds();
   reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
   if (!executor->bring_all_home(deadline)) fail_late("the way home of what was written");
@@ -194,6 +168,7 @@ void Engine::Impl::wait_all(double seconds) {
 }
 
 void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline) {
+  for (const TaskRef& ref : tasks) refuse_own_holds(&ref);
   const auto has_ended = [&](const TaskRef& ref) { return graph.ended(ref); };
   wait_until([&] { return std::ranges::all_of(tasks, has_ended); }, deadline,
              "the tasks that touch the data");
@@ -205,16 +180,26 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
   reductions->end(datum, current_task(graph));
   graph.collect(datum, tasks);
   wait_ended(tasks, deadline);
-  Datum* const home = &datum;
-  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(std::span(&home, 1), deadline);
-  if (!datum.poisoned.load(std::memory_order_acquire)) return;
+  std::vector<Datum*> wanted{&datum};
+  {
+    std::lock_guard lock(graph.submission());
+    wanted.insert(wanted.end(), datum.aliases.begin(), datum.aliases.end());
+  }
+  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
+  const bool was_poisoned = datum.poisoned.load(std::memory_order_acquire);
+  std::erase_if(wanted, [](const Datum* each) { return each->resident || each->is_private; });
+  if (!executor->give_back(wanted, false, deadline)) fail_late("a copy of the data");
+  if (!was_poisoned) return;
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
   fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
-  wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
-             fmt::format("task {}", ref.id));
+  if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
+    refuse_own_holds(&ref);
+    wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
+               fmt::format("task {}", ref.id));
+  }
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 
@@ -239,64 +224,22 @@ Engine::Impl& Engine::checked() const {
   return *impl_;
 }
 
-Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
-                 DataOptions options) {
+Sequence Engine::add_sequence() {
   Impl& impl = checked();
-  require(home != nullptr || rows == 0 || cols == 0,
-          "data needs a home; for tiles without one leave it out");
-  return Data(&impl.add(host_space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
-}
-
-Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                 DType dtype, DataOptions options) {
-  Impl& impl = checked();
-  const std::vector<Device>& devices = impl.machine.devices;
-  if (device >= devices.size())
-    fail(Errc::invalid_argument,
-         fmt::format("data on device {}: the engine's are 0 to {}", device, devices.size() - 1));
-  const SpaceId space = devices[device].space;
-  if (space == host_space || rows == 0 || cols == 0)
-    return add(home, rows, cols, ld, dtype, options);
-  const DeviceId holder = impl.executor->holder(home);
-  const auto name_of = [&](DeviceId id) {
-    return id == no_device ? std::string("the host") : devices[id].name;
-  };
-  if (holder == no_device || devices[holder].space != space)
-    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory is that of {}",
-                                             devices[device].name, name_of(holder)));
-  return Data(&impl.add(space, static_cast<std::byte*>(home), rows, cols, ld, dtype, options));
-}
-
-Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
-  return Data(&checked().add(host_space, nullptr, rows, cols, rows, dtype, options));
-}
-
-void Engine::remove(std::span<const Data> data, bool discard) {
-  Impl& impl = checked();
-  std::vector<Datum*> leaving;
-  std::vector<TaskRef> tasks;
-  for (const Data& each : data) {
-    if (!each) continue;
-    require(each.datum_->engine == &impl, "remove(): not data of this engine, or removed before");
-    leaving.push_back(each.datum_);
-    impl.reductions->end(*each.datum_, current_task(impl.graph));
-    impl.graph.collect(*each.datum_, tasks);
-  }
-  std::ranges::sort(leaving);
-  leaving.erase(std::ranges::unique(leaving).begin(), leaving.end());
-  impl.wait_ended(tasks, never);
-  if (!discard) impl.bring_home(leaving, never);
-  std::vector<Datum*> partials;
-  std::vector<std::shared_ptr<Reduction>> reductions;
-  for (Datum* const datum : leaving) impl.reductions->collect(*datum, partials, reductions);
-  impl.executor->remove(leaving);
-  if (!partials.empty()) impl.executor->remove(partials);
   std::lock_guard lock(impl.data_mutex);
-  for (Datum* const datum : leaving) {
-    datum->engine = nullptr;
-    datum->next_free = impl.free_data;
-    impl.free_data = datum;
-  }
+  return Sequence(&impl.take_datum());
+}
+
+void Engine::remove(Sequence sequence) {
+  Impl& impl = checked();
+  Datum* const datum = sequence.datum_;
+  if (!datum) return;
+  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
+  std::vector<TaskRef> tasks;
+  impl.graph.collect(*datum, tasks);
+  impl.wait_ended(tasks, never);
+  std::lock_guard lock(impl.data_mutex);
+  impl.give_back(*datum);
 }
 
 void Engine::wait(double seconds) {
@@ -321,7 +264,7 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 void Engine::final(Data data) {
   Impl& impl = checked();
   impl.reductions->end(*data.datum_, current_task(impl.graph));
-  impl.executor->finalize(*data.datum_);
+  impl.executor->final(*data.datum_);
 }
 
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {

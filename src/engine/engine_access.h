@@ -13,6 +13,7 @@
 
 #include "device/backend.h"
 #include "graph/group.h"
+#include "graph/regions.h"
 
 namespace quadriga {
 
@@ -27,6 +28,12 @@ struct WrappedOptions : EngineOptions {
   BackendWrap wrap_backend = {};
 };
 
+/// Memory that somebody touches on the host: read, write (all of it) or update.
+struct HeldRegion {
+  Region region;
+  Access access = Access::read;
+};
+
 class EngineAccess {
  public:
   static Engine make(WrappedOptions options);
@@ -34,7 +41,25 @@ class EngineAccess {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
   }
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
+  static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
+  static Data data(Datum& datum) noexcept { return Data(&datum); }
 
+  /// As Engine::add(); no_device: on the host. Private: the library's own, whose memory its caller
+  /// holds: it is nobody's alias, and stays on devices beyond waits.
+  static Data add(Engine& engine, DeviceId device, const View& view, DataOptions options,
+                  bool is_private);
+  /// The host's access to whatever is registered in some memory, as Engine::on_host(). Where a
+  /// region is written, what is registered is updated.
+  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);
+
+  static void end(Hold& hold) noexcept;
+  /// Whether something is registered in some memory.
+  static bool is_registered(const Engine& engine, const Region& region);
+  /// Whether home holds what the tasks submitted so far make of it, and they have ended.
+  static bool is_home(const Engine& engine, const Data& data);
+
+  /// While on, submissions throw invalid_argument, those included that wait for a full window.
+  static void refuse(Engine& engine, bool on) noexcept;
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,

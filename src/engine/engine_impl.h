@@ -10,8 +10,10 @@
 
 #include "engine/engine_access.h"
 #include "engine/executor.h"
+#include "engine/hold.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
+#include "engine/sharing.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
 
@@ -24,9 +26,26 @@ struct Engine::Impl {
   Task& acquire_slot();
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
+  static void check_detached(const Codelet& codelet);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
-  Datum& add(SpaceId space, std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-             DType dtype, DataOptions data_options);
+  void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;
+  /// A slot for data, or for a sequence. Called with data_mutex held, as give_back() is.
+  Datum& take_datum();
+  void give_back(Datum& datum);
+  Datum& add(const NewDatum& given);
+  Datum& make(const NewDatum& given);
+  void remove(std::span<const Data> data, bool discard);
+  std::vector<Datum*> drop_registrations(std::span<Datum* const> data);
+  void unpin(std::span<Datum* const> data);
+  void forget(std::span<Datum* const> leaving);
+  /// Waits until the host may touch these data, and aliases of theirs.
+  std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
+  bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
+  void settle_hold(const Hold& hold, Nanoseconds deadline);
+  void end_hold(Hold& hold);
+  /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
+  /// wait for them.
+  void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);
@@ -47,12 +66,16 @@ struct Engine::Impl {
   Recorder recorder;
   std::unique_ptr<Executor> executor;
   std::optional<Reductions> reductions;
+  std::optional<Sharing> sharing;
   bool on_host = false;
+  std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
-  std::mutex data_mutex;  ///< Guards the two members below.
+  std::mutex data_mutex;  ///< Guards the members below, and the regions of `sharing`.
   std::deque<Datum> data;
   Datum* free_data = nullptr;
-  FreeSlots unused_slots;  ///< Guarded by data_mutex: slots of tasks that were refused.
+  FreeSlots unused_slots;  ///< Slots of tasks that were refused, and of holds that have ended.
+  std::vector<std::shared_ptr<Hold>> holds;
+  std::atomic<std::size_t> held{0};  ///< How many there are; read without the lock.
 
   std::atomic<Nanoseconds> first_submission{-1};
   // At the last reset_counters().

@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ class Executor {
   /// all done. `id` is the task's: by the time of the call it may have ended, and its slot
   /// be another's.
   virtual void ready(Task& task, std::uint64_t id) = 0;
+  /// The promise of a detached task was kept, see promises.h; `error` null: it has ended well. Any
+  /// thread, also while the body runs.
+  virtual void kept(Task& task, std::uint64_t id, std::exception_ptr error) = 0;
+  /// What cancel() set last. Any thread.
+  virtual bool cancelled() const noexcept = 0;
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.
   virtual bool help() = 0;
@@ -40,9 +46,14 @@ class Executor {
   /// Brings the newest content of the data home, whose writers have ended. False at the deadline;
   /// it goes on then.
   virtual bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) = 0;
-  /// The same for all data that isn't kept.
+  /// The same for all data that isn't kept; those that aren't resident leave the devices.
   virtual bool bring_all_home(Nanoseconds deadline) = 0;
-  virtual void finalize(Datum& datum) = 0;
+  /// Data that are home, whose tasks have ended, leave the devices: the host may write them. False
+  /// at the deadline. `overwrites`: it does; else lost content stays lost.
+  virtual bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) = 0;
+  /// Ends an access of the host's, see Graph::link_hold(), which may have written these data.
+  virtual void end_hold(Task& hold, std::span<Datum* const> written) = 0;
+  virtual void final(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "engine/bodies.h"
 
@@ -34,7 +35,8 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       recorder_(recorder),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
-      buffer_limit_(options.buffer_bytes) {
+      buffer_limit_(options.buffer_bytes),
+      blocking_(options.blocking_threads) {
   if (!options.spill.empty()) spill_.emplace(options.buffer_bytes, options.spill);
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
@@ -46,13 +48,20 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
     worker.lane = recorder.add_lane(
         0, StreamKind::compute, i == options.workers ? "submitter" : fmt::format("worker {}", i));
   }
-  for (int i = 0; i < options.workers; ++i) {
-    Worker& worker = *workers_[static_cast<std::size_t>(i)];
-    worker.thread = std::thread([this, &worker] { loop(worker); });
+  try {
+    for (int i = 0; i < options.workers; ++i) {
+      Worker& worker = *workers_[static_cast<std::size_t>(i)];
+      worker.thread = start_thread([this, &worker] { loop(worker); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-HostPool::~HostPool() {
+HostPool::~HostPool() { stop(); }
+
+void HostPool::stop() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   wakeups_.fetch_add(1, std::memory_order_seq_cst);
   wakeups_.notify_all();
@@ -280,10 +289,14 @@ void HostPool::execute(Worker& self, Task& task) {
     for (OperandSlot& slot : task.slots())
       if (slot.access == Access::write)
         slot.datum->poisoned.store(false, std::memory_order_release);
+  const Arguments arguments{{views, task.operand_count}, task.params(), nullptr};
   try {
-    const RunningTask running(graph_, &task);
-    run_body(graph_, task, task.codelet->cpu,
-             {{views, task.operand_count}, task.params(), nullptr});
+    if (is_detached(*task.codelet)) [[unlikely]] {
+      run_detached(task, arguments);
+    } else {
+      const RunningTask running(graph_, &task);
+      run_body(graph_, task, task.codelet->cpu, arguments);
+    }
   } catch (...) {
     failures_.record(task, std::current_exception(), device_name_);
     poison(task);
@@ -292,6 +305,28 @@ void HostPool::execute(Worker& self, Task& task) {
     recorder_.kernel(self.lane, task, begin, now());
   else
     ++self.tasks;
+}
+
+void HostPool::run_detached(Task& task, const Arguments& arguments) {
+  task.children.fetch_add(1, std::memory_order_relaxed);
+  quadriga::run_detached(*this, &blocking_, graph_, task, arguments);
+}
+
+void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
+  if (error) {
+    failures_.record(task, std::move(error), device_name_);
+    poison(task);
+  }
+  if (task.children.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::unique_lock lock(guest_lock_, std::defer_lock);
+  Worker* self = own();
+  if (!self) {
+    lock.lock();
+    self = workers_.back().get();
+  }
+  if (Task* const next = finish(*self, task)) push(*self, *next);
+  graph_.flush(self->free);
+  if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
 }
 
 Task* HostPool::finish(Worker& self, Task& task) {
@@ -305,7 +340,7 @@ Task* HostPool::finish(Worker& self, Task& task) {
   });
   graph_.release(&task, self.free);
   self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     if (Task* const after = finish(self, *parent)) push(self, *after);
   if (next && self.queue.top() > next->priority) {
@@ -379,83 +414,6 @@ bool HostPool::help() {
   running_pool = pool;
   running_worker = worker;
   return count > 0;
-}
-
-void HostPool::notify_waiters() {
-  std::lock_guard lock(wait_mutex_);
-  ended_.notify_all();
-}
-
-bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
-  if (condition()) return true;
-  if (current_task(graph_)) return wait_inside_task(condition, deadline);
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
-  bool met = false;
-  Nanoseconds pause = 50'000;
-  {
-    std::unique_lock lock(wait_mutex_);
-    while (!(met = condition()) && now() < deadline) {
-      ended_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));
-      pause = std::min<Nanoseconds>(pause * 2, 1'000'000);
-    }
-  }
-  waiters_.fetch_sub(1, std::memory_order_seq_cst);
-  return met;
-}
-
-bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {
-  Task* const ancestor = current_task(graph_);
-  const auto descends = [&](const Task& task) {
-    for (const Task* up = task.parent(); up; up = up->parent())
-      if (up == ancestor) return true;
-    return false;
-  };
-  while (!condition()) {
-    if (now() >= deadline) return false;
-    Worker* const self = own();
-    Task* task = self ? find(*self) : nullptr;
-    if (!task) {
-      std::this_thread::yield();
-    } else if (descends(*task)) {
-      if (Task* const next = run(*self, *task)) push(*self, *next);
-      graph_.flush(self->free);
-    } else {
-      push(*workers_.back(), *task);
-      std::this_thread::yield();
-    }
-  }
-  return true;
-}
-
-std::uint64_t HostPool::ended() const {
-  std::uint64_t sum = 0;
-  for (const auto& worker : workers_) sum += worker->ended.load(std::memory_order_acquire);
-  return sum;
-}
-
-void HostPool::count(Counters& counters) const {
-  recorder_.count(counters);
-  for (DeviceCounters& device : counters.devices) {
-    device.computing = device.busy[static_cast<std::size_t>(StreamKind::compute)];
-    counters.work_seconds += static_cast<double>(device.computing) / 1e9;
-  }
-  counters.ended = ended();
-  counters.spill_bytes = most_buffer_bytes_.load();
-}
-
-void HostPool::reset_counters() { recorder_.reset(); }
-
-std::string HostPool::status() const {
-  std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,
-                                 sleepers_.load());
-  for (const auto& worker : workers_)
-    if (const auto size = worker->queue.size())
-      text += fmt::format("  {}: {} ready tasks\n",
-                          worker->index + 1 == static_cast<int>(workers_.size())
-                              ? "submitted"
-                              : fmt::format("worker {}", worker->index),
-                          size);
-  return text;
 }
 
 }  // namespace quadriga

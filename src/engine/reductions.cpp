@@ -64,7 +64,8 @@ void Reductions::join(History& history, Task& task, int operand) {
   Datum& target = *task.operands[operand].datum;
   constexpr int most_operands = 64;
   const std::vector<bool> places = executor_.partial_places(*task.codelet, target);
-  if (places.empty() || operand >= most_operands) return;
+  // Who touches an alias of the target would not find what is in partial results.
+  if (places.empty() || operand >= most_operands || target.aliased) return;
   if (!history.reduction) history.reduction = make(target, places);
   Reduction& reduction = *history.reduction;
   if (!reduction.combine) {

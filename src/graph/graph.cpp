@@ -98,10 +98,11 @@ Edge* Graph::spare_edge() {
 }
 
 void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) {
-  if (keep_edges_ && pred.task && pred.id != task.id) edges_.emplace_back(pred.id, task.id);
+  if (keep_edges_ && pred.task && pred.id != task.id && !is_hold(pred.id))
+    edges_.emplace_back(pred.id, task.id);
   if (ended(pred) || pred.task == &task) return;
-  Edge* edge = slot.edge.successor ? spare_edge() : &slot.edge;
-  edge->successor = &task;
+  Edge* edge = slot.edge.target ? spare_edge() : &slot.edge;
+  edge->target = reinterpret_cast<std::uintptr_t>(&task) | (counts.strict ? 1 : 0);
   std::atomic<std::uintptr_t>& successors = pred.task->successors;
   std::uintptr_t head = successors.load(std::memory_order_acquire);
   do {
@@ -109,14 +110,16 @@ void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) 
       if (edge != &slot.edge)
         return_edge(edge);
       else
-        edge->successor = nullptr;
+        edge->target = 0;
       return;
     }
     edge->next = reinterpret_cast<Edge*>(head & ~Task::issued);
   } while (!successors.compare_exchange_weak(
       head, reinterpret_cast<std::uintptr_t>(edge) | (head & Task::issued),
       std::memory_order_acq_rel, std::memory_order_acquire));
-  counts.pending += (head & Task::issued) ? Task::one_done : Task::one_both;
+  if (is_hold(pred.id) || pred.task->behind_hold.load(std::memory_order_relaxed)) [[unlikely]]
+    task.behind_hold.store(true, std::memory_order_relaxed);
+  counts.pending += (head & Task::issued) && !counts.strict ? Task::one_done : Task::one_both;
   ++counts.edges;
 }
 
@@ -184,12 +187,33 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   history.writer = {&task, task.id};
 }
 
+/// In the domain of the parent's children, or of the tasks without one.
+History& Graph::history_of(Datum& datum, Task* parent) {
+  if (!parent) return datum.history;
+  parent->has_extra = true;
+  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
+  return parent->extra.domain->histories[&datum];
+}
+
+/// An access to a datum is one to all whose memory overlaps its own, of which nothing is known but
+/// that they are read or changed.
+void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
+  const Access given = slot.access;
+  slot.access = given == Access::read ? Access::read : Access::update;
+  counts.strict = true;
+  for (Datum* const alias : slot.datum->aliases)
+    access(history_of(*alias, task.parent()), task, slot, counts);
+  counts.strict = false;
+  slot.access = given;
+}
+
 std::uint64_t Graph::link(Task& task) {
   const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
   next_id_.store(id + 1, std::memory_order_release);
   // Who sees by the new id that the slot's last task has ended also sees what that task wrote.
   task.id.store(id, std::memory_order_release);
   task.pending.store(guard, std::memory_order_relaxed);
+  task.behind_hold.store(false, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
   Counts counts;
   for (OperandSlot& slot : task.slots()) {
@@ -197,15 +221,31 @@ std::uint64_t Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     if (writes(slot.access)) ++datum.versions;
-    if (Task* const parent = task.parent()) {
-      parent->has_extra = true;
-      if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
-      access(parent->extra.domain->histories[&datum], task, slot, counts);
-    } else {
-      access(datum.history, task, slot, counts);
-    }
+    access(history_of(datum, task.parent()), task, slot, counts);
+    if (datum.aliased) [[unlikely]]
+      access_aliases(task, slot, counts);
+  }
+  if (Datum* const sequence = task.sequence()) {
+    // The slot goes, so its edge must not be used: one that has a target isn't.
+    OperandSlot slot;
+    slot.datum = sequence;
+    slot.access = Access::update;
+    slot.edge.target = reinterpret_cast<std::uintptr_t>(&task);
+    counts.strict = true;
+    access(history_of(*sequence, task.parent()), task, slot, counts);
   }
   return counts.pending;
+}
+
+void Graph::link_hold(Task& task) {
+  task.id.store(hold_bit | ++holds_, std::memory_order_release);
+  task.pending.store(guard, std::memory_order_relaxed);
+  task.successors.store(0, std::memory_order_release);
+  Counts counts;
+  for (OperandSlot& slot : task.slots()) {
+    slot.edge = {};
+    access(slot.datum->history, task, slot, counts);
+  }
 }
 
 std::uint64_t Graph::unguard(Task& task, std::uint64_t predecessors) noexcept {
@@ -220,16 +260,21 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> Graph::edges() {
 
 void Graph::collect(Datum& datum, std::vector<TaskRef>& out) {
   std::lock_guard lock(submission_);
+  collect(datum, Access::update, out);
+}
+
+void Graph::collect(Datum& datum, Access access, std::vector<TaskRef>& out) {
   History& history = datum.history;
   const auto add = [&](TaskRef ref) {
     if (!ended(ref)) out.push_back(ref);
   };
   add(history.writer);
+  if (history.before)
+    for (TaskRef ref : *history.before) add(ref);
+  if (access == Access::read && history.group == Access::read) return;
   for (int i = 0; i < history.count; ++i) add(history.readers[i]);
   if (history.more)
     for (TaskRef ref : *history.more) add(ref);
-  if (history.before)
-    for (TaskRef ref : *history.before) add(ref);
 }
 
 }  // namespace quadriga

@@ -50,6 +50,10 @@ class Graph {
   /// Under the submission lock: gives the task its id and its edges. Returns what the caller gives
   /// to unguard() afterwards.
   std::uint64_t link(Task& task);
+  /// The same for an access of the host's, which is no task: nothing that its operands' histories
+  /// name may be pending. Who submits later waits until it has ended.
+  void link_hold(Task& task);
+  static bool is_hold(std::uint64_t id) noexcept { return id & hold_bit; }
   /// Lets the task become ready. Returns its pending predecessors (see Task::pending).
   static std::uint64_t unguard(Task& task, std::uint64_t predecessors) noexcept;
 
@@ -74,6 +78,13 @@ class Graph {
   void set_reductions(Reductions* reductions) noexcept { reductions_ = reductions; }
   /// Tasks that conflict with a new access to the datum, for wait(data). Takes the lock.
   void collect(Datum& datum, std::vector<TaskRef>& out);
+  /// The same under the submission lock, for an access of this mode: read or another.
+  void collect(Datum& datum, Access access, std::vector<TaskRef>& out);
+  /// Ends a task that nobody follows; false if somebody does.
+  static bool end_alone(Task& task) noexcept {
+    std::uintptr_t none = 0;
+    return task.successors.compare_exchange_strong(none, Task::closed, std::memory_order_acq_rel);
+  }
   /// True once the task ended: what it wrote is then seen. Takes no lock, whoever has its slot now.
   bool ended(const TaskRef& ref) const noexcept;
 
@@ -81,10 +92,13 @@ class Graph {
   struct Counts {
     std::uint64_t pending = 0;
     int edges = 0;
+    bool strict = false;  ///< The edges to come.
   };
   void follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts);
   void follow_all(History& history, bool before, Task& task, OperandSlot& slot, Counts& counts);
   void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
+  static History& history_of(Datum& datum, Task* parent);
+  void access_aliases(Task& task, OperandSlot& slot, Counts& counts);
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();
@@ -98,6 +112,7 @@ class Graph {
   }
 
   static constexpr std::uint64_t guard = (std::uint64_t{1} << 61) | (std::uint64_t{1} << 29);
+  static constexpr std::uint64_t hold_bit = std::uint64_t{1} << 62;
   static constexpr std::size_t chunk = 256;
 
   SpinLock submission_;
@@ -112,6 +127,7 @@ class Graph {
   std::vector<std::unique_ptr<Task[]>> chunks_;
 
   // Guarded by the submission lock.
+  std::uint64_t holds_ = 0;
   bool keep_edges_ = false;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
   std::vector<std::unique_ptr<Edge[]>> edge_chunks_;
@@ -125,9 +141,12 @@ Edge* Graph::issued(Task& task, Ready&& ready) {
   Edge* const list = reinterpret_cast<Edge*>(head);
   for (Edge* edge = list; edge;) {
     Edge* const next = edge->next;
-    Task& successor = *edge->successor;
-    const std::uint64_t before = successor.pending.fetch_sub(1, std::memory_order_acq_rel);
-    if ((before & 0xffffffff) == 1) ready(successor);
+    Task& successor = edge->successor();
+    const bool strict = edge->strict();
+    if (!strict) {
+      const std::uint64_t before = successor.pending.fetch_sub(1, std::memory_order_acq_rel);
+      if ((before & 0xffffffff) == 1) ready(successor);
+    }
     edge = next;
   }
   return list;
@@ -140,10 +159,10 @@ void Graph::ended(Task& task, Edge* earlier, Ready&& ready) {
   const auto drop = [&](Edge* edge, std::uint64_t count) {
     while (edge) {
       Edge* const next = edge->next;
-      Task& successor = *edge->successor;
+      Task& successor = edge->successor();
+      const std::uint64_t less = edge->strict() ? Task::one_both : count;
       if (is_spare(edge, successor)) return_edge(edge);
-      const std::uint64_t now =
-          successor.pending.fetch_sub(count, std::memory_order_acq_rel) - count;
+      const std::uint64_t now = successor.pending.fetch_sub(less, std::memory_order_acq_rel) - less;
       if ((now & 0xffffffff) == 0) ready(successor, now);
       edge = next;
     }

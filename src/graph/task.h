@@ -11,6 +11,10 @@
 //      are there.
 //   4. An edge lives in its successor, or in the graph's pool if one operand has several
 //      predecessors; it is not touched once the predecessor has released it.
+//   5. Data whose memory overlaps are aliases of each other: an access to one is an access to all,
+//      by strict edges, which hold until the predecessor is done: no event of a tile's replica
+//      joins the two. What an alias holds on a device is stale once another one is written; the
+//      next access to it follows a task on the host that brings the others home (sharing.h).
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -31,7 +35,10 @@ struct Task;
 
 struct Edge {
   Edge* next = nullptr;
-  Task* successor = nullptr;
+  std::uintptr_t target = 0;  ///< The successor, whose address is even; odd: a strict edge.
+
+  Task& successor() const noexcept { return *reinterpret_cast<Task*>(target & ~std::uintptr_t{1}); }
+  bool strict() const noexcept { return target & 1; }
 };
 
 /// A task as remembered by data: compare `id` before use.
@@ -64,10 +71,15 @@ struct Datum {
   std::int64_t ld = 0;
   DType dtype = DType::bytes;
   bool keep = false;
+  bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
-  bool final = false;                 ///< No later task writes it: the driver's to read and write.
-  bool partial = false;               ///< A partial result of a reduction.
-  bool filled = false;                ///< A partial result that isn't combined yet; the executor's.
+  /// The last task that failed while it ran, of those that write it, and the epoch of its access
+  /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
+  std::atomic<std::uint32_t> failed_epoch{0};
+  std::atomic<std::uint64_t> failed_number{UINT64_MAX};
+  bool final = false;    ///< No later task writes it: the driver's to read and write.
+  bool partial = false;  ///< A partial result of a reduction.
+  bool filled = false;   ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
   const void* engine = nullptr;
   /// The host's buffer of a tile without a home; the executor's to free.
@@ -80,11 +92,22 @@ struct Datum {
   bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
 
   alignas(64) History history;
-  std::uint32_t versions = 0;     ///< Writing accesses submitted. Guarded by the submission lock.
+  std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
+  // Of aliases (invariant 5). Guarded by the submission lock.
+  bool aliased = false;           ///< It has aliases, or had some.
+  bool stale = false;             ///< An alias was written since its last access.
+  bool dirty = false;             ///< Written since it was last brought home for an alias.
   std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
   Datum* next_free = nullptr;
   /// Every set of partial results for this data. Guarded by the submission lock.
   std::vector<std::shared_ptr<Reduction>> reductions;
+  std::vector<Datum*> aliases;         ///< Guarded by the submission lock.
+  TaskRef brought_home;                ///< The last task that did so for an alias; the same lock.
+  std::uint32_t versions_at_home = 0;  ///< Of `versions`, what home held; the same lock.
+  std::uint32_t holders = 0;           ///< Registrations not removed. Guarded by the engine.
+  std::uint32_t lenders = 0;           ///< Of these, those that asked for residency; as well.
+  /// Replicas on devices outlive wait(). Written by registrations.
+  std::atomic<bool> resident{false};
 };
 
 struct OperandSlot {
@@ -97,6 +120,11 @@ struct OperandSlot {
 struct PlannedTask;
 struct Domain;
 
+/// Its body leaves the end of the task to others.
+inline bool is_detached(const Codelet& codelet) noexcept {
+  return codelet.detaches || codelet.blocks;
+}
+
 /// What few tasks need: kept out of the lines that every task touches.
 struct TaskExtra {
   std::unique_ptr<OperandSlot[]> operands;
@@ -104,6 +132,7 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
+  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
 };
 
 struct alignas(64) Task {
@@ -127,6 +156,8 @@ struct alignas(64) Task {
   bool has_params = false;
   bool has_parent = false;
   bool has_extra = false;
+  std::atomic<bool> behind_hold{
+      false};  ///< It followed an access of the host's, or a task that did.
 
   OperandSlot inline_slots[inline_operands];
 
@@ -144,6 +175,7 @@ struct alignas(64) Task {
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
+  Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);
   }

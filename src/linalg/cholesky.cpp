@@ -3,6 +3,7 @@
 #include "linalg/cholesky.h"
 
 #include "linalg/check.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
@@ -42,9 +43,10 @@ void check(Engine& engine, const Matrix& a, const MatrixView& out, const Options
 
 void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo, Other other,
               const Options& options) {
+  const Matrix result(out);
+  const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, out, options);
   if (empty(out)) return;
-  const Matrix result(out);
   const auto [team, tile] =
       plan_cholesky(engine, common_device(engine, {&a, &result}), out.rows, out.dtype, options);
   const Cut cut{out.rows, tile};

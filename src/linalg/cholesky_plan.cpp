@@ -118,8 +118,8 @@ CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_
 
 namespace {
 
-/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were no
-/// better than the best, then those around that.
+/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were
+/// no better than the best, then those around that.
 class TileSearch {
  public:
   TileSearch(const Engine& engine, const Team& team, std::int64_t order, DType dtype)
@@ -243,7 +243,7 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t ord
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
-  if (all.size() < 2 || reproducible(options)) return {alone, tile};
+  if (all.size() < 2 || reproducible(engine, options)) return {alone, tile};
   const Team fed = fed_from(engine, all, home);
   // A triangle goes there, and comes back.
   const double bytes =

@@ -3,6 +3,7 @@
 #include "linalg/factor.h"
 
 #include "linalg/check.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
@@ -63,9 +64,9 @@ void check(Engine& engine, const Matrix& a, const FactorOptions& factor, const O
   check_finite(engine, options, "A", a);
 }
 
-std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
-                                   std::int64_t tile) {
-  auto impl = std::make_shared<Factor::Impl>();
+std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
+                                    std::int64_t tile) {
+  auto impl = std::make_shared<FactorContent>();
   impl->uplo = uplo;
   impl->transposed = in_place && layout_of(a.view()) == Layout::rows;
   impl->stored = impl->transposed ? flipped(uplo) : uplo;
@@ -80,6 +81,7 @@ std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, b
 
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
+  const HostAccess held = guard(engine, {{&a, factor.overwrite ? Access::update : Access::read}});
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
   const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
@@ -108,6 +110,8 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
 }
 
 Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options& options) {
+  const Matrix given(c);
+  const HostAccess held = guard(engine, {{&given}});
   check_options(options);
   check_matrix("c", c);
   check_square("c", c);
@@ -127,7 +131,7 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   return Factor(impl);
 }
 
-const Factor::Impl& Factor::impl() const {
+const FactorContent& Factor::impl() const {
   require(impl_ != nullptr, "this factor is empty");
   return *impl_;
 }

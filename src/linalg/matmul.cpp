@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
 #include "linalg/check.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
@@ -31,8 +32,6 @@ struct TiledProduct {
   bool allow_tf32 = false;
 };
 
-kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; }
-
 /// On cores the last tiles of C advance together, those with most left to do first, so that no core
 /// is left alone with a whole sum.
 int priority(const TiledProduct& product, const Product& at, bool last) {
@@ -52,8 +51,8 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
   const bool overwrites = first && product.beta == Scalar(0);
-  kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
-                             product.x.op, product.y.op};
+  kernels::GemmParams params{product.alpha, first ? product.beta : Scalar(1), product.x.op,
+                             product.y.op};
   params.allow_tf32 = product.allow_tf32;
   const std::int64_t of_b = sum_of_b.holder(sum.first(at.k));
   if (sum.length(at.k) < sum_of_b.length(of_b))
@@ -65,7 +64,7 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   const DType dtype = product.c->dtype();
   run.submit(overwrites ? kernels::gemm_write_codelet(dtype) : kernels::gemm_codelet(dtype),
              {{x}, {y}, {c, overwrites ? Access::write : Access::update}}, params, where);
-  if (at.k + 1 == sum.count()) product.c->finish(at.i, at.j);
+  if (at.k + 1 == sum.count()) product.c->final(at.i, at.j);
 }
 
 ProductShape shape_for(const Team& team, const TiledProduct& product, Range rows, Range cols,
@@ -132,7 +131,7 @@ Team choose_team(const Engine& engine, DeviceId home, const Problem& problem,
   }
   const Team alone = team_at(home);
   plan = plan_product(engine, alone, problem, options);
-  if (all.size() < 2 || plan.orders.empty() || reproducible(options)) return alone;
+  if (all.size() < 2 || plan.orders.empty() || reproducible(engine, options)) return alone;
   const Team fed = fed_from(engine, all, home);
   ProductPlan shared = plan_product(engine, fed, problem, options);
   if (shared.orders.empty() || shared.seconds >= plan.seconds) return alone;
@@ -196,6 +195,9 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
 
 void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
             Scalar beta, const MatrixView& c, const Options& options) {
+  const Matrix whole_c(c);
+  const HostAccess held =
+      guard(engine, {{&a}, {&b}, {&whole_c, beta == Scalar(0) ? Access::write : Access::update}});
   check(engine, a, op_a, b, op_b, c, options);
   const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
@@ -207,7 +209,6 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);
-  const Matrix whole_c(c);
   ProductPlan plan;
   const Team team =
       choose_team(engine, common_device(engine, {&a, &b, &whole_c}), problem, options, plan);

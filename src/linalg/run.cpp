@@ -77,7 +77,8 @@ void Run::wait() {
 }
 
 Data Run::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype) {
-  return data_.emplace_back(engine_.add(home, rows, cols, ld, dtype));
+  return data_.emplace_back(
+      EngineAccess::add(engine_, no_device, {home, rows, cols, ld, dtype}, {}, true));
 }
 
 Data Run::add(const MatrixView& tile) { return data_.emplace_back(register_tile(engine_, tile)); }

@@ -2,6 +2,8 @@
 // src/linalg/view.cpp: passes over strided elements, in blocks that stay in cache.
 #include "linalg/view.h"
 
+#include "engine/engine_access.h"
+
 #include <cmath>
 #include <complex>
 #include <cstdlib>
@@ -137,9 +139,8 @@ std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept {
 
 Data register_tile(Engine& engine, const MatrixView& tile, DataOptions options) {
   const std::int64_t ld = leading_dimension(tile);
-  if (on_device(tile))
-    return engine.add(tile.device, tile.data, tile.rows, tile.cols, ld, tile.dtype, options);
-  return engine.add(tile.data, tile.rows, tile.cols, ld, tile.dtype, options);
+  return EngineAccess::add(engine, tile.device, {tile.data, tile.rows, tile.cols, ld, tile.dtype},
+                           options, true);
 }
 
 MatrixView part(const MatrixView& view, std::int64_t i, std::int64_t j, std::int64_t rows,

@@ -24,7 +24,8 @@ bool empty(const MatrixView& view) noexcept;
 inline bool on_device(const MatrixView& view) noexcept { return view.device != no_device; }
 /// Address of element (i, j).
 std::byte* at(const MatrixView& view, std::int64_t i, std::int64_t j) noexcept;
-/// As data of the engine, whose home is where the view lies; its columns are contiguous.
+/// As data of the engine, whose home is where the view lies, and which nobody else finds there; its
+/// columns are contiguous.
 Data register_tile(Engine& engine, const MatrixView& tile, DataOptions options = {});
 /// Rows i to i+rows, columns j to j+cols.
 MatrixView part(const MatrixView& view, std::int64_t i, std::int64_t j, std::int64_t rows,

@@ -273,6 +273,13 @@ void Residency::discard(TileId tile) {
   for (SpaceId space = 0; space < replicas_.spaces(); ++space) release_if_unused(tile, space);
 }
 
+void Residency::give_home(TileId tile) {
+  const SpaceId home = replicas_.directory().home(tile);
+  replicas_.directory().write_issued(tile, home);
+  replicas_.at(tile, home).unconfirmed = false;
+  overwritten(tile, home);
+}
+
 void Residency::remove(TileId tile) {
   replicas_.directory().lost(tile);  // a replica that is dirty may go too
   for (SpaceId space = 0; space < replicas_.spaces(); ++space)

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "memory/eviction.h"
-#include "memory/listener.h"
+#include "memory/memory_listener.h"
 #include "memory/outcome.h"
 #include "memory/pool.h"
 #include "memory/replicas.h"
@@ -74,6 +74,8 @@ class Residency {
   void evict(TileId tile);
   /// Nobody needs the content any more: its replicas go as soon as nothing queued uses them.
   void discard(TileId tile);
+  /// Home alone holds the content from now on, which the host has written or may write.
+  void give_home(TileId tile);
   /// The tile is forgotten; nothing of it is pinned or in flight.
   void remove(TileId tile);
   void unpin(TileId tile, SpaceId space);

@@ -36,8 +36,8 @@ bool has_poisoned_operand(const PlannedTask& planned) noexcept {
 
 bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
   const Codelet& codelet = *planned.task->codelet;
-  return kind == DeviceKind::cuda &&
-         (codelet.cuda_waits || (planned.to_init && codelet.init->cuda_waits));
+  return queues(kind) &&
+         (codelet.waits_to_queue || (planned.to_init && codelet.init->waits_to_queue));
 }
 
 template <class... Args>

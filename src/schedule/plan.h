@@ -28,7 +28,7 @@
 
 #include "device/backend.h"
 #include "graph/task.h"
-#include "schedule/calibration.h"
+#include "schedule/kernel_history.h"
 #include "schedule/sorted_blocks.h"
 #include "schedule/use_order.h"
 
@@ -77,7 +77,7 @@ struct PlannedTask {
   bool left_host = false;             ///< It found no buffer there.
   Edge* released = nullptr;           ///< The engine's: edges that Graph::issued() has walked.
   double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
-  TaskClass* like = nullptr;          ///< Tasks of its codelet and order of size.
+  TaskHistory* like = nullptr;        ///< Tasks of its codelet and order of size.
   bool learns = false;                ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.
@@ -86,6 +86,9 @@ struct PlannedTask {
   Event done;                       ///< Of issued tasks: the end of its kernel.
   std::uint64_t number = 0;         ///< Order of issue, from 1.
   std::exception_ptr source_error;  ///< Of an issued task: a copy that it relies on failed.
+  bool detached = false;            ///< Its body has ended, its promise isn't kept.
+  bool kept = false;                ///< Its promise was kept.
+  std::exception_ptr promised;      ///< Of a promise that was kept: the failure.
   bool poisoned = false;            ///< A task that wrote an operand before it failed.
   bool spared = false;   ///< There was nothing to do: ends well without having been issued.
   bool waits = false;    ///< Of issued tasks: the variant may wait before it has queued.
@@ -162,6 +165,8 @@ class Plan {
   void departed(TileId tile, DeviceId device) {
     if (users(tile) >> device & 1 && is_in_sight(*first_use(tile, device))) note(tile, device);
   }
+  /// Its replicas on devices are old, though no task has written it.
+  void overwritten(TileId tile) { note_users(tile); }
   /// What the lookahead found: whether a task in sight uses the tile, and the memory lacks it.
   void set_missing(TileId tile, DeviceId device, bool missing) {
     here(tile, device).missing = missing;

@@ -15,6 +15,7 @@
 //   ready      placed, and its predecessors let that device queue it.
 //   head       ready, but found no room: nothing else is issued on its device before it.
 //   issued     its operands are reserved, its copies and its kernel are instructions.
+//   detached   its body has ended; its promise, which others keep, ends it.
 //   ended      its kernel has ended, or it failed; its successors are told.
 #pragma once
 
@@ -26,11 +27,11 @@
 
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
-#include "schedule/log.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
 #include "schedule/ready_order.h"
 #include "schedule/recovery.h"
+#include "schedule/schedule_log.h"
 #include "schedule/state.h"
 
 namespace quadriga {
@@ -70,17 +71,25 @@ class Scheduler final : private MemoryListener {
   void ready(Task& task, Predecessors predecessors, const EndedTask* last = nullptr);
   /// An operation has ended. In an order in which nothing comes before what it waited for.
   void ended(const Completion& completion);
+  /// The promise of a detached task was kept; `error` null: what it wrote is there.
+  void kept(Task& task, std::exception_ptr error);
   /// While set, tasks that have not been issued end cancelled.
   void cancel(bool on);
   /// The group's tasks that have not been issued end cancelled. step() does it by itself for groups
   /// whose `cancelled` is set.
   void cancel(TaskGroup& group);
   /// No task submitted from here on writes the data.
-  void finalize(Datum& datum);
+  void final(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
   void evict(Datum& datum);
   /// The data's content is wanted at home.
   Homecoming bring_home(Datum& datum);
+  /// The host may write what is home: no replica elsewhere is valid any more. False while a copy is
+  /// in flight. Nothing is done to what tasks use, whose replicas go when they are waited for, and
+  /// to lost content unless the host `overwrites` it.
+  bool give_back(Datum& datum, bool overwrites);
+  /// The host has written it, and no task that was issued uses it.
+  void host_wrote(Datum& datum);
 
   // Decisions.
   /// Before the first step() after events.
@@ -96,8 +105,10 @@ class Scheduler final : private MemoryListener {
 
   // What it knows.
   bool in_flight() const noexcept {
-    return memory_.transfers().in_flight() > 0 || state_.any_issued();
+    return memory_.transfers().in_flight() > 0 || state_.any_issued() || awaits_promises();
   }
+  /// Some task's body has ended, and the task ends when its promise is kept.
+  bool awaits_promises() const noexcept { return state_.detached > 0; }
   bool busy(const Datum& datum) const noexcept { return memory_.replicas().busy(datum.tile); }
   const Memory& memory() const noexcept { return memory_; }
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
@@ -140,6 +151,8 @@ class Scheduler final : private MemoryListener {
 
   void kernel_ended(const StreamOwner& owner, const Completion& completion);
   void end(PlannedTask& planned, std::exception_ptr error);
+  bool in_use(const Datum& datum) const;
+  void give(Datum& datum);
   void end_content(PlannedTask& planned, const std::exception_ptr& error);
   void empty_partials(PlannedTask& planned);
   void send_final_home(TileId tile);

@@ -12,7 +12,8 @@ tile : int, optional
     Order of the tiles; by default chosen by sizes, types and devices.
 reproducible : bool, optional
     Choose tiles as for one device: results are then the same to the bit for any number of devices
-    of a kind and memory. By default as the setting `reproducible` says, which is off.
+    of a kind and memory. By default as the engine was made, else as the setting `reproducible`
+    says, which is off.
 progress : bool or callable, optional
     True shows a bar; a callable gets the fraction done, about ten times a second.
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import InvalidArgument, InvalidType
-from ..foreign import DeviceArray, Kind, kind_of, seen
+from ..foreign import DeviceArray, Kind, Registered, kind_of, seen
+from ..registered import settle
 from .sources import Source, as_source
 
 Array = npt.NDArray[Any]
@@ -43,6 +44,8 @@ def as_input(value: Any, name: str) -> Input:
         raise InvalidArgument("masked arrays are not supported")
     if hasattr(value, "tocsr"):
         raise InvalidArgument("sparse matrices are not supported; pass a.toarray()")
+    if isinstance(value, Registered):
+        value = np.asarray(value) if value.known is None else value.known
     source = as_source(value)
     if source is not None:
         check_type(source.dtype, name)
@@ -50,6 +53,7 @@ def as_input(value: Any, name: str) -> Input:
     array: Any = seen(value)
     if not isinstance(array, DeviceArray):
         array = np.asarray(array)
+    settle(array)
     check_type(array.dtype, name)
     found: Dense = array
     return found
@@ -70,6 +74,7 @@ def as_output(value: Any, name: str) -> Dense:
     found = seen(value)
     if not isinstance(found, (np.ndarray, DeviceArray)):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
+    settle(found, writes=True)
     return found
 
 

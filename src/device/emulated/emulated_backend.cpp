@@ -3,9 +3,10 @@
 #include <quadriga/error.h>
 
 #include "base/config.h"
-#include "device/emulated/device_memory.h"
+#include "device/emulated/emulated_memory.h"
 #include "device/emulated/paced_links.h"
 #include "device/factory.h"
+#include "device/kinds.h"
 #include "device/stream_threads.h"
 
 namespace quadriga {
@@ -58,7 +59,7 @@ class EmulatedBackend final : public Backend {
 
  private:
   const Machine machine_;
-  std::vector<DeviceMemory> memories_;  // Of each device; the CPU's has a page that no one gets.
+  std::vector<EmulatedMemory> memories_;  // Of each device; the CPU's has a page that no one gets.
   PacedLinks links_;
   StreamThreads threads_;  // Last, so that its threads end before the rest goes.
 };
@@ -67,7 +68,8 @@ class EmulatedBackend final : public Backend {
 
 std::unique_ptr<Backend> make_emulated_backend(Machine machine, EmulatedOptions options) {
   for (const Device& device : machine.devices) {
-    require(device.kind != DeviceKind::cuda, "the emulated backend can't drive a CUDA device");
+    require(variants_of(device.kind) == DeviceKind::cpu,
+            "the emulated backend drives devices that run variants for CPUs only");
   }
   return std::make_unique<EmulatedBackend>(std::move(machine), options);
 }

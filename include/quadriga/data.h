@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/data.h: memory that an engine knows, and the host's access to it.
+#pragma once
+
+#include <memory>
+
+namespace quadriga {
+
+class Engine;
+class EngineAccess;
+struct Datum;
+struct Hold;
+
+/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
+class Data {
+ public:
+  Data() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Data&) const = default;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  explicit Data(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
+
+/// How long devices keep what they hold of data.
+struct DataOptions {
+  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
+  /// Lent to the engine: what devices hold outlives wait(), so that the host may touch the memory
+  /// within on_host() only, in every registration of it. Else waits take it off the devices.
+  bool resident = false;
+};
+
+/// The host's access to data, from Engine::on_host() until it is released or destroyed, while its
+/// engine lives. Tasks that conflict with it and were submitted since wait for that.
+class HostAccess {
+ public:
+  HostAccess() = default;
+  HostAccess(HostAccess&& other) noexcept = default;
+  HostAccess& operator=(HostAccess&& other) noexcept;
+  ~HostAccess() { release(); }
+  void release() noexcept;
+  /// Whether tasks wait for it.
+  bool is_awaited() const noexcept;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  std::shared_ptr<Hold> hold_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/registered.py: the engines that may know an array's memory.
+"""Whoever reads or writes arrays on the host comes after the tasks that touch their memory."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+import numpy as np
+
+from .foreign import DeviceArray
+
+
+class Settling(Protocol):
+    """An engine, as far as it is needed here."""
+
+    def _settle(self, address: int, size: int, writes: bool) -> None: ...
+
+
+_engines: weakref.WeakSet[Settling] = weakref.WeakSet()
+
+
+def note(engine: Settling) -> None:
+    """The engine knows arrays from now on."""
+    _engines.add(engine)
+
+
+def settle(array: Any, writes: bool = False) -> None:
+    """Wait until tasks that were submitted on an array's memory have ended and it is current.
+
+    Parameters
+    ----------
+    array : ndarray or DeviceArray
+    writes : bool
+        Whether it is to be written: then tasks that read it have ended, too.
+    """
+    if not _engines or array.size == 0:
+        return
+    if isinstance(array, np.ndarray):
+        begin = end = array.ctypes.data
+        for length, stride in zip(array.shape, array.strides, strict=True):
+            if stride < 0:
+                begin += (length - 1) * stride
+            else:
+                end += (length - 1) * stride
+        end += array.itemsize
+    elif isinstance(array, DeviceArray):
+        begin = array.address
+        end = begin + array.size * array.itemsize
+    else:
+        return
+    for engine in list(_engines):
+        engine._settle(begin, end - begin, writes)

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/host_access.cpp: the host's access to data and to memory; quadriga.data wraps it.
+#include <nanobind/nanobind.h>
+#include <quadriga/engine.h>
+
+#include <memory>
+#include <utility>
+
+#include "engine/engine_access.h"
+#include "py_engine.h"
+
+namespace quadriga::python {
+namespace {
+
+struct PyHostAccess {
+  HostAccess access;
+
+  void release() {
+    const nb::gil_scoped_release released;
+    access.release();
+  }
+};
+
+PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double seconds) {
+  auto found = std::make_shared<HostAccess>();
+  block_in_slices(self.state(), seconds, [found, data, access](Engine& e, double left) {
+    *found = e.on_host(data, access, left);
+  });
+  return {std::move(*found)};
+}
+
+/// Waits until the host may touch what is registered from an address on, and takes it off the
+/// devices if it is to be written; false if nothing is registered there.
+bool settle(PyEngine& self, std::uintptr_t address, std::size_t bytes, bool writes) {
+  const HeldRegion region{{address, bytes, 1, 0}, writes ? Access::update : Access::read};
+  if (!EngineAccess::is_registered(self.engine(), region.region)) return false;
+  block_in_slices(self.state(), -1, [region](Engine& e, double left) {
+    EngineAccess::hold(e, std::span(&region, 1), left).release();
+  });
+  return true;
+}
+
+bool is_home(PyEngine& self, const Data& data) {
+  return self.without_gil([&](Engine& e) { return EngineAccess::is_home(e, data); });
+}
+
+}  // namespace
+
+void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine) {
+  nb::class_<PyHostAccess>(module, "HostAccess", "The host's access to data.")
+      .def("release", &PyHostAccess::release);
+  engine.def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"))
+      .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"))
+      .def("is_home", is_home, nb::arg("data"));
+}
+
+}  // namespace quadriga::python

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine_data.cpp: data are registered, found again, and forgotten.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "engine/bodies.h"
+#include "engine/engine_access.h"
+#include "engine/engine_impl.h"
+
+namespace quadriga {
+
+Datum& Engine::Impl::take_datum() {
+  Datum* datum = free_data;
+  if (datum) {
+    free_data = datum->next_free;
+    std::destroy_at(datum);
+    std::construct_at(datum);
+  } else {
+    datum = &data.emplace_back();
+  }
+  datum->engine = this;
+  return *datum;
+}
+
+void Engine::Impl::give_back(Datum& datum) {
+  datum.engine = nullptr;
+  datum.next_free = free_data;
+  free_data = &datum;
+}
+
+/// Called with data_mutex held.
+Datum& Engine::Impl::make(const NewDatum& given) {
+  Datum& datum = take_datum();
+  datum.home = given.home;
+  datum.home_space = given.space;
+  datum.rows = given.rows;
+  datum.cols = given.cols;
+  datum.ld = given.ld;
+  datum.dtype = given.dtype;
+  datum.keep = given.keep;
+  datum.is_private = given.is_private;
+  datum.holders = 1;
+  datum.lenders = given.resident ? 1 : 0;
+  datum.resident = given.resident;
+  return datum;
+}
+
+/// Found under the submission lock by tasks of its aliases; known to the executor before.
+Datum& Engine::Impl::add(const NewDatum& given) {
+  require(given.rows >= 0 && given.cols >= 0,
+          fmt::format("a tile of {} x {}: sizes must not be negative", given.rows, given.cols));
+  require(given.ld >= given.rows,
+          fmt::format("leading dimension {} is less than the {} rows", given.ld, given.rows));
+  const bool is_shared = given.home && given.rows > 0 && given.cols > 0 && !given.is_private;
+  std::unique_lock lock(data_mutex);
+  if (!is_shared) {
+    Datum& datum = make(given);
+    lock.unlock();
+    executor->add(datum);
+    return datum;
+  }
+  if (Datum* const known =
+          sharing->find(given.home, given.rows, given.cols, given.ld, given.dtype)) {
+    ++known->holders;
+    known->lenders += given.resident;
+    known->resident = known->lenders == known->holders;
+    return *known;
+  }
+  Datum& datum = make(given);
+  executor->add(datum);
+  std::vector<Datum*> others;
+  sharing->overlapping(region_of(datum), others);
+  for (Datum* const other : others) reductions->end(*other, current_task(graph));
+  sharing->add(datum);
+  return datum;
+}
+
+Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+                 DataOptions options) {
+  Impl& impl = checked();
+  require(home != nullptr || rows == 0 || cols == 0,
+          "data needs a home; for tiles without one leave it out");
+  return Data(&impl.add({host_space, static_cast<std::byte*>(home), rows, cols, ld, dtype,
+                         options.keep, options.resident || options.keep}));
+}
+
+Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                 DType dtype, DataOptions options) {
+  return EngineAccess::add(*this, device, {home, rows, cols, ld, dtype}, options, false);
+}
+
+Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOptions options,
+                       bool is_private) {
+  Engine::Impl& impl = engine.checked();
+  NewDatum datum{host_space,   static_cast<std::byte*>(view.data),
+                 view.rows,    view.cols,
+                 view.ld,      view.dtype,
+                 options.keep, options.resident || options.keep || is_private,
+                 is_private};
+  if (device == no_device) return Data(&impl.add(datum));
+  const std::vector<Device>& devices = impl.machine.devices;
+  if (device >= devices.size())
+    fail(Errc::invalid_argument,
+         fmt::format("data on device {}: the engine's are 0 to {}", device, devices.size() - 1));
+  const SpaceId space = devices[device].space;
+  if (space == host_space || view.rows == 0 || view.cols == 0) {
+    require(view.data != nullptr || view.rows == 0 || view.cols == 0,
+            "data needs a home; for tiles without one leave it out");
+    return Data(&impl.add(datum));
+  }
+  const DeviceId holder = impl.executor->holder(view.data);
+  const auto name_of = [&](DeviceId id) {
+    return id == no_device ? std::string("the host") : devices[id].name;
+  };
+  if (holder == no_device || devices[holder].space != space)
+    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory is that of {}",
+                                             devices[device].name, name_of(holder)));
+  datum.space = space;
+  return Data(&impl.add(datum));
+}
+
+Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
+  return Data(
+      &checked().add({host_space, nullptr, rows, cols, rows, dtype, options.keep, true, true}));
+}
+
+void Engine::remove(std::span<const Data> data, bool discard) { checked().remove(data, discard); }
+
+void Engine::Impl::remove(std::span<const Data> given, bool discard) {
+  std::vector<Datum*> touched;  // In the order given: their numbers are used again.
+  std::unordered_set<const Datum*> known;
+  std::vector<Datum*> leaving;
+  std::vector<TaskRef> tasks;
+  {
+    std::lock_guard lock(data_mutex);
+    for (const Data& each : given) {
+      Datum* const datum = EngineAccess::datum(each);
+      if (!datum) continue;
+      require(datum->engine == this && datum->holders > 0,
+              "remove(): not data of this engine, or removed before");
+    }
+    for (const Data& each : given)
+      if (Datum* const datum = EngineAccess::datum(each)) touched.push_back(datum);
+    leaving = drop_registrations(touched);
+    std::erase_if(touched, [&](Datum* datum) { return !known.insert(datum).second; });
+  }
+  for (Datum* const datum : touched) {
+    reductions->end(*datum, current_task(graph));
+    graph.collect(*datum, tasks);
+  }
+  wait_ended(tasks, never);
+  if (!discard) bring_home(touched, never);
+  forget(leaving);
+}
+
+/// One of each; those that nobody holds any more aren't found by their memory from here on. Called
+/// with data_mutex held.
+std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> data) {
+  std::vector<Datum*> leaving;
+  for (Datum* const datum : data) {
+    if (datum->holders == 0) continue;
+    --datum->holders;
+    // Which of the registrations goes isn't known: that of a lender, which is always safe.
+    if (datum->lenders > 0) --datum->lenders;
+    datum->resident = datum->lenders == datum->holders;
+    if (datum->holders > 0) continue;
+    leaving.push_back(datum);
+    if (!datum->is_private) sharing->leave(*datum);
+  }
+  return leaving;
+}
+
+/// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.
+void Engine::Impl::unpin(std::span<Datum* const> data) {
+  std::vector<Datum*> leaving;
+  {
+    std::lock_guard lock(data_mutex);
+    leaving = drop_registrations(data);
+  }
+  std::vector<TaskRef> tasks;
+  for (Datum* const datum : leaving) graph.collect(*datum, tasks);
+  if (leaving.empty()) return;
+  wait_ended(tasks, never);
+  bring_home(leaving, never);
+  forget(leaving);
+}
+
+/// Aliases may have followed them once more meanwhile.
+void Engine::Impl::forget(std::span<Datum* const> leaving) {
+  for (Datum* const datum : leaving) {
+    if (datum->is_private) continue;
+    const auto try_remove = [&] {
+      std::lock_guard lock(data_mutex);
+      return sharing->remove(*datum);
+    };
+    while (!try_remove()) {
+      std::vector<TaskRef> tasks;
+      graph.collect(*datum, tasks);
+      wait_ended(tasks, never);
+    }
+  }
+  std::vector<Datum*> partials;
+  std::vector<std::shared_ptr<Reduction>> kept;
+  for (Datum* const datum : leaving) reductions->collect(*datum, partials, kept);
+  executor->remove(leaving);
+  if (!partials.empty()) executor->remove(partials);
+  std::lock_guard lock(data_mutex);
+  for (Datum* const datum : leaving) give_back(*datum);
+}
+
+}  // namespace quadriga

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/engine_hold.cpp: the host's access to data among tasks.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/log.h"
+#include "engine/bodies.h"
+#include "engine/engine_access.h"
+#include "engine/engine_impl.h"
+
+namespace quadriga {
+namespace {
+
+const Codelet& host_codelet() {
+  static const Codelet codelet = [] {
+    Codelet made;
+    made.name = "on_host";
+    return made;
+  }();
+  return codelet;
+}
+
+std::vector<HeldDatum>::iterator find(std::vector<HeldDatum>& data, const Datum* datum) {
+  return std::ranges::find(data, datum, &HeldDatum::datum);
+}
+
+void want(std::vector<HeldDatum>& data, Datum* datum, Access access) {
+  const auto found = find(data, datum);
+  if (found == data.end())
+    data.push_back({datum, access});
+  else if (found->access != access)
+    found->access = Access::update;
+}
+
+/// No task has touched the data since the host could write it: no device has any of it.
+bool is_untouched(const Datum& datum) {
+  const History& history = datum.history;
+  bool holds = Graph::is_hold(history.writer.id) && (!history.more || history.more->empty());
+  for (int i = 0; i < history.count; ++i) holds &= Graph::is_hold(history.readers[i].id);
+  return holds;
+}
+
+}  // namespace
+
+std::thread::id& acting_thread() noexcept {
+  thread_local std::thread::id id = std::this_thread::get_id();
+  return id;
+}
+
+/// The operands with their aliases, but for what this thread holds already; links the hold and is
+/// true if nothing is in its way. The submission lock is held.
+bool Engine::Impl::begin_hold(Hold& hold, std::vector<TaskRef>& conflicts) {
+  for (std::size_t i = 0, count = hold.data.size(); i < count; ++i) {
+    const HeldDatum each = hold.data[i];
+    for (Datum* const alias : each.datum->aliases)
+      want(hold.data, alias, writes(each.access) ? Access::update : Access::read);
+  }
+  conflicts.clear();
+  for (const HeldDatum& each : hold.data) graph.collect(*each.datum, each.access, conflicts);
+  if (!conflicts.empty()) return false;
+  hold.untouched = std::ranges::all_of(
+      hold.data, [](const HeldDatum& each) { return is_untouched(*each.datum); });
+  Task& task = *hold.task;
+  task.operand_count = static_cast<std::uint16_t>(hold.data.size());
+  task.operands = task.inline_slots;
+  task.has_extra = hold.data.size() > Task::inline_operands;
+  if (task.has_extra) {
+    task.extra.operands = std::make_unique<OperandSlot[]>(hold.data.size());
+    task.operands = task.extra.operands.get();
+  }
+  for (std::size_t i = 0; i < hold.data.size(); ++i) {
+    task.operands[i].datum = hold.data[i].datum;
+    task.operands[i].access = hold.data[i].access == Access::read ? Access::read : Access::update;
+  }
+  graph.link_hold(task);
+  return true;
+}
+
+std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline) {
+  if (current_task(graph))
+    fail(Errc::unavailable, "a task has its operands, and can't ask for the host's access to data");
+  auto hold = std::make_shared<Hold>();
+  hold->owner = acting_thread();
+  if (held.load(std::memory_order_acquire) > 0) {
+    std::lock_guard lock(data_mutex);
+    for (const std::shared_ptr<Hold>& mine : holds) {
+      if (mine->owner != hold->owner) continue;
+      for (const HeldDatum& has : mine->data) {
+        const auto found = find(wanted, has.datum);
+        if (found == wanted.end()) continue;
+        if (writes(found->access) && !writes(has.access))
+          fail(Errc::unavailable,
+               fmt::format("this thread reads {} on the host, and can't write it before it has "
+                           "left on_host()",
+                           text_of(*has.datum)));
+        wanted.erase(found);
+      }
+    }
+  }
+  if (wanted.empty()) return hold;
+  for (const HeldDatum& each : wanted) reductions->end(*each.datum, nullptr);
+  hold->task = graph.allocate(true);
+  hold->task->codelet = &host_codelet();
+  hold->task->has_extra = hold->task->has_commute = hold->task->has_params = false;
+  hold->task->has_parent = false;
+  hold->task->group = nullptr;
+  hold->task->planned = nullptr;
+  const auto give_slot_back = [&] {
+    std::lock_guard lock(data_mutex);
+    graph.release(hold->task, unused_slots);
+    graph.flush(unused_slots);
+  };
+  std::vector<TaskRef> conflicts;
+  for (;;) {
+    hold->data = wanted;
+    {
+      std::lock_guard lock(graph.submission());
+      if (begin_hold(*hold, conflicts)) break;
+    }
+    try {
+      wait_ended(conflicts, deadline);
+    } catch (...) {
+      give_slot_back();
+      throw;
+    }
+  }
+  hold->engine = this;
+  {
+    std::lock_guard lock(data_mutex);
+    holds.push_back(hold);
+    held.fetch_add(1, std::memory_order_release);
+  }
+  try {
+    settle_hold(*hold, deadline);
+  } catch (...) {
+    end_hold(*hold);
+    throw;
+  }
+  return hold;
+}
+
+/// Brings home what is to be read, and takes off the devices what may be written.
+void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
+  if (on_host) {
+    // There is one replica: what a failed task should have written is still lost.
+  } else {
+    std::vector<Datum*> reading;
+    std::vector<Datum*> writing;
+    {
+      std::lock_guard lock(graph.submission());
+      for (const HeldDatum& each : hold.data) {
+        Datum& datum = *each.datum;
+        if (each.access != Access::write && datum.versions_at_home != datum.versions)
+          reading.push_back(&datum);
+        if (writes(each.access) && !hold.untouched) writing.push_back(&datum);
+      }
+    }
+    if (!reading.empty()) bring_home(reading, deadline);
+    const bool is_lost = std::ranges::any_of(hold.data, [](const HeldDatum& each) {
+      return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
+    });
+    if (!is_lost && !writing.empty() && !executor->give_back(writing, true, deadline))
+      fail_late("a copy of the data");
+    std::lock_guard lock(graph.submission());
+    for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.datum->versions;
+  }
+  for (const HeldDatum& each : hold.data) {
+    if (each.access == Access::write || !each.datum->poisoned.load(std::memory_order_acquire))
+      continue;
+    if (const auto error = failures.take_first()) std::rethrow_exception(error);
+    fail(Errc::task_failed,
+         "the data's content is lost: a task that should have written it failed");
+  }
+}
+
+void Engine::Impl::end_hold(Hold& hold) {
+  {
+    std::lock_guard lock(data_mutex);
+    if (!hold.engine) return;
+    hold.engine = nullptr;
+    std::erase_if(holds, [&](const auto& each) { return each.get() == &hold; });
+    held.fetch_sub(1, std::memory_order_release);
+  }
+  std::vector<Datum*> written;
+  {
+    std::lock_guard lock(graph.submission());
+    for (const HeldDatum& each : hold.data) {
+      if (!writes(each.access)) continue;
+      written.push_back(each.datum);
+      // Those that were registered meanwhile as well.
+      written.insert(written.end(), each.datum->aliases.begin(), each.datum->aliases.end());
+    }
+  }
+  std::ranges::sort(written);
+  written.erase(std::ranges::unique(written).begin(), written.end());
+  executor->end_hold(*hold.task, written);
+  {
+    std::lock_guard lock(data_mutex);
+    graph.release(hold.task, unused_slots);
+    graph.flush(unused_slots);
+  }
+  unpin(hold.registered);
+}
+
+void Engine::Impl::refuse_own_holds(const TaskRef* task) {
+  if (held.load(std::memory_order_acquire) == 0) return;
+  if (task && !Graph::is_hold(task->id) && !task->task->behind_hold) return;
+  if (task && graph.ended(*task)) return;
+  std::lock_guard lock(data_mutex);
+  for (const std::shared_ptr<Hold>& each : holds)
+    if (each->owner == acting_thread() &&
+        (each->task->successors.load() != 0 || (task && each->task == task->task)))
+      fail(Errc::unavailable,
+           fmt::format("tasks wait until this thread has left on_host() of {}: leave it before you "
+                       "wait",
+                       text_of(*each->data.front().datum)));
+}
+
+HostAccess Engine::on_host(Data data, Access access, double seconds) {
+  Impl& impl = checked();
+  require(access <= Access::update, "on_host() takes the modes read, write and update");
+  Datum* const datum = data.datum_;
+  require(datum && datum->engine == &impl, "on_host(): not data of this engine");
+  require(datum->home && !datum->buffer && datum->home_space == host_space,
+          "on_host(): the data has no home on the host");
+  HostAccess result;
+  result.hold_ = impl.hold({{datum, access}}, impl.deadline_after(seconds));
+  return result;
+}
+
+HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double seconds) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<HeldDatum> wanted;
+  std::vector<Datum*> registered;
+  {
+    std::lock_guard lock(impl.data_mutex);
+    for (const HeldRegion& each : regions) {
+      std::vector<Datum*> found;
+      impl.sharing->overlapping(each.region, found);
+      for (Datum* const datum : found) want(wanted, datum, each.access);
+    }
+    for (const HeldDatum& each : wanted) {
+      ++each.datum->holders;
+      ++each.datum->lenders;
+      registered.push_back(each.datum);
+    }
+  }
+  HostAccess result;
+  if (wanted.empty()) return result;
+  if (current_task(impl.graph)) {
+    impl.unpin(registered);
+    return result;
+  }
+  const auto give_up = [&] { impl.unpin(registered); };
+  try {
+    result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(seconds));
+  } catch (...) {
+    give_up();
+    throw;
+  }
+  if (result.hold_->engine)
+    result.hold_->registered = std::move(registered);
+  else
+    give_up();  // the thread had all of it before
+  return result;
+}
+
+bool EngineAccess::is_registered(const Engine& engine, const Region& region) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<Datum*> found;
+  std::lock_guard lock(impl.data_mutex);
+  impl.sharing->overlapping(region, found);
+  return !found.empty();
+}
+
+bool EngineAccess::is_home(const Engine& engine, const Data& data) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<Datum*> all{datum(data)};
+  {
+    std::vector<TaskRef> writers;
+    std::lock_guard lock(impl.graph.submission());
+    impl.graph.collect(*all.front(), Access::read, writers);
+    if (!writers.empty()) return false;
+    if (impl.on_host || all.front()->versions == all.front()->versions_at_home) return true;
+    all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
+  }
+  for (Datum* const each : all)
+    if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;
+  return true;
+}
+
+HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {
+  release();
+  hold_ = std::move(other.hold_);
+  return *this;
+}
+
+void HostAccess::release() noexcept {
+  const auto hold = std::move(hold_);
+  if (hold) EngineAccess::end(*hold);
+}
+
+/// What went wrong is some task's, and told by who waits for it.
+void EngineAccess::end(Hold& hold) noexcept {
+  if (!hold.engine) return;
+  try {
+    static_cast<Engine::Impl*>(hold.engine)->end_hold(hold);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, fmt::format("an access of the host's did not end: {}", error.what()));
+  }
+}
+
+bool HostAccess::is_awaited() const noexcept {
+  return hold_ && hold_->engine && hold_->task->successors.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/scheduler_home.cpp: events about single data: they go home, leave devices, or are
+// the host's to write.
+#include "schedule/scheduler.h"
+
+namespace quadriga {
+
+void Scheduler::evict(Datum& datum) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("evict", datum.tile); });
+  memory_.residency().evict(datum.tile);
+}
+
+void Scheduler::final(Datum& datum) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("final", datum.tile); });
+  datum.final = true;
+  send_final_home(datum.tile);
+}
+
+Homecoming Scheduler::bring_home(Datum& datum) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
+  if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
+  const Directory& directory = memory_.directory();
+  const TileId tile = datum.tile;
+  const SpaceId owner = directory.owner(tile);
+  if (owner == no_space)
+    return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
+                                                           : Homecoming::home;
+  const bool starts = !memory_.transfers().confirmed(tile, owner) ||
+                      memory_.residency().send_home(tile, Reason::write_back);
+  return starts ? Homecoming::under_way : Homecoming::no_buffer;
+}
+
+bool Scheduler::in_use(const Datum& datum) const {
+  const TileUses& uses = *state_.plan.known_uses(datum.tile);
+  if (uses.writers > 0 || uses.users > 0) return true;
+  for (SpaceId space = 0; space < memory_.replicas().spaces(); ++space)
+    if (memory_.directory().pins(datum.tile, space) > 0) return true;
+  return false;
+}
+
+bool Scheduler::give_back(Datum& datum, bool overwrites) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("give_back", datum.tile, overwrites); });
+  const TileUses* const known = state_.plan.known_uses(datum.tile);
+  if (!known || known->datum != &datum) return true;  // it was removed meanwhile
+  const Directory& directory = memory_.directory();
+  for (SpaceId space = 0; space < memory_.replicas().spaces(); ++space)
+    if (directory.in_flight(datum.tile, space)) return false;
+  if (in_use(datum) || (!overwrites && datum.poisoned.load())) return true;
+  give(datum);
+  return true;
+}
+
+void Scheduler::host_wrote(Datum& datum) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("host_wrote", datum.tile); });
+  give(datum);
+}
+
+void Scheduler::give(Datum& datum) {
+  if (memory_.directory().home_lost(datum.tile)) return;
+  memory_.residency().give_home(datum.tile);
+  state_.plan.overwritten(datum.tile);
+  datum.poisoned.store(false, std::memory_order_release);
+  datum.failed_number.store(UINT64_MAX);
+}
+
+}  // namespace quadriga

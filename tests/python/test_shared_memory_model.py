@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_shared_memory_model.py: random programs on shared memory against NumPy.
+"""Programs that register, slice, write on the host, call linalg and remove give what NumPy gives.
+
+``QUADRIGA_TEST_PROGRAMS`` says how many programs run on each kind of device, 60 by default;
+``QUADRIGA_TEST_SEED`` says which is the first.
+"""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from test_sharing import COST, ENGINES
+
+import quadriga
+from quadriga import linalg
+
+PROGRAMS = int(os.environ.get("QUADRIGA_TEST_PROGRAMS", "60"))
+FIRST = int(os.environ.get("QUADRIGA_TEST_SEED", "0"))
+GPUS = [device for device in quadriga.Machine("auto").devices if device.kind == "cuda"]
+SIZE = 12
+
+
+def shift(x):
+    x[...] = np.roll(x, 1) % 64 + 1
+
+
+def combine(x, y):
+    y[...] = (2 * y + x.sum()) % 128
+
+
+def overwrite(x, y):
+    y[...] = x.sum() % 32
+
+
+def gather(x, y):
+    y += x.sum() % 8
+
+
+BODIES = {
+    "shift": (shift, ("update",)),
+    "combine": (combine, ("read", "update")),
+    "overwrite": (overwrite, ("read", "write")),
+    "gather": (gather, ("read", "commute")),
+}
+CODELETS = {
+    (name, host_only): quadriga.codelet(access=access, name=name, host_only=host_only, cost=COST)(
+        body
+    )
+    for name, (body, access) in BODIES.items()
+    for host_only in (True, False)
+}
+
+
+def views_of(base):
+    """Views of one array that an engine takes, in different shapes and with gaps."""
+    return [
+        base,
+        base.T,
+        base[2:5],
+        base[:, 3:7],
+        base[:, 5],
+        base[4:, :6],
+        base.reshape(-1),
+        base.reshape(-1)[::3],
+        base.reshape(-1)[10:40],
+    ]
+
+
+class Program:
+    """One random program, on an engine and by NumPy at once; values are small whole numbers."""
+
+    def __init__(self, seed, engine):
+        self.random = random.Random(seed)
+        self.engine = engine
+        values = np.random.default_rng(seed).integers(0, 9, (2, SIZE, SIZE)).astype(float)
+        self.bases = [values[0].copy(), values[1].copy()]
+        self.expected = [values[0].copy(), values[1].copy()]
+        self.mine = [views_of(base) for base in self.bases]
+        self.theirs = [views_of(base) for base in self.expected]
+        self.resident = self.random.random() < 0.5
+        self.held = {}
+
+    def run(self, steps):
+        kinds = [self.submit] * 10 + [self.call, self.write, self.on_host, self.forget, self.wait]
+        for _ in range(steps):
+            self.random.choice(kinds)()
+        self.engine.wait()
+        for found, expected in zip(self.bases, self.expected, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+    def some(self):
+        place = self.random.randrange(2), self.random.randrange(len(self.mine[0]))
+        return place, self.theirs[place[0]][place[1]]
+
+    def data(self, place):
+        if place in self.held and self.random.random() < 0.5:
+            return self.held[place]
+        data = self.engine.data(self.mine[place[0]][place[1]], resident=self.resident)
+        if self.random.random() < 0.5:
+            self.held[place] = data
+        return data
+
+    def submit(self):
+        name = self.random.choice(sorted(BODIES))
+        body, access = BODIES[name]
+        chosen = [self.some() for _ in access]
+        codelet = CODELETS[name, self.random.random() < 0.3]
+        operands = [
+            getattr(self.data(place), mode)()
+            for (place, _), mode in zip(chosen, access, strict=True)
+        ]
+        arrays = [array for _, array in chosen]
+        if len(arrays) == 2 and arrays[0].base is arrays[1].base:
+            if np.shares_memory(*arrays):
+                with pytest.raises(quadriga.InvalidArgument):
+                    self.engine.submit(codelet, *operands)
+                return
+            if np.may_share_memory(*arrays):
+                return  # refused if the engine can't tell them apart
+        if len(arrays) == 2 and chosen[0][0][0] == chosen[1][0][0]:
+            return
+        self.engine.submit(codelet, *operands)
+        body(*arrays)
+
+    def call(self):
+        (place, array), (other, result) = self.some(), self.some()
+        if array.ndim != 2 or result.ndim != 2 or place[0] == other[0]:
+            return
+        left = np.ones((result.shape[0], array.shape[0]))
+        right = np.ones((array.shape[1], result.shape[1]))
+        given = self.data(place) if self.random.random() < 0.5 else self.mine[place[0]][place[1]]
+        out = self.data(other) if self.random.random() < 0.5 else self.mine[other[0]][other[1]]
+        half = linalg.matmul(left, given, engine=self.engine)
+        linalg.matmul(half, right, out=out, engine=self.engine)
+        result[...] = array.sum()
+        codelet = CODELETS["shift", False]
+        self.engine.submit(codelet, self.data(other).update())
+        shift(result)
+
+    def write(self):
+        self.engine.wait()
+        if self.resident:
+            return
+        place, array = self.some()
+        value = self.random.randrange(9)
+        self.mine[place[0]][place[1]][...] = value
+        array[...] = value
+
+    def on_host(self):
+        place, array = self.some()
+        mode = self.random.choice(["r", "w", "rw"])
+        with self.data(place).on_host(mode) as found:
+            if mode != "w":
+                np.testing.assert_array_equal(found, array)
+            if mode == "w":
+                found[...] = array[...] = 3
+            if mode == "rw":
+                found += 1
+                array += 1
+
+    def forget(self):
+        if self.held:
+            self.held.pop(self.random.choice(sorted(self.held)))
+
+    def wait(self):
+        if self.random.random() < 0.5:
+            self.engine.wait()
+            return
+        place, array = self.some()
+        data = self.data(place)
+        data.wait()
+        np.testing.assert_array_equal(self.mine[place[0]][place[1]], array)
+
+
+def check(options):
+    for seed in range(FIRST, FIRST + PROGRAMS):
+        with quadriga.Engine(**options, seed=seed + 1) as engine:
+            try:
+                Program(seed, engine).run(20 + seed % 40)
+            except BaseException as error:
+                error.add_note(f"QUADRIGA_TEST_SEED={seed} QUADRIGA_TEST_PROGRAMS=1 repeats it")
+                raise
+
+
+@pytest.mark.parametrize("where", ENGINES)
+def test_programs_give_what_numpy_gives(where):
+    check(ENGINES[where])
+
+
+@pytest.mark.skipif(not GPUS, reason="there is no GPU")
+def test_programs_on_gpus():
+    check({"devices": "auto"})

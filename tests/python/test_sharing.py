@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_sharing.py: what the program wrote is what tasks see, and the other way round.
+"""One memory is one datum; the host writes between waits, and within on_host; linalg in order."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import quadriga
+from quadriga import linalg
+
+TIMES = {kind: {"8": 1e-6, "64": 1e-4} for kind in ("gpu", "cpu")}
+TIMED = {
+    "name": "timed",
+    "devices": [
+        {"name": "g0", "kind": "gpu", "memory": 1 << 20},
+        {"name": "g1", "kind": "gpu", "memory": 1 << 20},
+        {"name": "cpu", "kind": "cpu", "cores": 2},
+    ],
+    "links": {"up": {"bandwidth": 1e9, "latency": 1e-6}, "down": {"bandwidth": 5e8}},
+    "routes": [
+        {"from": "host", "to": name, "links": ["up"]} for name in ("g0", "g1")
+    ] + [{"from": name, "to": "host", "links": ["down"]} for name in ("g0", "g1")],
+    "kernels": {"d" + name: TIMES for name in ("gemm", "syrk", "trsm", "potrf")},
+}  # fmt: skip
+ENGINES = {
+    "cpu": {"devices": "cpu:2"},
+    "emulated": {"devices": "emulated:2,memory=1MiB"},
+    "virtual": {
+        "devices": quadriga.Machine.from_json(json.dumps(TIMED)),
+        "virtual_clock": True,
+    },
+}
+COST = quadriga.Cost("dgemm", 64, 64**3)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    with quadriga.Engine(**ENGINES[request.param]) as made:
+        yield made
+
+
+@quadriga.codelet(access=["update"], cost=COST)
+def increase(x):
+    x += 1
+
+
+@quadriga.codelet(access=["read", "write"], cost=COST)
+def double(x, y):
+    y[...] = 2 * x
+
+
+def test_an_array_that_is_registered_in_each_step(engine):
+    x = np.zeros(8)
+    for _ in range(200):
+        engine.submit(increase, engine.data(x).update())
+    engine.wait()
+    assert x[0] == 200
+    data = engine.data(x)
+    assert engine.data(x) == data and hash(engine.data(x)) == hash(data)
+    assert engine.data(x[:]) == data
+    assert engine.data(x[1:]) != data
+    assert data != x.tolist()
+
+
+def test_views_share_order_and_content(engine):
+    a = np.zeros((10, 10))
+    data = [engine.data(view) for view in (a, a[2:4], a.T, a[:, 3], a.reshape(-1)[::2])]
+    for _ in range(20):
+        for each in data:
+            engine.submit(increase, each.update())
+    engine.wait()
+    expected = np.zeros((10, 10))
+    for view in (expected, expected[2:4], expected.T, expected[:, 3], expected.reshape(-1)[::2]):
+        view += 20
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_operands_that_share_memory_are_refused(engine):
+    a = np.zeros(100)
+    with pytest.raises(quadriga.InvalidArgument, match="share memory.*10 x 1.*90 x 1|share memory"):
+        engine.submit(double, engine.data(a[:10]).read(), engine.data(a[5:95]).write())
+    with pytest.raises(quadriga.InvalidArgument, match="same data"):
+        engine.submit(double, engine.data(a).read(), engine.data(a).write())
+
+
+@pytest.mark.parametrize("by_data", [False, True])
+def test_the_host_writes_between_tasks(engine, by_data):
+    x, y = np.zeros(8), np.zeros(8)
+    source, target = engine.data(x), engine.data(y)
+    for step in range(3):
+        x[:] = step
+        engine.submit(double, source.read(), target.write())
+        if by_data:
+            source.wait()
+            target.wait()
+        else:
+            engine.wait()
+        assert y.tolist() == [2 * step] * 8
+
+
+def test_resident_arrays_stay_on_devices(engine):
+    x, y = np.zeros(8), np.zeros(8)
+    source, target = engine.data(x, resident=True), engine.data(y, resident=True)
+    for _ in range(5):
+        engine.submit(increase, source.update(), device=0)
+        engine.wait()
+    into = sum(link.copies for link in engine.counters().links if link.source == "host")
+    assert into <= 1
+    with source.on_host("rw") as array:
+        assert array is not x and np.shares_memory(array, x) and array[0] == 5
+        array[:] = 7
+    assert not array.flags.writeable
+    engine.submit(double, source.read(), target.write(), device=0)
+    with target.on_host() as array:
+        assert array[0] == 14
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with source.on_host("w") as array:
+        array[:] = 8
+    engine.submit(double, source.read(), target.write(), device=0)
+    engine.wait()
+    assert y[0] == 16
+    with pytest.raises(quadriga.InvalidArgument, match="not as resident"):
+        kept = engine.data(z := np.zeros(3))
+        engine.data(z, resident=True)
+    assert kept.array is z
+
+
+def test_an_array_that_a_device_has_newer_cannot_be_written(engine):
+    x = np.zeros(8)
+    data = engine.data(x, resident=True)
+    with data.on_host("w") as array:
+        array[:] = 1
+    assert data.array is x
+    engine.submit(increase, data.update())
+    if engine.machine.devices[0].kind != "cpu":
+        found = data.array
+        assert not found.flags.writeable and found is not x
+    engine.wait()
+    assert data.array is x
+    assert x[0] == 2
+
+
+def test_tasks_wait_for_the_host_and_others_run():
+    with quadriga.Engine("emulated:2,memory=1MiB") as engine:
+        x, y, z = np.zeros(8), np.zeros(8), np.zeros(8)
+        source, target, other = (engine.data(each) for each in (x, y, z))
+        with source.on_host("w") as array:
+            waiting = engine.submit(double, source.read(), target.write())
+            engine.submit(increase, other.update()).result(timeout=30)
+            with pytest.raises(quadriga.Unavailable, match="leave it before you wait"):
+                engine.wait()
+            with source.on_host("r") as again:
+                assert np.shares_memory(again, array)
+            assert not waiting.done()
+            array[:] = 4
+        waiting.result(timeout=30)
+        target.wait()
+        assert y[0] == 8
+        with source.on_host("r"), pytest.raises(quadriga.Unavailable, match="can't write it"):
+            source.on_host("w").__enter__()
+
+
+def test_a_deadline_passes_and_nothing_is_held():
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        x = np.zeros(8)
+        data = engine.data(x)
+
+        @quadriga.codelet(access=["update"])
+        def slowly(array):
+            time.sleep(0.2)
+            array += 1
+
+        engine.submit(slowly, data.update())
+        with pytest.raises(quadriga.Deadline):
+            data.on_host("r", timeout=0.01).__enter__()
+        with data.on_host("r", timeout=30) as array:
+            assert array[0] == 1
+
+
+def test_what_on_host_refuses(engine):
+    data = engine.data(np.zeros(3))
+    with pytest.raises(quadriga.InvalidArgument, match="'r', 'w' or 'rw'"):
+        data.on_host("x")
+    with pytest.raises(quadriga.InvalidArgument, match="no array"):
+        engine.temporary(3).on_host()
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    with pytest.raises(quadriga.InvalidArgument, match="read-only"):
+        engine.data(frozen).on_host("w")
+
+
+def test_linalg_follows_tasks_and_takes_data(engine):
+    n = 64
+    x, y = np.eye(n), np.zeros((n, n))
+    a, c = engine.data(x), engine.data(y, resident=True)
+    for _ in range(10):
+        engine.submit(increase, a.update())
+    np.testing.assert_allclose(linalg.matmul(x, np.eye(n), engine=engine), np.eye(n) + 10)
+    engine.submit(increase, a.update())
+    for left in (a, x, x[:]):
+        np.testing.assert_allclose(linalg.matmul(left, np.eye(n), engine=engine), np.eye(n) + 11)
+    result = linalg.matmul(a, np.eye(n), out=c, engine=engine)
+    assert result is c
+    engine.submit(double, c.read(), a.write())
+    engine.submit(increase, c.update())
+    linalg.matmul(a, np.eye(n), out=y, engine=engine)
+    engine.submit(increase, c.update())
+    engine.wait()
+    np.testing.assert_allclose(x, 2 * np.eye(n) + 22)
+    np.testing.assert_allclose(y, 2 * np.eye(n) + 23)
+
+
+def test_factors_and_solves_follow_tasks(engine):
+    n = 48
+    generator = np.random.default_rng(1)
+    matrix = generator.standard_normal((n, n))
+    matrix = matrix @ matrix.T + n * np.eye(n)
+    a, right = np.zeros((n, n)), np.zeros((n, 2))
+    given, sides = engine.data(a, resident=True), engine.data(right[:, :1])
+
+    @quadriga.codelet(access=["write"], cost=COST)
+    def fill(array, value):
+        array[...] = value
+
+    engine.submit(fill, given.write(), value=matrix)
+    engine.submit(fill, sides.write(), value=1.0)
+    found = linalg.solve(given, right, assume_a="pos", engine=engine)
+    np.testing.assert_allclose(matrix @ found, np.outer(np.ones(n), [1, 0]), atol=1e-10)
+    engine.submit(fill, sides.write(), value=2.0)
+    factor = linalg.cho_factor(a, engine=engine)
+    found = linalg.cho_solve(factor, sides, engine=engine)
+    np.testing.assert_allclose(matrix @ found, np.full((n, 1), 2.0), atol=1e-10)
+
+
+def test_a_temporary_is_an_input_of_linalg(engine):
+    data = engine.temporary((4, 4))
+    engine.submit(double, engine.data(np.eye(4)).read(), data.write())
+    np.testing.assert_allclose(linalg.matmul(data, np.eye(4), engine=engine), 2 * np.eye(4))
+    with pytest.raises(quadriga.InvalidArgument, match="expected an array"):
+        linalg.matmul(np.eye(4), np.eye(4), out=data, engine=engine)
+
+
+def test_linalg_inside_of_on_host(engine):
+    x = np.eye(16)
+    data = engine.data(x, resident=True)
+    engine.submit(increase, data.update())
+    with data.on_host("rw") as array:
+        linalg.matmul(np.eye(16), array.copy(), out=array, engine=engine)
+        array += 1
+    engine.submit(increase, data.update())
+    engine.wait()
+    np.testing.assert_allclose(x, np.eye(16) + 3)
+
+
+def test_closing_inside_of_on_host():
+    engine = quadriga.Engine("emulated:1,memory=1MiB")
+    data = engine.data(np.zeros(3))
+    with data.on_host("w") as array:
+        engine.submit(increase, data.update())
+        engine.close()
+        array[:] = 1

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/graph/sharing_test.cpp: one memory is one datum, what overlaps shares order and
+// content, and the host writes between waits and within on_host().
+#include <quadriga/engine.h>
+
+#include <numeric>
+#include <thread>
+
+#include "unit/engine/engines.h"
+
+namespace quadriga {
+namespace {
+
+class SharingTest : public EngineTest {
+ protected:
+  Codelet& more_ = codelet("more", {Access::update}, [](const Arguments& arguments) {
+    const View& view = arguments.operands[0];
+    for (std::int64_t j = 0; j < view.cols; ++j)
+      for (std::int64_t i = 0; i < view.rows; ++i) view.as<double>()[i + j * view.ld] += 1;
+  });
+  Codelet& twice_ = codelet("twice", {Access::read, Access::write}, [](const Arguments& a) {
+    for (std::int64_t i = 0; i < a.operands[1].rows; ++i)
+      a.operands[1].as<double>()[i] = 2 * a.operands[0].as<double>()[i];
+  });
+  Codelet& sum_ = codelet("sum", {Access::read, Access::write}, [](const Arguments& arguments) {
+    const View& view = arguments.operands[0];
+    double total = 0;
+    for (std::int64_t j = 0; j < view.cols; ++j)
+      for (std::int64_t i = 0; i < view.rows; ++i) total += view.as<double>()[i + j * view.ld];
+    first(arguments, 1) = total;
+  });
+  Data vector(double* from, std::int64_t length, DataOptions options = {}) {
+    return engine().add(from, length, 1, length, DType::float64, options);
+  }
+  bool has_devices() const { return GetParam() != Where::host; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Engine, SharingTest,
+                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
+                         where_name);
+
+TEST_P(SharingTest, TheSameMemoryIsTheSameData) {
+  std::array<double, 8> memory{};
+  const Data first = vector(memory.data(), 8);
+  for (int i = 0; i < 200; ++i) {
+    const Data again = vector(memory.data(), 8);
+    EXPECT_EQ(again, first);
+    engine().submit(more_, {{again, Access::update}});
+    if (i % 3 == 0) engine().remove(again);
+  }
+  wait();
+  EXPECT_EQ(memory[7], 200);
+  engine().remove(first);
+  EXPECT_EQ(vector(memory.data(), 8), first) << "it is registered 134 times still";
+}
+
+TEST_P(SharingTest, SlicesShareOrderAndContent) {
+  std::array<double, 100> memory{};
+  const Data whole = vector(memory.data(), 100);
+  const Data slice = vector(memory.data() + 10, 10);
+  const Data odd = engine().add(memory.data() + 1, 1, 50, 2, DType::float64);
+  double total = 0;
+  const Data result = vector(&total, 1);
+  for (int i = 0; i < 30; ++i) {
+    engine().submit(more_, {{whole, Access::update}});
+    engine().submit(more_, {{slice, Access::update}});
+    engine().submit(more_, {{odd, Access::update}});
+    engine().submit(sum_, {{slice, Access::read}, {result, Access::write}});
+  }
+  wait();
+  EXPECT_EQ(total, 10 * 60 + 5 * 30);
+  for (std::size_t i = 0; i < 100; ++i)
+    EXPECT_EQ(memory[i], 30 + (i >= 10 && i < 20 ? 30 : 0) + (i % 2 == 1 ? 30 : 0)) << i;
+}
+
+TEST_P(SharingTest, AnAliasThatIsRemovedLeavesWhatItWrote) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16);
+  engine().submit(more_, {{whole, Access::update}});
+  for (int i = 0; i < 10; ++i) {
+    const Data half = vector(memory.data() + 8, 8);
+    engine().submit(more_, {{half, Access::update}});
+    engine().remove(half);
+    engine().submit(more_, {{whole, Access::update}});
+  }
+  wait();
+  EXPECT_EQ(memory[0], 11);
+  EXPECT_EQ(memory[15], 21);
+}
+
+TEST_P(SharingTest, WaitForOneBringsItsAliasesHome) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16, {.resident = true});
+  const Data half = vector(memory.data() + 8, 8, {.resident = true});
+  engine().submit(more_, {{half, Access::update}});
+  engine().wait(whole, patience);
+  EXPECT_EQ(memory[12], 1);
+}
+
+TEST_P(SharingTest, OperandsThatOverlapAreRefusedIfOneIsWritten) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16);
+  const Data half = vector(memory.data() + 8, 8);
+  const std::string said = failure_of([&] {
+    engine().submit(twice_, {{half, Access::read}, {whole, Access::write}});
+  });
+  EXPECT_NE(said.find("share memory"), std::string::npos) << said;
+  EXPECT_NE(said.find("16 x 1 float64"), std::string::npos) << said;
+  EXPECT_NE(said.find("8 x 1 float64"), std::string::npos) << said;
+  Codelet& both = codelet("both", {Access::read, Access::read}, [](const Arguments&) {});
+  engine().submit(both, {{half, Access::read}, {whole, Access::read}});
+  wait();
+}
+
+TEST_P(SharingTest, WhatTheHostWritesBetweenWaitsIsRead) {
+  std::array<double, 8> x{};
+  std::array<double, 8> y{};
+  const Data from = vector(x.data(), 8);
+  const Data to = vector(y.data(), 8);
+  for (int step = 0; step < 3; ++step) {
+    x.fill(step);
+    engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
+    if (step < 2)
+      wait();
+    else
+      engine().wait(to, patience);
+    EXPECT_EQ(y[3], 2 * step);
+  }
+  x.fill(10);
+  engine().wait(from, patience);
+  engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
+  engine().wait(to, patience);
+  EXPECT_EQ(y[3], 20);
+}
+
+TEST_P(SharingTest, ResidentDataStayAndTheHostAsksForThem) {
+  std::array<double, 8> x{};
+  std::array<double, 8> y{};
+  const Data from = vector(x.data(), 8, {.resident = true});
+  const Data to = vector(y.data(), 8, {.resident = true});
+  for (int step = 0; step < 5; ++step) {
+    engine().submit(more_, {{from, Access::update}}, SubmitOptions{.device = 0});
+    wait();
+  }
+  std::uint64_t copies = 0;
+  for (const LinkCounters& link : engine().counters().links) copies += link.copies;
+  if (has_devices()) {
+    EXPECT_EQ(copies, 1 + 5) << "in once, home at each wait";
+  }
+  {
+    const HostAccess access = engine().on_host(from, Access::update, patience);
+    EXPECT_EQ(x[0], 5);
+    x.fill(7);
+  }
+  engine().submit(twice_, {{from, Access::read}, {to, Access::write}}, SubmitOptions{.device = 0});
+  {
+    const HostAccess access = engine().on_host(to, Access::read, patience);
+    EXPECT_EQ(y[0], 14);
+  }
+  {
+    const HostAccess access = engine().on_host(from, Access::write, patience);
+    x.fill(8);
+  }
+  engine().submit(twice_, {{from, Access::read}, {to, Access::write}}, SubmitOptions{.device = 0});
+  wait();
+  EXPECT_EQ(y[0], 16);
+}
+
+TEST_P(SharingTest, TasksWaitForTheHostAndOthersDoNot) {
+  std::array<double, 8> x{};
+  std::array<double, 8> y{};
+  std::array<double, 8> z{};
+  const Data from = vector(x.data(), 8);
+  const Data to = vector(y.data(), 8);
+  const Data other = vector(z.data(), 8);
+  HostAccess access = engine().on_host(from, Access::write, patience);
+  const Future follows = engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
+  const Future runs = engine().submit(more_, {{other, Access::update}});
+  if (GetParam() != Where::virtual_clock) {
+    EXPECT_TRUE(access.is_awaited());
+    EXPECT_NE(failure_of([&] { wait(); }).find("leave it before you wait"), std::string::npos);
+  }
+  x.fill(3);
+  EXPECT_FALSE(engine().done(follows));
+  const HostAccess again = engine().on_host(from, Access::read, patience);
+  access.release();
+  wait();
+  EXPECT_TRUE(engine().done(runs));
+  EXPECT_EQ(y[0], 6);
+  EXPECT_EQ(z[0], 1);
+}
+
+TEST_P(SharingTest, AReaderOnTheHostIsBesideReaders) {
+  std::array<double, 8> x{};
+  std::array<double, 8> y{};
+  const Data from = vector(x.data(), 8);
+  const Data to = vector(y.data(), 8);
+  HostAccess access = engine().on_host(from, Access::read, patience);
+  engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
+  engine().wait(to, patience);
+  EXPECT_NE(failure_of([&] {
+              engine().on_host(from, Access::write, patience);
+            }).find("can't write it before it has left"),
+            std::string::npos);
+  engine().submit(more_, {{from, Access::update}});
+  EXPECT_EQ(x[0], 0);
+  access.release();
+  wait();
+  EXPECT_EQ(x[0], 1);
+}
+
+TEST_P(SharingTest, TheHostHoldsAliasesToo) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16, {.resident = true});
+  const Data half = vector(memory.data() + 8, 8, {.resident = true});
+  engine().submit(more_, {{whole, Access::update}});
+  engine().submit(more_, {{half, Access::update}});
+  {
+    const HostAccess access = engine().on_host(whole, Access::update, patience);
+    EXPECT_EQ(memory[0], 1);
+    EXPECT_EQ(memory[8], 2);
+    memory.fill(10);
+  }
+  engine().submit(more_, {{half, Access::update}});
+  engine().submit(more_, {{whole, Access::update}});
+  {
+    const HostAccess access = engine().on_host(half, Access::write, patience);
+    memory[8] = 0;
+  }
+  engine().submit(more_, {{whole, Access::update}});
+  wait();
+  EXPECT_EQ(memory[0], 12);
+  EXPECT_EQ(memory[8], 1);
+  EXPECT_EQ(memory[9], 13);
+}
+
+TEST_P(SharingTest, WhatTheHostOverwritesIsSoundAgain) {
+  std::array<double, 8> x{};
+  const Data data = vector(x.data(), 8);
+  Codelet& fails = codelet("fails", {Access::update},
+                           [](const Arguments&) { throw std::runtime_error("cold"); });
+  engine().submit(fails, {{data, Access::update}});
+  EXPECT_THROW(wait(), Error);
+  EXPECT_THROW(engine().on_host(data, Access::read, patience), Error);
+  {
+    const HostAccess access = engine().on_host(data, Access::write, patience);
+    x.fill(4);
+  }
+  engine().submit(more_, {{data, Access::update}});
+  wait();
+  EXPECT_EQ(x[0], 5);
+}
+
+TEST(RegionsTest, ColumnsThatInterleaveShareNothing) {
+  const Region a{1000, 8, 10, 16};
+  EXPECT_FALSE(overlap(a, {1008, 8, 10, 16}));
+  EXPECT_TRUE(overlap(a, {1012, 8, 10, 16}));
+  EXPECT_TRUE(overlap(a, {1016, 1, 1, 0}));
+  EXPECT_FALSE(overlap(a, {1024 - 8, 0, 1, 0}));
+  EXPECT_FALSE(overlap(a, {1040, 0, 1, 0}));
+  EXPECT_FALSE(overlap(a, {1008, 8, 1, 0}));
+  EXPECT_TRUE(overlap({1008, 9, 1, 0}, a));
+  EXPECT_TRUE(overlap(a, {1008, 8, 10, 24})) << "their ranges do, which is all that is looked at";
+  EXPECT_FALSE(overlap(a, {1152, 8, 10, 24})) << "behind the last column";
+}
+
+/// Against a map of bytes.
+TEST(RegionsTest, OverlapIsWhatBytesSay) {
+  std::uint64_t state = 1;
+  const auto below = [&](std::uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+  };
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t pitch = 1 + below(12);
+    const auto some = [&] {
+      Region region{50 + below(60), 1 + below(pitch), 1 + below(5), pitch};
+      if (below(4) == 0) region = {region.first, 1 + below(30), 1, below(9)};
+      return region;
+    };
+    const Region a = some();
+    const Region b = some();
+    std::array<int, 400> bytes{};
+    for (std::size_t j = 0; j < a.columns; ++j)
+      for (std::size_t i = 0; i < a.width; ++i) bytes[a.first + j * a.pitch + i] = 1;
+    bool shared = false;
+    for (std::size_t j = 0; j < b.columns; ++j)
+      for (std::size_t i = 0; i < b.width; ++i) shared |= bytes[b.first + j * b.pitch + i] == 1;
+    ASSERT_EQ(overlap(a, b), shared) << round;
+    ASSERT_EQ(overlap(b, a), shared) << round;
+  }
+}
+
+}  // namespace
+}  // namespace quadriga
