@@ -160,9 +160,9 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
 
 /// One of each; those that nobody holds any more aren't found by their memory from here on. Called
 /// with data_mutex held.
-std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> data) {
+std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> given) {
   std::vector<Datum*> leaving;
-  for (Datum* const datum : data) {
+  for (Datum* const datum : given) {
     if (datum->holders == 0) continue;
     --datum->holders;
     // Which of the registrations goes isn't known: that of a lender, which is always safe.
@@ -176,11 +176,11 @@ std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> dat
 }
 
 /// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.
-void Engine::Impl::unpin(std::span<Datum* const> data) {
+void Engine::Impl::unpin(std::span<Datum* const> given) {
   std::vector<Datum*> leaving;
   {
     std::lock_guard lock(data_mutex);
-    leaving = drop_registrations(data);
+    leaving = drop_registrations(given);
   }
   std::vector<TaskRef> tasks;
   for (Datum* const datum : leaving) graph.collect(*datum, tasks);

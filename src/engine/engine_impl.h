@@ -35,8 +35,8 @@ struct Engine::Impl {
   Datum& add(const NewDatum& given);
   Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
-  std::vector<Datum*> drop_registrations(std::span<Datum* const> data);
-  void unpin(std::span<Datum* const> data);
+  std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
+  void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/operand_guard.h: a call touches its operands' memory like the host: after the tasks that were
-// submitted on it, before those that are submitted later.
+// src/linalg/operand_guard.h: a call touches its operands' memory like the host: after the tasks
+// that were submitted on it, before those that are submitted later.
 #pragma once
 
 #include <quadriga/linalg.h>
