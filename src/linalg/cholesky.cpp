@@ -3,8 +3,8 @@
 #include "linalg/cholesky.h"
 
 #include "linalg/check.h"
-#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/operand_guard.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
 

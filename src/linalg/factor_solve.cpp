@@ -3,8 +3,8 @@
 // diagonal.
 #include "linalg/check.h"
 #include "linalg/factor.h"
-#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/operand_guard.h"
 #include "linalg/substitution.h"
 #include "linalg/view.h"
 

@@ -2,8 +2,8 @@
 // src/linalg/factor_unpack.cpp: a factor's triangle written to the caller's memory.
 #include "linalg/check.h"
 #include "linalg/factor.h"
-#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/operand_guard.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
 #include "linalg/check.h"
-#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/operand_guard.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
 #include "linalg/resident.h"

@@ -2,8 +2,8 @@
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
-#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
+#include "linalg/operand_guard.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
