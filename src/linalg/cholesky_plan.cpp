@@ -91,8 +91,8 @@ std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, do
       if (from == to) continue;
       const int route = feeds.between(from, to);
       // By way of the host where no link joins them.
-      receive += route < 0 ? seconds(stores[from]) + seconds(loads[to])
-                           : seconds(feeds.rate(route));
+      receive +=
+          route < 0 ? seconds(stores[from]) + seconds(loads[to]) : seconds(feeds.rate(route));
     }
     const double others = std::max<double>(1, static_cast<double>(feeds.size()) - 1);
     links.push_back({seconds(loads[to]), seconds(stores[to]), receive / others});
@@ -118,8 +118,8 @@ CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_
 
 namespace {
 
-/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were no
-/// better than the best, then those around that.
+/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were
+/// no better than the best, then those around that.
 class TileSearch {
  public:
   TileSearch(const Engine& engine, const Team& team, std::int64_t order, DType dtype)
@@ -145,14 +145,17 @@ class TileSearch {
   /// the best so far.
   bool consider(std::int64_t count) {
     constexpr std::int64_t least_in_memory = 4;
+    // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
+    const double alike = team_.size() < 2 ? 1 : 1.01;
     const std::int64_t granule = engine_.machine().devices[team_.devices.front()].granule;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, (length + granule - 1) / granule * granule);
     const CholeskyTimes times = cholesky_times(engine_, team_, order_, tile, dtype_);
-    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= least_) return false;
-    const double seconds = cholesky_seconds(times, least_);
-    if (seconds >= least_) return false;
-    least_ = seconds;
+    const double limit = count > best_count_ ? alike * least_ : least_;
+    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= limit) return false;
+    const double seconds = cholesky_seconds(times, limit);
+    if (seconds >= limit) return false;
+    least_ = std::min(least_, seconds);
     best_ = tile;
     best_count_ = count;
     return true;

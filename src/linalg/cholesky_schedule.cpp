@@ -227,8 +227,7 @@ class Schedule {
     for (std::int64_t i = step.i + 1; i < tiles_ && step.i > step.j; ++i)
       read(step, i, step.i, time, size);
     Device& device = devices_[device_of(step)];
-    device.storing =
-        std::max(device.storing, time) + times_.links[device_of(step)].store * size;
+    device.storing = std::max(device.storing, time) + times_.links[device_of(step)].store * size;
     return device.storing;
   }
 
@@ -306,8 +305,8 @@ double cholesky_bound(const CholeskyTimes& times) {
   const double loads = real(times.shape.tiles * (times.shape.tiles + 1) / 2) * load_seconds(times);
   const double tasks = static_cast<double>(times.shape.tiles) *
                        real((times.shape.tiles + 1) * (times.shape.tiles + 2) / 6);
-  return std::max({part_in_use(times) * all.seconds / speed_of(times),
-                   part_in_use(times) * loads, tasks * times.task_seconds});
+  return std::max({part_in_use(times) * all.seconds / speed_of(times), part_in_use(times) * loads,
+                   tasks * times.task_seconds});
 }
 
 double cholesky_seconds(const CholeskyTimes& times, double limit) {

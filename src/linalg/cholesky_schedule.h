@@ -21,8 +21,8 @@ struct CholeskyLinks {
 /// What a factorization's time follows from; all seconds are of whole tiles.
 struct CholeskyTimes {
   CholeskyShape shape;
-  Cut cut;                           ///< Of rows and columns.
-  std::vector<CholeskyLinks> links;  ///< Of each device.
+  Cut cut;                                      ///< Of rows and columns.
+  std::vector<CholeskyLinks> links;             ///< Of each device.
   std::vector<std::ptrdiff_t> device_of_place;  ///< Empty: each place is a device.
   std::vector<double> slower;  ///< Seconds on each device over those above; empty: equal.
   std::int64_t streams = 1;    ///< Kernels that a device runs at once, sharing its speed.
