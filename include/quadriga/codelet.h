@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace quadriga {
@@ -29,6 +30,8 @@ struct View {
   }
 };
 
+class Promise;
+
 /// What a variant is called with. Lives until the variant returns.
 struct Arguments {
   std::span<const View> operands;     ///< In the order of the codelet's signature.
@@ -37,6 +40,8 @@ struct Arguments {
   /// On a GPU: a variant may leave here what is to be called once its operation has ended, by a
   /// thread of the engine; what that throws is the task's failure. Null elsewhere.
   std::function<void()>* on_end = nullptr;
+  /// Of a codelet that detaches: ends the task. Null for others.
+  const Promise* promise = nullptr;
 
   /// The parameters as the trivially copyable struct that was submitted.
   template <class T>
@@ -68,6 +73,8 @@ struct Codelet {
   std::vector<Access> signature;  ///< One access mode for each operand.
   Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
   Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
+  /// For further kinds of device, which queue on streams of theirs; see variant().
+  std::vector<std::pair<DeviceKind, Kernel>> others = {};
   /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
   /// under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
@@ -84,9 +91,41 @@ struct Codelet {
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
   /// successors wait for the last of them.
   bool submits = false;
-  /// The cuda variant may wait before it has queued, as for an interpreter's lock: it is called by
-  /// a thread of its own, one such variant at a time, and what follows on its stream waits for it.
-  bool cuda_waits = false;
+  /// Its cpu variant may wait, as for a file or another program: it runs on a thread of its own,
+  /// not on that of a core, as long as no more than EngineOptions::blocking_threads do. Needs
+  /// host_only.
+  bool blocks = false;
+  /// Its cpu variant starts something that ends later: the task ends when the promise in its
+  /// arguments is kept (promise.h), and fails if the variant throws before that. Needs host_only;
+  /// its operands are read, written or updated. Under the virtual clock, time stands still while
+  /// nothing is left to do but to wait for a promise.
+  bool detaches = false;
+  /// A variant that queues may wait before it has queued, as for an interpreter's lock: it is
+  /// called by a thread of its own, one such variant at a time, and what follows on its stream
+  /// waits for it.
+  bool waits_to_queue = false;
+
+  /// The variant for a kind of device, whichever it is; empty if there is none.
+  const Kernel& variant(DeviceKind kind) const noexcept;
+  /// The same, to be set: `codelet.variant(device_kind("hip")) = ...`.
+  Kernel& variant(DeviceKind kind);
 };
+
+inline const Kernel& Codelet::variant(DeviceKind kind) const noexcept {
+  if (kind == DeviceKind::cpu) return cpu;
+  if (kind == DeviceKind::cuda) return cuda;
+  for (const auto& [of, kernel] : others)
+    if (of == kind) return kernel;
+  static const Kernel none;
+  return none;
+}
+
+inline Kernel& Codelet::variant(DeviceKind kind) {
+  if (kind == DeviceKind::cpu) return cpu;
+  if (kind == DeviceKind::cuda) return cuda;
+  for (auto& [of, kernel] : others)
+    if (of == kind) return kernel;
+  return others.emplace_back(kind, nullptr).second;
+}
 
 }  // namespace quadriga

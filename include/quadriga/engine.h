@@ -5,6 +5,7 @@
 #include <quadriga/codelet.h>
 #include <quadriga/data.h>
 #include <quadriga/error.h>
+#include <quadriga/handles.h>
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 #include <quadriga/types.h>
@@ -19,21 +20,7 @@
 
 namespace quadriga {
 
-struct Task;
-
-/// A task that was submitted: a handle, cheap to copy.
-class Future {
- public:
-  Future() = default;
-  std::uint64_t id() const noexcept { return id_; }
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
-  Task* task_ = nullptr;
-  std::uint64_t id_ = 0;
-};
+class EngineAccess;
 
 /// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
 /// the default.
@@ -48,7 +35,11 @@ struct EngineOptions {
   bool trace = false;
   std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
                                 ///< 0: 80 % of what is usable.
-  std::string spill = {};       ///< A file that holds tiles without a home instead of host buffers.
+  std::size_t blocking_threads = 64;  ///< Most bodies at once that block (Codelet::blocks).
+  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
+  /// For calls of linalg that don't say (Options::reproducible); unset: as the setting says when
+  /// they are made.
+  std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
 };
 
@@ -63,6 +54,9 @@ struct SubmitOptions {
   /// Where to run it if that device can; no_device: the policy chooses.
   DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
+  /// It begins once those submitted with this sequence before it have ended. On a device nothing
+  /// that follows it is queued before it has ended.
+  Sequence sequence = {};
 };
 
 class Engine {
@@ -88,6 +82,11 @@ class Engine {
   /// current afterwards, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
+
+  /// Makes a sequence, without tasks.
+  Sequence add_sequence();
+  /// Waits for the sequence's tasks and forgets it.
+  void remove(Sequence sequence);
 
   /// Submits a task; its order among tasks that touch the same data is that of submission.
   /// Any thread.

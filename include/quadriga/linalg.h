@@ -31,7 +31,7 @@ struct Options {
   bool check_finite = false;
   /// GPUs may round float32 and complex64 factors of products to TF32; unset: as the setting says.
   std::optional<bool> allow_tf32 = std::nullopt;
-  /// Tiles as for one device of this kind and memory, or one core; unset: as the setting says.
+  /// Tiles as for one device of a kind and memory, or one core; unset: as the engine, or setting.
   std::optional<bool> reproducible = std::nullopt;
 };
 

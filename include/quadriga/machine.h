@@ -12,6 +12,12 @@
 
 namespace quadriga {
 
+/// As in device lists and descriptions: "cpu", "emulated", "cuda", or of a kind that a backend
+/// added; "unknown" if nobody did.
+std::string_view name(DeviceKind kind) noexcept;
+/// The kind of a name. Errors: invalid_argument naming those that are known.
+DeviceKind device_kind(std::string_view name);
+
 struct Device {
   std::string name;  ///< "gpu0", "emulated1", "cpu".
   DeviceKind kind = DeviceKind::cpu;

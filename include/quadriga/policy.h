@@ -6,6 +6,13 @@
 // engine. An answer that means nothing, or an exception, counts as no answer, and the log says so
 // once. Each engine makes a policy of its own and calls it from one thread at a time; an engine
 // that works on the host's cores alone makes one a worker, which is asked for victims only.
+//
+// Where a plan's owner (SubmitOptions::owner) and a policy differ, the first that applies wins:
+//   1. A task that names its `device` runs there; no policy is asked, and no idle device takes it.
+//   2. Under a policy that follows owners (PolicyTraits) a task is placed on its owner unasked.
+//   3. Else place() decides; it sees the owner, and may choose another device.
+//   4. Later an idle device may take a task of 2 and 3 as victim() and choose() say.
+// A device or owner that can't run the task (no variant, no room, lost) doesn't count in 1 and 2.
 #pragma once
 
 #include <quadriga/types.h>

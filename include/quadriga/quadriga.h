@@ -63,6 +63,7 @@ const char* quadriga_message(void);
  * posv   potrf, then potrs
  * trtrs  B = op(A)^-1*B with the triangle uplo of A
  *
+ * A matrix that is written overlaps no other one.
  * On info > 0 of potrf and posv the triangle's content is unspecified, and B is as it was. */
 #define QUADRIGA_ROUTINES(x, T)                                                                    \
   int64_t quadriga_##x##gemm(quadriga_engine* engine, char transa, char transb, int64_t m,         \

@@ -40,6 +40,7 @@ from .errors import (
 )
 from .future import Future
 from .machine import Machine
+from .policy import policies
 from .settings import config, install_logging, show_config
 
 install_logging()
@@ -78,6 +79,7 @@ __all__ = [
     "default_engine",
     "errors",
     "linalg",
+    "policies",
     "report",
     "show_config",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/arguments.py: numbers that callers pass, checked where they come in.
+# python/quadriga/arguments.py: numbers and flags that callers pass, checked where they come in.
 """Arguments as the extension module takes them, or an error that names the argument."""
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     if not least <= number <= most:
         raise InvalidArgument(f"{name} {number}: expected a whole number from {least} to {most}")
     return number
+
+
+def flag(name: str, value: Any) -> bool | None:
+    """True or False, or None where the caller doesn't say."""
+    if value is not None and not isinstance(value, bool):
+        raise InvalidType(f"{name} is {value!r}; expected True, False or None")
+    return value
 
 
 def sizes(shape: Any) -> tuple[int, ...]:

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, cuda_libraries, current, registered
-from .arguments import seconds_of, sizes, whole
+from .arguments import flag, seconds_of, sizes, whole
 from .beside import target_of, write_beside
 from .codelets import ACCESSES, Codelet
+from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .errors import Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
@@ -51,8 +52,8 @@ class Engine:
     devices : str or Machine, optional
         A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
         Default: as configured, else all GPUs that can be used, else the host's cores.
-    policy : {"affinity", "steal"}, optional
-        Chooses device and order of tasks.
+    policy : str, optional
+        Chooses device and order of tasks: one of `policies`, as ``"affinity"`` or ``"steal"``.
     window : int, optional
         Most tasks submitted and not ended.
     virtual_clock : bool
@@ -69,6 +70,9 @@ class Engine:
         Most host memory for tiles that have no array there, as ``"2GiB"``.
     spill : path-like, optional
         A file that holds such tiles instead.
+    reproducible : bool, optional
+        For calls of `linalg` that don't say: tiles as for one device, so that results are the same
+        to the bit for any number of devices of a kind and memory. Default: as the setting says.
 
     Examples
     --------
@@ -99,6 +103,7 @@ class Engine:
         trace: bool | str | os.PathLike[str] | None = None,
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
+        reproducible: bool | None = None,
     ) -> None:
         if devices is not None and not isinstance(devices, (str, Machine)):
             raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
@@ -122,6 +127,7 @@ class Engine:
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=os.fspath(spill) if spill is not None else "",
+            reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
         )
         self._traced = bool(trace)
@@ -129,7 +135,7 @@ class Engine:
         self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
-        self._retired: Retired = deque()
+        self._retired: Retired = Kept() if virtual_clock else deque()
         self._codelets: set[Codelet] = set()  # a trace names them to the end
         self._known: dict[int, weakref.ref[Place]] = {}  # by the array's id, as long as it is held
         self._block: current.Block | None = None
@@ -418,6 +424,11 @@ class Engine:
         except TaskFailed as error:
             raise self._tasks.original(error) from None
 
+    def _keep_collected(self, thing: object) -> None:
+        """Called as a thing is about to go that takes the engine's time then."""
+        if isinstance(self._retired, Kept):
+            self._retired.keep(thing)
+
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""
         if len(self._retired) >= least:
@@ -472,7 +483,7 @@ def _shut(
 ) -> None:
     """Ends an engine; what its tasks touch is let go after them."""
     try:
-        core.cancel()
+        core.end()
         tasks.end()
     except Unavailable:
         pass  # a child process: there is nothing to wait for

@@ -43,7 +43,8 @@ class Tasks:
         if len(self.pending) < min(self._reap_at, self._most):
             return
         self.reap()
-        if len(self.pending) >= self._most:
+        # What a body waits for may wait for the body: its tasks go beyond the window.
+        if len(self.pending) >= self._most and not _core.inside_body():
             self._wait_for_half()
             self.reap()
         self._reap_at = max(_OFTEN, 2 * len(self.pending))
@@ -105,7 +106,8 @@ class Tasks:
                 raise  # a body's own comes as what a task failed with
             except Error as failure:
                 error = failure
-            record.settle(record.exception or error)
+            # Cancelled by the engine: what its body raised came of what another had left.
+            record.settle(error if isinstance(error, Cancelled) else record.exception or error)
         return record.error
 
     def wait(self, seconds: float) -> None:

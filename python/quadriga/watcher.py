@@ -40,13 +40,12 @@ class _Watcher:
 
     def add(self, future: Any, callback: Callable[[Any], object]) -> None:
         with self._changed:
+            if self._thread is None and not self._stopped:
+                thread = threading.Thread(target=self._run, name="quadriga callbacks", daemon=True)
+                thread.start()
+                self._thread = thread
             self._watched.append((future, callback))
             self._changed.notify()
-            if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(
-                    target=self._run, name="quadriga callbacks", daemon=True
-                )
-                self._thread.start()
 
     def stop(self) -> None:
         """Ends the thread before Python does; what hasn't ended is not called for."""

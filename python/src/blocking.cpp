@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "base/process.h"
+#include "base/thread.h"
 #include "bindings.h"
 #include "body.h"
+#include "engine/engine_access.h"
 #include "engine/hold.h"
 #include "gate.h"
 #include "workers.h"
@@ -32,6 +33,49 @@ void EngineState::cancel() noexcept {
     engine_->cancel();
   } catch (...) {
     // What was wrong is of no use any more.
+  }
+}
+
+void EngineState::refuse() noexcept {
+  if (process_id() == owner_) EngineAccess::refuse(*engine_);
+}
+
+void EngineState::end() {
+  check_not_forked(owner_);
+  refuse();
+  engine_->cancel();
+  if (inside_body()) return;  // which may be what another call waits for
+  for (int count = submitting_.load(); count != 0; count = submitting_.load())
+    submitting_.wait(count);
+  engine_->cancel();
+}
+
+Submitting::~Submitting() {
+  std::atomic<int>& count = state_->submitting_;
+  if (count.fetch_sub(1) == 1) count.notify_all();
+  if (inside_body() && state_.use_count() == 1) end_elsewhere(std::move(state_));
+}
+
+void end_elsewhere(std::shared_ptr<EngineState> last) noexcept {
+  auto* const held = new std::shared_ptr<EngineState>(std::move(last));
+  try {
+    start_thread([held] { delete held; }).detach();
+  } catch (const Error&) {
+    // The engine idles until the process ends.
+  }
+}
+
+void run_behind(std::function<void()> work) {
+  const auto job = std::make_shared<std::function<void()>>(std::move(work));
+  const auto run = [job] {
+    (*job)();
+    *job = nullptr;  // what it held is let go here
+  };
+  try {
+    start_thread(run).detach();
+  } catch (const Error&) {
+    const GilReleased released;
+    run();
   }
 }
 
@@ -73,7 +117,7 @@ void wait_alone(EngineState& state) {
       if (alone()) return;
     }
     {
-      const nb::gil_scoped_release released;
+      const GilReleased released;
       std::unique_lock lock(state.mutex_);
       if (state.changed_.wait_for(lock, slice, alone)) return;
     }
@@ -129,7 +173,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     double shown = -1;
     for (bool done = false; !done;) {
       {
-        const nb::gil_scoped_release released;
+        const GilReleased released;
         std::unique_lock lock(mutex_);
         done = changed_.wait_for(lock, slice, [this] { return done_; });
       }
@@ -149,7 +193,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
       left_ = true;
       state_->stay_behind(done_ ? 1 : 2);
     }
-    std::thread([self = shared_from_this()] { self->cancel(); }).detach();
+    run_behind([self = shared_from_this()] { self->cancel(); });
   }
 
   void cancel() {
@@ -177,7 +221,7 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
 
 void block(const std::shared_ptr<EngineState>& state, Blocking call) {
   if (inside_body()) {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     call.work();
     return;
   }
@@ -188,10 +232,10 @@ void block(const std::shared_ptr<EngineState>& state, Blocking call) {
 /// The engine's tasks are cancelled behind a caller that doesn't wait any more.
 void leave(std::shared_ptr<EngineState> state) {
   state->stay_behind(1);
-  std::thread([state = std::move(state)] {
+  run_behind([state = std::move(state)] {
     state->cancel();
     state->come_back();
-  }).detach();
+  });
 }
 
 namespace {
@@ -199,7 +243,7 @@ namespace {
 /// One slice, or what is left if that is less; false if the wait goes on.
 bool wait_slice(Engine& engine, double left, const Wait& wait) {
   const double seconds = std::min(left, std::chrono::duration<double>(slice).count());
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   try {
     wait(engine, seconds);
   } catch (const Error& error) {

@@ -10,7 +10,9 @@
 //   3. The next call on this engine, submissions included, begins when left_behind is 0; bodies of
 //      running tasks, for which the canceller waits, go on.
 //   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
-//   5. When a call that nobody left returns, its thread holds the engine no more, so that closing
+//   5. An engine ends in this order: it refuses tasks, cancels those that have not started, waits
+//      for the calls that were submitting, and cancels what these still submitted.
+//   6. When a call that nobody left returns, its thread holds the engine no more, so that closing
 //      an engine ends it there and then.
 #pragma once
 
@@ -55,6 +57,10 @@ class EngineState {
   const Engine& engine() const noexcept { return *engine_; }
   /// Cancels what has not started and waits for what runs; in a child after fork() it does nothing.
   void cancel() noexcept;
+  /// Tasks are refused from here on. The GIL must be held.
+  void refuse() noexcept;
+  /// Refuses tasks, cancels those that have not started and waits for what runs.
+  void end();
   /// Keeps an object until the engine has ended. The GIL must be held.
   void keep(nb::object object) { keep_.add(std::move(object)); }
 
@@ -62,15 +68,39 @@ class EngineState {
   friend class BlockingCall;
   friend void wait_alone(EngineState& state);
   friend void leave(std::shared_ptr<EngineState> state);
+  friend class Submitting;
   void stay_behind(int threads);
   void come_back();
   int owner_;
   Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
+  std::atomic<int> submitting_{0};  // Calls that may still submit a task.
   std::mutex mutex_;
   std::condition_variable changed_;
   int left_behind_ = 0;  // Guarded by mutex_.
 };
+
+/// A call that submits a task on an engine, whose end waits for it.
+class Submitting {
+ public:
+  explicit Submitting(std::shared_ptr<EngineState> state) noexcept : state_(std::move(state)) {
+    state_->submitting_.fetch_add(1);
+  }
+  ~Submitting();
+  Submitting(const Submitting&) = delete;
+  Submitting& operator=(const Submitting&) = delete;
+  Engine& engine() const noexcept { return state_->engine(); }
+
+ private:
+  std::shared_ptr<EngineState> state_;
+};
+
+/// Lets an engine go inside of a body, whose thread the engine's end joins.
+void end_elsewhere(std::shared_ptr<EngineState> last) noexcept;
+
+/// Runs work that throws nothing on a thread of its own; where none can be started, here. The GIL
+/// must be held.
+void run_behind(std::function<void()> work);
 
 /// How far the work is, as its thread says; read by the caller.
 struct Progress {

@@ -88,7 +88,7 @@ std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> si
   if (has_body) made->codelet.cpu = call_record;
   if (cuda == CudaVariant::source) made->codelet.cuda = launch_source;
   if (cuda == CudaVariant::callable) made->codelet.cuda = call_record_on_device;
-  made->codelet.cuda_waits = cuda == CudaVariant::callable;
+  made->codelet.waits_to_queue = cuda == CudaVariant::callable;
   if (cost) {
     made->kernel = std::get<0>(*cost);
     const Cost fixed{made->kernel, std::get<1>(*cost), std::get<2>(*cost)};
@@ -137,6 +137,7 @@ void bind_codelet(nb::module_& module) {
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
            nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
+  module.def("inside_body", &inside_body);
   module.def("memory", memory_view,
              nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
              nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));

@@ -6,6 +6,7 @@
 #include "base/cgroup.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "base/mapped_files.h"
 #include "base/units.h"
 #include "bindings.h"
 #include "gate.h"
@@ -64,10 +65,22 @@ void bind_config(nb::module_& module) {
   module.def(
       "log",
       [](int level, std::string_view message) {
-        nb::gil_scoped_release released;
+        const GilReleased released;
         log(static_cast<LogLevel>(level / 10 - 1), message);
       },
       nb::arg("level"), nb::arg("message"));
+  module.def(
+      "watch_mapping",
+      [](std::uintptr_t begin, std::size_t bytes, const std::string& file) {
+        watch_mapping(reinterpret_cast<const void*>(begin), bytes, file);
+      },
+      nb::arg("begin"), nb::arg("bytes"), nb::arg("file"));
+  module.def(
+      "forget_mapping",
+      [](std::uintptr_t begin) { forget_mapping(reinterpret_cast<const void*>(begin)); },
+      nb::arg("begin"));
+  module.def("watch_partial", &watch_partial, nb::arg("path"));
+  module.def("forget_partial", &forget_partial, nb::arg("path"));
   module.def("parse_bytes", &parse_bytes, nb::arg("text"));
   module.def("parse_seconds", &parse_seconds, nb::arg("text"));
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));

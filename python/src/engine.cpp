@@ -2,11 +2,15 @@
 // python/src/engine.cpp: the engine, its data and its futures; quadriga.engine wraps them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/engine.h>
+#include <quadriga/policy.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,7 +27,7 @@ namespace {
 PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
                      bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
                      std::size_t host_memory, const std::string& spill,
-                     const std::optional<Machine>& machine) {
+                     std::optional<bool> reproducible, const std::optional<Machine>& machine) {
   EngineOptions options;
   options.devices = devices;
   options.policy = policy;
@@ -35,9 +39,16 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.trace = trace;
   options.host_memory = host_memory;
   options.spill = spill;
+  options.reproducible = reproducible;
   options.machine = machine;
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
+}
+
+std::vector<std::pair<std::string, std::string>> registered_policies() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (PolicyInfo& each : policies()) found.emplace_back(std::move(each.name), each.help);
+  return found;
 }
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
@@ -74,11 +85,12 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
   const BodyParams params = params_of(record, number);
   const nb::object future = nb::cast(Future{});
-  wait_alone(*self.state());
-  Engine& engine = self.engine();
+  auto state = self.state();
+  wait_alone(*state);
   {
-    const nb::gil_scoped_release released;
-    *nb::inst_ptr<Future>(future) = engine.submit(
+    const GilReleased released;
+    const Submitting submitting(std::move(state));
+    *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)), {priority, device, owner});
   }
   record.attr("core") = future;
@@ -121,6 +133,11 @@ void cancel(PyEngine& self) {
   block(state, {[state] { state->engine().cancel(); }, nullptr, nullptr, nb::none()});
 }
 
+void end(PyEngine& self) {
+  const auto state = self.state();
+  block(state, {[state] { state->end(); }, nullptr, nullptr, nb::none()});
+}
+
 void bind_waits(nb::class_<PyEngine>& engine) {
   engine
       .def(
@@ -138,6 +155,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           nb::arg("data"), nb::arg("seconds"))
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
       .def("cancel", cancel)
+      .def("end", end)
       .def("close", &PyEngine::close)
       .def("close_later", &PyEngine::close_later, nb::arg("kept"));
 }
@@ -164,6 +182,7 @@ void bind_views(nb::class_<PyEngine>& engine) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
       .def("__eq__",
            [](const Data& a, const nb::object& b) {
@@ -176,7 +195,8 @@ void bind_engine(nb::module_& module) {
   engine
       .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
-           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("machine").none())
+           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
+           nb::arg("reproducible").none(), nb::arg("machine").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
            nb::arg("dtype"), nb::arg("resident"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),

@@ -28,7 +28,7 @@ class PyFactor {
   PyFactor& operator=(PyFactor&&) = delete;
   ~PyFactor() {
     // Bringing a factor home takes time.
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     factor_ = Factor();
     state_.reset();
   }
@@ -54,28 +54,30 @@ linalg::Uplo uplo_of(bool lower) { return lower ? linalg::Uplo::lower : linalg::
 
 PyFactor cho_factor(const PyEngine& engine, const Matrix& a, bool lower, bool overwrite,
                     const CallOptions& options) {
+  const auto state = engine.state();
   auto made = std::make_shared<Factor>();
-  call(engine.state(), options,
-       [made, a, lower, overwrite](Engine& e, const linalg::Options& given) {
-         *made = linalg::cho_factor(e, a, {uplo_of(lower), overwrite}, given);
-       });
-  return {engine.state(), std::move(*made), overwrite ? options.keep : nb::none()};
+  call(state, options, [made, a, lower, overwrite](Engine& e, const linalg::Options& given) {
+    *made = linalg::cho_factor(e, a, {uplo_of(lower), overwrite}, given);
+  });
+  return {state, std::move(*made), overwrite ? options.keep : nb::none()};
 }
 
 PyFactor factor_from(const PyEngine& engine, const Matrix& c, bool lower,
                      const CallOptions& options) {
+  const auto state = engine.state();
   auto made = std::make_shared<Factor>();
-  call(engine.state(), options, [made, c, lower](Engine& e, const linalg::Options& given) {
+  call(state, options, [made, c, lower](Engine& e, const linalg::Options& given) {
     *made = linalg::factor_from(e, c.view(), uplo_of(lower), given);
   });
-  return {engine.state(), std::move(*made), options.keep};
+  return {state, std::move(*made), options.keep};
 }
 
 PyFactor load(const PyEngine& engine, const std::string& path, const CallOptions& options) {
+  const auto state = engine.state();
   auto made = std::make_shared<Factor>();
-  call(engine.state(), options,
+  call(state, options,
        [made, path](Engine& e, const linalg::Options&) { *made = Factor::load(e, path); });
-  return {engine.state(), std::move(*made), nb::none()};
+  return {state, std::move(*made), nb::none()};
 }
 
 double logdet(const PyFactor& self, const CallOptions& options) {
@@ -96,7 +98,7 @@ void inverse_diagonal(const PyFactor& self, std::uintptr_t address, const CallOp
 nb::tuple held(const PyFactor& self) {
   linalg::Held where;
   {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     where = self.factor().held();
   }
   return nb::make_tuple(where.bytes, where.device_bytes, where.buffer_bytes);

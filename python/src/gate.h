@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/gate.h: threads of ours take the GIL through a gate that closes before Python ends.
+// python/src/gate.h: threads take the GIL through a gate that closes before Python ends.
 //
 // Invariants
 //   1. Whoever is inside the gate may wait for the GIL; Python ends a thread that asks for it
 //      later, in the middle of whatever it does.
-//   2. Once the gate is closed nobody enters; close_gate() returns when nobody is inside.
+//   2. Once the gate is closed nobody enters but the thread that closed it; close_gate() returns
+//      when nobody is inside.
+//   3. A thread of Python's that comes back from a call of ours to a closed gate stops there until
+//      the process ends: it holds no lock then.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,7 +27,20 @@ class GilHere {
   explicit operator bool() const noexcept { return gil_.has_value(); }
 
  private:
+  void* gate_ = nullptr;
   std::optional<nanobind::gil_scoped_acquire> gil_;
+};
+
+/// Lets others hold the GIL while it lives. Its thread is one of Python's, perhaps a daemon.
+class GilReleased {
+ public:
+  GilReleased() noexcept;
+  ~GilReleased();
+  GilReleased(const GilReleased&) = delete;
+  GilReleased& operator=(const GilReleased&) = delete;
+
+ private:
+  PyThreadState* state_;
 };
 
 /// Closes the gate and waits for those inside; open to signals. Called when the process ends.

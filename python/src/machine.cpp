@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "device/inspection.h"
 #include "device/topology.h"
+#include "gate.h"
 
 namespace quadriga::python {
 namespace {
@@ -27,7 +28,7 @@ std::vector<NodeRow> host_nodes() {
 }
 
 std::string inspect_devices() {
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   return inspection_json();
 }
 

@@ -5,11 +5,11 @@
 #include <quadriga/engine.h>
 
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "blocking.h"
 #include "body.h"
+#include "gate.h"
 
 namespace quadriga::python {
 
@@ -20,8 +20,8 @@ class PyEngine {
   PyEngine& operator=(PyEngine&&) = delete;
   ~PyEngine() { close(); }
 
-  /// Errors: invalid_argument after close().
-  const std::shared_ptr<EngineState>& state() const {
+  /// For as long as a call uses it. Errors: invalid_argument after close().
+  std::shared_ptr<EngineState> state() const {
     require(state_ != nullptr, "this engine is closed");
     return state_;
   }
@@ -30,31 +30,38 @@ class PyEngine {
   /// Calls `work` on the engine while others may hold the GIL.
   template <class Work>
   auto without_gil(Work work) const {
-    const auto held = state();
-    const nb::gil_scoped_release released;
+    std::shared_ptr<EngineState> given = state();
+    const GilReleased released;
+    const auto held = std::move(given);  // let go first: to end an engine takes time
     return work(held->engine());
   }
 
   /// Ends the engine once no call uses it: cancels what has not started and waits for the rest.
   void close() {
     if (!state_) return;
+    auto given = std::move(state_);
+    given->refuse();
     if (inside_body()) {
-      // The engine can't join the thread that runs this body.
-      std::thread([last = std::move(state_)] {}).detach();
+      end_elsewhere(std::move(given));
       return;
     }
-    const nb::gil_scoped_release released;
-    state_.reset();
+    const GilReleased released;
+    const auto last = std::move(given);
   }
 
   /// The same without waiting; `kept` is held until what runs has ended.
   void close_later(nb::object kept) {
     if (!state_) return;
     state_->keep(std::move(kept));
-    std::thread([last = std::move(state_)]() mutable {
-      last->cancel();
+    state_->refuse();
+    run_behind([last = std::move(state_)]() mutable {
+      try {
+        last->end();
+      } catch (...) {
+        // Nobody is there to be told.
+      }
       last.reset();
-    }).detach();
+    });
   }
 
  private:

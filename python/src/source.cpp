@@ -83,7 +83,7 @@ Matrix covariance(int kind, double variance, double nugget, std::vector<double> 
 void read_source(const Matrix& matrix, std::int64_t row, std::int64_t col, std::uintptr_t address,
                  std::int64_t rows, std::int64_t cols, std::int64_t ld) {
   require(matrix.source() != nullptr, "this matrix is memory, not a source");
-  const nb::gil_scoped_release released;
+  const GilReleased released;
   matrix.source()->read(row, col,
                         {reinterpret_cast<void*>(address), rows, cols, ld, matrix.dtype()});
 }

@@ -18,7 +18,7 @@ class Workers {
   /// The process's own, never destroyed: its threads outlive the module. The GIL must be held.
   static Workers& here();
 
-  /// Starts a job, which throws nothing. Errors: std::system_error if there is no thread for it;
+  /// Starts a job, which throws nothing. Errors: unavailable if there is no thread for it;
   /// nothing is started then.
   void start(std::function<void()> job);
 

@@ -7,6 +7,8 @@
 #include <exception>
 #include <thread>
 
+#include "base/thread.h"
+
 namespace quadriga {
 
 bool bind_thread(const std::vector<int>& processors) noexcept {
@@ -25,7 +27,7 @@ bool bind_thread(const std::vector<int>& processors) noexcept {
 void run_near(const std::vector<int>& processors, const std::function<void()>& call) {
   if (processors.empty()) return call();
   std::exception_ptr error;
-  std::thread([&] {
+  start_thread([&] {
     bind_thread(processors);
     try {
       call();

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/cgroup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -137,6 +138,7 @@ nlohmann::json read_object(const std::string& path, std::ifstream& file) {
 }
 
 void read_file(const std::string& path, Values& values) {
+  require_regular(path);
   std::ifstream file(path);
   file.peek();  // a folder opens, but can't be read
   if (file.bad() || !file.is_open())

@@ -63,18 +63,6 @@ std::string_view name(Access access) noexcept {
   return "unknown";
 }
 
-std::string_view name(DeviceKind kind) noexcept {
-  switch (kind) {
-    case DeviceKind::cpu:
-      return "cpu";
-    case DeviceKind::emulated:
-      return "emulated";
-    case DeviceKind::cuda:
-      return "cuda";
-  }
-  return "unknown";
-}
-
 Error::Error(Errc code, const std::string& message, std::source_location where)
     : std::runtime_error(message), code_(code), where_(where) {}
 

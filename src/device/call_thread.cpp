@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/thread.h"
+
 namespace quadriga {
 
 CallThread::~CallThread() {
@@ -20,8 +22,8 @@ void CallThread::add(std::function<void()> call) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
+    if (!thread_.joinable()) thread_ = start_thread([this] { run(); });
     waiting_.push_back(std::move(call));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
   changed_.notify_one();
 }

@@ -53,20 +53,10 @@ struct BackendOptions {
   EmulatedOptions emulated_options;
 };
 
-/// A kind of devices, and what drives those of a machine.
-struct KindOfDevice {
-  DeviceKind kind = DeviceKind::cpu;
-  std::function<std::unique_ptr<Backend>(const Machine&, const BackendOptions&)> make;
-};
-
-/// Those of this build: the one place that knows all kinds.
-const std::vector<KindOfDevice>& kinds_of_devices();
-
-/// The backend that can drive all devices of the machine: that of their kind, or those of their
-/// kinds joined.
+/// The backend that can drive all devices of the machine: that of their kind (device/kinds.h), or
+/// those of their kinds joined.
 /// Errors:  unavailable if nothing drives a kind, or a route joins memories of two kinds.
-std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptions& options = {},
-                                      const std::vector<KindOfDevice>& kinds = kinds_of_devices());
+std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptions& options = {});
 
 /// What goes wrong, and when. Numbers count calls from 1, successful or not.
 struct FaultPlan {

@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/file.h"
+#include "device/kinds.h"
 #include "device/topology.h"
 
 namespace quadriga {
@@ -88,28 +90,31 @@ void read_place(const Json& json, const std::string& path, Device& device) {
   device.node = read_count(json, "node", path, 0, -1);
 }
 
-// A file's "gpu" is an accelerator of whatever make: here it is emulated.
-DeviceKind read_kind(const Json& value, const std::string& path) {
+// Kind, and column of kernel times unless another is stated. A file's "gpu" is an accelerator of
+// whatever make: here it is emulated.
+void read_kind(const Json& value, const std::string& path, Device& device) {
   const std::string text = read_string(value, path);
-  if (text == "gpu" || text == "emulated") return DeviceKind::emulated;
-  if (text == "cuda") return DeviceKind::cuda;
-  if (text == "cpu") return DeviceKind::cpu;
-  refuse(path, "\"gpu\", \"emulated\", \"cuda\" or \"cpu\"", value);
+  const KindOfDevice* const kind = find_kind(text == "gpu" ? "emulated" : text);
+  if (!kind) {
+    std::string accepted = "\"gpu\"";
+    for (const DeviceKind each : all_kinds()) accepted += fmt::format(", \"{}\"", name(each));
+    refuse(path, "one of " + accepted, value);
+  }
+  device.kind = kind->kind;
+  device.rates = text == "gpu" ? text : kind->rates;
 }
 
 Device read_device(const Json& json, const std::string& path, SpaceId next_space) {
   expect_object(json, path);
   Device device;
   device.name = read_string(member(json, "name", path), path + ".name");
-  const Json& kind = member(json, "kind", path);
-  device.kind = read_kind(kind, path + ".kind");
+  read_kind(member(json, "kind", path), path + ".kind", device);
   const bool is_cpu = device.kind == DeviceKind::cpu;
   // A CPU without cores is there for what needs the host.
   device.cores = read_count(json, "cores", path, is_cpu ? 0 : 1, is_cpu ? 1 : 0);
   device.compute_streams =
       read_count(json, "compute_streams", path, 1, is_cpu ? std::max(1, device.cores) : 1);
   device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
-  device.rates = kind == "cuda" ? "gpu" : kind.get<std::string>();
   if (json.contains("rates")) device.rates = read_string(json["rates"], path + ".rates");
   read_place(json, path, device);
   if (!is_cpu) {
@@ -322,6 +327,7 @@ Json write_kernels(const Machine& machine) {
 }  // namespace
 
 Machine Machine::from_file(const std::string& path) {
+  require_regular(path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

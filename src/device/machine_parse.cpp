@@ -11,8 +11,8 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "device/cuda/cuda_backend.h"
 #include "device/description.h"
+#include "device/kinds.h"
 
 namespace quadriga {
 namespace {
@@ -21,14 +21,24 @@ constexpr double default_bytes_per_second = 6e9;
 constexpr std::size_t default_memory_bytes = std::size_t{1} << 30;
 constexpr long long most_devices = 1000;
 constexpr std::string_view accepted =
-    "'cpu[:CORES]', 'cuda[:N]', 'emulated:N[,memory=64MiB][,h2d=6GB/s][,d2h=6GB/s]"
+    "'cpu[:CORES]', {}'emulated:N[,memory=64MiB][,h2d=6GB/s][,d2h=6GB/s]"
     "[,peer=off|20GB/s][,latency=10us][,streams=2]' or 'machine=FILE[:N][,cpu=on][,the same "
     "keys]', "
     "joined by ';', or 'auto'";
 
+std::vector<const KindOfDevice*> discovered_kinds() {
+  std::vector<const KindOfDevice*> kinds;
+  for (const DeviceKind each : all_kinds())
+    if (const KindOfDevice* const kind = find_kind(each); kind->discover) kinds.push_back(kind);
+  return kinds;
+}
+
 [[noreturn]] void refuse(std::string_view item, std::string_view why) {
-  fail(Errc::invalid_argument,
-       fmt::format("device list: '{}': {}; accepted are {}", item, why, accepted));
+  std::string discovered;
+  for (const KindOfDevice* const kind : discovered_kinds())
+    discovered += fmt::format("'{}[:N]', ", kind->name);
+  fail(Errc::invalid_argument, fmt::format("device list: '{}': {}; accepted are {}", item, why,
+                                           fmt::format(accepted, discovered)));
 }
 
 std::string_view trim(std::string_view text) {
@@ -308,13 +318,14 @@ Machine cpu_machine(const Item& item) {
   return machine;
 }
 
-Machine cuda_machine(const Item& item) {
-  Machine machine = discover_cuda();
+Machine discovered_machine(const Item& item, const KindOfDevice& kind) {
+  Machine machine = kind.discover();
   if (machine.devices.empty()) {
-    fail(Errc::unavailable, fmt::format("device list: '{}': {}", item.text, cuda_absence()));
+    fail(Errc::unavailable, fmt::format("device list: '{}': {}", item.text, kind.absence()));
   }
   if (item.count && machine.devices.size() < static_cast<std::size_t>(*item.count)) {
-    refuse(item.text, fmt::format("this machine has {} CUDA devices", machine.devices.size()));
+    refuse(item.text, fmt::format("this machine has {} devices of kind {}", machine.devices.size(),
+                                  kind.name));
   }
   if (item.count) {
     keep_devices(machine, std::vector<Device>(machine.devices.begin(),
@@ -334,9 +345,10 @@ int count_emulated(const Machine& machine) {
 
 Machine machine_of(const Item& item, const Machine& before) {
   if (item.head == "cpu") return cpu_machine(item);
-  if (item.head == "cuda") return cuda_machine(item);
   if (item.head == "emulated") return emulated_machine(item, count_emulated(before));
   if (item.head.starts_with("machine=")) return described_machine(item);
+  if (const KindOfDevice* const kind = find_kind(item.head); kind && kind->discover)
+    return discovered_machine(item, *kind);
   refuse(item.text, fmt::format("unknown device '{}'", item.head));
 }
 
@@ -385,17 +397,21 @@ void append(Machine& machine, const Machine& part, std::string_view item) {
   machine.launch_seconds = std::max(machine.launch_seconds, part.launch_seconds);
 }
 
-/// All GPUs; where none can be used, the cores.
+/// All devices that are found; where none can be used, the cores.
 Machine automatic() {
-  if (!Machine::cuda_absence().empty()) return Machine::host();
-  try {
-    return Machine::parse("cuda");
-  } catch (const Error& error) {
-    // As a description of another machine: what the user set is not to be passed over.
-    if (error.code() == Errc::invalid_argument) throw;
-    log(LogLevel::warning, fmt::format("GPUs are left out: {}", error.what()));
-    return Machine::host();
+  Machine machine;
+  for (const KindOfDevice* const kind : discovered_kinds()) {
+    if (!kind->absence().empty()) continue;
+    try {
+      append(machine, machine_of(read_item(kind->name), machine), kind->name);
+    } catch (const Error& error) {
+      // As a description of another machine: what the user set is not to be passed over.
+      if (error.code() == Errc::invalid_argument) throw;
+      log(LogLevel::warning,
+          fmt::format("devices of kind {} are left out: {}", kind->name, error.what()));
+    }
   }
+  return machine.devices.empty() ? Machine::host() : machine;
 }
 
 }  // namespace

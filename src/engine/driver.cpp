@@ -9,10 +9,12 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/thread.h"
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "schedule/policy_registry.h"
+#include "schedule/recovery.h"
 #include "schedule/variants.h"
 
 namespace quadriga {
@@ -35,7 +37,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       backend_(std::move(backend)),
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
       completions_(64),
-      virtual_(backend_->is_virtual()) {
+      virtual_(backend_->is_virtual()),
+      blocking_(options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
@@ -49,7 +52,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
   issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
-  if (!virtual_) thread_ = std::thread([this] { loop(); });
+  if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
@@ -149,6 +152,7 @@ void Driver::post(const Message& message) {
     was_empty = inbox_.empty();
     inbox_.push_back(message);
   }
+  if (virtual_) arrived_.notify_all();
   if (was_empty && !virtual_ && std::this_thread::get_id() != thread_.get_id()) backend_->wake();
 }
 
@@ -156,6 +160,10 @@ void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
 void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
 void Driver::ready(Task& task, std::uint64_t id) {
   post({Message::Kind::ready, &task, nullptr, id});
+}
+
+void Driver::kept(Task& task, std::uint64_t id, std::exception_ptr error) {
+  post({Message::Kind::kept, &task, nullptr, id, std::move(error)});
 }
 
 void Driver::execute(const std::function<void()>& work) {
@@ -238,6 +246,9 @@ void Driver::take(const Message& message) {
         scheduler_->ready(*task, task->pending.load(std::memory_order_acquire) == 0
                                      ? Predecessors::done
                                      : Predecessors::issued);
+      break;
+    case Message::Kind::kept:
+      if (task->planned && task->id == message.id) scheduler_->kept(*task, message.error);
       break;
   }
 }
@@ -348,18 +359,6 @@ void Driver::drop_edges(Task& task, const EndedTask& ended, std::vector<Task*>& 
   });
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
-  // Nobody waits behind it: then nothing was fetched since it began either.
-  if (Graph::end_alone(hold)) return;
-  execute([&] {
-    take_messages();
-    for (Datum* const each : written) scheduler_->host_wrote(*each);
-    std::vector<Task*> late;
-    drop_edges(hold, {}, late);
-    for (Task* const waiting : late) release_waiting(*waiting);
-  });
-}
-
 void Driver::release(const EndedTask& ended) {
   Task& task = *ended.task;
   Task* const parent = task.parent();
@@ -368,7 +367,7 @@ void Driver::release(const EndedTask& ended) {
   drop_edges(task, ended, late);
   graph_.release(&task, free_);
   ended_.fetch_add(1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(*waiting);
@@ -432,11 +431,43 @@ void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
     std::memset(block, 0xff, bytes);
 }
 
+/// Whether a task that wrote one of its operands failed: the scheduler may not know that yet.
+bool Driver::met_failure(const PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (slot.access != Access::write && planned.number > slot.datum->failed_number.load() &&
+        planned.accesses[i].epoch == slot.datum->failed_epoch.load())
+      return true;
+  }
+  return false;
+}
+
+void Driver::note_failure(const PlannedTask& planned) noexcept {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (!writes(slot.access)) continue;
+    slot.datum->failed_epoch.store(planned.accesses[i].epoch);
+    slot.datum->failed_number.store(planned.number);
+  }
+}
+
 /// On a thread of the backend.
 void Driver::run(const PlannedTask& planned, const Arguments& arguments) {
+  try {
+    if (met_failure(planned)) fail(Errc::cancelled, "an operand's producer failed");
+    run_variant(planned, arguments);
+  } catch (...) {
+    if (!is_device_lost(std::current_exception())) note_failure(planned);  // else it runs again
+    throw;
+  }
+}
+
+void Driver::run_variant(const PlannedTask& planned, const Arguments& arguments) {
   const DeviceKind kind = machine_.devices[planned.device].kind;
-  const RunningTask running(graph_, planned.task);
   const Codelet& codelet = *planned.task->codelet;
+  if (is_detached(codelet))
+    return run_detached(*this, virtual_ ? nullptr : &blocking_, graph_, *planned.task, arguments);
+  const RunningTask running(graph_, planned.task);
   // Partial results that this task is the first to fill are set to the neutral element.
   for (std::size_t i = 0; i < arguments.operands.size() && planned.to_init; ++i)
     if (planned.to_init >> i & 1)

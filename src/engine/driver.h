@@ -35,6 +35,7 @@
 #include "device/backend.h"
 #include "engine/executor.h"
 #include "engine/issuers.h"
+#include "engine/promises.h"
 #include "engine/recorder.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
@@ -57,6 +58,8 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   }
   void submitted(Task& task) override;
   void ready(Task& task, std::uint64_t id) override;
+  void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
+  bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) override;
@@ -80,10 +83,11 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
 
  private:
   struct Message {
-    enum class Kind { data, submitted, ready } kind;
+    enum class Kind { data, submitted, ready, kept } kind;
     Task* task;
     Datum* datum;
-    std::uint64_t id = 0;  ///< Of the task that is ready.
+    std::uint64_t id = 0;           ///< Of a task that is ready, or whose promise was kept.
+    std::exception_ptr error = {};  ///< Of a task whose promise was kept.
   };
   struct Command {
     const std::function<void()>* work;
@@ -115,6 +119,9 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   void freed(SpaceId space, std::byte* block, std::size_t bytes) override;
   // TaskRunner
   void run(const PlannedTask& planned, const Arguments& arguments) override;
+  void run_variant(const PlannedTask& planned, const Arguments& arguments);
+  static bool met_failure(const PlannedTask& planned);
+  static void note_failure(const PlannedTask& planned) noexcept;
 
   std::vector<std::vector<StreamId>> open_streams();
   void open_log(const EngineOptions& options, const MemoryOptions& memory,
@@ -149,6 +156,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   bool go_home(Datum& datum, std::exception_ptr& refusal);
   template <class Each>
   bool bring_home(Nanoseconds deadline, Each&& each);
+  bool await_promise();
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
   void tell_notices();
@@ -185,6 +193,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   std::mutex inbox_mutex_;
   std::vector<Message> inbox_;
   std::vector<Message> taken_;
+  std::condition_variable arrived_;                 ///< Something did in inbox_.
   std::vector<std::shared_ptr<Command>> commands_;  ///< Guarded by inbox_mutex_.
   std::exception_ptr broken_;                       ///< Guarded by inbox_mutex_.
   std::atomic<std::uint64_t> ended_{0};
@@ -195,6 +204,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   std::mutex wait_mutex_;
   std::vector<std::string> notices_;  ///< Guarded by wait_mutex_.
   std::condition_variable changed_;
+  BlockingThreads blocking_;
   std::thread thread_;
 };
 

@@ -3,6 +3,7 @@
 // count, to tell.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -39,7 +40,7 @@ void Driver::tell_notices() {
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    if (!drive(never))
+    if (!drive(never) && !await_promise())
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
@@ -61,11 +62,23 @@ bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds dea
   std::lock_guard lock(driving_);
   while (!condition()) {
     if (now() >= deadline) return false;
-    if (!drive(deadline) && !condition() && now() < deadline) {
-      std::lock_guard inbox(inbox_mutex_);
-      if (inbox_.empty()) fail(Errc::internal, "nothing can run any more\n" + describe());
-    }
+    if (!drive(deadline) && !condition() && now() < deadline && !await_promise())
+      fail(Errc::internal, "nothing can run any more\n" + describe());
   }
+  return true;
+}
+
+/// Under the virtual clock, with nothing left to drive: waits a while for somebody to keep a
+/// promise, others may drive meanwhile. False if there is none to wait for and no message came.
+bool Driver::await_promise() {
+  constexpr std::chrono::milliseconds a_while{20};
+  std::unique_lock inbox(inbox_mutex_);
+  if (!inbox_.empty()) return true;
+  if (!scheduler_->awaits_promises()) return false;
+  driving_.unlock();
+  arrived_.wait_for(inbox, a_while);
+  inbox.unlock();
+  driving_.lock();
   return true;
 }
 
@@ -149,6 +162,18 @@ bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
   const bool is_met = wanted.empty() || wait(condition, deadline);
   if (is_met && refusal) std::rethrow_exception(refusal);
   return is_met;
+}
+
+void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+  // Nobody waits behind it: then nothing was fetched since it began either.
+  if (Graph::end_alone(hold)) return;
+  execute([&] {
+    take_messages();
+    for (Datum* const each : written) scheduler_->host_wrote(*each);
+    std::vector<Task*> late;
+    drop_edges(hold, {}, late);
+    for (Task* const waiting : late) release_waiting(*waiting);
+  });
 }
 
 void Driver::remove(std::span<Datum* const> data) {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <unordered_set>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -111,7 +112,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory, options.spill});
+                        options.host_memory, options.spill, options.blocking_threads});
   else
     executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
@@ -125,7 +126,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
 Engine::Impl::~Impl() {
   try {
     executor->cancel(true);
-    for (const std::shared_ptr<Hold>& each : std::vector(holds)) end_hold(*each);
+    end_holds();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
@@ -177,14 +178,14 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 void Engine::Impl::wait_data(Datum& datum, double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
   std::vector<TaskRef> tasks;
-  reductions->end(datum, current_task(graph));
-  graph.collect(datum, tasks);
-  wait_ended(tasks, deadline);
   std::vector<Datum*> wanted{&datum};
+  reductions->end(datum, current_task(graph));
   {
     std::lock_guard lock(graph.submission());
     wanted.insert(wanted.end(), datum.aliases.begin(), datum.aliases.end());
+    for (Datum* const each : wanted) graph.collect(*each, Access::update, tasks);
   }
+  wait_ended(tasks, deadline);
   if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
   const bool was_poisoned = datum.poisoned.load(std::memory_order_acquire);
   std::erase_if(wanted, [](const Datum* each) { return each->resident || each->is_private; });
@@ -196,8 +197,9 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
 
 void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
   refuse_own_holds(&ref);
-  wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
-             fmt::format("task {}", ref.id));
+  if (!graph.ended(ref))  // else nothing is waited for, which a task on a device may not
+    wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
+               fmt::format("task {}", ref.id));
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 

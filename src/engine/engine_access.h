@@ -41,6 +41,7 @@ class EngineAccess {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
   }
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
+  static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
   static Data data(Datum& datum) noexcept { return Data(&datum); }
 
   /// As Engine::add(); no_device: on the host. Private: the library's own, whose memory its caller
@@ -57,6 +58,8 @@ class EngineAccess {
   /// Whether home holds what the tasks submitted so far make of it, and they have ended.
   static bool is_home(const Engine& engine, const Data& data);
 
+  /// From here on submissions throw invalid_argument, those included that wait for a full window.
+  static void refuse(Engine& engine) noexcept;
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,

@@ -6,37 +6,51 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
+namespace {
 
-/// Called with data_mutex held.
-Datum& Engine::Impl::make(const NewDatum& given) {
-  Datum* datum = nullptr;
-  if (free_data) {
-    datum = free_data;
+void describe(Datum& datum, const NewDatum& given) {
+  datum.home = given.home;
+  datum.home_space = given.space;
+  datum.rows = given.rows;
+  datum.cols = given.cols;
+  datum.ld = given.ld;
+  datum.dtype = given.dtype;
+  datum.keep = given.keep;
+  datum.is_private = given.is_private;
+  datum.holders = 1;
+  datum.lenders = given.resident ? 1 : 0;
+  datum.resident = given.resident;
+}
+
+}  // namespace
+
+Datum& Engine::Impl::new_datum() {
+  Datum* datum = free_data;
+  if (datum) {
     free_data = datum->next_free;
     std::destroy_at(datum);
     std::construct_at(datum);
   } else {
     datum = &data.emplace_back();
   }
-  datum->home = given.home;
-  datum->home_space = given.space;
-  datum->rows = given.rows;
-  datum->cols = given.cols;
-  datum->ld = given.ld;
-  datum->dtype = given.dtype;
-  datum->keep = given.keep;
-  datum->is_private = given.is_private;
-  datum->holders = 1;
-  datum->lenders = given.resident ? 1 : 0;
-  datum->resident = given.resident;
   datum->engine = this;
   return *datum;
+}
+
+void Engine::Impl::forget(std::span<Datum* const> leaving) {
+  std::lock_guard lock(data_mutex);
+  for (Datum* const datum : leaving) {
+    datum->engine = nullptr;
+    datum->next_free = free_data;
+    free_data = datum;
+  }
 }
 
 /// Found under the submission lock by tasks of its aliases; known to the executor before.
@@ -48,7 +62,8 @@ Datum& Engine::Impl::add(const NewDatum& given) {
   const bool is_shared = given.home && given.rows > 0 && given.cols > 0 && !given.is_private;
   std::unique_lock lock(data_mutex);
   if (!is_shared) {
-    Datum& datum = make(given);
+    Datum& datum = new_datum();
+    describe(datum, given);
     lock.unlock();
     executor->add(datum);
     return datum;
@@ -60,7 +75,8 @@ Datum& Engine::Impl::add(const NewDatum& given) {
     known->resident = known->lenders == known->holders;
     return *known;
   }
-  Datum& datum = make(given);
+  Datum& datum = new_datum();
+  describe(datum, given);
   executor->add(datum);
   std::vector<Datum*> others;
   sharing->overlapping(region_of(datum), others);
@@ -121,7 +137,7 @@ Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions 
 void Engine::remove(std::span<const Data> data, bool discard) { checked().remove(data, discard); }
 
 void Engine::Impl::remove(std::span<const Data> given, bool discard) {
-  std::vector<Datum*> touched;
+  std::vector<Datum*> touched;  // In the order given: their numbers are used again.
   std::vector<Datum*> leaving;
   std::vector<TaskRef> tasks;
   {
@@ -132,19 +148,23 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
       require(datum->engine == this && datum->holders > 0,
               "remove(): not data of this engine, or removed before");
     }
-    for (const Data& each : given)
-      if (Datum* const datum = EngineAccess::datum(each)) touched.push_back(datum);
-    leaving = drop_registrations(touched);
+    std::vector<Datum*> all;
+    std::unordered_set<const Datum*> known;
+    for (const Data& each : given) {
+      Datum* const datum = EngineAccess::datum(each);
+      if (!datum) continue;
+      all.push_back(datum);
+      if (known.insert(datum).second) touched.push_back(datum);
+    }
+    leaving = drop_registrations(all);
   }
-  std::ranges::sort(touched);
-  touched.erase(std::ranges::unique(touched).begin(), touched.end());
   for (Datum* const datum : touched) {
     reductions->end(*datum, current_task(graph));
     graph.collect(*datum, tasks);
   }
   wait_ended(tasks, never);
   if (!discard) bring_home(touched, never);
-  forget(leaving);
+  retire(leaving);
 }
 
 /// One of each; those that nobody holds any more aren't found by their memory from here on. Called
@@ -176,11 +196,11 @@ void Engine::Impl::unpin(std::span<Datum* const> data) {
   if (leaving.empty()) return;
   wait_ended(tasks, never);
   bring_home(leaving, never);
-  forget(leaving);
+  retire(leaving);
 }
 
 /// Aliases may have followed them once more meanwhile.
-void Engine::Impl::forget(std::span<Datum* const> leaving) {
+void Engine::Impl::retire(std::span<Datum* const> leaving) {
   for (Datum* const datum : leaving) {
     if (datum->is_private) continue;
     const auto try_remove = [&] {
@@ -198,12 +218,24 @@ void Engine::Impl::forget(std::span<Datum* const> leaving) {
   for (Datum* const datum : leaving) reductions->collect(*datum, partials, kept);
   executor->remove(leaving);
   if (!partials.empty()) executor->remove(partials);
-  std::lock_guard lock(data_mutex);
-  for (Datum* const datum : leaving) {
-    datum->engine = nullptr;
-    datum->next_free = free_data;
-    free_data = datum;
-  }
+  forget(leaving);
+}
+
+Sequence Engine::add_sequence() {
+  Impl& impl = checked();
+  std::lock_guard lock(impl.data_mutex);
+  return Sequence(&impl.new_datum());
+}
+
+void Engine::remove(Sequence sequence) {
+  Impl& impl = checked();
+  Datum* const datum = sequence.datum_;
+  if (!datum) return;
+  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
+  std::vector<TaskRef> tasks;
+  impl.graph.collect(*datum, tasks);
+  impl.wait_ended(tasks, never);
+  impl.forget({&datum, 1});
 }
 
 }  // namespace quadriga

@@ -26,22 +26,26 @@ struct Engine::Impl {
   Task& acquire_slot();
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
+  static void check_detached(const Codelet& codelet);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;
   Datum& add(const NewDatum& given);
-  Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
   std::vector<Datum*> drop_registrations(std::span<Datum* const> data);
   void unpin(std::span<Datum* const> data);
-  void forget(std::span<Datum* const> leaving);
+  void retire(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
   bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
   void settle_hold(const Hold& hold, Nanoseconds deadline);
   void end_hold(Hold& hold);
+  void end_holds();
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
   /// wait for them.
   void refuse_own_holds(const TaskRef* task = nullptr);
+  /// A slot for data, or for a sequence. With data_mutex held.
+  Datum& new_datum();
+  void forget(std::span<Datum* const> data);
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);
@@ -64,6 +68,7 @@ struct Engine::Impl {
   std::optional<Reductions> reductions;
   std::optional<Sharing> sharing;
   bool on_host = false;
+  std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
   std::mutex data_mutex;  ///< Guards the members below, and the regions of `sharing`.
   std::deque<Datum> data;

@@ -28,6 +28,7 @@ Task& Engine::Impl::acquire_slot() {
     // A task that submits tasks may not wait for a window that it fills itself.
     // On a device it can't run others meanwhile either.
     const bool beyond = current_task(graph) && (!on_host || fruitless > most);
+    require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
     if (Task* const task = graph.allocate(beyond)) return *task;
     if (executor->help()) {
       fruitless = 0;
@@ -82,6 +83,17 @@ void Engine::Impl::check_aliases(const Codelet& codelet, std::span<const Operand
     }
 }
 
+void Engine::Impl::check_detached(const Codelet& codelet) {
+  const auto refuse = [&](std::string_view what) {
+    fail(Errc::invalid_argument, fmt::format("codelet '{}' {}; {}", codelet.name,
+                                             codelet.detaches ? "detaches" : "blocks", what));
+  };
+  if (!codelet.host_only || codelet.cuda || !codelet.others.empty())
+    refuse("it runs on the host: set `host_only`, and only the cpu variant");
+  if (std::ranges::any_of(codelet.signature, [](Access a) { return a >= Access::commute; }))
+    refuse("its operands are read, written or updated, not of mode commute or reduce");
+}
+
 void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
                         std::span<const std::byte> params, const SubmitOptions& given) {
   Task* const parent = current_task(graph);
@@ -92,6 +104,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.has_extra = false;
   task.operand_count = static_cast<std::uint16_t>(operands.size());
   task.operands = task.inline_slots;
+  if (given.sequence) {
+    task.has_extra = true;
+    task.extra.sequence = EngineAccess::datum(given.sequence);
+  }
   if (operands.size() > Task::inline_operands) {
     task.has_extra = true;
     task.extra.operands = std::make_unique<OperandSlot[]>(operands.size());
@@ -119,6 +135,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.children.store(1, std::memory_order_relaxed);
 }
 
+void EngineAccess::refuse(Engine& engine) noexcept {
+  engine.impl_->refuses.store(true, std::memory_order_seq_cst);
+}
+
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
   return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
@@ -129,6 +149,12 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
                             const SubmitOptions& options, TaskGroup* group) {
   Engine::Impl& impl = engine.checked();
   impl.check_operands(codelet, operands);
+  if (options.sequence && EngineAccess::datum(options.sequence)->engine != &impl)
+    fail(Errc::invalid_argument,
+         fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
+                     codelet.name));
+  if (is_detached(codelet)) [[unlikely]]
+    Engine::Impl::check_detached(codelet);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
   if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
@@ -148,7 +174,7 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
   if (impl.first_submission.load(std::memory_order_relaxed) < 0)
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
   task.group = group;
-  if (group) ++group->submitted;
+  if (group) group->task_submitted();
   if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t predecessors = 0;
   {

@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ class Executor {
   /// all done. `id` is the task's: by the time of the call it may have ended, and its slot
   /// be another's.
   virtual void ready(Task& task, std::uint64_t id) = 0;
+  /// The promise of a detached task was kept, see promises.h; `error` null: it has ended well. Any
+  /// thread, also while the body runs.
+  virtual void kept(Task& task, std::uint64_t id, std::exception_ptr error) = 0;
+  /// What cancel() set last. Any thread.
+  virtual bool cancelled() const noexcept = 0;
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.
   virtual bool help() = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "engine/bodies.h"
 
@@ -34,7 +35,8 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       recorder_(recorder),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
-      buffer_limit_(options.buffer_bytes) {
+      buffer_limit_(options.buffer_bytes),
+      blocking_(options.blocking_threads) {
   if (!options.spill.empty()) spill_.emplace(options.buffer_bytes, options.spill);
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
@@ -46,13 +48,20 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
     worker.lane = recorder.add_lane(
         0, StreamKind::compute, i == options.workers ? "submitter" : fmt::format("worker {}", i));
   }
-  for (int i = 0; i < options.workers; ++i) {
-    Worker& worker = *workers_[static_cast<std::size_t>(i)];
-    worker.thread = std::thread([this, &worker] { loop(worker); });
+  try {
+    for (int i = 0; i < options.workers; ++i) {
+      Worker& worker = *workers_[static_cast<std::size_t>(i)];
+      worker.thread = start_thread([this, &worker] { loop(worker); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-HostPool::~HostPool() {
+HostPool::~HostPool() { stop(); }
+
+void HostPool::stop() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   wakeups_.fetch_add(1, std::memory_order_seq_cst);
   wakeups_.notify_all();
@@ -280,10 +289,14 @@ void HostPool::execute(Worker& self, Task& task) {
     for (OperandSlot& slot : task.slots())
       if (slot.access == Access::write)
         slot.datum->poisoned.store(false, std::memory_order_release);
+  const Arguments arguments{{views, task.operand_count}, task.params(), nullptr};
   try {
-    const RunningTask running(graph_, &task);
-    run_body(graph_, task, task.codelet->cpu,
-             {{views, task.operand_count}, task.params(), nullptr});
+    if (is_detached(*task.codelet)) [[unlikely]] {
+      run_detached(task, arguments);
+    } else {
+      const RunningTask running(graph_, &task);
+      run_body(graph_, task, task.codelet->cpu, arguments);
+    }
   } catch (...) {
     failures_.record(task, std::current_exception(), device_name_);
     poison(task);
@@ -292,6 +305,28 @@ void HostPool::execute(Worker& self, Task& task) {
     recorder_.kernel(self.lane, task, begin, now());
   else
     ++self.tasks;
+}
+
+void HostPool::run_detached(Task& task, const Arguments& arguments) {
+  task.children.fetch_add(1, std::memory_order_relaxed);
+  quadriga::run_detached(*this, &blocking_, graph_, task, arguments);
+}
+
+void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
+  if (error) {
+    failures_.record(task, std::move(error), device_name_);
+    poison(task);
+  }
+  if (task.children.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::unique_lock lock(guest_lock_, std::defer_lock);
+  Worker* self = own();
+  if (!self) {
+    lock.lock();
+    self = workers_.back().get();
+  }
+  if (Task* const next = finish(*self, task)) push(*self, *next);
+  graph_.flush(self->free);
+  if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
 }
 
 Task* HostPool::finish(Worker& self, Task& task) {
@@ -305,7 +340,7 @@ Task* HostPool::finish(Worker& self, Task& task) {
   });
   graph_.release(&task, self.free);
   self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (group) group->ended.fetch_add(1, std::memory_order_release);
+  if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     if (Task* const after = finish(self, *parent)) push(self, *after);
   if (next && self.queue.top() > next->priority) {
@@ -425,18 +460,6 @@ bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseco
     }
   }
   return true;
-}
-
-bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) {
-  for (Datum* const each : data)
-    if (overwrites) each->poisoned.store(false, std::memory_order_release);
-  return true;
-}
-
-void HostPool::end_hold(Task& hold, std::span<Datum* const> written) {
-  give_back(written, true, never);
-  graph_.ended(hold, nullptr,
-               [&](Task& successor, std::uint64_t) { push(*workers_.back(), successor); });
 }
 
 std::uint64_t HostPool::ended() const {

@@ -11,7 +11,9 @@
 //      window) are guarded by guest_lock_.
 //   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever
 //      fails to take all it needs holds none and is blocked until some holder lets go.
-//   5. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by
+//   5. A detached task counts its promise among its children: who comes last, its body or its
+//      promise, finishes it.
+//   6. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by
 //      each end.
 #pragma once
 
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "engine/executor.h"
+#include "engine/promises.h"
 #include "engine/ready_queue.h"
 #include "engine/recorder.h"
 #include "graph/failures.h"
@@ -39,6 +42,7 @@ struct HostPoolOptions {
   std::uint64_t seed = 1;
   std::size_t buffer_bytes = SIZE_MAX;  ///< Most memory, or disk, for tiles without a home.
   std::string spill = {};               ///< A file that holds them instead of memory.
+  std::size_t blocking_threads = 64;
 };
 
 class HostPool final : public Executor {
@@ -53,6 +57,8 @@ class HostPool final : public Executor {
   std::vector<bool> partial_places(const Codelet&, const Datum&) const override { return {}; }
   void submitted(Task&) override {}
   void ready(Task& task, std::uint64_t id) override;
+  void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
+  bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
@@ -95,6 +101,7 @@ class HostPool final : public Executor {
   };
 
   void loop(Worker& self);
+  void stop() noexcept;
   Task* find(Worker& self);
   Task* next_of_batch(Worker& self);
   Task* steal(Worker& self);
@@ -103,6 +110,7 @@ class HostPool final : public Executor {
   /// Runs a task to its end; returns a successor to run next, or null.
   Task* run(Worker& self, Task& task);
   void execute(Worker& self, Task& task);
+  void run_detached(Task& task, const Arguments& arguments);
   Task* finish(Worker& self, Task& task);
   bool take_commuting(Task& task);
   void release_commuting(Worker& self, Task& task);
@@ -139,6 +147,7 @@ class HostPool final : public Executor {
   std::size_t buffer_limit_;
   std::mutex spill_lock_;       ///< Guards what follows.
   std::optional<Spill> spill_;  ///< Buffers in a file, if one was given.
+  BlockingThreads blocking_;
 };
 
 }  // namespace quadriga

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread.h"
+
 namespace quadriga {
 
 Issuers::Issuers(Backend& backend, std::vector<DeviceId> device_of_stream, bool threads)
@@ -17,8 +19,13 @@ Issuers::Issuers(Backend& backend, std::vector<DeviceId> device_of_stream, bool 
   const std::size_t count = last == device_of_stream_.end() ? 0 : *last + std::size_t{1};
   for (std::size_t device = 0; device < count; ++device)
     issuers_.push_back(std::make_unique<Issuer>());
-  for (const std::unique_ptr<Issuer>& issuer : issuers_)
-    issuer->thread = std::thread([this, &issuer = *issuer] { loop(issuer); });
+  try {
+    for (const std::unique_ptr<Issuer>& issuer : issuers_)
+      issuer->thread = start_thread([this, &issuer = *issuer] { loop(issuer); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 Issuers::~Issuers() { stop(); }

@@ -193,11 +193,18 @@ void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
   const Access given = slot.access;
   slot.access = given == Access::read ? Access::read : Access::update;
   counts.strict = true;
-  Task* const parent = task.parent();
   for (Datum* const alias : slot.datum->aliases)
-    access(parent ? parent->extra.domain->histories[alias] : alias->history, task, slot, counts);
+    access(history_of(*alias, task.parent()), task, slot, counts);
   counts.strict = false;
   slot.access = given;
+}
+
+/// In the domain of the parent's children, or of the tasks without one.
+History& Graph::history_of(Datum& datum, Task* parent) {
+  if (!parent) return datum.history;
+  parent->has_extra = true;
+  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
+  return parent->extra.domain->histories[&datum];
 }
 
 std::uint64_t Graph::link(Task& task) {
@@ -214,15 +221,16 @@ std::uint64_t Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     if (writes(slot.access)) ++datum.versions;
-    if (Task* const parent = task.parent()) {
-      parent->has_extra = true;
-      if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
-      access(parent->extra.domain->histories[&datum], task, slot, counts);
-    } else {
-      access(datum.history, task, slot, counts);
-    }
+    access(history_of(datum, task.parent()), task, slot, counts);
     if (datum.aliased) [[unlikely]]
       access_aliases(task, slot, counts);
+  }
+  if (Datum* const sequence = task.sequence()) {
+    // The slot goes, so its edge must not be used: one that has a successor isn't.
+    OperandSlot slot{.datum = sequence,
+                     .edge = {nullptr, reinterpret_cast<std::uintptr_t>(&task)},
+                     .access = Access::update};
+    access(history_of(*sequence, task.parent()), task, slot, counts);
   }
   return counts.pending;
 }

@@ -73,9 +73,13 @@ struct Datum {
   bool keep = false;
   bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
-  bool final = false;                 ///< No later task writes it: the driver's to read and write.
-  bool partial = false;               ///< A partial result of a reduction.
-  bool filled = false;                ///< A partial result that isn't combined yet; the executor's.
+  /// The last task that failed while it ran, of those that write it, and the epoch of its access
+  /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
+  std::atomic<std::uint32_t> failed_epoch{0};
+  std::atomic<std::uint64_t> failed_number{UINT64_MAX};
+  bool final = false;    ///< No later task writes it: the driver's to read and write.
+  bool partial = false;  ///< A partial result of a reduction.
+  bool filled = false;   ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
   const void* engine = nullptr;
   /// The host's buffer of a tile without a home; the executor's to free.
@@ -116,6 +120,11 @@ struct OperandSlot {
 struct PlannedTask;
 struct Domain;
 
+/// Its body leaves the end of the task to others.
+inline bool is_detached(const Codelet& codelet) noexcept {
+  return codelet.detaches || codelet.blocks;
+}
+
 /// What few tasks need: kept out of the lines that every task touches.
 struct TaskExtra {
   std::unique_ptr<OperandSlot[]> operands;
@@ -123,6 +132,7 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
+  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
 };
 
 struct alignas(64) Task {
@@ -165,6 +175,7 @@ struct alignas(64) Task {
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
+  Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);
   }

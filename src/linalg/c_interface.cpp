@@ -10,6 +10,7 @@
 #include <string>
 
 #include "linalg/c_engine.h"
+#include "linalg/view.h"
 
 using quadriga::DType;
 using quadriga::Engine;
@@ -107,6 +108,17 @@ linalg::Op op_of(int argument, char given, const std::string& known = "NTC") {
 void check_size(int argument, const char* name, std::int64_t size) {
   if (size < 0)
     refuse(argument, std::string(name) + " is " + std::to_string(size) + "; expected at least 0");
+  constexpr std::int64_t most = std::int64_t{1} << 48;  // bytes that a process can address
+  if (size > most)
+    refuse(argument,
+           std::string(name) + " is " + std::to_string(size) + ": no memory has that many");
+}
+
+/// What is written lies apart from what is read; `argument`: the former's.
+void check_apart(int argument, const char* name, const linalg::MatrixView& written,
+                 const char* other_name, const linalg::MatrixView& other) {
+  if (linalg::overlap(written, other))
+    refuse(argument, std::string(name) + " overlaps " + other_name);
 }
 
 template <class T>
@@ -147,6 +159,10 @@ linalg::MatrixView matrix(const Engine& engine, int argument, const char* name, 
                              std::to_string(ld) + "; expected at least " +
                              std::to_string(std::max<std::int64_t>(1, rows)));
   if (!data && rows > 0 && cols > 0) refuse(argument, std::string(name) + " is NULL");
+  constexpr std::int64_t most = INT64_MAX / static_cast<std::int64_t>(sizeof(T));
+  if (cols > 0 && ld > most / cols)
+    refuse(argument + 1, std::string("with a leading dimension of ") + std::to_string(ld) + " " +
+                             name + " is larger than any memory");
   // Inputs are only read.
   auto view = linalg::MatrixView::columns(const_cast<void*>(data), rows, cols, dtype_of<T>(), ld);
   if (rows > 0 && cols > 0) view.device = device_of(engine, argument, data);
@@ -177,6 +193,8 @@ void gemm(quadriga_engine* handle, char transa, char transb, std::int64_t m, std
   const auto b_view = matrix<T>(engine, 10, "B", b, as_is_b ? k : n, as_is_b ? n : k, ldb);
   const linalg::Scalar beta_value = scalar<T>(12, "beta", beta);
   const auto c_view = matrix<T>(engine, 13, "C", c, m, n, ldc);
+  check_apart(13, "C", c_view, "A", a_view);
+  check_apart(13, "C", c_view, "B", b_view);
   linalg::matmul(engine, alpha_value, a_view, op_a, b_view, op_b, beta_value, c_view);
 }
 
@@ -191,7 +209,9 @@ void rank_update(const Engine& engine, char trans, const std::string& known, std
   check_size(5, "k", k);
   const bool as_is = op == linalg::Op::none;
   const auto a_view = matrix<T>(engine, 7, "A", a, as_is ? n : k, as_is ? k : n, lda);
-  update(a_view, op, matrix<T>(engine, 10, "C", c, n, n, ldc));
+  const auto c_view = matrix<T>(engine, 10, "C", c, n, n, ldc);
+  check_apart(10, "C", c_view, "A", a_view);
+  update(a_view, op, c_view);
 }
 
 template <class T>
@@ -236,6 +256,7 @@ void solve(quadriga_engine* handle, char uplo, std::int64_t n, std::int64_t nrhs
   check_size(4, "nrhs", nrhs);
   const auto a_view = matrix<T>(engine, 5, "A", a, n, n, lda);
   const auto b_view = matrix<T>(engine, 7, "B", b, n, nrhs, ldb);
+  check_apart(7, "B", b_view, "A", a_view);
   solve_with(engine, part, a_view, b_view);
 }
 
@@ -270,6 +291,7 @@ void trtrs(quadriga_engine* handle, char uplo, char trans, char diag, std::int64
   check_size(6, "nrhs", nrhs);
   const auto a_view = matrix<T>(engine, 7, "A", a, n, n, lda);
   const auto b_view = matrix<T>(engine, 9, "B", b, n, nrhs, ldb);
+  check_apart(9, "B", b_view, "A", a_view);
   linalg::solve_triangular(engine, a_view, part, op, is_unit, b_view);
 }
 

@@ -79,8 +79,10 @@ bool allow_tf32(const Options& options, DType dtype) {
   return is_single && Config::global().flag("allow_tf32", options.allow_tf32);
 }
 
-bool reproducible(const Options& options) {
-  return Config::global().flag("reproducible", options.reproducible);
+bool reproducible(const Engine& engine, const Options& options) {
+  const std::optional<bool>& of_engine = engine.options().reproducible;
+  return Config::global().flag("reproducible",
+                               options.reproducible ? options.reproducible : of_engine);
 }
 
 void check_finite(Engine& engine, const Options& options, std::string_view name,

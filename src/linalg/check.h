@@ -23,7 +23,7 @@ void check_options(const Options& options);
 /// Whether GPUs may round the factors of products of this type to TF32.
 bool allow_tf32(const Options& options, DType dtype);
 /// Whether tiles are chosen as for a single device.
-bool reproducible(const Options& options);
+bool reproducible(const Engine& engine, const Options& options);
 /// With Options::check_finite; sources are checked when they are read.
 void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);

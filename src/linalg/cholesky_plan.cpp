@@ -227,7 +227,7 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t ord
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
-  if (all.size() < 2 || reproducible(options)) return {alone, tile};
+  if (all.size() < 2 || reproducible(engine, options)) return {alone, tile};
   const Team fed = fed_from(engine, all, home);
   // A triangle goes there, and comes back.
   const double bytes =

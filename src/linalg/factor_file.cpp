@@ -16,6 +16,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
+
 namespace quadriga::linalg {
 
 std::uint64_t tile_offset(const Cut& cut, DType dtype, std::int64_t i, std::int64_t j) noexcept {
@@ -89,6 +91,7 @@ FactorFile FactorFile::create(const std::string& path, const FactorHeader& heade
 FactorFile FactorFile::open(const std::string& path) {
   FactorFile file;
   file.path_ = path;
+  require_regular(path);
   file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file.descriptor_ < 0) file.failed("opening it");
   struct stat status {};

@@ -133,7 +133,7 @@ Team choose_team(const Engine& engine, DeviceId home, const Problem& problem,
   }
   const Team alone = team_at(home);
   plan = plan_product(engine, alone, problem, options);
-  if (all.size() < 2 || plan.orders.empty() || reproducible(options)) return alone;
+  if (all.size() < 2 || plan.orders.empty() || reproducible(engine, options)) return alone;
   const Team fed = fed_from(engine, all, home);
   ProductPlan shared = plan_product(engine, fed, problem, options);
   if (shared.orders.empty() || shared.seconds >= plan.seconds) return alone;

@@ -5,6 +5,7 @@
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/source.h"
 #include "linalg/view.h"
+#include "schedule/variants.h"
 
 #include <fmt/format.h>
 
@@ -93,9 +94,9 @@ void submit_compute(Run& run, const MoveParams& params, Data tile, SubmitOptions
     run.submit(kernels::covariance_codelet(known->dtype), {{tile, Access::write}}, place, where);
     return;
   }
-  const auto is_cuda = [](const Device& device) { return device.kind == DeviceKind::cuda; };
-  const bool on_host =
-      origin.source->host_only || std::ranges::any_of(run.engine().machine().devices, is_cuda);
+  const auto has_own_variants = [](const Device& device) { return queues(device.kind); };
+  const bool on_host = origin.source->host_only ||
+                       std::ranges::any_of(run.engine().machine().devices, has_own_variants);
   if (on_host) where.owner = where.device = no_device;
   run.submit(compute_codelet(on_host), {{tile, Access::write}}, params, where);
 }

@@ -53,7 +53,7 @@ std::int64_t rounded(double tile) {
 }  // namespace
 
 std::int64_t default_tile(const Engine& engine, const Problem& problem, const Options& options) {
-  const bool alone = reproducible(options);
+  const bool alone = reproducible(engine, options);
   const Team all = team_of(engine);
   const Team team = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;

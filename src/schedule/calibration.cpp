@@ -5,17 +5,32 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/kinds.h"
+
 namespace quadriga {
 
+TaskClass::Kind& TaskClass::on(DeviceKind kind) {
+  const auto number = static_cast<std::size_t>(kind);
+  if (number >= kinds_.size()) [[unlikely]]
+    kinds_.resize(number + 1);
+  return kinds_[number];
+}
+
+const TaskClass::Kind& TaskClass::seen_on(DeviceKind kind) const {
+  static const Kind nothing;
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kinds_.size() ? kinds_[number] : nothing;
+}
+
 double TaskClass::seconds(DeviceKind kind) const {
-  const Kind& own = kinds_[static_cast<std::size_t>(kind)];
+  const Kind& own = seen_on(kind);
   if (own.ended > 0) return own.seconds;
   const auto known = std::ranges::find_if(kinds_, [](const Kind& each) { return each.ended > 0; });
   return known == kinds_.end() ? own.seconds : known->seconds;
 }
 
 Experience TaskClass::experience(DeviceKind kind) const {
-  const Kind& own = kinds_[static_cast<std::size_t>(kind)];
+  const Kind& own = seen_on(kind);
   Experience experience{.placed = placed_, .under_way = own.under_way, .ended = own.ended};
   for (const Kind& each : kinds_) experience.beside += each.under_way;
   experience.beside -= own.under_way;
@@ -35,8 +50,7 @@ void TaskClass::measured(DeviceKind kind, double seconds) {
 }
 
 void TaskClass::guess_from(const TaskClass& other) {
-  for (const DeviceKind kind : {DeviceKind::cpu, DeviceKind::emulated, DeviceKind::cuda})
-    on(kind).seconds = other.seconds(kind);
+  for (const DeviceKind kind : all_kinds()) on(kind).seconds = other.seconds(kind);
 }
 
 TaskClass& Calibration::of(const Codelet* codelet, std::size_t bytes) {

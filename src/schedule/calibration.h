@@ -10,10 +10,10 @@
 #include <quadriga/codelet.h>
 #include <quadriga/policy.h>
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace quadriga {
 
@@ -39,10 +39,11 @@ class TaskClass {
     std::int64_t ended = 0;
     double seconds = 0;  ///< A guess as long as none ended.
   };
-  Kind& on(DeviceKind kind) { return kinds_[static_cast<std::size_t>(kind)]; }
+  Kind& on(DeviceKind kind);
+  const Kind& seen_on(DeviceKind kind) const;
 
   std::int64_t placed_ = 0;
-  std::array<Kind, 3> kinds_;
+  std::vector<Kind> kinds_;  ///< As far as one was counted.
 };
 
 class Calibration {

@@ -36,8 +36,8 @@ bool has_poisoned_operand(const PlannedTask& planned) noexcept {
 
 bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
   const Codelet& codelet = *planned.task->codelet;
-  return kind == DeviceKind::cuda &&
-         (codelet.cuda_waits || (planned.to_init && codelet.init->cuda_waits));
+  return queues(kind) &&
+         (codelet.waits_to_queue || (planned.to_init && codelet.init->waits_to_queue));
 }
 
 template <class... Args>
@@ -81,8 +81,10 @@ Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
   note_before(planned);
   state_.plan.issue(planned);
   note_content(planned);
-  // Nothing waits for events of the CPU, nor for a task whose children have not ended.
-  if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
+  // Nothing waits for events of the CPU, nor for a task whose children have not ended, nor is there
+  // an event for whoever follows in a sequence.
+  if (device.space != host_space && !task.codelet->submits && !task.sequence())
+    state_.listener.issued(planned);
   return {Verdict::Kind::issued};
 }
 

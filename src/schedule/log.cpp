@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "device/kinds.h"
 #include "graph/partials.h"
 
 namespace quadriga {
@@ -67,17 +68,20 @@ int ScheduleLog::number_of(const Codelet* codelet) {
   const int number = entry->second;
   const int init = number_of(codelet->init);
   const int combine = number_of(codelet->combine);
+  Json kinds = Json::array();
+  for (const DeviceKind kind : all_kinds())
+    if (codelet->variant(kind)) kinds.push_back(name(kind));
   out_ << Json{"codelet",
                number,
                codelet->name,
-               static_cast<bool>(codelet->cpu),
-               static_cast<bool>(codelet->cuda),
+               std::move(kinds),
                static_cast<bool>(codelet->cost),
                codelet->host_only,
                codelet->submits,
-               codelet->cuda_waits,
+               codelet->waits_to_queue,
                init,
-               combine}
+               combine,
+               is_detached(*codelet)}
        << '\n';
   return number;
 }
@@ -109,6 +113,10 @@ void ScheduleLog::submitted(const Task& task, const Cost& cost) {
 void ScheduleLog::ready(const Task& task, Predecessors predecessors, DeviceId by,
                         Nanoseconds path) {
   out_ << Json{"ready", task.id.load(), static_cast<int>(predecessors), by, path} << '\n';
+}
+
+void ScheduleLog::kept(const Task& task, bool failed) {
+  out_ << Json{"kept", task.id.load(), failed} << '\n';
 }
 
 void ScheduleLog::ended(const Completion& completion) {

@@ -32,6 +32,7 @@ class ScheduleLog {
   void added(const Datum& datum);
   void submitted(const Task& task, const Cost& cost);
   void ready(const Task& task, Predecessors predecessors, DeviceId by, Nanoseconds path);
+  void kept(const Task& task, bool failed);
   void ended(const Completion& completion);
   void cancelled(const TaskGroup& group);
   /// Any other event of one tile, or of none; and steps.

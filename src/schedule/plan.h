@@ -86,6 +86,9 @@ struct PlannedTask {
   Event done;                       ///< Of issued tasks: the end of its kernel.
   std::uint64_t number = 0;         ///< Order of issue, from 1.
   std::exception_ptr source_error;  ///< Of an issued task: a copy that it relies on failed.
+  bool detached = false;            ///< Its body has ended, its promise isn't kept.
+  bool kept = false;                ///< Its promise was kept.
+  std::exception_ptr promised;      ///< Of a promise that was kept: the failure.
   bool poisoned = false;            ///< A task that wrote an operand before it failed.
   bool spared = false;   ///< There was nothing to do: ends well without having been issued.
   bool waits = false;    ///< Of issued tasks: the variant may wait before it has queued.

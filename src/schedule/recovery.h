@@ -6,7 +6,7 @@
 //   1. What a failed task should have written is poisoned until a task that needs no content of it
 //      is issued; who reads a poisoned tile ends cancelled.
 //   2. A task in flight that relies on a copy that failed, or on a poisoned version, ends failed
-//      however its kernel ends.
+//      however its kernel ends; the poison is the reason then, whatever its body threw.
 //   3. Tasks of a lost device run again in the order in which they were issued: ends come in an
 //      order in which nothing comes before what it waited for. Copies from a lost device fail, so
 //      that nothing of their results came through. Until the last of them has run again, or failed,

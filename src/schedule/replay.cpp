@@ -120,17 +120,18 @@ void Replay::add_codelet(const Json& line) {
   Codelet& codelet = *codelets_[number];
   codelet.name = line[2].get<std::string>();
   const Kernel present = [](const Arguments&) {};
-  if (line[3].get<bool>()) codelet.cpu = present;
-  if (line[4].get<bool>()) codelet.cuda = present;
-  if (line[5].get<bool>()) codelet.cost = [](const Arguments&) { return Cost{}; };
-  codelet.host_only = line[6].get<bool>();
-  codelet.submits = line[7].get<bool>();
-  codelet.cuda_waits = line[8].get<bool>();
+  for (const Json& kind : line[3])
+    codelet.variant(device_kind(kind.get_ref<const std::string&>())) = present;
+  if (line[4].get<bool>()) codelet.cost = [](const Arguments&) { return Cost{}; };
+  codelet.host_only = line[5].get<bool>();
+  codelet.submits = line[6].get<bool>();
+  codelet.waits_to_queue = line[7].get<bool>();
   const auto part = [&](const Json& other) {
     return other.get<int>() < 0 ? nullptr : codelets_.at(other.get<std::size_t>()).get();
   };
-  codelet.init = part(line[9]);
-  codelet.combine = part(line[10]);
+  codelet.init = part(line[8]);
+  codelet.combine = part(line[9]);
+  codelet.detaches = line[10].get<bool>();
 }
 
 void Replay::add_data(const Json& line) {
@@ -207,6 +208,11 @@ void Replay::take_event(const std::string& kind, const Json& line) {
     Task& task = *tasks_.at(line[1].get<std::uint64_t>());
     return scheduler_->ready(task, static_cast<Predecessors>(line[2].get<int>()), &by);
   }
+  if (kind == "kept")
+    return scheduler_->kept(*tasks_.at(line[1].get<std::uint64_t>()),
+                            line[2].get<bool>()
+                                ? std::make_exception_ptr(Error(Errc::task_failed, "as logged"))
+                                : nullptr);
   if (kind == "begin_steps") return scheduler_->begin_steps();
   if (kind == "step") return static_cast<void>(scheduler_->step());
   if (kind == "standstill") return static_cast<void>(scheduler_->resolve_standstill());
@@ -215,7 +221,8 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "finalize") return scheduler_->finalize(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
   if (kind == "bring_home") return static_cast<void>(scheduler_->bring_home(datum(line[1])));
-  if (kind == "give_back") return static_cast<void>(scheduler_->give_back(datum(line[1]), line[2].get<bool>()));
+  if (kind == "give_back")
+    return static_cast<void>(scheduler_->give_back(datum(line[1]), line[2].get<bool>()));
   if (kind == "host_wrote") return scheduler_->host_wrote(datum(line[1]));
   if (kind == "remove") {
     scheduler_->remove(datum(line[1]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/scheduler.cpp: what events change, and the steps of deciding.
+// src/schedule/scheduler.cpp: what events of tasks change, and the steps of deciding.
 #include "schedule/scheduler.h"
 
 #include <fmt/format.h>
@@ -131,7 +131,25 @@ void Scheduler::kernel_ended(const StreamOwner& owner, const Completion& complet
     if (recovery_.run_again(planned)) return;
   }
   planned.path += duration;
-  end(planned, error ? error : planned.source_error);
+  if (!error) error = planned.source_error;
+  if (!error && is_detached(*planned.task->codelet) && !planned.kept) {
+    planned.detached = true;
+    ++state_.detached;
+    return;
+  }
+  end(planned, error ? error : planned.promised);
+}
+
+void Scheduler::kept(Task& task, std::exception_ptr error) {
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.kept(task, error != nullptr); });
+  PlannedTask& planned = *task.planned;
+  planned.kept = true;
+  planned.promised = std::move(error);
+  if (!planned.detached) return;  // its body ends it
+  --state_.detached;
+  touch(state_.devices[planned.device]);
+  end(planned, planned.promised);
 }
 
 /// The task leaves the schedule, whether it was issued or not.
@@ -158,7 +176,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
 void Scheduler::end_content(PlannedTask& planned, const std::exception_ptr& error) {
   if (planned.spared) return;  // nothing was written
   if (!error && !planned.poisoned && planned.issued) return recovery_.confirm_written(planned);
-  state_.listener.failed(*planned.task, error, planned.device);
+  state_.listener.failed(*planned.task, planned.poisoned ? nullptr : error, planned.device);
   recovery_.poison_written(planned);
 }
 
@@ -181,111 +199,6 @@ void Scheduler::send_final_home(TileId tile) {
       memory_.directory().owner(tile) == no_space)
     return;
   memory_.residency().write_back(tile, Reason::final);
-}
-
-// Events of the memory.
-
-std::uint64_t Scheduler::next_use(TileId tile, SpaceId space) const {
-  for (const DeviceState& device : state_.devices)
-    if (device.space == space) return state_.plan.next_use(tile, device.id);
-  return no_next_use;
-}
-
-/// Positions count all devices' tasks; one device passes them while it runs what is planned there.
-double Scheduler::positions_per_second(SpaceId space) const {
-  std::size_t positions = 0;
-  double seconds = 0;
-  for (const DeviceState& device : state_.devices) {
-    const DevicePlan& plan = state_.plan.on(device.id);
-    positions += plan.planned.size();
-    if (device.space != space) continue;
-    seconds = plan.queued_seconds;
-    for (const ComputeStream& stream : device.streams) seconds -= stream.issued_seconds;
-    seconds /= ScheduleState::width(device);
-    if (plan.planned.empty()) seconds = 0;
-  }
-  // What is left of a sum that should be zero is no time.
-  constexpr double least_seconds = 1e-9;
-  return seconds > least_seconds ? static_cast<double>(positions) / seconds : 0;
-}
-
-bool Scheduler::is_final(TileId tile) const {
-  const TileUses* const uses = state_.plan.known_uses(tile);
-  return uses && uses->datum && uses->datum->final && uses->writers == 0;
-}
-
-void Scheduler::evicted(TileId tile, SpaceId space) {
-  if (const DeviceState* const device = state_.device_at(space))
-    state_.listener.marked(device->id, Mark::evict, tile, 0);
-}
-
-void Scheduler::departed(TileId tile, SpaceId space) {
-  if (const DeviceState* const device = state_.device_at(space))
-    state_.plan.departed(tile, device->id);
-}
-
-/// Who uses it soon had planned its fetches without it.
-void Scheduler::content_came_home(TileId tile, SpaceId from) {
-  for (DeviceState& device : state_.devices) {
-    if (device.space == host_space || device.space == from ||
-        state_.plan.next_use(tile, device.id) == no_next_use)
-      continue;
-    prefetch_.forget(device);
-    touch(device);
-  }
-}
-
-void Scheduler::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, SpaceId to,
-                           std::size_t bytes, const Completion& completion) {
-  for (const SpaceId space : {from, to})
-    if (DeviceState* const device = state_.device_at(space)) touch(*device);
-  const bool goes_home = to == memory_.directory().home(tile);
-  if (to == host_space || goes_home) content_came_home(tile, from);
-  const EndedCopy copy{reason, tile, from, to, bytes, goes_home};
-  state_.listener.copied(copy, completion);
-  if (completion.error)
-    copy_failed(copy, completion);
-  else if (goes_home)
-    recovery_.write_back_done(tile);
-}
-
-void Scheduler::copy_failed(const EndedCopy& copy, const Completion& completion) {
-  recovery_.source_failed(copy.tile, completion);
-  if (!is_device_lost(completion.error)) {
-    if (copy.goes_home) recovery_.write_back_failed(copy.tile, copy.reason);
-  } else {
-    // Between two devices it isn't known which is gone: copies of their own will tell.
-    const bool is_known = copy.from == host_space || copy.to == host_space;
-    for (const SpaceId space : {copy.from, copy.to}) {
-      DeviceState* const device = space == host_space ? nullptr : state_.device_at(space);
-      if (!device || device->lost) continue;
-      if (is_known)
-        lose(*device, completion.error);
-      else
-        memory_.transfers().probe(space);
-    }
-  }
-  if (!memory_.directory().written(copy.tile)) recovery_.content_lost(copy.tile, completion.error);
-}
-
-void Scheduler::probed(SpaceId space, const Completion& completion) {
-  DeviceState* const device = state_.device_at(space);
-  for (DeviceState& each : state_.devices) touch(each);  // what was put off until now
-  if (device && !device->lost && completion.error && is_device_lost(completion.error))
-    lose(*device, completion.error);
-}
-
-/// What is placed on a lost device goes elsewhere.
-void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
-                     const PlannedTask* ending) {
-  recovery_.set_aside(device, cause, ending);
-  prefetch_.forget(device);
-  const PlanSet& planned = state_.plan.on(device.id).planned;
-  const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
-  for (PlannedTask* const task : homeless) {
-    state_.plan.unplace(*task);
-    if (std::exchange(task->ready, false)) activate(*task);
-  }
 }
 
 // Decisions.

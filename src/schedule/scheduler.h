@@ -15,6 +15,7 @@
 //   ready      placed, and its predecessors let that device queue it.
 //   head       ready, but found no room: nothing else is issued on its device before it.
 //   issued     its operands are reserved, its copies and its kernel are instructions.
+//   detached   its body has ended; its promise, which others keep, ends it.
 //   ended      its kernel has ended, or it failed; its successors are told.
 #pragma once
 
@@ -70,6 +71,8 @@ class Scheduler final : private MemoryListener {
   void ready(Task& task, Predecessors predecessors, const EndedTask* last = nullptr);
   /// An operation has ended. In an order in which nothing comes before what it waited for.
   void ended(const Completion& completion);
+  /// The promise of a detached task was kept; `error` null: what it wrote is there.
+  void kept(Task& task, std::exception_ptr error);
   /// While set, tasks that have not been issued end cancelled.
   void cancel(bool on);
   /// The group's tasks that have not been issued end cancelled. step() does it by itself for groups
@@ -102,8 +105,10 @@ class Scheduler final : private MemoryListener {
 
   // What it knows.
   bool in_flight() const noexcept {
-    return memory_.transfers().in_flight() > 0 || state_.any_issued();
+    return memory_.transfers().in_flight() > 0 || state_.any_issued() || awaits_promises();
   }
+  /// Some task's body has ended, and the task ends when its promise is kept.
+  bool awaits_promises() const noexcept { return state_.detached > 0; }
   bool busy(const Datum& datum) const noexcept { return memory_.replicas().busy(datum.tile); }
   const Memory& memory() const noexcept { return memory_; }
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/scheduler_home.cpp: events about single data: they go home, leave devices, or are the
-// host's to write.
+// src/schedule/scheduler_home.cpp: data go home, leave devices, or are the host's to write.
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -63,6 +62,7 @@ void Scheduler::host_wrote(Datum& datum) {
 void Scheduler::give(Datum& datum) {
   if (memory_.directory().home_lost(datum.tile)) return;
   memory_.residency().give_home(datum.tile);
+  ++state_.plan.uses(datum.tile).epoch;  // what failed before is overwritten
   state_.plan.overwritten(datum.tile);
   datum.poisoned.store(false, std::memory_order_release);
 }

@@ -24,6 +24,7 @@ std::string describe(const ScheduleState& state) {
     }
     text += '\n';
   }
+  if (state.detached > 0) text += fmt::format("  {} tasks wait for promises\n", state.detached);
   return text;
 }
 

@@ -62,6 +62,7 @@ struct ScheduleState {
   std::vector<StreamOwner> owners;  ///< By stream.
   Memory* memory = nullptr;         ///< Set once, when the scheduler is made.
   bool any_failed = false;          ///< Some task has, or some content was lost.
+  int detached = 0;                 ///< Tasks whose bodies have ended, but not their promises.
   bool cancelled = false;           ///< Tasks that have not been issued end cancelled.
 
   DeviceState* device_at(SpaceId space) noexcept {

@@ -8,25 +8,29 @@
 
 #include <algorithm>
 
+#include "device/kinds.h"
+
 namespace quadriga {
 
 inline const Kernel& variant_for(const Codelet& codelet, DeviceKind kind) noexcept {
-  return kind == DeviceKind::cuda ? codelet.cuda : codelet.cpu;
+  return codelet.variant(variants_of(kind));
 }
 
-inline bool has_cuda(const Machine& machine) noexcept {
-  const auto is_cuda = [](const Device& device) { return device.kind == DeviceKind::cuda; };
-  return std::ranges::any_of(machine.devices, is_cuda);
-}
+/// Whether what runs on devices of a kind is queued on their streams, and not the CPU's variant.
+inline bool queues(DeviceKind kind) noexcept { return variants_of(kind) != DeviceKind::cpu; }
 
 /// Whether a device is meant to run it, as long as no other is lost.
 inline bool offers(const Machine& machine, const Device& device, const Codelet& codelet) noexcept {
   if (!variant_for(codelet, device.kind)) return false;
-  if (device.kind == DeviceKind::cuda) return true;
+  if (queues(device.kind)) return true;
   const bool is_cpu = device.kind == DeviceKind::cpu;
   if (is_cpu && device.cores > 0) return true;
   // A CPU without cores is there for what needs the host, and for nothing else.
-  const bool needs_host = codelet.host_only && !(codelet.cuda && has_cuda(machine));
+  const auto runs_elsewhere = [&](const Device& other) {
+    return queues(other.kind) && variant_for(codelet, other.kind);
+  };
+  const bool needs_host =
+      codelet.host_only && std::ranges::none_of(machine.devices, runs_elsewhere);
   return is_cpu == needs_host;
 }
 

@@ -160,7 +160,7 @@ TEST(WaitingVariants, KeepTheOrderOfTheirData) {
   std::atomic<int> calls{0};
   Codelet slow = axpy;
   slow.name = "slow";
-  slow.cuda_waits = true;
+  slow.waits_to_queue = true;
   slow.cuda = [&](const Arguments& call) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     queue_sleep(call.stream, 1);

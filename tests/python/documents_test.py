@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/documents_test.py: what the documents show: code runs, links lead somewhere.
+import json
 import re
 from pathlib import Path
 
@@ -44,6 +45,26 @@ def test_links_lead_somewhere(page):
         there = (page.parent / target).resolve() if target else page
         assert there.exists(), f"{page.name} links to {target}"
         assert not anchor or anchor in anchors(there), f"{page.name} links to {target}{anchor}"
+
+
+def test_figures_on_the_front_page_are_rows_of_one_commit():
+    page = (ROOT / "README.md").read_text()
+    commit, path = re.search(
+        r"commit (\w+), [\d-]+, \[rows\]\((bench/results/[\w.-]+)\)", page
+    ).groups()
+    rows = [json.loads(line) for line in (ROOT / path).read_text().splitlines()]
+    rows = [row for row in rows if row["commit"] == commit]
+    table = re.findall(
+        r"^\| (Cholesky|product), order (\d+) \|([^|]+)\|([^|]+)\|([^|]+)\|", page, re.M
+    )
+    assert len(table) >= 3
+    for what, order, *shown in table:
+        case = {"Cholesky": "potrf", "product": "gemm"}[what]
+        for gpus, figure in zip((1, 2, 4), shown, strict=True):
+            setting = {"case": case, "gpus": gpus, "n": int(order), "tile": 0, "pinned": "on"}
+            measured = [row["tflops"] for row in rows if setting.items() <= row.items()]
+            known = {f"{each:.1f}" for each in measured} or {"not measured"}
+            assert figure.strip() in known, f"{what} {order} on {gpus}"
 
 
 @named([p for p in PAGES if SHELL.search(p.read_text())])

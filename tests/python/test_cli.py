@@ -350,6 +350,17 @@ class TestMisuse:
         assert status == MISUSED
         assert "--host-memory" in err and "lots" in err
 
+    def test_policies_that_nobody_registered(self, folder, run, monkeypatch):
+        for command in ("cholesky", "demo"):
+            assert "--policy [affinity|steal]" in run(command, "--help")[1]
+        registered = {"affinity": "as it is", "of-a-user": "registered by the program"}
+        monkeypatch.setattr("quadriga.cli.policy_name.policy.policies", lambda: registered)
+        for command in (["cholesky", "A.npy", "-o", "L.npy"], ["demo"]):
+            status, _, err = run(*command, "--policy", "steal")
+            assert status == MISUSED
+            assert "unknown policy 'steal'; registered are affinity, of-a-user" in err
+        assert run("cholesky", "A.npy", "-o", "L.npy", "--policy", "affinity")[0] == DONE
+
     @pytest.mark.parametrize("variable", ["TILE=abc", "LOG_LEVEL=loud", "TRACE=t.json", "FOO=1"])
     def test_settings_from_outside_that_are_wrong(self, folder, variable):
         name, value = f"QUADRIGA_{variable}".split("=")
@@ -378,6 +389,8 @@ def test_info(run):
     found = json.loads(out)
     assert [each["name"] for each in found["machine"]["devices"]] == ["emulated0", "emulated1"]
     assert found["settings"]["policy"]["value"] == "affinity"
+    assert found["policies"] == quadriga.policies()
+    assert all(f"{name}  " in run("info")[1] for name in quadriga.policies())
 
 
 def test_version_and_help(run):

@@ -128,6 +128,26 @@ def test_signals_leave_nothing_half_written(folder, kind):
     assert sorted(os.listdir()) == ["A.npy", "L.npy", "U.npy", "b.npy"]
 
 
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=8MiB"])
+def test_an_input_that_is_cut_short_is_an_error(folder, devices):
+    n = 4000
+    big = np.lib.format.open_memmap("big.npy", "w+", float, (n, n))
+    big[...] = 0
+    big.reshape(-1)[:: n + 1] = 2
+    command = ["matmul", "big.npy", "big.npy", "-o", "C.npy", "--tile", "100", "--devices", devices]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quadriga", *command], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.time() + 30
+    while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
+        time.sleep(0.01)
+    os.truncate("big.npy", 10_000)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.count("\n")) == (FAILED, 1), err
+    assert "big.npy: the file became shorter while it was used" in err
+    assert sorted(os.listdir()) == ["A.npy", "U.npy", "b.npy", "big.npy"]
+
+
 class TestInputs:
     @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
     def test_every_version_of_the_format(self, folder, run, version):

@@ -18,7 +18,8 @@ from quadriga import linalg
 
 PROGRAMS = int(os.environ.get("QUADRIGA_TEST_PROGRAMS", "60"))
 FIRST = int(os.environ.get("QUADRIGA_TEST_SEED", "0"))
-GPUS = [device for device in quadriga.Machine("auto").devices if device.kind == "cuda"]
+with quadriga.Engine() as _engine:
+    GPUS = [device for device in _engine.machine.devices if device.kind == "cuda"]
 SIZE = 12
 
 
@@ -45,9 +46,9 @@ BODIES = {
     "gather": (gather, ("read", "commute")),
 }
 CODELETS = {
-    (name, host_only): quadriga.codelet(
-        access=access, name=name, host_only=host_only, cost=COST
-    )(body)
+    (name, host_only): quadriga.codelet(access=access, name=name, host_only=host_only, cost=COST)(
+        body
+    )
     for name, (body, access) in BODIES.items()
     for host_only in (True, False)
 }

@@ -23,6 +23,7 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_finite, check_type, common_type, lapack_type
 from .files import need_apart, need_names, read, writing
+from .policy_name import policy_option
 
 
 @dataclass
@@ -118,7 +119,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
             help="The .npy file to write; it appears once it is complete. --estimate needs none.",
         ),
         click.option("--devices", help="As 'cpu:2' or 'emulated:4,memory=64MiB'."),
-        click.option("--policy", type=click.Choice(["affinity", "steal"])),
+        policy_option(),
         click.option("--tile", type=click.IntRange(1), help="Order of the tiles."),
         click.option(
             "--trace",

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ..errors import InvalidArgument
+from .policy_name import policy_option
 
 
 def _points(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
@@ -32,7 +33,7 @@ def _points(context: click.Context, parameter: click.Parameter, value: str) -> i
 @click.option("--nugget", type=float, help="Variance of the noise, in square metres.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--tile", type=click.IntRange(1), help="Order of the tiles.")
-@click.option("--policy", type=click.Choice(["affinity", "steal"]))
+@policy_option()
 @click.option("--quick", is_flag=True, help="2,000 points and small devices, in seconds.")
 @click.option("--json", is_flag=True, help="Print one JSON object.")
 def demo(**options: Any) -> int:

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import struct
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,9 +143,13 @@ def writing(
             begin, size = _write_header(file, shape, dtype, fortran)
         _reserve(path, handle, begin + size)
         array = _mapped(name, shape, dtype, fortran, begin, "r+")
-        yield array
-        if isinstance(array, np.memmap):
-            array.flush()
+        _core.watch_partial(os.fspath(name))
+        try:
+            yield array
+            if isinstance(array, np.memmap):
+                array.flush()
+        finally:
+            _core.forget_partial(os.fspath(name))
 
 
 def _write_header(
@@ -183,4 +188,7 @@ def _mapped(
     if 0 in shape:
         return np.empty(shape, dtype, order=order)
     mapped: Array = np.memmap(path, dtype, mode, begin, shape, order)
+    address = mapped.ctypes.data
+    _core.watch_mapping(address, mapped.nbytes, os.fspath(path))
+    weakref.finalize(mapped.base, _core.forget_mapping, address).atexit = False
     return mapped

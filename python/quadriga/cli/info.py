@@ -13,6 +13,7 @@ from .. import __version__, _core
 from ..errors import InvalidArgument
 from ..gpus import nvidia_gpus
 from ..machine import Machine, Node, host_nodes
+from ..policy import policies
 from ..settings import config, settings, show_config
 from . import machine_text
 
@@ -21,7 +22,7 @@ from . import machine_text
 @click.option("--devices", help="Describe these instead of the configured ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(devices: str | None, as_json: bool) -> None:
-    """Version, devices, links and settings."""
+    """Version, devices, links, policies and settings."""
     wanted = devices or config["devices"]
     try:
         machine = Machine.parse(wanted)
@@ -38,6 +39,7 @@ def info(devices: str | None, as_json: bool) -> None:
             "machine": described,
             "cores": _core.usable_cores(),
             "memory_bytes": _core.usable_memory_bytes(),
+            "policies": policies(),
             "settings": {row.key: {"value": row.value, "origin": row.origin} for row in rows},
         }
         click.echo(json.dumps(found))
@@ -51,6 +53,7 @@ def info(devices: str | None, as_json: bool) -> None:
         machine_text.table(machine),
         machine_text.copies(machine),
         _unused_gpus(machine, wanted),
+        ["policies", *(f"  {name:<12}{about}" for name, about in policies().items())],
     ]
     for lines in parts:
         if lines:

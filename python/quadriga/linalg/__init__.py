@@ -12,12 +12,15 @@ tile : int, optional
     Order of the tiles; by default chosen by sizes, types and devices.
 reproducible : bool, optional
     Choose tiles as for one device: results are then the same to the bit for any number of devices
-    of a kind and memory. By default as the setting `reproducible` says, which is off.
+    of a kind and memory. By default as the engine was made, else as the setting `reproducible`
+    says, which is off.
 progress : bool or callable, optional
     True shows a bar; a callable gets the fraction done, about ten times a second.
 
 Wherever an input matrix is expected, an object with ``shape``, ``dtype`` and
-``read(rows, cols, out)`` will do; see `from_function`.
+``read(rows, cols, out)`` will do; see `from_function`. Arrays that an engine knows, and their
+`quadriga.Data`, as inputs and as `out`, are used after the tasks that were submitted on their
+memory.
 
 Examples
 --------

@@ -89,6 +89,10 @@ class Factor:
         self._kind = kind or Kind()
         self._lock = threading.Lock()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_core"):
+            self.engine._keep_collected(self._core)
+
     @property
     def shape(self) -> tuple[int, int]:
         return (self._core.order(), self._core.order())

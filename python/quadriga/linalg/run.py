@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from .. import _core
+from ..arguments import flag
 from ..defaults import default_engine
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType, TaskFailed
@@ -90,8 +91,7 @@ def start(
     if engine is not None and not isinstance(engine, Engine):
         raise InvalidType(f"engine is {engine!r}; expected an Engine, or None")
     order = int(config["tile"]) if tile is None else _order(tile)
-    if reproducible is not None and not isinstance(reproducible, bool):
-        raise InvalidType(f"reproducible is {reproducible!r}; expected True, False or None")
+    reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
     with _shown(name, progress) as report:
         try:

@@ -12,6 +12,7 @@
 
 #include "base/affinity.h"
 #include "base/cgroup.h"
+#include "base/thread.h"
 #include "device/cuda/check.h"
 #include "device/operation.h"
 #include "device/staging_plan.h"
@@ -203,7 +204,7 @@ void Staging::queue_piece(cudaStream_t stream, Lane& lane, const Chunk& chunk, s
 
 void Staging::start_threads() {
   while (threads_.size() < static_cast<std::size_t>(most_threads_))
-    threads_.emplace_back([this] { work(); });
+    threads_.push_back(start_thread([this] { work(); }));
 }
 
 bool Staging::can_move(const Lane& lane, const Chunk& chunk) {

@@ -6,6 +6,7 @@
 #include "device/emulated/device_memory.h"
 #include "device/emulated/paced_links.h"
 #include "device/factory.h"
+#include "device/kinds.h"
 #include "device/stream_threads.h"
 
 namespace quadriga {
@@ -67,7 +68,8 @@ class EmulatedBackend final : public Backend {
 
 std::unique_ptr<Backend> make_emulated_backend(Machine machine, EmulatedOptions options) {
   for (const Device& device : machine.devices) {
-    require(device.kind != DeviceKind::cuda, "the emulated backend can't drive a CUDA device");
+    require(variants_of(device.kind) == DeviceKind::cpu,
+            "the emulated backend drives devices that run variants for CPUs only");
   }
   return std::make_unique<EmulatedBackend>(std::move(machine), options);
 }

@@ -100,7 +100,7 @@ Kernel (*cuda_adapter)(Kernel) = nullptr;
 /// With a CUDA variant if there is an adapter; every other one as if it might wait.
 Codelet& complete(Codelet& codelet) {
   if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
-  codelet.cuda_waits = codelet.signature.size() % 2 == 0;
+  codelet.waits_to_queue = codelet.signature.size() % 2 == 0;
   return codelet;
 }
 

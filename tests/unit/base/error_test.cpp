@@ -41,7 +41,6 @@ TEST(Names, AreDistinct) {
   EXPECT_EQ(names.count("unknown"), 0u);
   EXPECT_EQ(name(DType::complex64), "complex64");
   EXPECT_EQ(name(Access::commute), "commute");
-  EXPECT_EQ(name(DeviceKind::emulated), "emulated");
 }
 
 }  // namespace

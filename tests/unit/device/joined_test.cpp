@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/device/joined_test.cpp: devices of several kinds in one backend, kinds that nobody
-// knew included: a line in the table of kinds is all that they need.
+// knew included: a row in the table of kinds is all that they need.
 #include "device/joined/joined_backend.h"
 
 #include <gtest/gtest.h>
@@ -10,98 +10,28 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "device/alarm.h"
 #include "device/factory.h"
-#include "device/operation.h"
+#include "device/kinds.h"
+#include "polled_backend.h"
 
 namespace quadriga {
 namespace {
 
-constexpr auto fourth = static_cast<DeviceKind>(3);
-constexpr auto fifth = static_cast<DeviceKind>(4);
-
-// A device that runs its kernels when it is asked what has ended, and tells nobody. It refuses
-// kernels named "refused" when they are queued.
-class PolledBackend final : public Backend {
- public:
-  explicit PolledBackend(Machine machine) : machine_(std::move(machine)) {}
-  std::byte* allocate(DeviceId, std::size_t) override { return nullptr; }
-  void deallocate(DeviceId, std::byte*) noexcept override {}
-  StreamId create_stream(DeviceId, StreamKind) override {
-    issued_.push_back(0);
-    return static_cast<StreamId>(issued_.size() - 1);
-  }
-  Event copy(StreamId, const Copy& copy) override {
-    check_copy(machine_, copy, nullptr);
-    return {};
-  }
-  Event launch(StreamId stream, const Launch& launch) override {
-    if (launch.name == "refused" && launch.cost.volume > 0) fail(Errc::unavailable, "no room");
-    Event event{stream, 0};
-    {
-      const std::lock_guard lock(mutex_);
-      event.ticket = ++issued_[stream];
-      queue_.push_back({event, launch});
-    }
-    alarm_.ring();
-    return event;
-  }
-  void wait(StreamId, Event) override {}  // All run in the order of calls.
-  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
-    if (run_one(out.front())) return 1;
-    alarm_.sleep_until(deadline);
-    return run_one(out.front()) ? 1 : 0;
-  }
-  void wake() noexcept override { alarm_.ring(); }
-  Nanoseconds now() const noexcept override { return alarm_.now(); }
-  bool is_virtual() const noexcept override { return false; }
-  bool pin(std::byte*, std::size_t) override { return false; }
-  void unpin(std::byte*, std::size_t) noexcept override {}
-  const Machine& machine() const noexcept override { return machine_; }
-
- private:
-  struct Queued {
-    Event event;
-    Launch launch;
-  };
-  bool run_one(Completion& done) {
-    Queued next;
-    {
-      const std::lock_guard lock(mutex_);
-      if (queue_.empty()) return false;
-      next = queue_.front();
-      queue_.pop_front();
-    }
-    done = {next.event, now(), 0, nullptr};
-    try {
-      (*next.launch.kernel)(next.launch.arguments);
-    } catch (...) {
-      done.error = std::current_exception();
-    }
-    done.end = now();
-    return true;
-  }
-
-  const Machine machine_;
-  Alarm alarm_;
-  std::mutex mutex_;
-  std::vector<std::uint64_t> issued_;  // By stream; guarded by mutex_.
-  std::deque<Queued> queue_;           // Guarded by mutex_.
-};
-
-// The table with two more lines.
-std::vector<KindOfDevice> more_kinds() {
-  std::vector<KindOfDevice> kinds = kinds_of_devices();
-  for (const DeviceKind kind : {fourth, fifth})
-    kinds.push_back({kind, [](const Machine& machine, const BackendOptions&) {
-                       return std::make_unique<PolledBackend>(machine);
-                     }});
-  return kinds;
+/// A row of the table that a test adds, once a program.
+DeviceKind added(const char* name) {
+  const KindOfDevice* const known = find_kind(name);
+  return known ? known->kind
+               : add_kind({.name = name, .make = [](const Machine& machine, const BackendOptions&) {
+                             return std::make_unique<PolledBackend>(machine);
+                           }});
 }
+
+const DeviceKind fourth = added("fourth");
+const DeviceKind fifth = added("fifth");
+constexpr auto nobodys = static_cast<DeviceKind>(200);
 
 Device device_of(DeviceKind kind) {
   Device device;
@@ -140,7 +70,7 @@ TEST_F(JoinedTest, KindsThatNobodyKnewTakePart) {
   Machine machine = Machine::parse("emulated:2;cpu:1");
   machine.devices.push_back(device_of(fourth));
   machine.devices.push_back(device_of(fifth));
-  backend_ = make_backend(machine, {}, more_kinds());
+  backend_ = make_backend(machine);
   std::vector<StreamId> streams;
   for (DeviceId id = 0; id < machine.devices.size(); ++id) streams.push_back(compute(id));
   std::atomic<int> reached{0};
@@ -166,7 +96,7 @@ TEST_F(JoinedTest, KindsThatNobodyKnewTakePart) {
 
 TEST_F(JoinedTest, AKindThatNothingDrivesIsRefused) {
   Machine machine = Machine::parse("cpu:1");
-  machine.devices.push_back(device_of(fourth));
+  machine.devices.push_back(device_of(nobodys));
   try {
     make_backend(machine);
     FAIL() << "something drives it";
@@ -182,17 +112,17 @@ TEST_F(JoinedTest, RoutesBetweenKindsAreRefused) {
   device.space = 2;
   machine.devices.push_back(device);
   machine.routes.push_back({1, 2, {0}});
-  EXPECT_THROW(make_backend(machine, {}, more_kinds()), Error);
+  EXPECT_THROW(make_backend(machine), Error);
   machine.routes.pop_back();
   machine.routes.push_back({2, 0, {0}});
-  EXPECT_NO_THROW(make_backend(machine, {}, more_kinds()));
+  EXPECT_NO_THROW(make_backend(machine));
 }
 
 // While it was parked, nobody could be told.
 TEST_F(JoinedTest, WhatAPartRefusesIsDeliveredInItsOrder) {
   Machine machine = Machine::parse("cpu:1");
   machine.devices.push_back(device_of(fourth));
-  backend_ = make_backend(machine, {}, more_kinds());
+  backend_ = make_backend(machine);
   const StreamId other = compute(1);
   const Event slow = launch(compute(0), [](const Arguments&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -236,7 +166,7 @@ TEST_F(JoinedTest, SpacesAreThoseOfTheirParts) {
 TEST_F(JoinedTest, WhoSleepsIsWokenByEveryPart) {
   Machine machine = Machine::parse("emulated:1;cpu:1");
   machine.devices.push_back(device_of(fourth));
-  backend_ = make_backend(machine, {}, more_kinds());
+  backend_ = make_backend(machine);
   std::array<StreamId, 3> streams{};
   for (DeviceId id = 0; id < 3; ++id) streams[id] = compute(id);
   for (int round = 0; round < 30; ++round) {

@@ -67,6 +67,38 @@ TEST_P(FailuresTest, SuccessorsAreCancelledAndTheOthersFinish) {
   EXPECT_EQ(engine().counters().failed, 4u);
 }
 
+TEST_P(FailuresTest, BodiesOfSuccessorsDontRun) {
+  make([](WrappedOptions& options) {
+    if (!options.virtual_clock && options.devices != "cpu:2")
+      options.devices = "emulated:1,memory=64KiB,streams=3";
+  });
+  std::atomic<int> ran{0};
+  Codelet& fails_after =
+      codelet("fails after", {Access::read, Access::update}, [&](const Arguments&) {
+        ++ran;
+        throw std::runtime_error("the sink is full");
+      });
+  Codelet& fails_late = codelet("fails late", {Access::update}, [](const Arguments&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // its successors are issued
+    throw std::runtime_error("the oven is cold");
+  });
+  for (int round = 0; round < 20; ++round) {
+    const Data bad = tile(1), middle = tile(1), last = tile(1);
+    engine().submit(fails_late, {{bad, Access::update}});
+    const Future first =
+        engine().submit(fails_after, {{bad, Access::read}, {middle, Access::update}});
+    const Future second =
+        engine().submit(fails_after, {{middle, Access::read}, {last, Access::update}});
+    EXPECT_NE(failure().find("cold"), std::string::npos);
+    EXPECT_EQ(code_of(first), Errc::cancelled);
+    EXPECT_EQ(code_of(second), Errc::cancelled);
+    const Data sound = tile(1);
+    const Future after = engine().submit(more_, {{sound, Access::update}});
+    engine().wait(after, patience);
+  }
+  EXPECT_EQ(ran, 0);
+}
+
 TEST_P(FailuresTest, TheEngineWorksOnAndTellsAFailureOnce) {
   const Data bad = tile(), good = tile();
   engine().submit(fails_, {{bad, Access::update}});

@@ -4,6 +4,9 @@
 
 #include <quadriga/engine.h>
 
+#include <atomic>
+#include <memory>
+
 #include "unit/graph/engines.h"
 
 namespace quadriga {
@@ -69,6 +72,49 @@ TEST_P(TaskGroupTest, CancellingOneLeavesTheOthers) {
   EXPECT_EQ(home(1), 0);
   EXPECT_EQ(home(2), 1);
   EXPECT_NE(failure(group, {}).find("cancelled"), std::string::npos);
+}
+
+TEST_P(TaskGroupTest, ToldOnceThatAllHaveEnded) {
+  const Data x = tile(), y = tile();
+  engine().submit(gate({Access::update}), {{x, Access::update}});
+  std::atomic<int> told = 0;
+  TaskGroup group;
+  group.on_end = [&] { ++told; };
+  for (int i = 0; i < 20; ++i) submit(more_, {{i % 2 ? x : y, Access::update}}, group);
+  EXPECT_EQ(told, 0);
+  group.close();
+  open();
+  wait();
+  while (told == 0) std::this_thread::yield();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(home(0), 10);
+}
+
+TEST_P(TaskGroupTest, WithoutATaskClosingTells) {
+  int told = 0;
+  TaskGroup group;
+  group.on_end = [&] { ++told; };
+  group.close();
+  EXPECT_EQ(told, 1);
+}
+
+TEST_P(TaskGroupTest, MayGoWhenItIsTold) {
+  const Data x = tile();
+  std::atomic<int> gone = 0;
+  constexpr int count = 200;
+  for (int i = 0; i < count; ++i) {
+    auto* const group = new TaskGroup;
+    group->on_end = [&gone, group] {
+      const std::unique_ptr<TaskGroup> owned(group);
+      ++gone;
+    };
+    for (int task = 0; task < 3; ++task) submit(more_, {{x, Access::update}}, *group);
+    if (i % 3 == 0) submit(fails_, {{tile(), Access::update}}, *group);
+    group->close();
+  }
+  wait();
+  while (gone < count) std::this_thread::yield();
+  EXPECT_EQ(home(0), 3 * count);
 }
 
 TEST_P(TaskGroupTest, CancellingInsideOfATaskDoesNotWaitForIt) {

@@ -117,7 +117,7 @@ std::multiset<int> lanes_of(const nlohmann::json& trace, const std::string& name
 TEST_F(VariantsTest, ThatWaitShareOneStream) {
   Codelet slow = codelet_;
   slow.name = "slow";
-  slow.cuda_waits = true;
+  slow.waits_to_queue = true;
   std::vector<std::array<double, 8>> homes(40);
   Engine engine(options_with(DeviceKind::cuda, 0));
   for (std::size_t i = 0; i < homes.size(); ++i) {

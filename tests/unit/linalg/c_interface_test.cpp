@@ -307,9 +307,50 @@ TEST(CInterfaceOf, EachArgumentIsNamed) {
   EXPECT_EQ(quadriga_dpotrf(nullptr, 'L', 2, a, 2), -1);
   EXPECT_EQ(quadriga_dtrtrs(engine, 'L', 'N', 'X', 2, 2, a, 2, c, 2), -4);
   // The output may not be an input.
-  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, a, 2), QUADRIGA_OTHER);
+  EXPECT_EQ(gemm('N', 'N', 2, 2, 2, &one, a, 2, 2, a, 2), -13);
   quadriga_close(engine);
   quadriga_close(nullptr);
+}
+
+TEST(CInterfaceOf, WhatOverlapsIsRefused) {
+  for (const char* const devices : {"cpu:1", "emulated:1,memory=1MiB"}) {
+    quadriga_engine* engine = nullptr;
+    ASSERT_EQ(quadriga_open(devices, &engine), 0);
+    std::vector<double> memory(64, 0.0);
+    double* const a = memory.data();
+    for (int i = 0; i < 4; ++i) a[5 * i] = 2;
+    const std::vector<double> before = memory;
+    const double one = 1;
+    EXPECT_EQ(quadriga_dpotrs(engine, 'L', 4, 1, a, 4, a, 4), -7);
+    EXPECT_NE(std::string(quadriga_message()).find("B overlaps A"), std::string::npos);
+    EXPECT_EQ(quadriga_dposv(engine, 'L', 4, 1, a, 4, a + 1, 4), -7);
+    EXPECT_EQ(quadriga_dposv(engine, 'L', 4, 2, a, 4, a + 15, 4), -7);
+    EXPECT_EQ(quadriga_dtrtrs(engine, 'L', 'N', 'N', 4, 1, a, 4, a, 4), -9);
+    EXPECT_EQ(quadriga_dgemm(engine, 'N', 'N', 4, 4, 4, &one, a, 4, a + 32, 4, &one, a, 4), -13);
+    EXPECT_EQ(quadriga_dgemm(engine, 'N', 'N', 4, 4, 4, &one, a + 32, 4, a, 4, &one, a, 4), -13);
+    EXPECT_EQ(quadriga_dsyrk(engine, 'L', 'N', 4, 4, &one, a, 4, &one, a, 4), -10);
+    EXPECT_EQ(memory, before);
+    EXPECT_EQ(quadriga_dposv(engine, 'L', 4, 1, a, 4, a + 16, 4), 0) << quadriga_message();
+    quadriga_close(engine);
+  }
+}
+
+TEST(CInterfaceOf, SizesThatNoMemoryHasAreRefused) {
+  quadriga_engine* engine = nullptr;
+  ASSERT_EQ(quadriga_open("cpu:1", &engine), 0);
+  double a[4] = {}, b[4] = {}, c[4] = {};
+  const double one = 1;
+  constexpr std::int64_t absurd = INT64_MAX / 2;
+  constexpr std::int64_t wide = std::int64_t{1} << 40;
+  EXPECT_EQ(quadriga_dpotrf(engine, 'L', absurd, a, absurd), -3);
+  EXPECT_EQ(quadriga_dpotrf(engine, 'L', wide, a, wide), -5);
+  EXPECT_EQ(quadriga_dpotrf(engine, 'L', 2, a, INT64_MAX), -5);
+  EXPECT_EQ(quadriga_dpotrs(engine, 'L', 2, absurd, a, 2, b, 2), -4);
+  EXPECT_EQ(quadriga_dgemm(engine, 'N', 'N', absurd, 2, 2, &one, a, absurd, b, 2, &one, c, absurd),
+            -4);
+  EXPECT_EQ(quadriga_dgemm(engine, 'N', 'N', 2, 2, wide, &one, a, wide, b, wide, &one, c, 2), -9);
+  EXPECT_NE(std::string(quadriga_message()).find("memory"), std::string::npos);
+  quadriga_close(engine);
 }
 
 }  // namespace

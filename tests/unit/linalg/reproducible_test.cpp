@@ -16,8 +16,10 @@ namespace {
 constexpr int most_devices = 4;
 
 /// The first GPUs of a description, whose kernels compute under the virtual clock.
-std::unique_ptr<Engine> gpu_engine(int devices, double memory_bytes) {
+std::unique_ptr<Engine> gpu_engine(int devices, double memory_bytes,
+                                   std::optional<bool> reproducible = std::nullopt) {
   EngineOptions options;
+  options.reproducible = reproducible;
   options.machine = Machine::parse(
       fmt::format("machine={}/machines/h200x4.json:{}", QUADRIGA_SOURCE_DIR, devices));
   for (Device& device : options.machine->devices)
@@ -97,6 +99,33 @@ TEST(Reproducible, IsNotWhatPlansDoByThemselves) {
   }
   EXPECT_GT(products.size(), 1u);
   EXPECT_EQ(reproducible.size(), 1u);
+}
+
+TEST(Reproducible, IsSaidByTheCallElseTheEngineElseTheSetting) {
+  const Problem about{Problem::Kind::matmul, 12000, 12000, 12000, DType::float64};
+  const auto bounds = [&](std::optional<bool> of_engine, std::optional<bool> of_call) {
+    const auto engine = gpu_engine(4, 140e9, of_engine);
+    Options options;
+    options.reproducible = of_call;
+    return plan_product(*engine, team_of(*engine), about, options).cols.bounds;
+  };
+  const auto same = bounds(std::nullopt, true);
+  const auto other = bounds(std::nullopt, false);
+  ASSERT_NE(same, other);
+  for (const char* const setting : {"true", "false"}) {
+    Config::global().set("reproducible", setting);
+    for (const bool said : {true, false}) {
+      EXPECT_EQ(bounds(said, std::nullopt), said ? same : other) << setting;
+      EXPECT_EQ(bounds(!said, said), said ? same : other) << setting;
+    }
+  }
+  Config::global().unset("reproducible");
+}
+
+TEST(Reproducible, IsSaidByAnEngineForResults) {
+  const auto make = [](int devices) { return gpu_engine(devices, 1e9, true); };
+  expect_identical(make, [](Engine& engine) { return product(engine, 1101, {}); });
+  expect_identical(make, [](Engine& engine) { return factor(engine, 1101, {}); });
 }
 
 TEST(Reproducible, IsASetting) {

@@ -208,6 +208,8 @@ def contents(path: str) -> bytes:
     TraceError
         If it is packed and damaged.
     """
+    if not Path(path).is_file() and Path(path).exists():
+        raise TraceError(f"{path}: is no regular file; expected a trace file of Quadriga's")
     raw = Path(path).read_bytes()
     if not raw.startswith(_PACKED):
         return raw

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/handles.h: what an engine hands out for data, sequences and tasks.
+#pragma once
+
+#include <cstdint>
+
+namespace quadriga {
+
+class Engine;
+class EngineAccess;
+struct Datum;
+struct Task;
+
+/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
+class Data {
+ public:
+  Data() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Data&) const = default;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  explicit Data(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
+
+/// Order without content: tasks submitted with the same sequence run one after the other, in the
+/// order of submission. What becomes of one doesn't concern those that follow it. A handle, cheap
+/// to copy; valid until Engine::remove().
+class Sequence {
+ public:
+  Sequence() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Sequence&) const = default;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  explicit Sequence(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
+
+/// A task that was submitted: a handle, cheap to copy.
+class Future {
+ public:
+  Future() = default;
+  std::uint64_t id() const noexcept { return id_; }
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  Future(Task* task, std::uint64_t id) : task_(task), id_(id) {}
+  Task* task_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+
+}  // namespace quadriga

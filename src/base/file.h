@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/file.h: whether a path names a file that can be read without waiting.
+#pragma once
+
+#include <string>
+
+namespace quadriga {
+
+/// Refuses pipes and devices, whose reading may wait for ever; what is missing is no concern.
+///
+/// Errors:  io naming the path.
+void require_regular(const std::string& path);
+
+}  // namespace quadriga

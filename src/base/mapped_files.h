@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/mapped_files.h: a program whose mapped file is cut short says so and ends.
+//
+// Invariants
+//   1. A watched mapping is a slot whose message is written before its address and not changed
+//      while that stands; so with the path of a file to remove. One lock guards whoever writes.
+//   2. The handler reads slots whose address stands, and calls write(), unlink(), sigaction() and
+//      _exit() only.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace quadriga {
+
+/// From here on touching these bytes where their file has none ends the process, with status 1 and
+/// a message that names the file. For programs: it takes over SIGBUS; faults elsewhere go to
+/// whoever had it before. Mappings beyond the 32nd aren't watched.
+void watch_mapping(const void* begin, std::size_t bytes, const std::string& file);
+
+/// The mapping is about to go, or gone.
+void forget_mapping(const void* begin) noexcept;
+
+/// A file that is half-written and removed if the process ends so.
+void watch_partial(const std::string& path);
+
+/// The file is whole, or removed.
+void forget_partial(const std::string& path) noexcept;
+
+}  // namespace quadriga

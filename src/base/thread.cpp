@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/base/thread.cpp: a thread, or what kept it from starting.
+#include "base/thread.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <system_error>
+#include <utility>
+
+namespace quadriga {
+
+std::thread start_thread(std::function<void()> work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::system_error& error) {
+    fail(Errc::unavailable,
+         fmt::format("can't start a thread: {}; a limit of processes (ulimit -u), of the control "
+                     "group (pids.max) or of memory (ulimit -v) is reached",
+                     error.code().message()));
+  }
+}
+
+}  // namespace quadriga

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/promises.h: bodies that leave the end of their task to others: to the program, by a
+// promise, or to a thread that may wait.
+//
+// Invariants
+//   1. The executor hears of the end of such a task once, by kept(); until then the task's slot,
+//      its operands and its engine live on, so an open promise may refer to them.
+//   2. `open_` of a promise's state is guarded by its lock, which is held while the executor is
+//      told.
+//   3. BlockingThreads: `idle_` counts threads that wait for work, guarded as `work_` is by mutex_;
+//      work that finds no idle thread starts one, up to the limit, so none waits for another's end
+//      before that many run.
+#pragma once
+
+#include <quadriga/promise.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace quadriga {
+
+class Executor;
+
+/// Threads for bodies that wait, as for files, and leave the cores to others meanwhile. Started
+/// when they are needed, ended with it; by then nothing runs any more.
+class BlockingThreads {
+ public:
+  explicit BlockingThreads(std::size_t most) : most_(most) {}
+  ~BlockingThreads();
+  BlockingThreads(const BlockingThreads&) = delete;
+  BlockingThreads& operator=(const BlockingThreads&) = delete;
+
+  /// Runs it on a thread of its own, in order of the calls if the limit is reached. `work` doesn't
+  /// throw. Errors: system_error if there is no thread and none can be started.
+  void run(std::function<void()> work);
+
+ private:
+  void loop();
+
+  const std::size_t most_;
+  std::mutex mutex_;  ///< Guards the members below.
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::size_t idle_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// Runs the body of a detached task; the executor hears of its end by kept(), of what the body
+/// throws as well. `threads` null: a body that blocks runs here and now.
+void run_detached(Executor& executor, BlockingThreads* threads, Graph& graph, Task& task,
+                  const Arguments& arguments);
+
+}  // namespace quadriga

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_closing.py: engines that end while other threads use them, and at Python's end.
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+_HEAD = """
+import faulthandler, sys, threading, time
+import numpy as np, quadriga
+from quadriga import linalg
+faulthandler.dump_traceback_later(40, exit=True)
+nap = quadriga.codelet(["update"])(lambda y: time.sleep(0.001))
+tick = quadriga.codelet(["update"], host_only=False)(lambda y: None)
+def start(work, daemon=False):
+    thread = threading.Thread(target=work, daemon=daemon)
+    thread.start()
+    return thread
+"""
+
+
+def run(text, *arguments):
+    """What a program printed that ended well."""
+    result = subprocess.run(
+        [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
+    return result.stdout
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
+@pytest.mark.parametrize("codelet", ["nap", "tick"])
+class TestBesideClose:
+    def test_submissions_are_refused(self, devices, codelet):
+        said = run(
+            """
+            for _ in range(20):
+                engine = quadriga.Engine(sys.argv[1], window=64)
+                data = engine.data(np.zeros(10))
+                said = []
+                def submit():
+                    try:
+                        while True:
+                            engine.submit(globals()[sys.argv[2]], data.update())
+                    except quadriga.InvalidArgument as error:
+                        said.append(str(error))
+                threads = [start(submit) for _ in range(3)]
+                time.sleep(0.02)
+                engine.close()
+                for thread in threads:
+                    thread.join()
+                assert all("closed" in each for each in said), said
+                print(len(said))
+            """,
+            devices,
+            codelet,
+        )
+        assert said.split() == ["3"] * 20
+
+    def test_waits_end(self, devices, codelet):
+        said = run(
+            """
+            for _ in range(20):
+                engine = quadriga.Engine(sys.argv[1])
+                data = engine.data(np.zeros(10))
+                futures = [engine.submit(globals()[sys.argv[2]], data.update()) for _ in range(99)]
+                def wait():
+                    try:
+                        engine.wait()
+                    except quadriga.Error:
+                        pass
+                def ask():
+                    for future in futures:
+                        future.exception()
+                threads = [start(wait), start(ask)]
+                time.sleep(0.01)
+                engine.close()
+                for thread in threads:
+                    thread.join()
+                print("ended")
+            """,
+            devices,
+            codelet,
+        )
+        assert said.split() == ["ended"] * 20
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
+def test_linalg_beside_close_says_that_it_is_closed(devices):
+    said = run(
+        """
+        a = np.eye(300)
+        for _ in range(10):
+            engine = quadriga.Engine(sys.argv[1])
+            ends = []
+            def multiply():
+                try:
+                    while True:
+                        linalg.matmul(a, a, engine=engine, tile=50)
+                except (quadriga.InvalidArgument, quadriga.Cancelled) as error:
+                    ends.append(str(error))
+            thread = start(multiply)
+            time.sleep(0.03)
+            engine.close()
+            thread.join()
+            print(*ends)
+        """,
+        devices,
+    )
+    assert len(said.splitlines()) == 10
+
+
+_AT_THE_END = {
+    "submits": "engine.submit(nap, data.update())",
+    "waits": "engine.submit(nap, data.update()); engine.wait()",
+    "asks": "engine.submit(nap, data.update()).result()",
+    "computes": "linalg.matmul(a, a, engine=engine, tile=50)",
+    "counts": "engine.counters(); engine.status()",
+    "opens": "quadriga.Engine(sys.argv[1]).close()",
+    "computes_by_default": "linalg.cho_factor(a, devices=sys.argv[1], tile=50)",
+}
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
+@pytest.mark.parametrize("what", _AT_THE_END)
+def test_a_daemon_thread_at_the_end_of_python(devices, what):
+    for pause in ("0.05", "0.2", "0.21", "0.3"):
+        run(
+            f"""
+            engine = quadriga.Engine(sys.argv[1])
+            data = engine.data(np.zeros(10))
+            a = np.eye(300)
+            def work():
+                try:
+                    while True:
+                        {_AT_THE_END[what]}
+                except quadriga.Error:
+                    pass
+            for _ in range(3):
+                start(work, daemon=True)
+            time.sleep(float(sys.argv[2]))
+            """,
+            devices,
+            pause,
+        )

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_limits.py: limits of the process end in an error that says which.
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+_HEAD = """
+import faulthandler, os, resource, sys
+import numpy as np, quadriga
+from quadriga import linalg
+faulthandler.dump_traceback_later(20, exit=True)
+a = np.eye(96) * 4
+def use(devices):
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(np.zeros(10))
+        add = quadriga.codelet(["update"], host_only=False)(lambda y: y.__iadd__(1))
+        for _ in range(20):
+            engine.submit(add, data.update())
+        engine.wait()
+        linalg.cho_factor(a, engine=engine, tile=32).solve(np.ones(96))
+"""
+
+
+def run(text, *arguments):
+    result = subprocess.run(
+        [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
+    )
+    assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
+    return result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("devices", ["cpu:3", "emulated:2,memory=1MiB"])
+def test_too_few_threads_are_an_error(devices):
+    said = run(
+        """
+        use("cpu:1")  # whatever is opened late is open
+        if os.getuid() == 0:
+            os.setgid(65534), os.setuid(65534)  # root has no limit
+            most = len(os.listdir("/proc/self/task")) + 14
+        else:
+            most = 0
+        for limit in range(most + 1):
+            hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+            resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
+            try:
+                use(sys.argv[1])
+                print("ended")
+            except quadriga.Unavailable as error:
+                print(error)
+        """,
+        devices,
+    )
+    assert "thread" in said[0]
+    assert "ulimit -u" in said[0]
+    refused = [each for each in said if each != "ended"]
+    assert all("can't start a thread" in each for each in refused), refused
+    assert said == refused + ["ended"] * (len(said) - len(refused))
+    if os.getuid() == 0:
+        assert said[-1] == "ended"

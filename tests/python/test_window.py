@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_window.py: tasks submit tasks when the window is full, or has room for one.
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+DEVICES = ["cpu:1", "cpu:2", "emulated:2,memory=1MiB"]
+
+FULL = """
+import faulthandler, sys, threading
+import numpy as np, quadriga
+faulthandler.dump_traceback_later(20, exit=True)
+window = int(sys.argv[2])
+increment = quadriga.codelet(["update"])(lambda y: y.__iadd__(1))
+filled = threading.Event()
+
+@quadriga.codelet(["update"], submits=True)
+def parent(y, of):
+    filled.wait()
+    for _ in range(5):
+        engine.submit(increment, of.update())
+
+x, z = np.zeros(4), np.zeros(4)
+with quadriga.Engine(sys.argv[1], window=window) as engine:
+    data, other = engine.data(x), engine.data(z)
+    # The following tasks wait for the parent, until the window is full of them.
+    threading.Timer(0.3, filled.set).start()
+    engine.submit(parent, data.update(), of=other)
+    for _ in range(2 * window):
+        engine.submit(increment, data.update())
+    engine.wait()
+print(x[0], z[0])
+"""
+
+DEEP = """
+import faulthandler, sys
+import numpy as np, quadriga
+faulthandler.dump_traceback_later(20, exit=True)
+
+@quadriga.codelet(["update"], submits=True)
+def divide(y, of, depth):
+    if depth == 0:
+        y += 1
+        return
+    for _ in range(3):
+        engine.submit(divide, of.update(), of=of, depth=depth - 1)
+
+x, z = np.zeros(4), np.zeros(4)
+with quadriga.Engine(sys.argv[1], window=int(sys.argv[2])) as engine:
+    data, other = engine.data(x), engine.data(z)
+    engine.submit(divide, data.update(), of=other, depth=4)
+    engine.wait()
+print(x[0], z[0])
+"""
+
+
+def run(program, devices, window):
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), devices, str(window)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return [float(number) for number in result.stdout.split()]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("window", [1, 2, 8, 100])
+def test_a_body_submits_while_the_window_is_full_of_its_successors(devices, window):
+    assert run(FULL, devices, window) == [2 * window, 5]
+
+
+@pytest.mark.parametrize("devices", [*DEVICES, "emulated:1,memory=64KiB"])
+@pytest.mark.parametrize("window", [1, 2, 20])
+def test_tasks_divide_in_a_small_window(devices, window):
+    assert run(DEEP, devices, window) == [0, 81]
