@@ -20,13 +20,13 @@ COST = quadriga.Cost("dgemm", ORDER, 4 * ORDER**3)
 WAYS = ("none", "resident on_host", "resident wait", "default wait")
 
 
-@quadriga.codelet(access=["update"], cost=COST)
+@quadriga.codelet(access=["update"], host_only=False, cost=COST)
 def relax(x):
     for _ in range(4):
         x[...] = x @ x * 1e-3 + 1
 
 
-@quadriga.codelet(access=["read", "write"], cost=COST)
+@quadriga.codelet(access=["read", "write"], host_only=False, cost=COST)
 def norm(x, total):
     total[0] = x.sum()
 
@@ -63,8 +63,9 @@ def main():
     devices = arguments[0] if arguments else "emulated:2,memory=16MiB,h2d=2GB/s,d2h=2GB/s"
     options = {"devices": devices, "virtual_clock": "--virtual" in sys.argv}
     if options["virtual_clock"]:
-        machine = json.loads(quadriga.Machine(devices).to_json())
-        machine["kernels"] = {"dgemm": {"": {str(ORDER): 1e-4}}}
+        machine = json.loads(quadriga.Machine.parse(devices).to_json())
+        times = {str(ORDER): 1e-4}
+        machine["kernels"] = {"dgemm": {"emulated": times, "cpu": times}}
         options["devices"] = quadriga.Machine.from_json(json.dumps(machine))
     runs = {way: [] for way in WAYS}
     for _ in range(5):
