@@ -28,6 +28,10 @@ void host_potrf(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
 /// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);
+/// What default plans reach of the best of orders beside theirs, by the virtual clock: --operation
+/// gemm|potrf --run machines (drawn at random) or orders (on the machine, beside the line between
+/// powers of two) --count --seed --machine --devices (at most) --least --most (orders) --only.
+void plans(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);

@@ -19,8 +19,8 @@
 #include "benchmarks.h"
 #include "copy_flows.h"
 #include "copy_ways.h"
-#include "device/emulated/fair_share.h"
 #include "device/factory.h"
+#include "device/fair_share.h"
 #include "device/operation.h"
 #include "line.h"
 

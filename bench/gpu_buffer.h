@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/kernels/elements_cuda.h"
 #include "line.h"
 

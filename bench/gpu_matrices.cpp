@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "gpu.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelets.h"

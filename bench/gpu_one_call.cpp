@@ -2,8 +2,8 @@
 // bench/gpu_one_call.cpp: what a program does that knows no tiles: copy, call, copy.
 #include <cuda_runtime_api.h>
 
-#include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/cuda_check.h"
 #include "gpu.h"
 #include "gpu_buffer.h"
 #include "linalg/kernels/handles_cuda.h"

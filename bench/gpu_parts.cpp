@@ -16,12 +16,12 @@
 namespace quadriga::bench {
 namespace {
 
-using kernels::Op;
-using kernels::Uplo;
 using linalg::MatrixView;
+using linalg::Op;
+using linalg::Uplo;
 
-constexpr kernels::Scalar one{1, 0};
-constexpr kernels::Scalar minus_one{-1, 0};
+constexpr linalg::Scalar one{1, 0};
+constexpr linalg::Scalar minus_one{-1, 0};
 
 double power(double base, int exponent) { return std::pow(base, exponent); }
 
@@ -172,12 +172,12 @@ void kernel_rates(const Machine& machine, const Settings& settings) {
   measure("gemm NN", kernels::gemm_codelet(DType::float64), {a, b, c},
           kernels::GemmParams{minus_one, one, Op::none, Op::none}, 2 * power(order, 3));
   measure("gemm NT", kernels::gemm_codelet(DType::float64), {a, b, c},
-          kernels::GemmParams{minus_one, one, Op::none, Op::adjoint}, 2 * power(order, 3));
+          kernels::GemmParams{minus_one, one, Op::none, Op::conjugate}, 2 * power(order, 3));
   measure("syrk", kernels::herk_codelet(DType::float64), {a, c},
           kernels::SyrkParams{minus_one, one, Uplo::lower, Op::none}, power(order, 3));
   alone.fill(b);
   measure("trsm", kernels::trsm_codelet(DType::float64), {a, b},
-          kernels::TrsmParams{one, kernels::Side::right, Uplo::lower, Op::adjoint},
+          kernels::TrsmParams{one, kernels::Side::right, Uplo::lower, Op::conjugate},
           power(order, 3));
   double seconds = 0;
   for (int i = -1; i < count; ++i) {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <thread>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "gpu.h"
 #include "gpu_buffer.h"
 #include "linalg/kernels/elements_cuda.h"

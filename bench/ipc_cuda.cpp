@@ -15,8 +15,8 @@
 #include "base/units.h"
 #include "benchmarks.h"
 #include "copy_flows.h"
-#include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/cuda_check.h"
 #include "gpu_buffer.h"
 
 extern char** environ;

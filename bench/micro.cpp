@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "device/emulated/fair_share.h"
+#include "device/fair_share.h"
 #include "memory/arena.h"
 #include "memory/directory.h"
 #include "memory/eviction.h"

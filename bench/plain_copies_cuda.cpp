@@ -5,8 +5,8 @@
 #include <map>
 
 #include "copy_flows.h"
-#include "device/cuda/check.h"
 #include "device/cuda/copies.h"
+#include "device/cuda/cuda_check.h"
 #include "line.h"
 
 namespace quadriga::bench {

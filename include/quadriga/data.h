@@ -8,7 +8,22 @@ namespace quadriga {
 
 class Engine;
 class EngineAccess;
+struct Datum;
 struct Hold;
+
+/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
+class Data {
+ public:
+  Data() = default;
+  explicit operator bool() const noexcept { return datum_ != nullptr; }
+  bool operator==(const Data&) const = default;
+
+ private:
+  friend class Engine;
+  friend class EngineAccess;
+  explicit Data(Datum* datum) : datum_(datum) {}
+  Datum* datum_ = nullptr;
+};
 
 /// How long devices keep what they hold of data.
 struct DataOptions {

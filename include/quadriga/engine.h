@@ -54,8 +54,7 @@ struct SubmitOptions {
   /// Where to run it if that device can; no_device: the policy chooses.
   DeviceId device = no_device;
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
-  /// It begins once those submitted with this sequence before it have ended. On a device nothing
-  /// that follows it is queued before it has ended.
+  /// It begins once those submitted with this sequence before it have ended.
   Sequence sequence = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/handles.h: what an engine hands out for data, sequences and tasks.
+// include/quadriga/handles.h: what an engine hands out for tasks and their order.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,6 @@ class Engine;
 class EngineAccess;
 struct Datum;
 struct Task;
-
-/// A registered tile: a handle, cheap to copy. Valid until Engine::remove().
-class Data {
- public:
-  Data() = default;
-  explicit operator bool() const noexcept { return datum_ != nullptr; }
-  bool operator==(const Data&) const = default;
-
- private:
-  friend class Engine;
-  friend class EngineAccess;
-  explicit Data(Datum* datum) : datum_(datum) {}
-  Datum* datum_ = nullptr;
-};
 
 /// Order without content: tasks submitted with the same sequence run one after the other, in the
 /// order of submission. What becomes of one doesn't concern those that follow it. A handle, cheap

@@ -35,15 +35,6 @@ struct Options {
   std::optional<bool> reproducible = std::nullopt;
 };
 
-/// A factor of several operands, as complex as its type allows; a double converts.
-struct Scalar {
-  double real = 0;
-  double imag = 0;
-  constexpr Scalar(double real_part = 0, double imaginary_part = 0) noexcept
-      : real(real_part), imag(imaginary_part) {}
-  constexpr bool operator==(const Scalar&) const = default;
-};
-
 /// C = alpha*op(A)*op(B) + beta*C; with beta 0, C isn't read.
 ///
 /// Shapes:  op(A) is m x k, op(B) is k x n, C is m x n and shares no memory with either.
@@ -109,6 +100,8 @@ struct FactorOptions {
   bool overwrite = false;
 };
 
+struct FactorContent;
+
 /// A Cholesky factor whose tiles stay where they are until asked for. Moves cheaply; its engine
 /// must outlive it. Calls from several threads at once must be kept apart by the caller.
 class Factor {
@@ -141,12 +134,12 @@ class Factor {
 
   Held held() const;
 
-  struct Impl;
-  explicit Factor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
  private:
-  const Impl& impl() const;
-  std::shared_ptr<Impl> impl_;
+  friend Factor cho_factor(Engine&, const Matrix&, const FactorOptions&, const Options&);
+  friend Factor factor_from(Engine&, const MatrixView&, Uplo, const Options&);
+  explicit Factor(std::shared_ptr<FactorContent> impl) : impl_(std::move(impl)) {}
+  const FactorContent& impl() const;
+  std::shared_ptr<FactorContent> impl_;
 };
 
 /// Factorizes A = L*L^H or U^H*U, on all devices; sources are computed tile by tile where they are

@@ -21,6 +21,15 @@ namespace quadriga::linalg {
 enum class Op : std::uint8_t { none, transpose, conjugate };  ///< conjugate: conjugate transpose.
 enum class Uplo : std::uint8_t { lower, upper };
 
+/// A factor of several operands, as complex as its type allows; a double converts.
+struct Scalar {
+  double real = 0;
+  double imag = 0;
+  constexpr Scalar(double real_part = 0, double imaginary_part = 0) noexcept
+      : real(real_part), imag(imaginary_part) {}
+  constexpr bool operator==(const Scalar&) const = default;
+};
+
 /// A matrix in the caller's memory: element (i, j) at data + (i*row_stride + j*col_stride)
 /// elements. On a device it is used where it lies, so that its columns or rows must be contiguous;
 /// what the caller queued on streams of their own must have ended (Engine::synchronize).

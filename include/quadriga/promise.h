@@ -26,9 +26,9 @@ class Promise {
 
  private:
   friend class PromiseAccess;
-  class State;
-  explicit Promise(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;
+  class PromisedTask;
+  explicit Promise(std::shared_ptr<PromisedTask> state) : state_(std::move(state)) {}
+  std::shared_ptr<PromisedTask> state_;
 };
 
 }  // namespace quadriga

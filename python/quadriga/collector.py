@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/collector.py: what Python's garbage collector finds is let go when the engine ends.
+# python/quadriga/collector.py: what the garbage collector finds is let go when the engine ends.
 """Under the virtual clock runs repeat to the byte, but the collector runs whenever it likes.
 
 What reference counts free is freed at the same step of each run and leaves its engine there. What

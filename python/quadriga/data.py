@@ -197,7 +197,7 @@ class Data(Registered):
         """Wait until the tasks that touch it have ended and the array is current."""
         self.engine.wait_data(self, timeout)
 
-    def done(self) -> None:
+    def final(self) -> None:
         """Say that no task submitted later writes it: it goes home as soon as it may."""
         self.engine.core.final(self.place.core)
 

@@ -4,11 +4,8 @@
 
 from __future__ import annotations
 
-import atexit
 import operator
 import os
-import signal
-import sys
 import weakref
 from collections import deque
 from functools import cached_property
@@ -25,7 +22,8 @@ from .codelets import ACCESSES, Codelet
 from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
-from .errors import Error, InvalidArgument, InvalidType, TaskFailed, Unavailable
+from .ending import Ending
+from .errors import InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
 from .future import Future
 from .layout import layout_of, layout_of_new
@@ -139,9 +137,11 @@ class Engine:
         self._codelets: set[Codelet] = set()  # a trace names them to the end
         self._known: dict[int, weakref.ref[Place]] = {}  # by the array's id, as long as it is held
         self._block: current.Block | None = None
-        self._finalizer = weakref.finalize(
-            self, _shut, self.core, self._tasks, self._retired, self._codelets
-        )
+        self._ending = Ending(self, self.core, self._tasks, self._retired, self._codelets)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_ending"):
+            self._ending.end()
 
     # Data
 
@@ -310,14 +310,14 @@ class Engine:
 
     def close(self) -> None:
         """End the engine: what has not started is cancelled. Done once; later uses raise."""
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return
         _ = self.machine  # what lived here tells of it afterwards
         try:
             if self._trace_path is not None:
                 self.save_trace(self._trace_path)
         finally:
-            self._finalizer()
+            self._ending.end()
 
     # What happened
 
@@ -374,7 +374,7 @@ class Engine:
             self._block = None
         interrupted = kind is not None and not issubclass(kind, Exception)
         try:
-            if kind is None and self._finalizer.alive:
+            if kind is None and self._ending.is_due:
                 self.wait()
         except KeyboardInterrupt:
             interrupted = True
@@ -386,13 +386,13 @@ class Engine:
                 self.close()
 
     def __repr__(self) -> str:
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return "<Engine, closed>"
         names = ", ".join(device.name for device in self.machine.devices)
         return f"<Engine on {names}, policy {self.policy}>"
 
     def _repr_html_(self) -> str:
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return "<p>Engine, closed</p>"
         return self.machine._repr_html_() + self.counters()._repr_html_()
 
@@ -400,11 +400,12 @@ class Engine:
 
     def _leave(self) -> None:
         """Ends the engine without waiting for what runs; that ends in the background."""
-        left = self._finalizer.detach()
-        if left is not None:
-            _, _, (core, *kept), _ = left
-            self._tasks.closed = True
-            core.close_later(kept)
+        self._ending.leave()
+
+    def _keep_collected(self, thing: object) -> None:
+        """Called as a thing is about to go that takes the engine's time then."""
+        if isinstance(self._retired, Kept):
+            self._retired.keep(thing)
 
     def _remember(self, place: Place, array: Any) -> None:
         known, key = self._known, id(array)
@@ -417,17 +418,12 @@ class Engine:
 
     def _settle(self, address: int, size: int, writes: bool) -> None:
         """Waits for the tasks that touch some memory; it is current afterwards."""
-        if not self._finalizer.alive:
+        if not self._ending.is_due:
             return
         try:
             self.core.settle(address, size, writes)
         except TaskFailed as error:
             raise self._tasks.original(error) from None
-
-    def _keep_collected(self, thing: object) -> None:
-        """Called as a thing is about to go that takes the engine's time then."""
-        if isinstance(self._retired, Kept):
-            self._retired.keep(thing)
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""
@@ -458,42 +454,3 @@ def _use_gpus() -> None:
         )
     cuda_libraries.load()
     _gpus_used_by = os.getpid()
-
-
-@atexit.register
-def _end() -> None:
-    """Before Python ends: bodies that still run end first, for they need it; none starts."""
-    try:
-        _core.close_gate()
-    except KeyboardInterrupt:
-        # Who asks twice doesn't want to wait, and Python can't end below a running body.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(128 + signal.SIGINT)
-
-
-_left: list[object] = []  # engines whose end was interrupted, and what their tasks may still touch
-
-
-def _shut(
-    core: _core.Engine,
-    tasks: Tasks,
-    retired: Retired,
-    codelets: set[Codelet],
-) -> None:
-    """Ends an engine; what its tasks touch is let go after them."""
-    try:
-        core.end()
-        tasks.end()
-    except Unavailable:
-        pass  # a child process: there is nothing to wait for
-    except Error:
-        pass
-    except BaseException:
-        _left.append((core, tasks, list(retired), codelets))
-        raise
-    tasks.closed = True
-    core.close()
-    tasks.pending.clear()
-    retired.clear()
-    codelets.clear()

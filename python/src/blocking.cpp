@@ -13,7 +13,7 @@
 #include "body.h"
 #include "engine/engine_access.h"
 #include "engine/hold.h"
-#include "gate.h"
+#include "gil_gate.h"
 #include "workers.h"
 
 namespace quadriga::python {
@@ -36,8 +36,8 @@ void EngineState::cancel() noexcept {
   }
 }
 
-void EngineState::refuse() noexcept {
-  if (process_id() == owner_) EngineAccess::refuse(*engine_);
+void EngineState::refuse(bool on) noexcept {
+  if (process_id() == owner_) EngineAccess::refuse(*engine_, on);
 }
 
 void EngineState::end() {

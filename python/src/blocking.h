@@ -57,8 +57,8 @@ class EngineState {
   const Engine& engine() const noexcept { return *engine_; }
   /// Cancels what has not started and waits for what runs; in a child after fork() it does nothing.
   void cancel() noexcept;
-  /// Tasks are refused from here on. The GIL must be held.
-  void refuse() noexcept;
+  /// Whether tasks are refused from here on.
+  void refuse(bool on = true) noexcept;
   /// Refuses tasks, cancels those that have not started and waits for what runs.
   void end();
   /// Keeps an object until the engine has ended. The GIL must be held.

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 

@@ -9,7 +9,7 @@
 #include "base/mapped_files.h"
 #include "base/units.h"
 #include "bindings.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "base/process.h"
 #include "bindings.h"
-#include "codelet.h"
 #include "engine/engine_access.h"
-#include "gate.h"
+#include "gil_gate.h"
+#include "py_codelet.h"
 #include "py_engine.h"
 
 namespace quadriga::python {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bindings.h"
-#include "linalg.h"
+#include "py_linalg.h"
 
 namespace quadriga::python {
 namespace {
@@ -35,7 +35,7 @@ class PyFactor {
 
   const Factor& factor() const noexcept { return factor_; }
 
-  /// As linalg.h's call(): the work gets the factor, the memory is kept until it has ended.
+  /// As py_linalg.h's call(): the work gets the factor, the memory is kept until it has ended.
   template <class Work>
   void run(const CallOptions& options, Work work) const {
     call(state_, options,

@@ -12,7 +12,7 @@
 #include "bindings.h"
 #include "device/inspection.h"
 #include "device/topology.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 namespace {

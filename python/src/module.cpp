@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bindings.h"
-#include "gate.h"
+#include "gil_gate.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/cuda_libraries.h"
 

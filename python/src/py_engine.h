@@ -9,7 +9,7 @@
 
 #include "blocking.h"
 #include "body.h"
-#include "gate.h"
+#include "gil_gate.h"
 
 namespace quadriga::python {
 
@@ -40,7 +40,7 @@ class PyEngine {
   void close() {
     if (!state_) return;
     auto given = std::move(state_);
-    given->refuse();
+    given->refuse(false);  // factors work on
     if (inside_body()) {
       end_elsewhere(std::move(given));
       return;
@@ -60,6 +60,7 @@ class PyEngine {
       } catch (...) {
         // Nobody is there to be told.
       }
+      last->refuse(false);
       last.reset();
     });
   }

@@ -12,8 +12,8 @@
 
 #include "bindings.h"
 #include "body.h"
-#include "linalg.h"
 #include "linalg/view.h"
+#include "py_linalg.h"
 
 namespace quadriga::python {
 namespace {

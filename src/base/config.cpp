@@ -107,12 +107,13 @@ const Key& find_key(std::string_view name, std::string_view source) {
   return *found;
 }
 
-std::string place(Origin origin, std::string_view source) {
+std::string place(SettingOrigin origin, std::string_view source) {
   return source.empty() ? fmt::format(" (given by {})", name(origin))
                         : fmt::format(" (from {})", source);
 }
 
-Setting checked(const Key& key, std::string_view value, Origin origin, std::string_view source) {
+Setting checked(const Key& key, std::string_view value, SettingOrigin origin,
+                std::string_view source) {
   try {
     key.check(value);
   } catch (const Error&) {
@@ -145,9 +146,9 @@ void read_file(const std::string& path, Values& values) {
     fail(Errc::io, fmt::format("can't read the settings in {}", path));
   const nlohmann::json object = read_object(path, file);
   for (const auto& [name, value] : object.items()) {
-    const Key& key = find_key(name, place(Origin::file, path));
+    const Key& key = find_key(name, place(SettingOrigin::file, path));
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    put(values, checked(key, text, Origin::file, path));
+    put(values, checked(key, text, SettingOrigin::file, path));
   }
 }
 
@@ -156,8 +157,8 @@ void read_environment(const std::map<std::string, std::string>& variables, Value
     if (variable.starts_with(test_prefix)) continue;
     std::string name = variable.substr(prefix.size());
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const Key& key = find_key(name, place(Origin::environment, variable));
-    put(values, checked(key, value, Origin::environment, variable));
+    const Key& key = find_key(name, place(SettingOrigin::environment, variable));
+    put(values, checked(key, value, SettingOrigin::environment, variable));
   }
 }
 
@@ -186,7 +187,7 @@ std::vector<std::string> process_files() {
 // All settings by the sources outside of the program.
 Values outside_values(const ConfigSources& sources) {
   Values values;
-  for (const Key& key : keys) put(values, checked(key, key.built_in, Origin::built_in, ""));
+  for (const Key& key : keys) put(values, checked(key, key.built_in, SettingOrigin::built_in, ""));
   for (const std::string& path : sources.files()) {
     if (::access(path.c_str(), F_OK) != 0) continue;
     read_file(path, values);
@@ -198,7 +199,7 @@ Values outside_values(const ConfigSources& sources) {
 
 }  // namespace
 
-std::string_view name(Origin origin) noexcept {
+std::string_view name(SettingOrigin origin) noexcept {
   constexpr std::array<std::string_view, 5> names{"default", "file", "environment", "program",
                                                   "argument"};
   return names[static_cast<std::size_t>(origin)];
@@ -214,7 +215,7 @@ Config& Config::global() {
 }
 
 void Config::set(std::string_view key, std::string_view value) {
-  checked(find_key(key, ""), value, Origin::program, "");
+  checked(find_key(key, ""), value, SettingOrigin::program, "");
   const std::lock_guard lock(mutex_);
   program_.insert_or_assign(std::string(key), std::string(value));
 }
@@ -227,11 +228,11 @@ void Config::unset(std::string_view key) {
 
 Setting Config::get(std::string_view key, std::string_view argument) const {
   const Key& known = find_key(key, "");
-  if (!argument.empty()) return checked(known, argument, Origin::argument, "");
+  if (!argument.empty()) return checked(known, argument, SettingOrigin::argument, "");
   {
     const std::lock_guard lock(mutex_);
     const auto found = program_.find(key);
-    if (found != program_.end()) return checked(known, found->second, Origin::program, "");
+    if (found != program_.end()) return checked(known, found->second, SettingOrigin::program, "");
   }
   return outside_values(sources_).find(key)->second;
 }

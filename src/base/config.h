@@ -15,15 +15,15 @@
 namespace quadriga {
 
 /// Where a setting's value comes from; a later one wins over an earlier one.
-enum class Origin { built_in, file, environment, program, argument };
+enum class SettingOrigin { built_in, file, environment, program, argument };
 
-std::string_view name(Origin origin) noexcept;
+std::string_view name(SettingOrigin origin) noexcept;
 
 /// A setting as it is in force.
 struct Setting {
   std::string key;
   std::string value;
-  Origin origin = Origin::built_in;
+  SettingOrigin origin = SettingOrigin::built_in;
   std::string source;   ///< The file or the variable it was read from; empty otherwise.
   std::string meaning;  ///< One line for show_config().
 };

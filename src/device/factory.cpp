@@ -26,10 +26,10 @@ std::unique_ptr<Backend> make_for(const Machine& machine, const BackendOptions& 
 std::unique_ptr<Backend> make_backend(const Machine& machine, const BackendOptions& options) {
   require(!machine.devices.empty(), "a machine without devices can't run anything");
   if (options.virtual_clock) return make_virtual_backend(machine, options.virtual_options);
-  std::vector<Part> parts = parts_by_kind(machine);
+  std::vector<MachinePart> parts = parts_by_kind(machine);
   if (parts.size() == 1) return make_for(machine, options);
   std::vector<JoinedPart> joined;
-  for (Part& part : parts) {
+  for (MachinePart& part : parts) {
     std::unique_ptr<Backend> backend = make_for(part.machine, options);
     joined.push_back({std::move(part), std::move(backend)});
   }

@@ -74,13 +74,13 @@ class Wiring {
     }
   }
 
-  void join(int from, int to, Reach reach) {
+  void join(int from, int to, PeerPath reach) {
     Route route{spaces_[from], spaces_[to], {}};
     const Ends& source = ends_[from];
     const Ends& target = ends_[to];
-    if (reach == Reach::host) {
+    if (reach == PeerPath::host) {
       route.links = {source.up, memory_, memory_, target.down};
-    } else if (reach == Reach::pcie) {
+    } else if (reach == PeerPath::pcie) {
       route.links = {source.up, target.down};
     } else {
       route.nvlinks = nvlinks_between(gpus_[from], gpus_[to]);
@@ -137,7 +137,7 @@ double usual_pcie_rate(int major) {
 double usual_nvlink_rate(int major) { return major >= 9 ? 390e9 : 230e9; }
 
 void add_links(Machine& machine, std::span<const GpuReading> gpus,
-               const std::function<Reach(int, int)>& reach) {
+               const std::function<PeerPath(int, int)>& reach) {
   Wiring wiring(machine, gpus);
   for (int from = 0; from < wiring.count(); ++from) {
     for (int to = 0; to < wiring.count(); ++to)

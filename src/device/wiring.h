@@ -12,7 +12,7 @@
 namespace quadriga {
 
 /// How copies go from one device to another.
-enum class Reach {
+enum class PeerPath {
   host,    ///< By way of the host's memory: neither sees the other's.
   pcie,    ///< Across the PCIe of both.
   nvlink,  ///< Across NVLinks.
@@ -33,6 +33,6 @@ double usual_nvlink_rate(int major);
 /// indices. Links of devices are shared by all that they talk to; NVLinks that join two devices
 /// alone are links of their own.
 void add_links(Machine& machine, std::span<const GpuReading> gpus,
-               const std::function<Reach(int, int)>& reach);
+               const std::function<PeerPath(int, int)>& reach);
 
 }  // namespace quadriga

@@ -164,18 +164,6 @@ bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
   return is_met;
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
-  // Nobody waits behind it: then nothing was fetched since it began either.
-  if (Graph::end_alone(hold)) return;
-  execute([&] {
-    take_messages();
-    for (Datum* const each : written) scheduler_->host_wrote(*each);
-    std::vector<Task*> late;
-    drop_edges(hold, {}, late);
-    for (Task* const waiting : late) release_waiting(*waiting);
-  });
-}
-
 void Driver::remove(std::span<Datum* const> data) {
   execute([&] {
     take_messages();
@@ -186,10 +174,10 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::finalize(Datum& datum) {
+void Driver::final(Datum& datum) {
   execute([&] {
     take_messages();  // from here on all writers are known
-    scheduler_->finalize(datum);
+    scheduler_->final(datum);
   });
 }
 

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <system_error>
-#include <unordered_set>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -196,10 +195,11 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
-  refuse_own_holds(&ref);
-  if (!graph.ended(ref))  // else nothing is waited for, which a task on a device may not
+  if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
+    refuse_own_holds(&ref);
     wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
                fmt::format("task {}", ref.id));
+  }
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 
@@ -224,6 +224,24 @@ Engine::Impl& Engine::checked() const {
   return *impl_;
 }
 
+Sequence Engine::add_sequence() {
+  Impl& impl = checked();
+  std::lock_guard lock(impl.data_mutex);
+  return Sequence(&impl.take_datum());
+}
+
+void Engine::remove(Sequence sequence) {
+  Impl& impl = checked();
+  Datum* const datum = sequence.datum_;
+  if (!datum) return;
+  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
+  std::vector<TaskRef> tasks;
+  impl.graph.collect(*datum, tasks);
+  impl.wait_ended(tasks, never);
+  std::lock_guard lock(impl.data_mutex);
+  impl.give_back(*datum);
+}
+
 void Engine::wait(double seconds) {
   Impl& impl = checked();
   if (Task* const task = current_task(impl.graph)) {
@@ -246,7 +264,7 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 void Engine::final(Data data) {
   Impl& impl = checked();
   impl.reductions->end(*data.datum_, current_task(impl.graph));
-  impl.executor->finalize(*data.datum_);
+  impl.executor->final(*data.datum_);
 }
 
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {

@@ -58,8 +58,8 @@ class EngineAccess {
   /// Whether home holds what the tasks submitted so far make of it, and they have ended.
   static bool is_home(const Engine& engine, const Data& data);
 
-  /// From here on submissions throw invalid_argument, those included that wait for a full window.
-  static void refuse(Engine& engine) noexcept;
+  /// While on, submissions throw invalid_argument, those included that wait for a full window.
+  static void refuse(Engine& engine, bool on) noexcept;
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,

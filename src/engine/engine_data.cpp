@@ -13,25 +13,8 @@
 #include "engine/engine_impl.h"
 
 namespace quadriga {
-namespace {
 
-void describe(Datum& datum, const NewDatum& given) {
-  datum.home = given.home;
-  datum.home_space = given.space;
-  datum.rows = given.rows;
-  datum.cols = given.cols;
-  datum.ld = given.ld;
-  datum.dtype = given.dtype;
-  datum.keep = given.keep;
-  datum.is_private = given.is_private;
-  datum.holders = 1;
-  datum.lenders = given.resident ? 1 : 0;
-  datum.resident = given.resident;
-}
-
-}  // namespace
-
-Datum& Engine::Impl::new_datum() {
+Datum& Engine::Impl::take_datum() {
   Datum* datum = free_data;
   if (datum) {
     free_data = datum->next_free;
@@ -44,13 +27,27 @@ Datum& Engine::Impl::new_datum() {
   return *datum;
 }
 
-void Engine::Impl::forget(std::span<Datum* const> leaving) {
-  std::lock_guard lock(data_mutex);
-  for (Datum* const datum : leaving) {
-    datum->engine = nullptr;
-    datum->next_free = free_data;
-    free_data = datum;
-  }
+void Engine::Impl::give_back(Datum& datum) {
+  datum.engine = nullptr;
+  datum.next_free = free_data;
+  free_data = &datum;
+}
+
+/// Called with data_mutex held.
+Datum& Engine::Impl::make(const NewDatum& given) {
+  Datum& datum = take_datum();
+  datum.home = given.home;
+  datum.home_space = given.space;
+  datum.rows = given.rows;
+  datum.cols = given.cols;
+  datum.ld = given.ld;
+  datum.dtype = given.dtype;
+  datum.keep = given.keep;
+  datum.is_private = given.is_private;
+  datum.holders = 1;
+  datum.lenders = given.resident ? 1 : 0;
+  datum.resident = given.resident;
+  return datum;
 }
 
 /// Found under the submission lock by tasks of its aliases; known to the executor before.
@@ -62,8 +59,7 @@ Datum& Engine::Impl::add(const NewDatum& given) {
   const bool is_shared = given.home && given.rows > 0 && given.cols > 0 && !given.is_private;
   std::unique_lock lock(data_mutex);
   if (!is_shared) {
-    Datum& datum = new_datum();
-    describe(datum, given);
+    Datum& datum = make(given);
     lock.unlock();
     executor->add(datum);
     return datum;
@@ -75,8 +71,7 @@ Datum& Engine::Impl::add(const NewDatum& given) {
     known->resident = known->lenders == known->holders;
     return *known;
   }
-  Datum& datum = new_datum();
-  describe(datum, given);
+  Datum& datum = make(given);
   executor->add(datum);
   std::vector<Datum*> others;
   sharing->overlapping(region_of(datum), others);
@@ -138,6 +133,7 @@ void Engine::remove(std::span<const Data> data, bool discard) { checked().remove
 
 void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   std::vector<Datum*> touched;  // In the order given: their numbers are used again.
+  std::unordered_set<const Datum*> known;
   std::vector<Datum*> leaving;
   std::vector<TaskRef> tasks;
   {
@@ -148,15 +144,10 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
       require(datum->engine == this && datum->holders > 0,
               "remove(): not data of this engine, or removed before");
     }
-    std::vector<Datum*> all;
-    std::unordered_set<const Datum*> known;
-    for (const Data& each : given) {
-      Datum* const datum = EngineAccess::datum(each);
-      if (!datum) continue;
-      all.push_back(datum);
-      if (known.insert(datum).second) touched.push_back(datum);
-    }
-    leaving = drop_registrations(all);
+    for (const Data& each : given)
+      if (Datum* const datum = EngineAccess::datum(each)) touched.push_back(datum);
+    leaving = drop_registrations(touched);
+    std::erase_if(touched, [&](Datum* datum) { return !known.insert(datum).second; });
   }
   for (Datum* const datum : touched) {
     reductions->end(*datum, current_task(graph));
@@ -164,14 +155,14 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   }
   wait_ended(tasks, never);
   if (!discard) bring_home(touched, never);
-  retire(leaving);
+  forget(leaving);
 }
 
 /// One of each; those that nobody holds any more aren't found by their memory from here on. Called
 /// with data_mutex held.
-std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> data) {
+std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> given) {
   std::vector<Datum*> leaving;
-  for (Datum* const datum : data) {
+  for (Datum* const datum : given) {
     if (datum->holders == 0) continue;
     --datum->holders;
     // Which of the registrations goes isn't known: that of a lender, which is always safe.
@@ -185,22 +176,22 @@ std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> dat
 }
 
 /// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.
-void Engine::Impl::unpin(std::span<Datum* const> data) {
+void Engine::Impl::unpin(std::span<Datum* const> given) {
   std::vector<Datum*> leaving;
   {
     std::lock_guard lock(data_mutex);
-    leaving = drop_registrations(data);
+    leaving = drop_registrations(given);
   }
   std::vector<TaskRef> tasks;
   for (Datum* const datum : leaving) graph.collect(*datum, tasks);
   if (leaving.empty()) return;
   wait_ended(tasks, never);
   bring_home(leaving, never);
-  retire(leaving);
+  forget(leaving);
 }
 
 /// Aliases may have followed them once more meanwhile.
-void Engine::Impl::retire(std::span<Datum* const> leaving) {
+void Engine::Impl::forget(std::span<Datum* const> leaving) {
   for (Datum* const datum : leaving) {
     if (datum->is_private) continue;
     const auto try_remove = [&] {
@@ -218,24 +209,8 @@ void Engine::Impl::retire(std::span<Datum* const> leaving) {
   for (Datum* const datum : leaving) reductions->collect(*datum, partials, kept);
   executor->remove(leaving);
   if (!partials.empty()) executor->remove(partials);
-  forget(leaving);
-}
-
-Sequence Engine::add_sequence() {
-  Impl& impl = checked();
-  std::lock_guard lock(impl.data_mutex);
-  return Sequence(&impl.new_datum());
-}
-
-void Engine::remove(Sequence sequence) {
-  Impl& impl = checked();
-  Datum* const datum = sequence.datum_;
-  if (!datum) return;
-  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
-  std::vector<TaskRef> tasks;
-  impl.graph.collect(*datum, tasks);
-  impl.wait_ended(tasks, never);
-  impl.forget({&datum, 1});
+  std::lock_guard lock(data_mutex);
+  for (Datum* const datum : leaving) give_back(*datum);
 }
 
 }  // namespace quadriga

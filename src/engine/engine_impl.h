@@ -29,11 +29,15 @@ struct Engine::Impl {
   static void check_detached(const Codelet& codelet);
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;
+  /// A slot for data, or for a sequence. Called with data_mutex held, as give_back() is.
+  Datum& take_datum();
+  void give_back(Datum& datum);
   Datum& add(const NewDatum& given);
+  Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
-  std::vector<Datum*> drop_registrations(std::span<Datum* const> data);
-  void unpin(std::span<Datum* const> data);
-  void retire(std::span<Datum* const> leaving);
+  std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
+  void unpin(std::span<Datum* const> given);
+  void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
   bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
@@ -43,9 +47,6 @@ struct Engine::Impl {
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
   /// wait for them.
   void refuse_own_holds(const TaskRef* task = nullptr);
-  /// A slot for data, or for a sequence. With data_mutex held.
-  Datum& new_datum();
-  void forget(std::span<Datum* const> data);
   void wait_all(double seconds);
   void wait_data(Datum& datum, double seconds);
   void wait_task(const TaskRef& ref, double seconds);

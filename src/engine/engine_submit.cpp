@@ -135,8 +135,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.children.store(1, std::memory_order_relaxed);
 }
 
-void EngineAccess::refuse(Engine& engine) noexcept {
-  engine.impl_->refuses.store(true, std::memory_order_seq_cst);
+void EngineAccess::refuse(Engine& engine, bool on) noexcept {
+  engine.impl_->refuses.store(on, std::memory_order_seq_cst);
 }
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,

@@ -13,17 +13,17 @@
 
 namespace quadriga {
 
-class Promise::State {
+class Promise::PromisedTask {
  public:
-  State(Executor& executor, Task& task) : executor_(executor), task_(task), id_(task.id) {}
-  ~State() {
+  PromisedTask(Executor& executor, Task& task) : executor_(executor), task_(task), id_(task.id) {}
+  ~PromisedTask() {
     if (!open_) return;
     keep(std::make_exception_ptr(
         Error(Errc::task_failed,
               fmt::format("the promise of task {} was dropped: nobody can end it any more", id_))));
   }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  PromisedTask(const PromisedTask&) = delete;
+  PromisedTask& operator=(const PromisedTask&) = delete;
 
   bool keep(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
@@ -47,7 +47,7 @@ class Promise::State {
 class PromiseAccess {
  public:
   static Promise make(Executor& executor, Task& task) {
-    return Promise(std::make_shared<Promise::State>(executor, task));
+    return Promise(std::make_shared<Promise::PromisedTask>(executor, task));
   }
 };
 

@@ -21,7 +21,7 @@
 #include "graph/spin_lock.h"
 #include "graph/task.h"
 #include "memory/memory.h"
-#include "schedule/listener.h"
+#include "schedule/schedule_listener.h"
 
 namespace quadriga {
 

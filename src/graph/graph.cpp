@@ -187,6 +187,14 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   history.writer = {&task, task.id};
 }
 
+/// In the domain of the parent's children, or of the tasks without one.
+History& Graph::history_of(Datum& datum, Task* parent) {
+  if (!parent) return datum.history;
+  parent->has_extra = true;
+  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
+  return parent->extra.domain->histories[&datum];
+}
+
 /// An access to a datum is one to all whose memory overlaps its own, of which nothing is known but
 /// that they are read or changed.
 void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
@@ -197,14 +205,6 @@ void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
     access(history_of(*alias, task.parent()), task, slot, counts);
   counts.strict = false;
   slot.access = given;
-}
-
-/// In the domain of the parent's children, or of the tasks without one.
-History& Graph::history_of(Datum& datum, Task* parent) {
-  if (!parent) return datum.history;
-  parent->has_extra = true;
-  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
-  return parent->extra.domain->histories[&datum];
 }
 
 std::uint64_t Graph::link(Task& task) {
@@ -226,10 +226,12 @@ std::uint64_t Graph::link(Task& task) {
       access_aliases(task, slot, counts);
   }
   if (Datum* const sequence = task.sequence()) {
-    // The slot goes, so its edge must not be used: one that has a successor isn't.
-    OperandSlot slot{.datum = sequence,
-                     .edge = {nullptr, reinterpret_cast<std::uintptr_t>(&task)},
-                     .access = Access::update};
+    // The slot goes, so its edge must not be used: one that has a target isn't.
+    OperandSlot slot;
+    slot.datum = sequence;
+    slot.access = Access::update;
+    slot.edge.target = reinterpret_cast<std::uintptr_t>(&task);
+    counts.strict = true;
     access(history_of(*sequence, task.parent()), task, slot, counts);
   }
   return counts.pending;

@@ -97,8 +97,8 @@ class Graph {
   void follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts);
   void follow_all(History& history, bool before, Task& task, OperandSlot& slot, Counts& counts);
   void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
-  void access_aliases(Task& task, OperandSlot& slot, Counts& counts);
   static History& history_of(Datum& datum, Task* parent);
+  void access_aliases(Task& task, OperandSlot& slot, Counts& counts);
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();

@@ -67,8 +67,7 @@ void Regions::add(Datum& datum) {
 }
 
 void Regions::leave(Datum& datum) {
-  const auto found =
-      exact_.find(key_of(datum.home, datum.rows, datum.cols, datum.ld, datum.dtype));
+  const auto found = exact_.find(key_of(datum.home, datum.rows, datum.cols, datum.ld, datum.dtype));
   if (found != exact_.end() && found->second == &datum) exact_.erase(found);
 }
 

@@ -3,7 +3,7 @@
 #include "linalg/cholesky.h"
 
 #include "linalg/check.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"

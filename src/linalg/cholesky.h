@@ -81,7 +81,7 @@ class TriangleFiller {
 
  private:
   void gather(std::int64_t row, std::int64_t col, Data target, SubmitOptions where);
-  void copy(Data from, Data target, kernels::Op op, bool diagonal, SubmitOptions where);
+  void copy(Data from, Data target, Op op, bool diagonal, SubmitOptions where);
 
   Run& run_;
   Uplo stored_;
@@ -95,8 +95,5 @@ class TriangleFiller {
 };
 
 inline Uplo flipped(Uplo uplo) noexcept { return uplo == Uplo::lower ? Uplo::upper : Uplo::lower; }
-inline kernels::Uplo plain(Uplo uplo) noexcept {
-  return uplo == Uplo::lower ? kernels::Uplo::lower : kernels::Uplo::upper;
-}
 
 }  // namespace quadriga::linalg

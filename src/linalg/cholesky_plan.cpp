@@ -5,6 +5,7 @@
 
 #include "linalg/check.h"
 #include "linalg/cholesky_schedule.h"
+#include "linalg/feeds.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
 
@@ -76,13 +77,27 @@ void set_speeds(const Engine& engine, const Team& team, DType dtype, CholeskyTim
     times.device_of_place.push_back(std::ranges::find(team.devices, device) - team.devices.begin());
 }
 
-/// Of a tile from one device to another; by way of the host where no link joins them.
-double peer_seconds(const Machine& machine, const Team& team, double bytes) {
-  if (team.size() < 2) return 0;
-  const SpaceId from = machine.devices[team.device(0)].space;
-  const SpaceId to = machine.devices[team.device(1)].space;
-  const double seconds = machine.copy_seconds(from, to, bytes);
-  return std::isfinite(seconds) ? seconds : 2 * bytes * team.seconds_a_byte;
+/// Of a tile: copies to and from all devices at once, each by its share of their links.
+std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, double bytes,
+                                    double run_bytes) {
+  Feeds feeds(machine, team);
+  const auto seconds = [&](double rate) { return std::isfinite(rate) ? bytes / rate : 0; };
+  const std::vector<double> loads = feeds.load_rates(run_bytes);
+  const std::vector<double> stores = feeds.store_rates(run_bytes);
+  std::vector<CholeskyLinks> links;
+  for (std::size_t to = 0; to < feeds.size(); ++to) {
+    double receive = 0;
+    for (std::size_t from = 0; from < feeds.size(); ++from) {
+      if (from == to) continue;
+      const int route = feeds.between(from, to);
+      // By way of the host where no link joins them.
+      receive += route < 0 ? seconds(stores[from]) + seconds(loads[to])
+                           : seconds(feeds.rate(route));
+    }
+    const double others = std::max<double>(1, static_cast<double>(feeds.size()) - 1);
+    links.push_back({seconds(loads[to]), seconds(stores[to]), receive / others});
+  }
+  return links;
 }
 
 }  // namespace
@@ -94,9 +109,7 @@ CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_
   times.cut = {order, tile};
   const double run = static_cast<double>(tile) * static_cast<double>(size_of(dtype));
   const double bytes = run * static_cast<double>(tile);
-  const double share = tile == order ? 1 : team.share_by_runs(run);
-  times.load_seconds = times.store_seconds = bytes * team.seconds_a_byte / share;
-  times.peer_seconds = peer_seconds(engine.machine(), team, bytes);
+  times.links = links_of(engine.machine(), team, bytes, tile == order ? bytes : run);
   set_speeds(engine, team, dtype, times);
   times.streams = engine.machine().devices[team.devices.front()].compute_streams;
   times.task_seconds = engine.machine().launch_seconds;
@@ -105,7 +118,7 @@ CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_
 
 namespace {
 
-/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until two were no
+/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were no
 /// better than the best, then those around that.
 class TileSearch {
  public:
@@ -115,7 +128,7 @@ class TileSearch {
   std::int64_t best() {
     constexpr std::array<std::int64_t, 11> counts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
     int worse = 0;
-    for (auto count = counts.begin(); count != counts.end() && worse < 2; ++count)
+    for (auto count = counts.begin(); count != counts.end() && worse < 3; ++count)
       worse = consider(*count) || best_ == 0 ? 0 : worse + 1;
     const auto middle = std::ranges::find(counts, best_count_);
     const std::int64_t from = middle == counts.begin() ? 1 : *std::prev(middle);
@@ -190,12 +203,12 @@ std::vector<double> key_of(const Engine& engine, const Team& team, std::int64_t 
                           static_cast<double>(device.granule),
                           static_cast<double>(device.compute_streams),
                           team.seconds_a_byte,
-                          machine.launch_seconds,
-                          peer_seconds(machine, team, 1e6)};
+                          machine.launch_seconds};
   const auto append = [&](const std::map<double, double>& table) {
     for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
   };
-  if (team.slowed_by_runs) append(team.slowed_by_runs->runs);
+  const std::vector<double> feeds = Feeds(machine, team).key();
+  key.insert(key.end(), feeds.begin(), feeds.end());
   CholeskyTimes speeds;
   set_speeds(engine, team, dtype, speeds);
   key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());

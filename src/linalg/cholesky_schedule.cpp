@@ -170,7 +170,8 @@ class Schedule {
     Tile& target = tile(step.i, step.j);
     Device& device = devices_[device_of(step)];
     if (target.ready == never)
-      target.ready = device.loading += times_.load_seconds * length(step.i) * length(step.j);
+      target.ready = device.loading +=
+          times_.links[device_of(step)].load * length(step.i) * length(step.j);
     const bool updates = step.kind == Kind::syrk || step.kind == Kind::gemm;
     const std::uint32_t index =
         target.first + static_cast<std::uint32_t>(updates ? step.k : step.j);
@@ -226,7 +227,8 @@ class Schedule {
     for (std::int64_t i = step.i + 1; i < tiles_ && step.i > step.j; ++i)
       read(step, i, step.i, time, size);
     Device& device = devices_[device_of(step)];
-    device.storing = std::max(device.storing, time) + times_.store_seconds * size;
+    device.storing =
+        std::max(device.storing, time) + times_.links[device_of(step)].store * size;
     return device.storing;
   }
 
@@ -236,7 +238,7 @@ class Schedule {
     double& there = factor_at(by.i, by.j, device);
     if (there == never) {
       double& link = devices_[device].receiving;
-      there = link = std::max(link, time) + times_.peer_seconds * size;
+      there = link = std::max(link, time) + times_.links[device].receive * size;
     }
     offer(i, j);
   }
@@ -282,6 +284,16 @@ double speed_of(const CholeskyTimes& times) {
   return speed;
 }
 
+/// To bring a tile, of many that all devices share as their links allow.
+double load_seconds(const CholeskyTimes& times) {
+  double rate = 0;
+  for (const CholeskyLinks& links : times.links) {
+    if (links.load <= 0) return 0;
+    rate += 1 / links.load;
+  }
+  return rate > 0 ? 1 / rate : 0;
+}
+
 /// Kernels are of whole tiles here, but the last tile is shorter.
 double part_in_use(const CholeskyTimes& times) {
   return std::pow(real(times.cut.size) / (real(times.shape.tiles) * real(times.cut.tile)), 3);
@@ -291,12 +303,11 @@ double part_in_use(const CholeskyTimes& times) {
 
 double cholesky_bound(const CholeskyTimes& times) {
   const Work all = work_of(times, 0, times.shape.tiles);
-  const double devices = real(times.shape.devices);
-  const double loads = real(times.shape.tiles * (times.shape.tiles + 1) / 2) * times.load_seconds;
+  const double loads = real(times.shape.tiles * (times.shape.tiles + 1) / 2) * load_seconds(times);
   const double tasks = static_cast<double>(times.shape.tiles) *
                        real((times.shape.tiles + 1) * (times.shape.tiles + 2) / 6);
   return std::max({part_in_use(times) * all.seconds / speed_of(times),
-                   part_in_use(times) * loads / devices, tasks * times.task_seconds});
+                   part_in_use(times) * loads, tasks * times.task_seconds});
 }
 
 double cholesky_seconds(const CholeskyTimes& times, double limit) {
@@ -306,7 +317,7 @@ double cholesky_seconds(const CholeskyTimes& times, double limit) {
   std::int64_t first = 0;
   for (const std::int64_t width : widths) {
     const Work block = work_of(times, first, first + width);
-    copies += block.tiles * times.load_seconds / real(times.shape.devices);
+    copies += block.tiles * load_seconds(times);
     first += width;
   }
   if (copies >= limit) return never;

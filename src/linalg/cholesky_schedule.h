@@ -11,13 +11,18 @@
 
 namespace quadriga::linalg {
 
+/// Seconds of a tile's copies to and from a device, while all other devices do so too.
+struct CholeskyLinks {
+  double load = 0;     ///< From home,
+  double store = 0;    ///< to it,
+  double receive = 0;  ///< and from other devices.
+};
+
 /// What a factorization's time follows from; all seconds are of whole tiles.
 struct CholeskyTimes {
   CholeskyShape shape;
-  Cut cut;                  ///< Of rows and columns.
-  double load_seconds = 0;  ///< To bring a tile from home while all other devices do so too.
-  double store_seconds = 0;
-  double peer_seconds = 0;                      ///< From one device to another.
+  Cut cut;                           ///< Of rows and columns.
+  std::vector<CholeskyLinks> links;  ///< Of each device.
   std::vector<std::ptrdiff_t> device_of_place;  ///< Empty: each place is a device.
   std::vector<double> slower;  ///< Seconds on each device over those above; empty: equal.
   std::int64_t streams = 1;    ///< Kernels that a device runs at once, sharing its speed.

@@ -12,10 +12,8 @@
 namespace quadriga::linalg {
 namespace {
 
-using kernels::Op;
-
-constexpr kernels::Scalar one{1, 0};
-constexpr kernels::Scalar minus_one{-1, 0};
+constexpr Scalar one{1, 0};
+constexpr Scalar minus_one{-1, 0};
 
 /// Submits the steps of one factorization.
 class Steps {
@@ -51,33 +49,33 @@ class Steps {
 
  private:
   DType dtype() const noexcept { return triangle_.tiles->dtype(); }
-  void finish(std::int64_t i, std::int64_t j) {
+  void final(std::int64_t i, std::int64_t j) {
     const auto [row, col] = triangle_.stored(i, j);
-    triangle_.tiles->finish(row, col);
+    triangle_.tiles->final(row, col);
   }
 
   void potrf(const Step& step, SubmitOptions where) {
-    const kernels::PotrfParams params{triangle_.tiles->rows().first(step.k), plain(triangle_.uplo)};
+    const kernels::PotrfParams params{triangle_.tiles->rows().first(step.k), triangle_.uplo};
     run_.submit(kernels::potrf_codelet(dtype()),
                 {{triangle_.update(step.k, step.k, where), Access::update}}, params, where);
-    finish(step.k, step.k);
+    final(step.k, step.k);
   }
 
   /// L(i,k) = A(i,k)*L(k,k)^-H, or U(k,i) = U(k,k)^-H*A(k,i).
   void trsm(const Step& step, SubmitOptions where) {
     const kernels::TrsmParams params{one,
                                      triangle_.lower() ? kernels::Side::right : kernels::Side::left,
-                                     plain(triangle_.uplo), Op::adjoint, kernels::Diag::non_unit};
+                                     triangle_.uplo, Op::conjugate, kernels::Diag::non_unit};
     const Data diagonal = triangle_.read(step.k, step.k, where);
     run_.submit(kernels::trsm_codelet(dtype()),
                 {{diagonal}, {triangle_.update(step.i, step.k, where), Access::update}}, params,
                 where);
-    finish(step.i, step.k);
+    final(step.i, step.k);
   }
 
   void syrk(const Step& step, SubmitOptions where) {
-    const kernels::SyrkParams params{minus_one, one, plain(triangle_.uplo),
-                                     triangle_.lower() ? Op::none : Op::adjoint};
+    const kernels::SyrkParams params{minus_one, one, triangle_.uplo,
+                                     triangle_.lower() ? Op::none : Op::conjugate};
     const Data row = triangle_.read(step.i, step.k, where);
     run_.submit(kernels::herk_codelet(dtype()),
                 {{row}, {triangle_.update(step.i, step.i, where), Access::update}}, params, where);
@@ -85,8 +83,8 @@ class Steps {
 
   void gemm(const Step& step, SubmitOptions where) {
     const bool lower = triangle_.lower();
-    const kernels::GemmParams params{minus_one, one, lower ? Op::none : Op::adjoint,
-                                     lower ? Op::adjoint : Op::none};
+    const kernels::GemmParams params{minus_one, one, lower ? Op::none : Op::conjugate,
+                                     lower ? Op::conjugate : Op::none};
     Data left = triangle_.read(step.i, step.k, where);
     Data right = triangle_.read(step.j, step.k, where);
     if (!lower) std::swap(left, right);
@@ -180,15 +178,14 @@ void TriangleFiller::operator()(std::int64_t i, std::int64_t j, SubmitOptions wh
     const Data target = restricted && rest_ == Rest::leave ? to_.update(row, col, where)
                                                            : to_.write(row, col, where);
     const Data from = turned_ ? from_->read(col, row, where) : from_->read(row, col, where);
-    return copy(from, target, turned_ ? kernels::Op::transpose : kernels::Op::none, diagonal,
-                where);
+    return copy(from, target, turned_ ? Op::transpose : Op::none, diagonal, where);
   }
   if (!restricted) return gather(row, col, to_.write(row, col, where), where);
   const Data whole = run_.add(to_.rows().length(row), to_.cols().length(col), to_.dtype());
   gather(row, col, whole, where);
   const Data target =
       rest_ == Rest::leave ? to_.update(row, col, where) : to_.write(row, col, where);
-  copy(whole, target, kernels::Op::none, true, where);
+  copy(whole, target, Op::none, true, where);
 }
 
 void TriangleFiller::gather(std::int64_t row, std::int64_t col, Data target, SubmitOptions where) {
@@ -198,8 +195,7 @@ void TriangleFiller::gather(std::int64_t row, std::int64_t col, Data target, Sub
   run_.submit(gather_codelet(), {{target, Access::write}, {order_}}, params, where);
 }
 
-void TriangleFiller::copy(Data from, Data target, kernels::Op op, bool diagonal,
-                          SubmitOptions where) {
+void TriangleFiller::copy(Data from, Data target, Op op, bool diagonal, SubmitOptions where) {
   const bool restricted = diagonal && rest_ != Rest::any;
   const bool lower = stored_ == Uplo::lower;
   kernels::CopyParams params{op, {}};

@@ -3,7 +3,7 @@
 #include "linalg/factor.h"
 
 #include "linalg/check.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
@@ -64,9 +64,9 @@ void check(Engine& engine, const Matrix& a, const FactorOptions& factor, const O
   check_finite(engine, options, "A", a);
 }
 
-std::shared_ptr<Factor::Impl> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
-                                   std::int64_t tile) {
-  auto impl = std::make_shared<Factor::Impl>();
+std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, bool in_place,
+                                    std::int64_t tile) {
+  auto impl = std::make_shared<FactorContent>();
   impl->uplo = uplo;
   impl->transposed = in_place && layout_of(a.view()) == Layout::rows;
   impl->stored = impl->transposed ? flipped(uplo) : uplo;
@@ -131,7 +131,7 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   return Factor(impl);
 }
 
-const Factor::Impl& Factor::impl() const {
+const FactorContent& Factor::impl() const {
   require(impl_ != nullptr, "this factor is empty");
   return *impl_;
 }

@@ -16,7 +16,7 @@ class FactorTiles final : public Tiles {
   Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data update(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data write(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
-  void finish(std::int64_t, std::int64_t) override {}
+  void final(std::int64_t, std::int64_t) override {}
 
   Engine& engine() const noexcept { return engine_; }
   bool has_home() const noexcept { return home_.data != nullptr; }
@@ -47,7 +47,7 @@ class FactorTiles final : public Tiles {
 };
 
 /// Sums up what is stored: S = F*F^H (lower) or F^H*F (upper), where S is A or its conjugate.
-struct Factor::Impl {
+struct FactorContent {
   std::unique_ptr<FactorTiles> tiles;
   Uplo uplo = Uplo::lower;    ///< Of the factor that the user means.
   Uplo stored = Uplo::lower;  ///< Of the tiles.

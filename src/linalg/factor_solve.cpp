@@ -3,7 +3,7 @@
 // diagonal.
 #include "linalg/check.h"
 #include "linalg/factor.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/substitution.h"
 #include "linalg/view.h"
@@ -14,7 +14,7 @@ namespace quadriga::linalg {
 namespace {
 
 /// Tasks go where the factor's tile is now, so that it needn't move.
-Where stay(const Factor::Impl& impl) {
+Where stay(const FactorContent& impl) {
   const FactorTiles& tiles = *impl.tiles;
   if (tiles.engine().host_only())
     return [](std::int64_t, std::int64_t, std::int64_t) { return SubmitOptions{}; };
@@ -28,11 +28,11 @@ Where stay(const Factor::Impl& impl) {
 }
 
 /// The factor as the triangular matrix T with S = T*T^H.
-TriangularTiles first_triangle(const Factor::Impl& impl) {
+TriangularTiles first_triangle(const FactorContent& impl) {
   TriangularTiles triangle;
   triangle.lower = impl.stored == Uplo::lower;
   triangle.forward = true;
-  triangle.op = triangle.lower ? kernels::Op::none : kernels::Op::adjoint;
+  triangle.op = triangle.lower ? Op::none : Op::conjugate;
   triangle.read = [&impl](std::int64_t i, std::int64_t j, SubmitOptions where) {
     return impl.triangle().read(i, j, where);
   };
@@ -40,10 +40,10 @@ TriangularTiles first_triangle(const Factor::Impl& impl) {
   return triangle;
 }
 
-TriangularTiles second_triangle(const Factor::Impl& impl) {
+TriangularTiles second_triangle(const FactorContent& impl) {
   TriangularTiles triangle = first_triangle(impl);
   triangle.forward = false;
-  triangle.op = triangle.lower ? kernels::Op::adjoint : kernels::Op::none;
+  triangle.op = triangle.lower ? Op::conjugate : Op::none;
   return triangle;
 }
 

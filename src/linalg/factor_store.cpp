@@ -125,8 +125,7 @@ void Factor::save(const std::string& path) const {
     for_each_tile(cut, [&](std::int64_t i, std::int64_t j) {
       const auto [rows, cols] = extent(cut, impl().uplo, i, j);
       const Data tile = passage.next(rows, cols, dtype());
-      kernels::CopyParams params{impl().transposed ? kernels::Op::transpose : kernels::Op::none,
-                                 {}};
+      kernels::CopyParams params{impl().transposed ? Op::transpose : Op::none, {}};
       if (i == j) params.region.part = lower() ? kernels::Part::lower : kernels::Part::upper;
       run.submit(kernels::copy_write_codelet(dtype()),
                  {{impl().triangle().read(i, j, {})}, {tile, Access::write}}, params);
@@ -142,7 +141,7 @@ Factor Factor::load(Engine& engine, const std::string& path) {
   const FactorHeader& header = file.header();
   const Cut cut{header.order, header.tile};
   const auto dtype = static_cast<DType>(header.dtype);
-  auto impl = std::make_shared<Factor::Impl>();
+  auto impl = std::make_shared<FactorContent>();
   impl->uplo = impl->stored = header.upper ? Uplo::upper : Uplo::lower;
   impl->tiles = std::make_unique<FactorTiles>(engine, cut, dtype, impl->stored, MatrixView{});
   const Options options;

@@ -2,7 +2,7 @@
 // src/linalg/factor_unpack.cpp: a factor's triangle written to the caller's memory.
 #include "linalg/check.h"
 #include "linalg/factor.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
@@ -54,7 +54,7 @@ void Factor::unpack(const MatrixView& out, Other other) const {
       output_tiles(run, by_rows ? out.transposed() : out, impl().cut(), impl().cut());
   const Uplo kept = by_rows ? flipped(impl().uplo) : impl().uplo;
   const Triangle to{target.get(), kept};
-  const auto op = by_rows == impl().transposed ? kernels::Op::none : kernels::Op::transpose;
+  const auto op = by_rows == impl().transposed ? Op::none : Op::transpose;
   const std::vector<DeviceId> holders = tiles.holders();
   for (std::int64_t j = 0; j < impl().cut().count(); ++j) {
     for (std::int64_t i = j; i < impl().cut().count(); ++i) {
@@ -76,7 +76,7 @@ void Factor::unpack(const MatrixView& out, Other other) const {
         run.submit(kernels::copy_write_codelet(dtype()),
                    {{from}, {target->write(row, col, where), Access::write}}, params, where);
       }
-      target->finish(row, col);
+      target->final(row, col);
     }
   }
   finish_all(*target);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
 #include "linalg/check.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/order.h"
@@ -32,8 +32,6 @@ struct TiledProduct {
   bool allow_tf32 = false;
 };
 
-kernels::Scalar plain(Scalar value) noexcept { return {value.real, value.imag}; }
-
 /// On cores the last tiles of C advance together, those with most left to do first, so that no core
 /// is left alone with a whole sum.
 int priority(const TiledProduct& product, const Product& at, bool last) {
@@ -53,8 +51,8 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
   const bool overwrites = first && product.beta == Scalar(0);
-  kernels::GemmParams params{plain(product.alpha), plain(first ? product.beta : Scalar(1)),
-                             product.x.op, product.y.op};
+  kernels::GemmParams params{product.alpha, first ? product.beta : Scalar(1), product.x.op,
+                             product.y.op};
   params.allow_tf32 = product.allow_tf32;
   const std::int64_t of_b = sum_of_b.holder(sum.first(at.k));
   if (sum.length(at.k) < sum_of_b.length(of_b))
@@ -66,7 +64,7 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   const DType dtype = product.c->dtype();
   run.submit(overwrites ? kernels::gemm_write_codelet(dtype) : kernels::gemm_codelet(dtype),
              {{x}, {y}, {c, overwrites ? Access::write : Access::update}}, params, where);
-  if (at.k + 1 == sum.count()) product.c->finish(at.i, at.j);
+  if (at.k + 1 == sum.count()) product.c->final(at.i, at.j);
 }
 
 ProductShape shape_for(const Team& team, const TiledProduct& product, Range rows, Range cols,

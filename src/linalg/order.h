@@ -17,6 +17,7 @@ struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t size() const noexcept { return end - begin; }
+  bool operator==(const Range&) const = default;
 };
 
 /// Part `index` of `parts` nearly equal parts.
@@ -105,6 +106,7 @@ struct ListShape {
   std::vector<double> widths = {};
   std::vector<double> depths = {};
   std::vector<double> products = {};
+  bool operator==(const ListShape&) const = default;
 };
 
 /// All products in the order of a list schedule, replacing `out`; returns when the last tile of C

@@ -2,6 +2,7 @@
 // src/linalg/product_times.cpp: times of products and copies by a machine's rates.
 #include "linalg/product_times.h"
 
+#include "linalg/feeds.h"
 #include "linalg/kernels/codelet_parts.h"
 
 #include <algorithm>
@@ -50,6 +51,25 @@ double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t 
          (1 + loss) * kernel_seconds(engine_, team_, kernel_, std::min(order, largest), volume);
 }
 
+double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner,
+                             std::size_t place) const {
+  const Machine& machine = engine_.machine();
+  const DeviceId own = team_.devices[place];
+  const bool is_known = machine.has_kernel(machine.devices[own], kernel_);
+  const Device& device = machine.devices[is_known ? own : team_.devices.front()];
+  const double volume = real(rows) * real(cols) * real(inner);
+  return machine.launch_seconds +
+         machine.kernel_seconds(device, kernel_, std::cbrt(volume), volume);
+}
+
+double ProductTimes::share(std::int64_t rows, std::int64_t all_rows) const {
+  return rows == all_rows ? 1 : team_.share_by_runs(real(rows) * element_);
+}
+
+std::size_t ProductTimes::streams() const {
+  return static_cast<std::size_t>(engine_.machine().devices[team_.devices.front()].compute_streams);
+}
+
 double ProductTimes::square(std::int64_t tile) const {
   return kernel_seconds(engine_, team_, kernel_, real(tile), std::pow(real(tile), 3));
 }
@@ -64,9 +84,15 @@ void ProductTimes::append_to(std::vector<double>& key) const {
   key.insert(key.end(), {element_, has_peers_ ? 1.0 : 0.0, team_.seconds_a_byte});
   append(key, team_.slowed_by_runs ? team_.slowed_by_runs->runs : std::map<double, double>());
   const Machine& machine = engine_.machine();
-  const Device& device = machine.devices[team_.devices.front()];
-  if (machine.has_kernel(device, kernel_))
-    append(key, machine.kernels.find(kernel_)->second.at(device.rates));
+  key.push_back(machine.launch_seconds);
+  for (const DeviceId each : team_.devices) {
+    const Device& device = machine.devices[each];
+    key.push_back(device.compute_streams);
+    if (machine.has_kernel(device, kernel_))
+      append(key, machine.kernels.find(kernel_)->second.at(device.rates));
+  }
+  const std::vector<double> feeds = Feeds(machine, team_).key();
+  key.insert(key.end(), feeds.begin(), feeds.end());
 }
 
 bool has_fast_products(const Engine& engine, const Team& team, DType dtype) {

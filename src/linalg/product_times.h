@@ -17,11 +17,18 @@ class ProductTimes {
  public:
   ProductTimes(const Engine& engine, const Team& team, const Problem& problem);
 
+  const Machine& machine() const noexcept { return engine_.machine(); }
   double element_bytes() const noexcept { return element_; }
   /// Whether devices give each other what they brought.
   bool has_peers() const noexcept { return has_peers_; }
   /// Of tiles of A with rows x inner and of C with rows x cols.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const;
+  /// The same on a device of the team, by the table alone.
+  double product(std::int64_t rows, std::int64_t cols, std::int64_t inner, std::size_t place) const;
+  /// What a copy of so many rows of a matrix's reaches of its links' rate.
+  double share(std::int64_t rows, std::int64_t all_rows) const;
+  /// Kernels that a device runs at once.
+  std::size_t streams() const;
   /// Of square tiles, by the table alone.
   double square(std::int64_t tile) const;
   /// To bring rows x cols of a matrix of so many rows to a device, while all others do so too.

@@ -2,7 +2,7 @@
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/tile_size.h"
@@ -25,34 +25,32 @@ struct RankUpdate {
   bool allow_tf32 = false;
 
   /// What is applied to the stored tile of X where X^T or X^H is meant.
-  kernels::Op turned() const noexcept {
-    if (x.op != kernels::Op::none) return kernels::Op::none;
-    return hermitian ? kernels::Op::adjoint : kernels::Op::transpose;
+  Op turned() const noexcept {
+    if (x.op != Op::none) return Op::none;
+    return hermitian ? Op::conjugate : Op::transpose;
   }
 };
-
-kernels::Scalar scalar(Scalar value) noexcept { return {value.real, value.imag}; }
 
 void submit(Run& run, const RankUpdate& update, std::int64_t i, std::int64_t j, std::int64_t k,
             SubmitOptions where) {
   const bool lower = update.uplo == Uplo::lower;
   const auto [row, col] = lower ? std::pair(i, j) : std::pair(j, i);
-  const kernels::Scalar beta = scalar(k == 0 ? update.beta : Scalar(1));
+  const Scalar beta = k == 0 ? update.beta : Scalar(1);
   const DType dtype = update.c->dtype();
   const Data left = update.x.read(row, k, where);
   const Data c = update.c->update(row, col, where);
   if (i == j) {
-    const kernels::SyrkParams params{scalar(update.alpha), beta, plain(update.uplo), update.x.op,
+    const kernels::SyrkParams params{update.alpha, beta, update.uplo, update.x.op,
                                      update.allow_tf32};
     run.submit(update.hermitian ? kernels::herk_codelet(dtype) : kernels::syrk_codelet(dtype),
                {{left}, {c, Access::update}}, params, where);
   } else {
-    const kernels::GemmParams params{scalar(update.alpha), beta, update.x.op, update.turned(),
+    const kernels::GemmParams params{update.alpha, beta, update.x.op, update.turned(),
                                      update.allow_tf32};
     run.submit(kernels::gemm_codelet(dtype),
                {{left}, {update.x.read(col, k, where)}, {c, Access::update}}, params, where);
   }
-  if (k + 1 == update.inner) update.c->finish(row, col);
+  if (k + 1 == update.inner) update.c->final(row, col);
 }
 
 /// Blocks of columns of C stay, X streams past.

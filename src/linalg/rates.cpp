@@ -21,8 +21,8 @@ namespace quadriga::linalg {
 namespace {
 
 using kernels::Diag;
+using kernels::KernelTile;
 using kernels::Side;
-using kernels::Tile;
 
 constexpr std::string_view measured_column = "measured";
 constexpr int kernel_count = 4;
@@ -55,19 +55,17 @@ class Measurement {
   }
 
   double seconds(int kernel) {
-    using kernels::Op;
-    using kernels::Uplo;
     switch (kernel) {
       case 0:
         return best_seconds([&] {
-          kernels::gemm(Op::none, Op::adjoint, T(-1), tile(a_), tile(b_), T(1), tile(c_));
+          kernels::gemm(Op::none, Op::conjugate, T(-1), tile(a_), tile(b_), T(1), tile(c_));
         });
       case 1:
         return best_seconds(
             [&] { kernels::herk(Uplo::lower, Op::none, -1, tile(a_), 1, tile(c_)); });
       case 2:
         return best_seconds([&] {
-          kernels::trsm(Side::right, Uplo::lower, Op::adjoint, Diag::non_unit, T(1), tile(a_),
+          kernels::trsm(Side::right, Uplo::lower, Op::conjugate, Diag::non_unit, T(1), tile(a_),
                         tile(b_));
         });
       default:
@@ -82,7 +80,9 @@ class Measurement {
   static std::size_t elements(int order) {
     return static_cast<std::size_t>(order) * static_cast<std::size_t>(order);
   }
-  Tile<T> tile(std::vector<T>& values) const { return {values.data(), order_, order_, order_}; }
+  KernelTile<T> tile(std::vector<T>& values) const {
+    return {values.data(), order_, order_, order_};
+  }
 
   std::vector<T> a_;
   std::vector<T> b_;

@@ -15,7 +15,7 @@ namespace quadriga::linalg {
 namespace {
 
 using kernels::Part;
-using kernels::Region;
+using kernels::TileRegion;
 
 /// Large enough to keep a device busy, small enough for a kernel's 32 bits.
 constexpr std::int64_t large = 8192;
@@ -57,7 +57,7 @@ void for_each_tile(Run& run, const MatrixView& view, Part part, std::int64_t til
     for (std::int64_t i = 0; i < tiles.rows().count(); ++i)
       if (meets(wanted, tiles.rows(), tiles.cols(), i, j))
         visit(tiles.update(i, j, {}),
-              Region{wanted, tiles.rows().first(i) - tiles.cols().first(j)});
+              TileRegion{wanted, tiles.rows().first(i) - tiles.cols().first(j)});
 }
 
 SubmitOptions there(const MatrixView& view) {
@@ -73,7 +73,7 @@ void scale_there(Engine& engine, Scalar factor, const MatrixView& c, Part part) 
   if (factor == Scalar(0)) {
     submit_clear(run, c, part, large);
   } else {
-    for_each_tile(run, c, part, large, [&](Data tile, const Region& region) {
+    for_each_tile(run, c, part, large, [&](Data tile, const TileRegion& region) {
       run.submit(kernels::scale_codelet(c.dtype), {{tile, Access::update}},
                  kernels::ScaleParams{{factor.real, factor.imag}, region}, there(c));
     });
@@ -97,7 +97,7 @@ DeviceId common_device(const Engine& engine,
 }
 
 void submit_clear(Run& run, const MatrixView& view, Part part, std::int64_t tile) {
-  for_each_tile(run, view, part, tile, [&](Data data, const Region& region) {
+  for_each_tile(run, view, part, tile, [&](Data data, const TileRegion& region) {
     run.submit(kernels::set_codelet(view.dtype), {{data, Access::update}},
                kernels::SetParams{{}, {}, region}, there(view));
   });
@@ -120,7 +120,7 @@ bool finite_anywhere(Engine& engine, const MatrixView& view) {
   const Options options;
   std::deque<double> largest;  // Its addresses stay, and it outlives the tasks that write it.
   Run run(engine, options, 1);
-  for_each_tile(run, view, Part::all, large, [&](Data tile, const Region&) {
+  for_each_tile(run, view, Part::all, large, [&](Data tile, const TileRegion&) {
     const Data result = run.add(&largest.emplace_back(), 1, 1, 1, DType::float64);
     run.submit(kernels::measure_codelet(view.dtype), {{tile}, {result, Access::write}},
                kernels::MeasureParams{}, there(view));

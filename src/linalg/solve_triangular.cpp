@@ -2,7 +2,7 @@
 // src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
-#include "linalg/guard.h"
+#include "linalg/operand_guard.h"
 #include "linalg/resident.h"
 #include "linalg/substitution.h"
 #include "linalg/tile_size.h"
@@ -78,7 +78,7 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
   triangle.read = [&](std::int64_t i, std::int64_t j, SubmitOptions where) {
     return triangle.lower ? input.tiles->read(i, j, where) : input.tiles->read(j, i, where);
   };
-  RightSides sides(run, b, rows, cols, input.op == kernels::Op::adjoint);
+  RightSides sides(run, b, rows, cols, input.op == Op::conjugate);
   substitute(run, triangle, sides, by_columns(engine, cols.count()), {true});
   sides.finish();
   run.wait();

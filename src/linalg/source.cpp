@@ -10,7 +10,7 @@ namespace quadriga::linalg {
 namespace {
 
 template <class T>
-kernels::Tile<T> tile_of(const View& view) {
+kernels::KernelTile<T> tile_of(const View& view) {
   require(view.rows <= INT_MAX && view.cols <= INT_MAX && view.ld <= INT_MAX,
           "a tile's rows, columns and leading dimension must fit 32 bits");
   return {view.as<T>(), static_cast<int>(view.rows), static_cast<int>(view.cols),
@@ -33,20 +33,7 @@ kernels::CovarianceParams params_of(const CovarianceOptions& options) {
   require(options.dtype == DType::float32 || options.dtype == DType::float64,
           "covariances are float32 or float64");
   kernels::CovarianceParams params;
-  switch (options.kind) {
-    case CovarianceKind::rbf:
-      params.kind = kernels::CovarianceKind::rbf;
-      break;
-    case CovarianceKind::matern12:
-      params.kind = kernels::CovarianceKind::matern12;
-      break;
-    case CovarianceKind::matern32:
-      params.kind = kernels::CovarianceKind::matern32;
-      break;
-    case CovarianceKind::matern52:
-      params.kind = kernels::CovarianceKind::matern52;
-      break;
-  }
+  params.kind = options.kind;
   params.variance = options.variance;
   params.nugget = options.nugget;
   params.length_scales = options.length_scales;

@@ -9,8 +9,6 @@
 namespace quadriga::linalg {
 namespace {
 
-using kernels::Op;
-
 /// What is applied to B^T from the right where `op` is applied to B from the left.
 Op turned(Op op) noexcept { return op == Op::none ? Op::transpose : Op::none; }
 
@@ -18,7 +16,7 @@ void divide(Run& run, const TriangularTiles& triangle, RightSides& sides, std::i
             const Where& where) {
   const kernels::TrsmParams params{{1, 0},
                                    sides.turned() ? kernels::Side::right : kernels::Side::left,
-                                   triangle.lower ? kernels::Uplo::lower : kernels::Uplo::upper,
+                                   triangle.lower ? Uplo::lower : Uplo::upper,
                                    sides.turned() ? turned(triangle.op) : triangle.op,
                                    triangle.unit ? kernels::Diag::unit : kernels::Diag::non_unit};
   for (std::int64_t c = 0; c < sides.columns(); ++c) {
@@ -84,8 +82,8 @@ Data RightSides::update(std::int64_t i, std::int64_t c, SubmitOptions where) {
   return turned_ ? tiles_->update(c, i, where) : tiles_->update(i, c, where);
 }
 
-void RightSides::finish(std::int64_t i, std::int64_t c) {
-  if (tiles_) turned_ ? tiles_->finish(c, i) : tiles_->finish(i, c);
+void RightSides::final(std::int64_t i, std::int64_t c) {
+  if (tiles_) turned_ ? tiles_->final(c, i) : tiles_->final(i, c);
 }
 
 void RightSides::finish() {
@@ -98,7 +96,7 @@ void substitute(Run& run, const TriangularTiles& triangle, RightSides& sides, co
   for (std::int64_t step = range.first; step < count; ++step) {
     const std::int64_t k = triangle.forward ? step : count - 1 - step;
     divide(run, triangle, sides, k, where);
-    for (std::int64_t c = 0; range.last && c < sides.columns(); ++c) sides.finish(k, c);
+    for (std::int64_t c = 0; range.last && c < sides.columns(); ++c) sides.final(k, c);
     for (std::int64_t later = step + 1; later < count; ++later)
       subtract(run, triangle, sides, triangle.forward ? later : count - 1 - later, k, where);
   }

@@ -15,7 +15,7 @@ struct TriangularTiles {
   bool lower = true;    ///< What is stored; read() then gives the stored tile (i,j), else (j,i).
   bool forward = true;  ///< E is lower triangular.
   bool unit = false;    ///< Its diagonal is 1 and isn't read.
-  kernels::Op op = kernels::Op::none;  ///< Applied to what is stored, it gives E.
+  Op op = Op::none;     ///< Applied to what is stored, it gives E.
   std::function<Data(std::int64_t i, std::int64_t j, SubmitOptions)> read;  ///< i >= j
 };
 
@@ -33,7 +33,7 @@ class RightSides {
   Data read(std::int64_t i, std::int64_t c, SubmitOptions where = {});
   Data update(std::int64_t i, std::int64_t c, SubmitOptions where);
   /// No later task changes the tile.
-  void finish(std::int64_t i, std::int64_t c);
+  void final(std::int64_t i, std::int64_t c);
   void finish();
 
   DType dtype() const noexcept { return dtype_; }

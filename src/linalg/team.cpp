@@ -14,6 +14,7 @@ namespace {
 /// way leads from one device to another, nothing is known to be slower than the way from the host;
 /// and links that don't tell what short runs reach are taken to lose what those of the host lose.
 void set_feed(Team& team, const Machine& machine, SpaceId from = host_space) {
+  team.home = from;
   const std::vector<DeviceId>& devices = team.devices;
   std::vector<double> crossings(machine.links.size(), 0);
   const auto each_link = [&](DeviceId device, auto&& visit) {

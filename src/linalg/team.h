@@ -17,7 +17,8 @@ struct Team {
   double seconds_a_byte = 0;
   /// The slowest link on these ways that tells what short runs reach of it; null: none does.
   const Link* slowed_by_runs = nullptr;
-  bool resident = false;  ///< Operands are in its only device's memory, and take no other room.
+  SpaceId home = host_space;  ///< Where operands come from.
+  bool resident = false;      ///< Operands are in its only device's memory, and take no other room.
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(devices.size()); }
   /// What a copy by runs of so many bytes reaches of that rate.

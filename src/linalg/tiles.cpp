@@ -21,7 +21,7 @@ Data HomeTiles::tile(std::int64_t i, std::int64_t j) {
   return data;
 }
 
-void HomeTiles::finish(std::int64_t i, std::int64_t j) { run_.engine().final(tile(i, j)); }
+void HomeTiles::final(std::int64_t i, std::int64_t j) { run_.engine().final(tile(i, j)); }
 
 SlotTiles::SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols,
                      DType dtype, std::int64_t slots)
@@ -106,7 +106,7 @@ Data SlotTiles::write(std::int64_t i, std::int64_t j, SubmitOptions where) {
   return slot.data;
 }
 
-void SlotTiles::finish(std::int64_t i, std::int64_t j) {
+void SlotTiles::final(std::int64_t i, std::int64_t j) {
   const auto found = found_.find({i, j});
   if (found != found_.end()) empty(*found->second);
 }
@@ -148,9 +148,9 @@ std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin
 namespace {
 
 /// What makes `form` of a stored tile.
-kernels::Op op_for(Form form) noexcept {
-  if (!form.transpose) return kernels::Op::none;
-  return form.conjugate ? kernels::Op::adjoint : kernels::Op::transpose;
+Op op_for(Form form) noexcept {
+  if (!form.transpose) return Op::none;
+  return form.conjugate ? Op::conjugate : Op::transpose;
 }
 
 /// No kernel conjugates without transposing.

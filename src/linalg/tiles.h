@@ -37,7 +37,7 @@ class Tiles {
   /// It is overwritten.
   virtual Data write(std::int64_t i, std::int64_t j, SubmitOptions where) = 0;
   /// No task submitted later changes the tile.
-  virtual void finish(std::int64_t i, std::int64_t j) = 0;
+  virtual void final(std::int64_t i, std::int64_t j) = 0;
 
  private:
   Cut rows_;
@@ -52,7 +52,7 @@ class HomeTiles final : public Tiles {
   Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data update(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data write(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
-  void finish(std::int64_t i, std::int64_t j) override;
+  void final(std::int64_t i, std::int64_t j) override;
 
  private:
   Data tile(std::int64_t i, std::int64_t j);
@@ -71,7 +71,7 @@ class SlotTiles final : public Tiles {
   Data read(std::int64_t i, std::int64_t j, SubmitOptions where) override;
   Data update(std::int64_t i, std::int64_t j, SubmitOptions where) override;
   Data write(std::int64_t i, std::int64_t j, SubmitOptions where) override;
-  void finish(std::int64_t i, std::int64_t j) override;
+  void final(std::int64_t i, std::int64_t j) override;
   /// Writes all that is changed to where it came from.
   void finish_all();
 
@@ -102,7 +102,7 @@ class SlotTiles final : public Tiles {
 struct Input {
   std::unique_ptr<Tiles> tiles;
   bool transposed = false;
-  kernels::Op op = kernels::Op::none;
+  Op op = Op::none;
 
   Data read(std::int64_t i, std::int64_t j, SubmitOptions where) const {
     return transposed ? tiles->read(j, i, where) : tiles->read(i, j, where);

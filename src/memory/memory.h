@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "memory/listener.h"
+#include "memory/memory_listener.h"
 #include "memory/outcome.h"
 #include "memory/replicas.h"
 #include "memory/residency.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "memory/eviction.h"
-#include "memory/listener.h"
+#include "memory/memory_listener.h"
 #include "memory/outcome.h"
 #include "memory/pool.h"
 #include "memory/replicas.h"

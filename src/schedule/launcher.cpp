@@ -81,10 +81,8 @@ Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
   note_before(planned);
   state_.plan.issue(planned);
   note_content(planned);
-  // Nothing waits for events of the CPU, nor for a task whose children have not ended, nor is there
-  // an event for whoever follows in a sequence.
-  if (device.space != host_space && !task.codelet->submits && !task.sequence())
-    state_.listener.issued(planned);
+  // Nothing waits for events of the CPU, nor for a task whose children have not ended.
+  if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
   return {Verdict::Kind::issued};
 }
 

@@ -28,7 +28,7 @@
 
 #include "device/backend.h"
 #include "graph/task.h"
-#include "schedule/calibration.h"
+#include "schedule/kernel_history.h"
 #include "schedule/sorted_blocks.h"
 #include "schedule/use_order.h"
 
@@ -77,7 +77,7 @@ struct PlannedTask {
   bool left_host = false;             ///< It found no buffer there.
   Edge* released = nullptr;           ///< The engine's: edges that Graph::issued() has walked.
   double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
-  TaskClass* like = nullptr;          ///< Tasks of its codelet and order of size.
+  TaskHistory* like = nullptr;        ///< Tasks of its codelet and order of size.
   bool learns = false;                ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.

@@ -8,7 +8,7 @@ void Prediction::begin(PlannedTask& planned, const Cost& cost) {
   const Task& task = *planned.task;
   std::size_t bytes = 0;
   for (int i = 0; i < task.operand_count; ++i) bytes += task.operands[i].datum->bytes();
-  planned.like = &state_.calibration.of(task.codelet, bytes);
+  planned.like = &state_.kernel_history.of(task.codelet, bytes);
   planned.learns = !task.codelet->cost && task.owner == no_device && task.device == no_device;
   planned.cost = cost;
 }

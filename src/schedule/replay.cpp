@@ -14,8 +14,8 @@
 
 #include "graph/graph.h"
 #include "graph/partials.h"
-#include "schedule/log.h"
 #include "schedule/policy_registry.h"
+#include "schedule/schedule_log.h"
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -218,7 +218,7 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "standstill") return static_cast<void>(scheduler_->resolve_standstill());
   if (kind == "cancel") return scheduler_->cancel(line[1].get<bool>());
   if (kind == "cancel_group") return scheduler_->cancel(*group(line[1]));
-  if (kind == "finalize") return scheduler_->finalize(datum(line[1]));
+  if (kind == "final") return scheduler_->final(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
   if (kind == "bring_home") return static_cast<void>(scheduler_->bring_home(datum(line[1])));
   if (kind == "give_back")

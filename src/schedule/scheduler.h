@@ -27,11 +27,11 @@
 
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
-#include "schedule/log.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
 #include "schedule/ready_order.h"
 #include "schedule/recovery.h"
+#include "schedule/schedule_log.h"
 #include "schedule/state.h"
 
 namespace quadriga {
@@ -79,7 +79,7 @@ class Scheduler final : private MemoryListener {
   /// whose `cancelled` is set.
   void cancel(TaskGroup& group);
   /// No task submitted from here on writes the data.
-  void finalize(Datum& datum);
+  void final(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
   void evict(Datum& datum);
   /// The data's content is wanted at home.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/scheduler_home.cpp: data go home, leave devices, or are the host's to write.
+// src/schedule/scheduler_home.cpp: events about single data: they go home, leave devices, or are
+// the host's to write.
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -10,9 +11,9 @@ void Scheduler::evict(Datum& datum) {
   memory_.residency().evict(datum.tile);
 }
 
-void Scheduler::finalize(Datum& datum) {
+void Scheduler::final(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("finalize", datum.tile); });
+                        [&](ScheduleLog& log) { log.event("final", datum.tile); });
   datum.final = true;
   send_final_home(datum.tile);
 }
@@ -62,9 +63,9 @@ void Scheduler::host_wrote(Datum& datum) {
 void Scheduler::give(Datum& datum) {
   if (memory_.directory().home_lost(datum.tile)) return;
   memory_.residency().give_home(datum.tile);
-  ++state_.plan.uses(datum.tile).epoch;  // what failed before is overwritten
   state_.plan.overwritten(datum.tile);
   datum.poisoned.store(false, std::memory_order_release);
+  datum.failed_number.store(UINT64_MAX);
 }
 
 }  // namespace quadriga

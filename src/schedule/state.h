@@ -12,9 +12,9 @@
 
 #include "device/instructions.h"
 #include "memory/memory.h"
-#include "schedule/calibration.h"
-#include "schedule/listener.h"
+#include "schedule/kernel_history.h"
 #include "schedule/plan.h"
+#include "schedule/schedule_listener.h"
 
 namespace quadriga {
 
@@ -57,7 +57,7 @@ struct ScheduleState {
   Instructions& instructions;
   ScheduleListener& listener;
   Plan plan;
-  Calibration calibration;
+  KernelHistory kernel_history;
   std::vector<DeviceState> devices;
   std::vector<StreamOwner> owners;  ///< By stream.
   Memory* memory = nullptr;         ///< Set once, when the scheduler is made.

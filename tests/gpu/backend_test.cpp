@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/cuda_check.h"
 #include "device/factory.h"
 #include "gpu/host_body.h"
 #include "gpu/sleep.h"

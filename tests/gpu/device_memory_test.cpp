@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/gpu/device_memory_test.cpp: memory of devices, of their own and from their pools.
-#include "device/cuda/device_memory.h"
+#include "device/cuda/cuda_memory.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/cuda_check.h"
 
 namespace quadriga::cuda {
 namespace {
@@ -21,7 +21,7 @@ class DeviceMemoryTest : public testing::TestWithParam<bool> {
 };
 
 TEST_P(DeviceMemoryTest, CountsAndGivesBack) {
-  DeviceMemory memory({-1, 0}, GetParam());
+  CudaMemory memory({-1, 0}, GetParam());
   std::byte* const first = memory.allocate(1, megabyte);
   std::byte* const second = memory.allocate(1, 2 * megabyte);
   ASSERT_NE(first, nullptr);
@@ -36,7 +36,7 @@ TEST_P(DeviceMemoryTest, CountsAndGivesBack) {
 }
 
 TEST_P(DeviceMemoryTest, IsADevicesOwn) {
-  DeviceMemory memory({0}, GetParam());
+  CudaMemory memory({0}, GetParam());
   std::byte* const block = memory.allocate(0, megabyte);
   ASSERT_NE(block, nullptr);
   cudaPointerAttributes attributes{};

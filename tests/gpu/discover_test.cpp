@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/cuda_check.h"
 #include "device/cuda_reading.h"
 #include "device/description.h"
 #include "device/nvml.h"

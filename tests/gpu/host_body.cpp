@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 
 namespace quadriga {
 namespace {

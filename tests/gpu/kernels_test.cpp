@@ -42,7 +42,7 @@ class CudaKernels : public OnDevice {
 };
 TYPED_TEST_SUITE(CudaKernels, Types);
 
-constexpr Op ops[] = {Op::none, Op::transpose, Op::adjoint};
+constexpr Op ops[] = {Op::none, Op::transpose, Op::conjugate};
 constexpr Uplo triangles[] = {Uplo::lower, Uplo::upper};
 constexpr Part parts[] = {Part::all, Part::lower, Part::upper, Part::strict_lower,
                           Part::strict_upper};
@@ -92,7 +92,7 @@ TYPED_TEST(CudaKernels, ProductsWithAPartOfTheRightFactor) {
   const auto a = Matrix<T>::random(70, 20, 1);
   const auto c = Matrix<T>::random(70, 33, 3);
   const GemmParams plain{{-1, 0.5}, {0.5, 1}, Op::none, Op::none, false, 15};
-  const GemmParams turned{{-1, 0.5}, {0.5, 1}, Op::none, Op::adjoint, false, 15};
+  const GemmParams turned{{-1, 0.5}, {0.5, 1}, Op::none, Op::conjugate, false, 15};
   this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(41, 33, 2), c}, plain,
                 tolerance<T>(20));
   this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(33, 41, 2), c}, turned,
@@ -107,7 +107,7 @@ TYPED_TEST(CudaKernels, RankUpdates) {
     for (const bool turned : {false, true}) {
       const auto a = turned ? Matrix<T>::random(23, 50, 1) : Matrix<T>::random(50, 23, 1);
       const SyrkParams plain{{2, 0}, {-1, 0}, uplo, turned ? Op::transpose : Op::none};
-      const SyrkParams adjoint{{2, 0}, {-1, 0}, uplo, turned ? Op::adjoint : Op::none};
+      const SyrkParams adjoint{{2, 0}, {-1, 0}, uplo, turned ? Op::conjugate : Op::none};
       const auto c = Matrix<T>::random(50, 50, 2);
       this->compare(syrk_codelet(type), {a, c}, plain, limit);
       this->compare(syrk_write_codelet(type), {a, wrong<T>(50, 50)}, plain, limit);
@@ -123,7 +123,7 @@ TYPED_TEST(CudaKernels, ProductsThatTurnTheirRightFactorFirst) {
   const auto a = Matrix<T>::random(4100, 1030, 1);
   const auto b = Matrix<T>::random(1025, 1030, 2);
   this->compare(gemm_codelet(dtype_of<T>), {a, b, Matrix<T>::random(4100, 1025, 3)},
-                GemmParams{{-1, 0}, {1, 0}, Op::none, Op::adjoint}, tolerance<T>(1030));
+                GemmParams{{-1, 0}, {1, 0}, Op::none, Op::conjugate}, tolerance<T>(1030));
 }
 
 TYPED_TEST(CudaKernels, TriangularSolves) {
@@ -169,7 +169,7 @@ TYPED_TEST(CudaKernels, TriangularSolvesOfManyRightHandSides) {
       const auto b = side == Side::left ? Matrix<T>::random(order, sides, 2)
                                         : Matrix<T>::random(sides, order, 2);
       this->compare(trsm_codelet(dtype_of<T>), {a, b},
-                    TrsmParams{{1, 0}, side, Uplo::lower, Op::adjoint, Diag::non_unit},
+                    TrsmParams{{1, 0}, side, Uplo::lower, Op::conjugate, Diag::non_unit},
                     tolerance<T>(order));
     }
 }
@@ -201,7 +201,7 @@ TEST_F(OnDevice, TriangularSolvesAreBackwardStable) {
   const auto b = Matrix<double>::random(40, order, 2);
   auto x = b;
   run(trsm_codelet(DType::float64), {view_of(l), view_of(x)},
-      TrsmParams{{1, 0}, Side::right, Uplo::lower, Op::adjoint, Diag::non_unit});
+      TrsmParams{{1, 0}, Side::right, Uplo::lower, Op::conjugate, Diag::non_unit});
   ASSERT_EQ(error_, nullptr);
   EXPECT_LE(backward_error(l, x, b), 1e-14);
 }
@@ -236,7 +236,7 @@ TYPED_TEST(CudaKernels, ElementsToTheBit) {
   const DType type = dtype_of<T>;
   for (const Part part : parts) {
     for (const std::int64_t diagonal : {0, 5, -40}) {
-      const Region region{part, diagonal};
+      const TileRegion region{part, diagonal};
       for (const Op op : ops) {
         const auto a =
             op == Op::none ? Matrix<T>::random(300, 70, 1) : Matrix<T>::random(70, 300, 1);
@@ -260,7 +260,7 @@ TYPED_TEST(CudaKernels, ElementsToTheBit) {
 TYPED_TEST(CudaKernels, MirrorsToTheBit) {
   using T = TypeParam;
   for (const Uplo uplo : triangles)
-    for (const Op op : {Op::transpose, Op::adjoint})
+    for (const Op op : {Op::transpose, Op::conjugate})
       this->compare(mirror_codelet(dtype_of<T>), {Matrix<T>::random(101, 101, 4)},
                     MirrorParams{uplo, op});
 }

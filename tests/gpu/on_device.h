@@ -18,7 +18,7 @@ constexpr DType dtype_of = std::is_same_v<T, float>                 ? DType::flo
 
 template <class T>
 View view_of(Matrix<T>& matrix) {
-  const Tile<T> tile = matrix.tile();
+  const KernelTile<T> tile = matrix.tile();
   return {tile.data, tile.rows, tile.cols, tile.ld, dtype_of<T>};
 }
 

@@ -6,8 +6,8 @@
 #include <quadriga/linalg.h>
 #include <quadriga/quadriga.h>
 
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/c_engine.h"
 #include "unit/linalg/matrices.h"
 

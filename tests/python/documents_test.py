@@ -67,6 +67,19 @@ def test_figures_on_the_front_page_are_rows_of_one_commit():
             assert figure.strip() in known, f"{what} {order} on {gpus}"
 
 
+def test_what_deciding_costs_is_as_measured():
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    shown, commit, path = re.search(
+        r"`decide-8` alone: ([\d., and]+) µs.*?commit (\w+), \[rows\]\(../([\w/.-]+)\)",
+        page,
+        re.DOTALL,
+    ).groups()
+    rows = [json.loads(line) for line in (ROOT / path).read_text().splitlines()]
+    measured = {row["case"]: row["value"] for row in rows if row["commit"] == commit}
+    figures = [f"{measured[f'decide-{devices}'] / 1000:.1f}" for devices in (1, 4, 8)]
+    assert re.findall(r"[\d.]+", shown) == figures
+
+
 @named([p for p in PAGES if SHELL.search(p.read_text())])
 def test_commands_on_the_page_have_these_options(page):
     for line in "\n".join(SHELL.findall(page.read_text())).splitlines():

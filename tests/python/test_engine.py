@@ -157,6 +157,18 @@ class TestTasks:
         assert future.exception() is None
         assert future.id > 0
 
+    def test_what_is_final_goes_home_without_a_wait(self):
+        with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+            x = np.zeros(3)
+            data = engine.data(x)
+            future = engine.submit(increment, data.update())
+            data.final()
+            deadline = time.monotonic() + 20
+            while x[0] == 0 and time.monotonic() < deadline:
+                time.sleep(0.005)
+            assert future.done()
+            assert x.tolist() == [1.0] * 3
+
     def test_commuting_updates_all_happen_and_never_at_once(self, engine):
         total = np.zeros(1)
         inside = []

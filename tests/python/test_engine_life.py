@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_engine_life.py: engines begin, end and fork; what they tell of themselves.
+import contextlib
 import gc
 import logging
 import multiprocessing
@@ -68,6 +69,33 @@ class TestLife:
         while len(set(os.listdir("/proc/self/task")) - tasks) > 2 and time.time() < deadline:
             time.sleep(0.05)
         assert len(set(os.listdir("/proc/self/task")) - tasks) <= 2
+
+    @pytest.mark.parametrize("trace", [False, True])
+    @pytest.mark.parametrize("waits", [False, True])
+    @pytest.mark.parametrize("how", ["closure", "parameter", "failure"])
+    def test_engines_end_whose_tasks_refer_to_them(self, how, waits, trace):
+        def use():
+            engine = quadriga.Engine("emulated:2,memory=1MiB", trace=trace)
+
+            def refers(x, of=None):
+                if how == "failure":
+                    raise ValueError(engine)
+                return engine if how == "closure" else of
+
+            body = quadriga.codelet(access=["update"])(refers)
+            parameters = {"of": engine} if how == "parameter" else {}
+            engine.submit(body, engine.data(np.zeros(4)).update(), **parameters)
+            if waits:
+                with contextlib.suppress(ValueError):
+                    engine.wait()
+            return weakref.ref(engine)
+
+        dropped = [use() for _ in range(3)]
+        deadline = time.time() + 5
+        while any(each() is not None for each in dropped) and time.time() < deadline:
+            gc.collect()
+            time.sleep(0.01)
+        assert [each() for each in dropped] == [None] * 3
 
     def test_use_after_fork_raises(self):
         engine = quadriga.Engine("cpu:1")

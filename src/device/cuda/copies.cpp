@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "device/operation.h"
 
 namespace quadriga::cuda {

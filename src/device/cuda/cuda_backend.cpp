@@ -31,13 +31,13 @@
 #include "base/config.h"
 #include "device/alarm.h"
 #include "device/call_thread.h"
-#include "device/cuda/check.h"
 #include "device/cuda/copies.h"
-#include "device/cuda/device_memory.h"
+#include "device/cuda/cuda_check.h"
+#include "device/cuda/cuda_memory.h"
 #include "device/cuda/foreign.h"
-#include "device/cuda/staging.h"
+#include "device/cuda/queue_variant.h"
+#include "device/cuda/staging_buffers.h"
 #include "device/cuda/stream_table.h"
-#include "device/cuda/variants.h"
 #include "device/growing.h"
 #include "device/operation.h"
 #include "device/queueing.h"
@@ -116,11 +116,11 @@ class CudaBackend final : public Backend {
   const Machine machine_;
   const std::vector<int> ordinals_;  // By device.
   Alarm alarm_;
-  const std::vector<std::shared_ptr<cuda::Staging>> staging_;  // By device.
+  const std::vector<std::shared_ptr<cuda::StagingBuffers>> staging_;  // By device.
   cuda::StreamTable streams_;
   Queueing queueing_;
   std::deque<CallThread> calls_;  // By device.
-  cuda::DeviceMemory memory_;
+  cuda::CudaMemory memory_;
   std::vector<DeviceId> device_at_;  // By space.
   Growing<Stream> table_;            // By stream, as `streams_`.
   Ring<Completion> completions_;
@@ -177,7 +177,7 @@ void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& qu
   constexpr std::size_t copied_at_once = std::size_t{64} << 10;
   const bool out = copy.to == host_space;
   const bool settled = out || streams_.host_is_settled(stream);
-  const auto staging = [&]() -> cuda::Staging& {
+  const auto staging = [&]() -> cuda::StagingBuffers& {
     return *staging_[device_at_[out ? copy.from : copy.to]];
   };
   if (!cuda::is_pageable(copy) || (!out && settled && bytes_of(copy) <= copied_at_once)) {

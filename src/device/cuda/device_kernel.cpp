@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/cuda/cuda_check.h"
 
 namespace quadriga {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "base/config.h"
 #include "base/log.h"
-#include "device/cuda/check.h"
 #include "device/cuda/cuda_backend.h"
-#include "device/cuda/device_memory.h"
+#include "device/cuda/cuda_check.h"
+#include "device/cuda/cuda_memory.h"
 #include "device/cuda/probe.h"
-#include "device/cuda/rates.h"
+#include "device/cuda/scaled_times.h"
 #include "device/nvml.h"
 #include "device/topology.h"
 #include "device/wiring.h"
@@ -130,14 +130,14 @@ void add_place(Device& device, const GpuReading& reading) {
 }
 
 // NVLink alone has atomics across.
-Reach reach(int from, int to) {
+PeerPath reach(int from, int to) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, to, from), "asking for peer access");
-  if (can == 0) return Reach::host;
+  if (can == 0) return PeerPath::host;
   int atomics = 0;
   check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, to, from),
         "asking what joins two devices");
-  return atomics == 0 ? Reach::pcie : Reach::nvlink;
+  return atomics == 0 ? PeerPath::pcie : PeerPath::nvlink;
 }
 
 Machine describe_all(int count) {

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 
 namespace quadriga::cuda {
 

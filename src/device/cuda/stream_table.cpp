@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "device/cuda/stream_local.h"
 
 namespace quadriga::cuda {

@@ -44,8 +44,8 @@
 
 #include "device/backend.h"
 #include "device/cuda/event_pool.h"
-#include "device/cuda/gate.h"
 #include "device/cuda/losses.h"
+#include "device/cuda/stream_gate.h"
 #include "device/cuda/turn.h"
 #include "device/growing.h"
 #include "device/ring.h"

@@ -3,7 +3,7 @@
 #include <quadriga/error.h>
 
 #include "base/config.h"
-#include "device/emulated/device_memory.h"
+#include "device/emulated/emulated_memory.h"
 #include "device/emulated/paced_links.h"
 #include "device/factory.h"
 #include "device/kinds.h"
@@ -59,7 +59,7 @@ class EmulatedBackend final : public Backend {
 
  private:
   const Machine machine_;
-  std::vector<DeviceMemory> memories_;  // Of each device; the CPU's has a page that no one gets.
+  std::vector<EmulatedMemory> memories_;  // Of each device; the CPU's has a page that no one gets.
   PacedLinks links_;
   StreamThreads threads_;  // Last, so that its threads end before the rest goes.
 };

@@ -16,7 +16,7 @@ namespace quadriga {
 namespace {
 
 struct Guarded {
-  std::span<DeviceMemory> memories;
+  std::span<EmulatedMemory> memories;
   sigjmp_buf left;
   const void* touched = nullptr;
 };
@@ -26,7 +26,7 @@ struct sigaction previous;
 
 bool is_guarded(const void* address) {
   if (active == nullptr) return false;
-  for (const DeviceMemory& memory : active->memories) {
+  for (const EmulatedMemory& memory : active->memories) {
     if (memory.contains(address)) return true;
   }
   return false;
@@ -68,9 +68,9 @@ std::size_t extent_bytes(const View& view) {
   return static_cast<std::size_t>((view.cols - 1) * view.ld + view.rows) * size_of(view.dtype);
 }
 
-void open_operands(const Launch& launch, std::span<DeviceMemory> memories) {
+void open_operands(const Launch& launch, std::span<EmulatedMemory> memories) {
   for (const View& view : launch.arguments.operands) {
-    for (DeviceMemory& memory : memories) {
+    for (EmulatedMemory& memory : memories) {
       if (memory.contains(view.data)) memory.open(view.as<std::byte>(), extent_bytes(view));
     }
   }
@@ -79,17 +79,17 @@ void open_operands(const Launch& launch, std::span<DeviceMemory> memories) {
 // Opens everything again, however the variant ended.
 class Closed {
  public:
-  explicit Closed(std::span<DeviceMemory> memories) : memories_(memories) {
-    for (DeviceMemory& memory : memories_) memory.close();
+  explicit Closed(std::span<EmulatedMemory> memories) : memories_(memories) {
+    for (EmulatedMemory& memory : memories_) memory.close();
   }
   ~Closed() {
-    for (DeviceMemory& memory : memories_) memory.open();
+    for (EmulatedMemory& memory : memories_) memory.open();
   }
   Closed(const Closed&) = delete;
   Closed& operator=(const Closed&) = delete;
 
  private:
-  std::span<DeviceMemory> memories_;
+  std::span<EmulatedMemory> memories_;
 };
 
 // Kept out of line: it alone is left by siglongjmp, and nothing in it needs to be destroyed.
@@ -122,7 +122,7 @@ class Active {
 
 }  // namespace
 
-void run_guarded(const Launch& launch, std::span<DeviceMemory> memories) {
+void run_guarded(const Launch& launch, std::span<EmulatedMemory> memories) {
   install();
   Guarded guarded{memories, {}, nullptr};
   bool ended = false;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "device/backend.h"
-#include "device/emulated/device_memory.h"
+#include "device/emulated/emulated_memory.h"
 
 namespace quadriga {
 
@@ -16,6 +16,6 @@ namespace quadriga {
 /// finding bugs, which is what it is for. The variant must stay on this thread: a fault on another
 /// one ends the process as usual.
 /// Errors:  task_failed, naming the codelet, the device and the offset it touched.
-void run_guarded(const Launch& launch, std::span<DeviceMemory> memories);
+void run_guarded(const Launch& launch, std::span<EmulatedMemory> memories);
 
 }  // namespace quadriga

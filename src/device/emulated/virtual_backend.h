@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "device/backend.h"
-#include "device/emulated/device_memory.h"
-#include "device/emulated/fair_share.h"
+#include "device/emulated/emulated_memory.h"
 #include "device/factory.h"
+#include "device/fair_share.h"
 #include "device/operation.h"
 #include "device/ring.h"
 
@@ -133,7 +133,7 @@ class VirtualBackend final : public Backend {
   FairShare share_;
   std::vector<int> route_indices_;  // By from * spaces + to; -1: none.
   std::vector<double> latencies_;   // Nanoseconds, of each route.
-  std::vector<DeviceMemory> memories_;
+  std::vector<EmulatedMemory> memories_;
   std::vector<DeviceState> devices_;
   std::vector<Stream> streams_;
   std::vector<StreamId> ready_;      // Streams whose front may be able to start.

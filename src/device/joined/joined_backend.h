@@ -12,7 +12,7 @@ namespace quadriga {
 
 /// A backend for a part of a machine.
 struct JoinedPart {
-  Part part;
+  MachinePart part;
   std::unique_ptr<Backend> backend;
 };
 

@@ -10,8 +10,8 @@
 namespace quadriga {
 namespace {
 
-Part part_of(const Machine& whole, DeviceKind kind) {
-  Part part;
+MachinePart part_of(const Machine& whole, DeviceKind kind) {
+  MachinePart part;
   part.machine = whole;
   part.machine.devices.clear();
   part.machine.routes.clear();
@@ -38,16 +38,16 @@ Part part_of(const Machine& whole, DeviceKind kind) {
 
 }  // namespace
 
-std::vector<Part> parts_by_kind(const Machine& machine) {
-  std::vector<Part> parts;
+std::vector<MachinePart> parts_by_kind(const Machine& machine) {
+  std::vector<MachinePart> parts;
   for (const Device& device : machine.devices) {
-    const auto is_there = [&](const Part& part) {
+    const auto is_there = [&](const MachinePart& part) {
       return part.machine.devices.front().kind == device.kind;
     };
     if (!std::ranges::any_of(parts, is_there)) parts.push_back(part_of(machine, device.kind));
   }
   for (const Route& route : machine.routes) {
-    const auto has_both = [&](const Part& part) {
+    const auto has_both = [&](const MachinePart& part) {
       return part.spaces[route.from] != no_space && part.spaces[route.to] != no_space;
     };
     if (std::ranges::any_of(parts, has_both)) continue;

@@ -9,7 +9,7 @@
 namespace quadriga {
 
 /// Some devices of a machine as a machine of their own, with what joins them and the host.
-struct Part {
+struct MachinePart {
   Machine machine;
   std::vector<DeviceId> devices;  ///< The whole's numbers of its devices.
   std::vector<SpaceId> spaces;    ///< Its own numbers, by those of the whole; no_space: not its.
@@ -20,6 +20,6 @@ struct Part {
 /// Errors:  unavailable if a route joins the memories of devices of two kinds: such copies go by
 /// way
 ///          of the host's.
-std::vector<Part> parts_by_kind(const Machine& machine);
+std::vector<MachinePart> parts_by_kind(const Machine& machine);
 
 }  // namespace quadriga

@@ -93,7 +93,7 @@ cublasDiagType_t blas(Diag diag) {
 /// an order of 4096 (H200, CUDA 13.0), and turning takes less than half of that. Empty otherwise,
 /// and when the device has no memory left for it.
 template <class T>
-Tile<T> turned_factor(Handles& on, Op op_a, Op op_b, int rows, Input<T> b) {
+KernelTile<T> turned_factor(Handles& on, Op op_a, Op op_b, int rows, Input<T> b) {
   constexpr int least_rows = 4096;
   constexpr int least_edge = 1024;
   const bool pays = std::is_same_v<T, double> && op_a == Op::none && op_b != Op::none &&
@@ -102,14 +102,14 @@ Tile<T> turned_factor(Handles& on, Op op_a, Op op_b, int rows, Input<T> b) {
   const auto count = static_cast<std::size_t>(b.rows) * static_cast<std::size_t>(b.cols);
   void* const memory = on.try_scratch(count * sizeof(T));
   if (!memory) return {};
-  const Tile<T> turned{static_cast<T*>(memory), b.cols, b.rows, b.cols};
+  const KernelTile<T> turned{static_cast<T*>(memory), b.cols, b.rows, b.cols};
   copy<T>(on.stream(), op_b, b, turned, {});
   return turned;
 }
 
 /// A block of a tile.
 template <class T>
-Tile<T> block(const Tile<T>& tile, int row, int col, int rows, int cols) {
+KernelTile<T> block(const KernelTile<T>& tile, int row, int col, int rows, int cols) {
   return {tile.column(col) + row, rows, cols, tile.ld};
 }
 
@@ -118,10 +118,10 @@ struct Product {
   Op op_a;
   Op op_b;
   T alpha;
-  Tile<const T> a;
-  Tile<const T> b;
+  KernelTile<const T> a;
+  KernelTile<const T> b;
   T beta;
-  Tile<T> c;
+  KernelTile<T> c;
   int inner() const { return op_a == Op::none ? a.cols : a.rows; }
 };
 
@@ -150,11 +150,11 @@ class WholeLoads {
   static constexpr int unit = std::max<int>(1, 16 / sizeof(T));
 
   /// Rows `from` to `to` of op(A), or columns of op(B).
-  static Tile<const T> rows_of(Op op, const Tile<const T>& a, int from, int to) {
+  static KernelTile<const T> rows_of(Op op, const KernelTile<const T>& a, int from, int to) {
     return op == Op::none ? block(a, from, 0, to - from, a.cols)
                           : block(a, 0, from, a.rows, to - from);
   }
-  static Tile<const T> cols_of(Op op, const Tile<const T>& b, int from, int to) {
+  static KernelTile<const T> cols_of(Op op, const KernelTile<const T>& b, int from, int to) {
     return rows_of(op == Op::none ? Op::transpose : Op::none, b, from, to);
   }
 
@@ -204,13 +204,13 @@ class WholeLoads {
   bool allow_tf32_;
 };
 
-Region triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
+TileRegion triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
 
 }  // namespace
 
 template <class T>
 void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta,
-          Tile<T> c, bool allow_tf32) {
+          KernelTile<T> c, bool allow_tf32) {
   const int m = op_a == Op::none ? a.rows : a.cols;
   const int k = op_a == Op::none ? a.cols : a.rows;
   const int k_of_b = op_b == Op::none ? b.rows : b.cols;
@@ -218,7 +218,7 @@ void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b,
   require(m == c.rows && n == c.cols && k == k_of_b, "gemm: the shapes of A, B and C disagree");
   if (c.empty()) return;
   if (k == 0) return scale(on.stream(), beta, c);
-  if (const Tile<T> turned = turned_factor<T>(on, op_a, op_b, m, b); !turned.empty()) {
+  if (const KernelTile<T> turned = turned_factor<T>(on, op_a, op_b, m, b); !turned.empty()) {
     b = turned;
     op_b = Op::none;
   }
@@ -226,10 +226,10 @@ void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b,
 }
 
 template <class T>
-void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c,
+void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c,
           bool allow_tf32) {
-  if (!is_complex<T> && op == Op::adjoint) op = Op::transpose;
-  require(op != Op::adjoint, "syrk: op must be none or transpose; use herk for the adjoint");
+  if (!is_complex<T> && op == Op::conjugate) op = Op::transpose;
+  require(op != Op::conjugate, "syrk: op must be none or transpose; use herk for the adjoint");
   const int n = op == Op::none ? a.rows : a.cols;
   const int k = op == Op::none ? a.cols : a.rows;
   require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
@@ -242,7 +242,7 @@ void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> be
 }
 
 template <class T>
-void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c,
+void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, KernelTile<T> c,
           bool allow_tf32) {
   if constexpr (!is_complex<T>) {
     return syrk(on, uplo, op, static_cast<T>(alpha), a, static_cast<T>(beta), c, allow_tf32);
@@ -282,7 +282,7 @@ class Halves {
         diag_(diag),
         lower_((uplo == Uplo::lower) == (op == Op::none)) {}
 
-  void solve(const Tile<const T>& a, const Tile<T>& b) const {
+  void solve(const KernelTile<const T>& a, const KernelTile<T>& b) const {
     const int order = a.rows;
     if (order <= most_)
       return solve_by_substitution<T>(on_.stream(), left_ ? Side::left : Side::right, uplo_, op_,
@@ -290,13 +290,14 @@ class Halves {
     int half = most_;
     while (2 * half < order) half *= 2;
     const int rest = order - half;
-    const Tile<const T> a1 = block(a, 0, 0, half, half);
-    const Tile<const T> a2 = block(a, half, half, rest, rest);
+    const KernelTile<const T> a1 = block(a, 0, 0, half, half);
+    const KernelTile<const T> a2 = block(a, half, half, rest, rest);
     // What is stored of A apart from the two triangles, whatever op makes of it.
-    const Tile<const T> other =
+    const KernelTile<const T> other =
         uplo_ == Uplo::lower ? block(a, half, 0, rest, half) : block(a, 0, half, half, rest);
-    const Tile<T> b1 = left_ ? block(b, 0, 0, half, b.cols) : block(b, 0, 0, b.rows, half);
-    const Tile<T> b2 = left_ ? block(b, half, 0, rest, b.cols) : block(b, 0, half, b.rows, rest);
+    const KernelTile<T> b1 = left_ ? block(b, 0, 0, half, b.cols) : block(b, 0, 0, b.rows, half);
+    const KernelTile<T> b2 =
+        left_ ? block(b, half, 0, rest, b.cols) : block(b, 0, half, b.rows, rest);
     const bool first_half_first = lower_ == left_;
     solve(first_half_first ? a1 : a2, first_half_first ? b1 : b2);
     subtract(other, first_half_first ? b1 : b2, first_half_first ? b2 : b1);
@@ -304,7 +305,8 @@ class Halves {
   }
 
  private:
-  void subtract(const Tile<const T>& factor, const Tile<T>& found, const Tile<T>& from) const {
+  void subtract(const KernelTile<const T>& factor, const KernelTile<T>& found,
+                const KernelTile<T>& from) const {
     if (left_)
       gemm<T>(on_, op_, Op::none, T(-1), factor, found, T(1), from);
     else
@@ -324,7 +326,7 @@ class Halves {
 
 template <class T>
 void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a,
-          Tile<T> b) {
+          KernelTile<T> b) {
   const int order = side == Side::left ? b.rows : b.cols;
   require(a.rows == order && a.cols == order, "trsm: the shapes of A and B disagree");
   if (b.empty()) return;
@@ -340,7 +342,7 @@ void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, I
 }
 
 template <class T>
-void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info) {
+void potrf(Handles& on, Uplo uplo, KernelTile<T> a, int* info) {
   require(a.rows == a.cols, "potrf: A must be square");
   *info = 0;
   if (a.rows == 0) return;
@@ -358,15 +360,17 @@ void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info) {
   check(solver_potrf(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
                      scratch + line, bytes, on.host_scratch(host_bytes), host_bytes, device_info),
         "potrf");
-  report_minor(on.stream(), Tile<const T>(a), device_info, info);
+  report_minor(on.stream(), KernelTile<const T>(a), device_info, info);
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                               \
-  template void gemm<T>(Handles&, Op, Op, T, Tile<const T>, Tile<const T>, T, Tile<T>, bool); \
-  template void syrk<T>(Handles&, Uplo, Op, T, Tile<const T>, T, Tile<T>, bool);              \
-  template void herk<T>(Handles&, Uplo, Op, double, Tile<const T>, double, Tile<T>, bool);    \
-  template void trsm<T>(Handles&, Side, Uplo, Op, Diag, T, Tile<const T>, Tile<T>);           \
-  template void potrf<T>(Handles&, Uplo, Tile<T>, int*);
+#define QUADRIGA_INSTANTIATE(T)                                                                 \
+  template void gemm<T>(Handles&, Op, Op, T, KernelTile<const T>, KernelTile<const T>, T,       \
+                        KernelTile<T>, bool);                                                   \
+  template void syrk<T>(Handles&, Uplo, Op, T, KernelTile<const T>, T, KernelTile<T>, bool);    \
+  template void herk<T>(Handles&, Uplo, Op, double, KernelTile<const T>, double, KernelTile<T>, \
+                        bool);                                                                  \
+  template void trsm<T>(Handles&, Side, Uplo, Op, Diag, T, KernelTile<const T>, KernelTile<T>); \
+  template void potrf<T>(Handles&, Uplo, KernelTile<T>, int*);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

@@ -12,18 +12,18 @@ namespace quadriga::kernels::cuda {
 
 template <class T>
 void gemm(Handles& on, Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta,
-          Tile<T> c, bool allow_tf32 = false);
+          KernelTile<T> c, bool allow_tf32 = false);
 template <class T>
-void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c,
+void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c,
           bool allow_tf32 = false);
 template <class T>
-void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c,
+void herk(Handles& on, Uplo uplo, Op op, double alpha, Input<T> a, double beta, KernelTile<T> c,
           bool allow_tf32 = false);
 template <class T>
 void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a,
-          Tile<T> b);
+          KernelTile<T> b);
 /// Writes what tile.h's potrf returns to `*info`, in host memory that the device can write.
 template <class T>
-void potrf(Handles& on, Uplo uplo, Tile<T> a, int* info);
+void potrf(Handles& on, Uplo uplo, KernelTile<T> a, int* info);
 
 }  // namespace quadriga::kernels::cuda

@@ -58,7 +58,7 @@ class Family {
 
 /// An operand as a tile.
 template <class T>
-Tile<T> tile(const Arguments& arguments, std::size_t operand) {
+KernelTile<T> tile(const Arguments& arguments, std::size_t operand) {
   const View& view = arguments.operands[operand];
   require(view.rows <= INT_MAX && view.cols <= INT_MAX && view.ld <= INT_MAX,
           "a tile's rows, columns and leading dimension must fit 32 bits");
@@ -68,9 +68,9 @@ Tile<T> tile(const Arguments& arguments, std::size_t operand) {
 
 /// The rows of op(B) that belong to A's columns.
 template <class T>
-Tile<const T> right_factor(const Arguments& arguments, const GemmParams& params) {
-  const Tile<const T> a = tile<const T>(arguments, 0);
-  const Tile<const T> b = tile<const T>(arguments, 1);
+KernelTile<const T> right_factor(const Arguments& arguments, const GemmParams& params) {
+  const KernelTile<const T> a = tile<const T>(arguments, 0);
+  const KernelTile<const T> b = tile<const T>(arguments, 1);
   if (params.inner < 0) return b;
   const int depth = params.op_a == Op::none ? a.cols : a.rows;
   const bool plain = params.op_b == Op::none;

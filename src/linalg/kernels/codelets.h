@@ -16,11 +16,7 @@
 
 namespace quadriga::kernels {
 
-/// A scalar of any of the types.
-struct Scalar {
-  double real = 0;
-  double imag = 0;
-};
+using linalg::Scalar;
 
 struct GemmParams {
   Scalar alpha{1, 0};
@@ -56,25 +52,25 @@ struct PotrfParams {
 
 struct CopyParams {
   Op op = Op::none;
-  Region region;
+  TileRegion region;
 };
 
 struct AxpbyParams {
   Scalar alpha{1, 0};
   Scalar beta{};
   Op op = Op::none;
-  Region region;
+  TileRegion region;
 };
 
 struct SetParams {
   Scalar value;
   Scalar on_diagonal;
-  Region region;
+  TileRegion region;
 };
 
 struct ScaleParams {
   Scalar alpha;
-  Region region;
+  TileRegion region;
 };
 
 struct AddDiagonalParams {
@@ -84,7 +80,7 @@ struct AddDiagonalParams {
 
 struct MirrorParams {
   Uplo stored = Uplo::lower;
-  Op op = Op::adjoint;
+  Op op = Op::conjugate;
 };
 
 /// What to measure, see tile_measure.h; the result is a column of doubles.
@@ -99,7 +95,7 @@ enum class Measure : std::uint8_t {
 
 struct MeasureParams {
   Measure measure = Measure::max_abs;
-  Region region;
+  TileRegion region;
 };
 
 struct CovarianceTile {

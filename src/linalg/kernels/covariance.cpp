@@ -160,7 +160,7 @@ Covariance::Covariance(const CovarianceParams& params, const Points& rows, const
 }
 
 template <class T>
-void Covariance::fill(std::int64_t first_row, std::int64_t first_col, Tile<T> out) const {
+void Covariance::fill(std::int64_t first_row, std::int64_t first_col, KernelTile<T> out) const {
   require(first_row >= 0 && first_col >= 0 && first_row + out.rows <= rows() &&
               first_col + out.cols <= cols(),
           "covariance: the tile reaches beyond the matrix");
@@ -182,7 +182,7 @@ void Covariance::fill(std::int64_t first_row, std::int64_t first_col, Tile<T> ou
   }
 }
 
-template void Covariance::fill<float>(std::int64_t, std::int64_t, Tile<float>) const;
-template void Covariance::fill<double>(std::int64_t, std::int64_t, Tile<double>) const;
+template void Covariance::fill<float>(std::int64_t, std::int64_t, KernelTile<float>) const;
+template void Covariance::fill<double>(std::int64_t, std::int64_t, KernelTile<double>) const;
 
 }  // namespace quadriga::kernels

@@ -14,7 +14,7 @@
 
 namespace quadriga::kernels {
 
-enum class CovarianceKind : std::uint8_t { rbf, matern12, matern32, matern52 };
+using linalg::CovarianceKind;
 
 struct CovarianceParams {
   CovarianceKind kind = CovarianceKind::matern32;
@@ -73,7 +73,7 @@ class Covariance {
   /// Types:   float, double; computed in double.
   /// Errors:  invalid_argument if the tile reaches beyond the matrix.
   template <class T>
-  void fill(std::int64_t first_row, std::int64_t first_col, Tile<T> out) const;
+  void fill(std::int64_t first_row, std::int64_t first_col, KernelTile<T> out) const;
 
  private:
   CovarianceParams params_;

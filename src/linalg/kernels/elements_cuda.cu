@@ -4,7 +4,7 @@
 
 #include <quadriga/error.h>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/kernels/number_cuda.cuh"
 
 namespace quadriga::kernels::cuda {
@@ -18,8 +18,8 @@ constexpr int rows_a_pass = 8;
 
 template <class N, class Element>
 struct Walk {
-  Tile<const N> a;
-  Tile<N> c;
+  KernelTile<const N> a;
+  KernelTile<N> c;
   Element element;
   __device__ void operator()(int i, int j) const {
     c.data[i + static_cast<std::ptrdiff_t>(j) * c.ld] =
@@ -30,7 +30,8 @@ struct Walk {
 
 /// c(i,j) = element(a(j,i), &c(i,j)) in a region of C; A may be C where no element is both.
 template <class N, class Element>
-__global__ void walk_transposed(Tile<const N> a, Tile<N> c, Region region, Element element) {
+__global__ void walk_transposed(KernelTile<const N> a, KernelTile<N> c, TileRegion region,
+                                Element element) {
   __shared__ N square[edge][edge + 1];
   const int first_row = static_cast<int>(blockIdx.x) * edge;
   const int x = static_cast<int>(threadIdx.x);
@@ -78,22 +79,22 @@ struct Conjugated {
 };
 
 template <class N, class Element>
-void launch_transposed(cudaStream_t stream, Tile<const N> a, Tile<N> c, const Region& region,
-                       Element element) {
+void launch_transposed(cudaStream_t stream, KernelTile<const N> a, KernelTile<N> c,
+                       const TileRegion& region, Element element) {
   const dim3 grid(blocks_for(c.rows, edge), std::min(blocks_for(c.cols, edge), most_blocks));
   walk_transposed<<<grid, dim3(edge, rows_a_pass), 0, stream>>>(a, c, region, element);
   check(cudaGetLastError(), "a transposition");
 }
 
 template <class N, class Element>
-void launch(cudaStream_t stream, Op op, Tile<const N> a, Tile<N> c, const Region& region,
-            Element element) {
+void launch(cudaStream_t stream, Op op, KernelTile<const N> a, KernelTile<N> c,
+            const TileRegion& region, Element element) {
   const bool turned = op != Op::none;
   require((turned ? a.cols : a.rows) == c.rows && (turned ? a.rows : a.cols) == c.cols,
           "the shapes of A and C disagree");
   if (c.empty()) return;
   if (op == Op::transpose) return launch_transposed(stream, a, c, region, element);
-  if (op == Op::adjoint)
+  if (op == Op::conjugate)
     return launch_transposed(stream, a, c, region, Conjugated<N, Element>{element});
   visit<<<grid_for(c.rows, c.cols), threads_a_block, 0, stream>>>(c.rows, c.cols, region,
                                                                   Walk<N, Element>{a, c, element});
@@ -102,7 +103,7 @@ void launch(cudaStream_t stream, Op op, Tile<const N> a, Tile<N> c, const Region
 
 template <class N>
 struct Fill {
-  Tile<N> c;
+  KernelTile<N> c;
   N value;
   N on_diagonal;
   std::int64_t diagonal;
@@ -112,7 +113,7 @@ struct Fill {
 };
 
 template <class N>
-__global__ void add_on_diagonal(Tile<N> c, N value, std::int64_t diagonal) {
+__global__ void add_on_diagonal(KernelTile<N> c, N value, std::int64_t diagonal) {
   const std::int64_t j = static_cast<std::int64_t>(blockIdx.x) * threads_a_block + threadIdx.x;
   const std::int64_t i = j - diagonal;
   if (j >= c.cols || i < 0 || i >= c.rows) return;
@@ -121,7 +122,7 @@ __global__ void add_on_diagonal(Tile<N> c, N value, std::int64_t diagonal) {
 }
 
 template <class Real>
-__global__ void drop_imaginary(Tile<Pair<Real>> c) {
+__global__ void drop_imaginary(KernelTile<Pair<Real>> c) {
   const int i = static_cast<int>(blockIdx.x) * threads_a_block + static_cast<int>(threadIdx.x);
   if (i < c.rows) c.data[i + static_cast<std::ptrdiff_t>(i) * c.ld].imag = 0;
 }
@@ -129,12 +130,13 @@ __global__ void drop_imaginary(Tile<Pair<Real>> c) {
 }  // namespace
 
 template <class T>
-void copy(cudaStream_t stream, Op op, Input<T> a, Tile<T> c, Region region) {
-  launch(stream, op, numbers(Tile<const T>(a)), numbers(c), region, Assign<Number<T>>{});
+void copy(cudaStream_t stream, Op op, Input<T> a, KernelTile<T> c, TileRegion region) {
+  launch(stream, op, numbers(KernelTile<const T>(a)), numbers(c), region, Assign<Number<T>>{});
 }
 
 template <class T>
-void set(cudaStream_t stream, Value<T> value, Value<T> on_diagonal, Tile<T> c, Region region) {
+void set(cudaStream_t stream, Value<T> value, Value<T> on_diagonal, KernelTile<T> c,
+         TileRegion region) {
   if (c.empty()) return;
   visit<<<grid_for(c.rows, c.cols), threads_a_block, 0, stream>>>(
       c.rows, c.cols, region,
@@ -143,18 +145,18 @@ void set(cudaStream_t stream, Value<T> value, Value<T> on_diagonal, Tile<T> c, R
 }
 
 template <class T>
-void scale(cudaStream_t stream, Value<T> alpha, Tile<T> c, Region region) {
+void scale(cudaStream_t stream, Value<T> alpha, KernelTile<T> c, TileRegion region) {
   if (alpha == T{1}) return;
   if (alpha == T{}) return set(stream, T{}, T{}, c, region);
-  launch(stream, Op::none, numbers(Tile<const T>(c)), numbers(c), region,
+  launch(stream, Op::none, numbers(KernelTile<const T>(c)), numbers(c), region,
          Scaled<Number<T>>{number(alpha)});
 }
 
 template <class T>
-void axpby(cudaStream_t stream, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c,
-           Region region) {
+void axpby(cudaStream_t stream, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c,
+           TileRegion region) {
   using N = Number<T>;
-  const Tile<const N> source = numbers(Tile<const T>(a));
+  const KernelTile<const N> source = numbers(KernelTile<const T>(a));
   if (beta == T{})
     launch(stream, op, source, numbers(c), region, Scaled<N>{number(alpha)});
   else
@@ -162,7 +164,7 @@ void axpby(cudaStream_t stream, Op op, Value<T> alpha, Input<T> a, Value<T> beta
 }
 
 template <class T>
-void add_diagonal(cudaStream_t stream, Value<T> value, Tile<T> c, std::int64_t diagonal) {
+void add_diagonal(cudaStream_t stream, Value<T> value, KernelTile<T> c, std::int64_t diagonal) {
   if (c.empty()) return;
   add_on_diagonal<<<blocks_for(c.cols, threads_a_block), threads_a_block, 0, stream>>>(
       numbers(c), number(value), diagonal);
@@ -170,7 +172,7 @@ void add_diagonal(cudaStream_t stream, Value<T> value, Tile<T> c, std::int64_t d
 }
 
 template <class T>
-void make_diagonal_real(cudaStream_t stream, Tile<T> c) {
+void make_diagonal_real(cudaStream_t stream, KernelTile<T> c) {
   if constexpr (is_complex<T>) {
     if (c.empty()) return;
     drop_imaginary<<<blocks_for(c.rows, threads_a_block), threads_a_block, 0, stream>>>(numbers(c));
@@ -179,22 +181,22 @@ void make_diagonal_real(cudaStream_t stream, Tile<T> c) {
 }
 
 template <class T>
-void mirror(cudaStream_t stream, Uplo stored, Op op, Tile<T> c) {
+void mirror(cudaStream_t stream, Uplo stored, Op op, KernelTile<T> c) {
   require(c.rows == c.cols, "mirror: the tile must be square");
   require(op != Op::none, "mirror: op must be transpose or adjoint");
-  const Region other{stored == Uplo::lower ? Part::strict_upper : Part::strict_lower, 0};
+  const TileRegion other{stored == Uplo::lower ? Part::strict_upper : Part::strict_lower, 0};
   copy<T>(stream, op, c, c, other);
-  if (op == Op::adjoint) make_diagonal_real(stream, c);
+  if (op == Op::conjugate) make_diagonal_real(stream, c);
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                   \
-  template void copy<T>(cudaStream_t, Op, Tile<const T>, Tile<T>, Region);        \
-  template void scale<T>(cudaStream_t, T, Tile<T>, Region);                       \
-  template void axpby<T>(cudaStream_t, Op, T, Tile<const T>, T, Tile<T>, Region); \
-  template void set<T>(cudaStream_t, T, T, Tile<T>, Region);                      \
-  template void add_diagonal<T>(cudaStream_t, T, Tile<T>, std::int64_t);          \
-  template void make_diagonal_real<T>(cudaStream_t, Tile<T>);                     \
-  template void mirror<T>(cudaStream_t, Uplo, Op, Tile<T>);
+#define QUADRIGA_INSTANTIATE(T)                                                                   \
+  template void copy<T>(cudaStream_t, Op, KernelTile<const T>, KernelTile<T>, TileRegion);        \
+  template void scale<T>(cudaStream_t, T, KernelTile<T>, TileRegion);                             \
+  template void axpby<T>(cudaStream_t, Op, T, KernelTile<const T>, T, KernelTile<T>, TileRegion); \
+  template void set<T>(cudaStream_t, T, T, KernelTile<T>, TileRegion);                            \
+  template void add_diagonal<T>(cudaStream_t, T, KernelTile<T>, std::int64_t);                    \
+  template void make_diagonal_real<T>(cudaStream_t, KernelTile<T>);                               \
+  template void mirror<T>(cudaStream_t, Uplo, Op, KernelTile<T>);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

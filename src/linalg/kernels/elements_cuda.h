@@ -14,37 +14,39 @@
 namespace quadriga::kernels::cuda {
 
 template <class T>
-void copy(cudaStream_t stream, Op op, Input<T> a, Tile<T> c, Region region = {});
+void copy(cudaStream_t stream, Op op, Input<T> a, KernelTile<T> c, TileRegion region = {});
 template <class T>
-void scale(cudaStream_t stream, Value<T> alpha, Tile<T> c, Region region = {});
+void scale(cudaStream_t stream, Value<T> alpha, KernelTile<T> c, TileRegion region = {});
 template <class T>
-void axpby(cudaStream_t stream, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c,
-           Region region = {});
+void axpby(cudaStream_t stream, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c,
+           TileRegion region = {});
 template <class T>
-void set(cudaStream_t stream, Value<T> value, Value<T> on_diagonal, Tile<T> c, Region region = {});
+void set(cudaStream_t stream, Value<T> value, Value<T> on_diagonal, KernelTile<T> c,
+         TileRegion region = {});
 template <class T>
-void add_diagonal(cudaStream_t stream, Value<T> value, Tile<T> c, std::int64_t diagonal = 0);
+void add_diagonal(cudaStream_t stream, Value<T> value, KernelTile<T> c, std::int64_t diagonal = 0);
 template <class T>
-void mirror(cudaStream_t stream, Uplo stored, Op op, Tile<T> c);
+void mirror(cudaStream_t stream, Uplo stored, Op op, KernelTile<T> c);
 template <class T>
-void fill_random(cudaStream_t stream, const RandomMatrix& random, Tile<T> c);
+void fill_random(cudaStream_t stream, const RandomMatrix& random, KernelTile<T> c);
 
 /// Takes the imaginary parts off the diagonal of a square tile; complex types only.
 template <class T>
-void make_diagonal_real(cudaStream_t stream, Tile<T> c);
+void make_diagonal_real(cudaStream_t stream, KernelTile<T> c);
 
 /// After a Cholesky factorization: writes to `*info`, in host memory that the device can write, the
 /// smaller of the minor in `*found` and that of the first NaN on the diagonal; 0 for neither.
 template <class T>
-void report_minor(cudaStream_t stream, Tile<const T> a, const int* found, int* info);
+void report_minor(cudaStream_t stream, KernelTile<const T> a, const int* found, int* info);
 
 /// Sets `out` to the measure. Sums are formed in one fixed order, another one than the host's.
 template <class T>
-void measure(cudaStream_t stream, Measure what, Region region, Input<T> a, Tile<double> out);
+void measure(cudaStream_t stream, Measure what, TileRegion region, Input<T> a,
+             KernelTile<double> out);
 
 /// As Covariance::fill. Copies the points to the device the first time.
 template <class T>
 void covariance(cudaStream_t stream, const Covariance& covariance, std::int64_t first_row,
-                std::int64_t first_col, Tile<T> out);
+                std::int64_t first_col, KernelTile<T> out);
 
 }  // namespace quadriga::kernels::cuda

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/random.h"
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/kernels/covariance.h"
 #include "linalg/kernels/elements_cuda.h"
 #include "linalg/kernels/exponential.h"
@@ -30,7 +30,7 @@ __device__ void draw(std::uint64_t bits, Pair<Real>& out) {
 template <class N>
 struct Draw {
   RandomMatrix random;
-  Tile<N> c;
+  KernelTile<N> c;
   __device__ void operator()(int i, int j) const {
     const std::int64_t row = random.first_row + i;
     const std::int64_t column = random.first_col + j;
@@ -91,7 +91,7 @@ __device__ double correlation(CovarianceKind kind, double squared) {
 }
 
 template <class T>
-__global__ void covariances(const __grid_constant__ CovarianceCall call, Tile<T> out) {
+__global__ void covariances(const __grid_constant__ CovarianceCall call, KernelTile<T> out) {
   const int i = static_cast<int>(blockIdx.x) * threads_a_block + static_cast<int>(threadIdx.x);
   if (i >= out.rows) return;
   const std::int64_t row = call.first_row + i;
@@ -166,16 +166,16 @@ PointCopies& point_copies() {
 }  // namespace
 
 template <class T>
-void fill_random(cudaStream_t stream, const RandomMatrix& random, Tile<T> c) {
+void fill_random(cudaStream_t stream, const RandomMatrix& random, KernelTile<T> c) {
   if (c.empty()) return;
   visit<<<grid_for(c.rows, c.cols), threads_a_block, 0, stream>>>(
-      c.rows, c.cols, Region{}, Draw<Number<T>>{random, numbers(c)});
+      c.rows, c.cols, TileRegion{}, Draw<Number<T>>{random, numbers(c)});
   check(cudaGetLastError(), "random");
 }
 
 template <class T>
 void covariance(cudaStream_t stream, const Covariance& covariance, std::int64_t first_row,
-                std::int64_t first_col, Tile<T> out) {
+                std::int64_t first_col, KernelTile<T> out) {
   require(first_row >= 0 && first_col >= 0 && first_row + out.rows <= covariance.rows() &&
               first_col + out.cols <= covariance.cols(),
           "covariance: the tile reaches beyond the matrix");
@@ -200,15 +200,15 @@ void covariance(cudaStream_t stream, const Covariance& covariance, std::int64_t 
 }
 
 #define QUADRIGA_INSTANTIATE(T) \
-  template void fill_random<T>(cudaStream_t, const RandomMatrix&, Tile<T>);
+  template void fill_random<T>(cudaStream_t, const RandomMatrix&, KernelTile<T>);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)
 QUADRIGA_INSTANTIATE(std::complex<double>)
 #undef QUADRIGA_INSTANTIATE
 template void covariance<float>(cudaStream_t, const Covariance&, std::int64_t, std::int64_t,
-                                Tile<float>);
+                                KernelTile<float>);
 template void covariance<double>(cudaStream_t, const Covariance&, std::int64_t, std::int64_t,
-                                 Tile<double>);
+                                 KernelTile<double>);
 
 }  // namespace quadriga::kernels::cuda

@@ -6,7 +6,7 @@
 #include <quadriga/error.h>
 
 #include "base/units.h"
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "device/cuda/stream_local.h"
 #include "linalg/kernels/library_cuda.h"
 

@@ -2,7 +2,7 @@
 // src/linalg/kernels/measure_cuda.cu: norms and checks of a tile on a device.
 #include <quadriga/error.h>
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/kernels/elements_cuda.h"
 #include "linalg/kernels/number_cuda.cuh"
 
@@ -65,7 +65,8 @@ struct Square {
 
 /// One block for all of the tile.
 template <class N, class Map, class Combine>
-__global__ void over_all(Tile<const N> a, Region region, double* out, Map map, Combine combine) {
+__global__ void over_all(KernelTile<const N> a, TileRegion region, double* out, Map map,
+                         Combine combine) {
   double value = 0;
   for (int j = 0; j < a.cols; ++j) {
     const Rows inside = rows_in(region, a.rows, j);
@@ -78,7 +79,7 @@ __global__ void over_all(Tile<const N> a, Region region, double* out, Map map, C
 
 /// A block a column.
 template <class N, class Map>
-__global__ void over_columns(Tile<const N> a, Region region, double* out, Map map) {
+__global__ void over_columns(KernelTile<const N> a, TileRegion region, double* out, Map map) {
   for (int j = static_cast<int>(blockIdx.x); j < a.cols; j += static_cast<int>(gridDim.x)) {
     const Rows inside = rows_in(region, a.rows, j);
     double value = 0;
@@ -92,7 +93,7 @@ __global__ void over_columns(Tile<const N> a, Region region, double* out, Map ma
 
 /// A thread a row.
 template <class N>
-__global__ void over_rows(Tile<const N> a, Region region, double* out) {
+__global__ void over_rows(KernelTile<const N> a, TileRegion region, double* out) {
   const int i = static_cast<int>(blockIdx.x) * threads_a_block + static_cast<int>(threadIdx.x);
   if (i >= a.rows) return;
   double value = 0;
@@ -105,7 +106,7 @@ __global__ void over_rows(Tile<const N> a, Region region, double* out) {
 }
 
 template <class N>
-__global__ void over_diagonal(Tile<const N> a, double* out) {
+__global__ void over_diagonal(KernelTile<const N> a, double* out) {
   double value = 0;
   for (int i = static_cast<int>(threadIdx.x); i < min(a.rows, a.cols); i += wide)
     value += log(static_cast<double>(real_part(a.data[i + static_cast<std::ptrdiff_t>(i) * a.ld])));
@@ -114,7 +115,7 @@ __global__ void over_diagonal(Tile<const N> a, double* out) {
 }
 
 template <class N>
-__global__ void first_bad_minor(Tile<const N> a, const int* found, int* info) {
+__global__ void first_bad_minor(KernelTile<const N> a, const int* found, int* info) {
   __shared__ int first;
   if (threadIdx.x == 0) first = *found > 0 ? *found : INT_MAX;
   __syncthreads();
@@ -140,12 +141,13 @@ int length_of(Measure what, int rows, int cols) {
 }  // namespace
 
 template <class T>
-void measure(cudaStream_t stream, Measure what, Region region, Input<T> a, Tile<double> out) {
+void measure(cudaStream_t stream, Measure what, TileRegion region, Input<T> a,
+             KernelTile<double> out) {
   const int length = length_of(what, a.rows, a.cols);
   require(out.rows == length && out.cols == 1,
           "measure: the result must be a float64 column of one element for each that is measured");
   if (length == 0) return;
-  const Tile<const Number<T>> from = numbers(Tile<const T>(a));
+  const KernelTile<const Number<T>> from = numbers(KernelTile<const T>(a));
   const unsigned columns = std::min(static_cast<unsigned>(std::max(a.cols, 1)), most_blocks);
   switch (what) {
     case Measure::max_abs:
@@ -172,14 +174,15 @@ void measure(cudaStream_t stream, Measure what, Region region, Input<T> a, Tile<
 }
 
 template <class T>
-void report_minor(cudaStream_t stream, Tile<const T> a, const int* found, int* info) {
+void report_minor(cudaStream_t stream, KernelTile<const T> a, const int* found, int* info) {
   first_bad_minor<<<1, wide, 0, stream>>>(numbers(a), found, info);
   check(cudaGetLastError(), "a check of a factor");
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                         \
-  template void measure<T>(cudaStream_t, Measure, Region, Tile<const T>, Tile<double>); \
-  template void report_minor<T>(cudaStream_t, Tile<const T>, const int*, int*);
+#define QUADRIGA_INSTANTIATE(T)                                                    \
+  template void measure<T>(cudaStream_t, Measure, TileRegion, KernelTile<const T>, \
+                           KernelTile<double>);                                    \
+  template void report_minor<T>(cudaStream_t, KernelTile<const T>, const int*, int*);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

@@ -37,11 +37,11 @@ Number<T> number(const T& value) {
 }
 
 template <class T>
-Tile<Number<T>> numbers(Tile<T> tile) {
+KernelTile<Number<T>> numbers(KernelTile<T> tile) {
   return {reinterpret_cast<Number<T>*>(tile.data), tile.rows, tile.cols, tile.ld};
 }
 template <class T>
-Tile<const Number<T>> numbers(Tile<const T> tile) {
+KernelTile<const Number<T>> numbers(KernelTile<const T> tile) {
   return {reinterpret_cast<const Number<T>*>(tile.data), tile.rows, tile.cols, tile.ld};
 }
 
@@ -104,7 +104,7 @@ inline dim3 grid_for(int rows, int cols) {
 
 /// Calls element(i, j) for the elements of a region of a tile of these sizes.
 template <class Element>
-__global__ void visit(int rows, int cols, Region region, Element element) {
+__global__ void visit(int rows, int cols, TileRegion region, Element element) {
   const int i = static_cast<int>(blockIdx.x) * threads_a_block + static_cast<int>(threadIdx.x);
   for (int j = static_cast<int>(blockIdx.y); j < cols; j += static_cast<int>(gridDim.y)) {
     const Rows inside = rows_in(region, rows, j);

@@ -16,7 +16,7 @@ struct Rows {
   int end = 0;
 };
 
-constexpr Rows rows_in(const Region& region, int rows, int column) noexcept {
+constexpr Rows rows_in(const TileRegion& region, int rows, int column) noexcept {
   const std::int64_t crossing = column - region.diagonal;  // the row on the matrix's diagonal
   const auto clamp = [rows](std::int64_t row) {
     return static_cast<int>(std::clamp<std::int64_t>(row, 0, rows));

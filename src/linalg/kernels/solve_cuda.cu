@@ -7,7 +7,7 @@
 // piece; the next piece arrives while one is used.
 #include "linalg/kernels/solve_cuda.h"
 
-#include "device/cuda/check.h"
+#include "device/cuda/cuda_check.h"
 #include "linalg/kernels/solve_shared.cuh"
 
 namespace quadriga::kernels::cuda {
@@ -313,15 +313,15 @@ int most_substituted() {
 
 template <class T>
 void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Diag diag, Input<T> a,
-                           Tile<T> b) {
+                           KernelTile<T> b) {
   if (b.empty()) return;
   const bool left = side == Side::left;
   const bool turned = op != Op::none;
   System<Number<T>> system;
-  system.a = numbers(Tile<const T>(a));
+  system.a = numbers(KernelTile<const T>(a));
   system.b = numbers(b);
   system.sides = left ? b.cols : b.rows;
-  system.conjugated = op == Op::adjoint;
+  system.conjugated = op == Op::conjugate;
   system.unit = diag == Diag::unit;
   // Of op(A), the row is the equation's from the left and the unknown's from the right.
   system.along_unknowns = left == turned;
@@ -345,10 +345,10 @@ void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Dia
     launch<Number<T>, many_sides>(stream, system, most, limits);
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                             \
-  template int most_substituted<T>();                                                       \
-  template void solve_by_substitution<T>(cudaStream_t, Side, Uplo, Op, Diag, Tile<const T>, \
-                                         Tile<T>);
+#define QUADRIGA_INSTANTIATE(T)                                                                   \
+  template int most_substituted<T>();                                                             \
+  template void solve_by_substitution<T>(cudaStream_t, Side, Uplo, Op, Diag, KernelTile<const T>, \
+                                         KernelTile<T>);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

@@ -21,6 +21,6 @@ int most_substituted();
 /// Async:   returns once queued.
 template <class T>
 void solve_by_substitution(cudaStream_t stream, Side side, Uplo uplo, Op op, Diag diag, Input<T> a,
-                           Tile<T> b);
+                           KernelTile<T> b);
 
 }  // namespace quadriga::kernels::cuda

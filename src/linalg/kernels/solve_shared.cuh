@@ -31,8 +31,8 @@ struct Steps {
 
 template <class N>
 struct System {
-  Tile<const N> a;
-  Tile<N> b;
+  KernelTile<const N> a;
+  KernelTile<N> b;
   Steps coefficients;  ///< Of unknown p in equation q; neither beyond the order.
   Steps unknowns;      ///< At a position for a right-hand side.
   int sides = 0;

@@ -8,20 +8,22 @@
 // on the leading dimension, the address or what other threads do.
 #pragma once
 
+#include <quadriga/matrix.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace quadriga::kernels {
 
-enum class Op : std::uint8_t { none, transpose, adjoint };  ///< adjoint: conjugate transpose.
-enum class Uplo : std::uint8_t { lower, upper };
+using linalg::Op;
+using linalg::Uplo;
 enum class Side : std::uint8_t { left, right };
 enum class Diag : std::uint8_t { non_unit, unit };
 
 /// A column-major tile: element (i, j) at data[i + j*ld], ld >= max(1, rows).
 template <class T>
-struct Tile {
+struct KernelTile {
   T* data = nullptr;
   int rows = 0;
   int cols = 0;
@@ -30,14 +32,14 @@ struct Tile {
   T* column(int j) const noexcept { return data + static_cast<std::ptrdiff_t>(j) * ld; }
   T& operator()(int i, int j) const noexcept { return column(j)[i]; }
   bool empty() const noexcept { return rows == 0 || cols == 0; }
-  operator Tile<const T>() const noexcept requires(!std::is_const_v<T>) {
+  operator KernelTile<const T>() const noexcept requires(!std::is_const_v<T>) {
     return {data, rows, cols, ld};
   }
 };
 
 /// A tile that is only read, and a scalar: both take their type from the tile that is written.
 template <class T>
-using Input = std::type_identity_t<Tile<const T>>;
+using Input = std::type_identity_t<KernelTile<const T>>;
 template <class T>
 using Value = std::type_identity_t<T>;
 
@@ -47,20 +49,20 @@ using Value = std::type_identity_t<T>;
 /// Errors:  invalid_argument if the shapes disagree.
 /// Cost:    2mnk flops.
 template <class T>
-void gemm(Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta, Tile<T> c);
+void gemm(Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta, KernelTile<T> c);
 
 /// The triangle `uplo` of C = alpha*op(A)*op(A)^T + beta*C; the other is left alone.
 ///
 /// Shapes:  op(A) is n x k, C is n x n. `op` is none or transpose.
-/// Errors:  invalid_argument if the shapes disagree, or for adjoint of a complex type.
+/// Errors:  invalid_argument if the shapes disagree, or for conjugate of a complex type.
 /// Cost:    n^2 k flops.
 template <class T>
-void syrk(Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c);
+void syrk(Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c);
 
 /// The triangle `uplo` of C = alpha*op(A)*op(A)^H + beta*C; the diagonal becomes real. For real
-/// types the same as syrk. `op` is none or adjoint (for real types transpose means adjoint).
+/// types the same as syrk. `op` is none or conjugate (for real types transpose means the same).
 template <class T>
-void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c);
+void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, KernelTile<T> c);
 
 /// B = alpha*op(A)^-1*B (side left) or alpha*B*op(A)^-1 (side right), A triangular.
 ///
@@ -68,7 +70,7 @@ void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c);
 /// Errors:  invalid_argument if the shapes disagree. A zero on the diagonal gives infinities.
 /// Cost:    m^2 n (left) or m n^2 (right) flops.
 template <class T>
-void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, Tile<T> b);
+void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, KernelTile<T> b);
 
 /// A = L*L^H (lower) or U^H*U (upper) in its triangle `uplo`; the other is neither read
 /// nor written.
@@ -78,6 +80,6 @@ void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, Ti
 /// Errors:  invalid_argument if A isn't square.
 /// Cost:    n^3/3 flops.
 template <class T>
-int potrf(Uplo uplo, Tile<T> a);
+int potrf(Uplo uplo, KernelTile<T> a);
 
 }  // namespace quadriga::kernels

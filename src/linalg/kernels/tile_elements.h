@@ -3,7 +3,7 @@
 // mirror, random.
 //
 // As in tile.h: four types, empty tiles allowed. A tile lies somewhere in a matrix, and the
-// matrix's diagonal may cross it anywhere or not at all; `Region` says which part of the tile
+// matrix's diagonal may cross it anywhere or not at all; `TileRegion` says which part of the tile
 // is meant.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace quadriga::kernels {
 enum class Part : std::uint8_t { all, lower, upper, strict_lower, strict_upper };
 
 /// The elements of a tile that lie in one part of the matrix.
-struct Region {
+struct TileRegion {
   Part part = Part::all;
   /// The tile's first row minus its first column in the matrix: its elements (i, i + diagonal) lie
   /// on the matrix's diagonal.
@@ -24,30 +24,31 @@ struct Region {
 /// C = op(A) in a region of C; the rest of C is left alone. A and C don't overlap.
 /// Errors: invalid_argument if the shapes disagree.
 template <class T>
-void copy(Op op, Input<T> a, Tile<T> c, Region region = {});
+void copy(Op op, Input<T> a, KernelTile<T> c, TileRegion region = {});
 
 /// C = alpha*C; with alpha 0, C isn't read.
 template <class T>
-void scale(Value<T> alpha, Tile<T> c, Region region = {});
+void scale(Value<T> alpha, KernelTile<T> c, TileRegion region = {});
 
 /// C = alpha*op(A) + beta*C; with beta 0, C isn't read.
 /// Errors: invalid_argument if the shapes disagree.
 template <class T>
-void axpby(Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c, Region region = {});
+void axpby(Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c,
+           TileRegion region = {});
 
 /// Sets a region to `value`, and what it has of the matrix's diagonal to `on_diagonal`.
 template <class T>
-void set(Value<T> value, Value<T> on_diagonal, Tile<T> c, Region region = {});
+void set(Value<T> value, Value<T> on_diagonal, KernelTile<T> c, TileRegion region = {});
 
 /// Adds to the matrix's diagonal where it crosses the tile.
 template <class T>
-void add_diagonal(Value<T> value, Tile<T> c, std::int64_t diagonal = 0);
+void add_diagonal(Value<T> value, KernelTile<T> c, std::int64_t diagonal = 0);
 
 /// Fills the other strict triangle of a square tile on the diagonal from `stored`: with adjoint by
 /// its conjugate (and the diagonal becomes real), with transpose as it is.
 /// Errors: invalid_argument if C isn't square, or for Op::none.
 template <class T>
-void mirror(Uplo stored, Op op, Tile<T> c);
+void mirror(Uplo stored, Op op, KernelTile<T> c);
 
 /// Which random matrix, and where in it a tile lies.
 struct RandomMatrix {
@@ -63,6 +64,6 @@ struct RandomMatrix {
 /// both parts). An element depends on the seed and its place in the matrix only, so tiling
 /// doesn't matter.
 template <class T>
-void fill_random(const RandomMatrix& random, Tile<T> c);
+void fill_random(const RandomMatrix& random, KernelTile<T> c);
 
 }  // namespace quadriga::kernels

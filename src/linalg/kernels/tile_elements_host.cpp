@@ -12,7 +12,8 @@ constexpr int edge = 16;
 
 /// Calls element(source, target) for the elements of a region of C and their sources in A^T.
 template <class T, class Element>
-void walk_transposed(Tile<const T> a, Tile<T> c, const Region& region, Element element) {
+void walk_transposed(KernelTile<const T> a, KernelTile<T> c, const TileRegion& region,
+                     Element element) {
   for (int first_col = 0; first_col < c.cols; first_col += edge)
     for (int first_row = 0; first_row < c.rows; first_row += edge) {
       const int last_col = std::min(first_col + edge, c.cols);
@@ -26,7 +27,7 @@ void walk_transposed(Tile<const T> a, Tile<T> c, const Region& region, Element e
 
 /// The same for A as it is.
 template <class T, class Element>
-void walk(Tile<const T> a, Tile<T> c, const Region& region, Element element) {
+void walk(KernelTile<const T> a, KernelTile<T> c, const TileRegion& region, Element element) {
   for (int j = 0; j < c.cols; ++j) {
     const Rows rows = rows_in(region, c.rows, j);
     const T* source = a.column(j);
@@ -37,7 +38,8 @@ void walk(Tile<const T> a, Tile<T> c, const Region& region, Element element) {
 
 /// Picks the walk for op, and conjugates the source for the adjoint.
 template <class T, class Element>
-void walk(Op op, Tile<const T> a, Tile<T> c, const Region& region, Element element) {
+void walk(Op op, KernelTile<const T> a, KernelTile<T> c, const TileRegion& region,
+          Element element) {
   if (op == Op::none) {
     require(a.rows == c.rows && a.cols == c.cols, "the shapes of A and C disagree");
     walk(a, c, region, element);
@@ -54,12 +56,12 @@ void walk(Op op, Tile<const T> a, Tile<T> c, const Region& region, Element eleme
 }  // namespace
 
 template <class T>
-void copy(Op op, Input<T> a, Tile<T> c, Region region) {
+void copy(Op op, Input<T> a, KernelTile<T> c, TileRegion region) {
   walk(op, a, c, region, [](const T& source, T& target) { target = source; });
 }
 
 template <class T>
-void scale(Value<T> alpha, Tile<T> c, Region region) {
+void scale(Value<T> alpha, KernelTile<T> c, TileRegion region) {
   if (alpha == T{1}) return;
   for (int j = 0; j < c.cols; ++j) {
     const Rows rows = rows_in(region, c.rows, j);
@@ -72,7 +74,7 @@ void scale(Value<T> alpha, Tile<T> c, Region region) {
 }
 
 template <class T>
-void axpby(Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c, Region region) {
+void axpby(Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c, TileRegion region) {
   if (beta == T{})
     walk(op, a, c, region, [=](const T& source, T& target) { target = multiply(alpha, source); });
   else
@@ -82,7 +84,7 @@ void axpby(Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c, Region r
 }
 
 template <class T>
-void set(Value<T> value, Value<T> on_diagonal, Tile<T> c, Region region) {
+void set(Value<T> value, Value<T> on_diagonal, KernelTile<T> c, TileRegion region) {
   for (int j = 0; j < c.cols; ++j) {
     const Rows rows = rows_in(region, c.rows, j);
     std::fill(c.column(j) + rows.begin, c.column(j) + rows.end, value);
@@ -92,7 +94,7 @@ void set(Value<T> value, Value<T> on_diagonal, Tile<T> c, Region region) {
 }
 
 template <class T>
-void add_diagonal(Value<T> value, Tile<T> c, std::int64_t diagonal) {
+void add_diagonal(Value<T> value, KernelTile<T> c, std::int64_t diagonal) {
   for (int j = 0; j < c.cols; ++j) {
     const std::int64_t crossing = j - diagonal;
     if (crossing >= 0 && crossing < c.rows) c.column(j)[crossing] += value;
@@ -100,23 +102,23 @@ void add_diagonal(Value<T> value, Tile<T> c, std::int64_t diagonal) {
 }
 
 template <class T>
-void mirror(Uplo stored, Op op, Tile<T> c) {
+void mirror(Uplo stored, Op op, KernelTile<T> c) {
   require(c.rows == c.cols, "mirror: the tile must be square");
   require(op != Op::none, "mirror: op must be transpose or adjoint");
-  const Region other{stored == Uplo::lower ? Part::strict_upper : Part::strict_lower, 0};
+  const TileRegion other{stored == Uplo::lower ? Part::strict_upper : Part::strict_lower, 0};
   // Source and target are one tile, but no element is both.
   copy<T>(op, c, c, other);
-  if (op == Op::adjoint && is_complex<T>)
+  if (op == Op::conjugate && is_complex<T>)
     for (int i = 0; i < c.rows; ++i) c(i, i) = std::real(c(i, i));
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                     \
-  template void copy<T>(Op, Tile<const T>, Tile<T>, Region);        \
-  template void scale<T>(T, Tile<T>, Region);                       \
-  template void axpby<T>(Op, T, Tile<const T>, T, Tile<T>, Region); \
-  template void set<T>(T, T, Tile<T>, Region);                      \
-  template void add_diagonal<T>(T, Tile<T>, std::int64_t);          \
-  template void mirror<T>(Uplo, Op, Tile<T>);
+#define QUADRIGA_INSTANTIATE(T)                                                     \
+  template void copy<T>(Op, KernelTile<const T>, KernelTile<T>, TileRegion);        \
+  template void scale<T>(T, KernelTile<T>, TileRegion);                             \
+  template void axpby<T>(Op, T, KernelTile<const T>, T, KernelTile<T>, TileRegion); \
+  template void set<T>(T, T, KernelTile<T>, TileRegion);                            \
+  template void add_diagonal<T>(T, KernelTile<T>, std::int64_t);                    \
+  template void mirror<T>(Uplo, Op, KernelTile<T>);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

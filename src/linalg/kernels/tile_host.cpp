@@ -75,11 +75,11 @@ CBLAS_UPLO blas(Uplo uplo) { return uplo == Uplo::lower ? CblasLower : CblasUppe
 CBLAS_SIDE blas(Side side) { return side == Side::left ? CblasLeft : CblasRight; }
 CBLAS_DIAG blas(Diag diag) { return diag == Diag::unit ? CblasUnit : CblasNonUnit; }
 
-Region triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
+TileRegion triangle(Uplo uplo) { return {uplo == Uplo::lower ? Part::lower : Part::upper, 0}; }
 
 /// OpenBLAS doesn't notice a NaN on the diagonal, and reports success.
 template <class T>
-int first_nan_on_diagonal(Tile<T> a) {
+int first_nan_on_diagonal(KernelTile<T> a) {
   for (int i = 0; i < a.rows; ++i)
     if (std::isnan(std::real(a(i, i)))) return i + 1;
   return 0;
@@ -88,7 +88,8 @@ int first_nan_on_diagonal(Tile<T> a) {
 }  // namespace
 
 template <class T>
-void gemm(Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta, Tile<T> c) {
+void gemm(Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> beta,
+          KernelTile<T> c) {
   const int m = op_a == Op::none ? a.rows : a.cols;
   const int k = op_a == Op::none ? a.cols : a.rows;
   const int k_of_b = op_b == Op::none ? b.rows : b.cols;
@@ -101,9 +102,9 @@ void gemm(Op op_a, Op op_b, Value<T> alpha, Input<T> a, Input<T> b, Value<T> bet
 }
 
 template <class T>
-void syrk(Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c) {
-  if (!is_complex<T> && op == Op::adjoint) op = Op::transpose;
-  require(op != Op::adjoint, "syrk: op must be none or transpose; use herk for the adjoint");
+void syrk(Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, KernelTile<T> c) {
+  if (!is_complex<T> && op == Op::conjugate) op = Op::transpose;
+  require(op != Op::conjugate, "syrk: op must be none or transpose; use herk for the adjoint");
   const int n = op == Op::none ? a.rows : a.cols;
   const int k = op == Op::none ? a.cols : a.rows;
   require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
@@ -116,7 +117,7 @@ void syrk(Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> beta, Tile<T> c
 }
 
 template <class T>
-void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c) {
+void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, KernelTile<T> c) {
   if constexpr (!is_complex<T>) {
     return syrk(uplo, op, static_cast<T>(alpha), a, static_cast<T>(beta), c);
   } else {
@@ -136,7 +137,7 @@ void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, Tile<T> c) {
 }
 
 template <class T>
-void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, Tile<T> b) {
+void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, KernelTile<T> b) {
   const int order = side == Side::left ? b.rows : b.cols;
   require(a.rows == order && a.cols == order, "trsm: the shapes of A and B disagree");
   if (b.empty()) return;
@@ -146,7 +147,7 @@ void trsm(Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, Input<T> a, Ti
 }
 
 template <class T>
-int potrf(Uplo uplo, Tile<T> a) {
+int potrf(Uplo uplo, KernelTile<T> a) {
   require(a.rows == a.cols, "potrf: A must be square");
   if (a.rows == 0) return 0;
   const char letter = uplo == Uplo::lower ? 'L' : 'U';
@@ -159,12 +160,12 @@ int potrf(Uplo uplo, Tile<T> a) {
   return info == 0 || nan < info ? nan : info;
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                               \
-  template void gemm<T>(Op, Op, T, Tile<const T>, Tile<const T>, T, Tile<T>); \
-  template void syrk<T>(Uplo, Op, T, Tile<const T>, T, Tile<T>);              \
-  template void herk<T>(Uplo, Op, double, Tile<const T>, double, Tile<T>);    \
-  template void trsm<T>(Side, Uplo, Op, Diag, T, Tile<const T>, Tile<T>);     \
-  template int potrf<T>(Uplo, Tile<T>);
+#define QUADRIGA_INSTANTIATE(T)                                                                 \
+  template void gemm<T>(Op, Op, T, KernelTile<const T>, KernelTile<const T>, T, KernelTile<T>); \
+  template void syrk<T>(Uplo, Op, T, KernelTile<const T>, T, KernelTile<T>);                    \
+  template void herk<T>(Uplo, Op, double, KernelTile<const T>, double, KernelTile<T>);          \
+  template void trsm<T>(Side, Uplo, Op, Diag, T, KernelTile<const T>, KernelTile<T>);           \
+  template int potrf<T>(Uplo, KernelTile<T>);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

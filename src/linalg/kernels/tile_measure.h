@@ -13,29 +13,29 @@ namespace quadriga::kernels {
 
 /// The largest |a(i,j)|; 0 for an empty region.
 template <class T>
-double max_abs(Tile<const T> a, Region region = {});
+double max_abs(KernelTile<const T> a, TileRegion region = {});
 
 /// The sum of |a(i,j)|^2, a part of the Frobenius norm; overflows where a square does.
 template <class T>
-double sum_of_squares(Tile<const T> a, Region region = {});
+double sum_of_squares(KernelTile<const T> a, TileRegion region = {});
 
 /// sums[j] += sum of |a(i,j)| over i, a part of the one-norm; sums has a.cols elements.
 template <class T>
-void add_column_sums(Tile<const T> a, std::span<double> sums, Region region = {});
+void add_column_sums(KernelTile<const T> a, std::span<double> sums, TileRegion region = {});
 
 /// sums[i] += sum of |a(i,j)| over j, a part of the infinity norm; sums has a.rows elements.
 template <class T>
-void add_row_sums(Tile<const T> a, std::span<double> sums, Region region = {});
+void add_row_sums(KernelTile<const T> a, std::span<double> sums, TileRegion region = {});
 
 /// squares[j] += sum of |a(i,j)|^2 over i: with A the inverse of a Cholesky factor, parts of the
 /// diagonal of the inverse. squares has a.cols elements.
 template <class T>
-void add_column_squares(Tile<const T> a, std::span<double> squares, Region region = {});
+void add_column_squares(KernelTile<const T> a, std::span<double> squares, TileRegion region = {});
 
 /// The sum of log(real part of a(i,i)): half the logarithm of the determinant that a tile of a
 /// Cholesky factor stands for.
 template <class T>
-double sum_log_diagonal(Tile<const T> a);
+double sum_log_diagonal(KernelTile<const T> a);
 
 /// A place in a tile; row -1: none.
 struct Place {
@@ -46,13 +46,13 @@ struct Place {
 
 /// The first element, by columns, that is NaN or infinite.
 template <class T>
-Place first_not_finite(Tile<const T> a, Region region = {});
+Place first_not_finite(KernelTile<const T> a, TileRegion region = {});
 
 /// The first element, by columns, with |a(i,j) - conj(b(j,i))| > absolute + relative*|b(j,i)|, or
 /// with a NaN. Of a hermitian matrix, A and B are tiles (p,q) and (q,p).
 /// Errors: invalid_argument if the shapes disagree.
 template <class T>
-Place first_not_hermitian(Tile<const T> a, Tile<const T> b, double relative = 0,
+Place first_not_hermitian(KernelTile<const T> a, KernelTile<const T> b, double relative = 0,
                           double absolute = 0);
 
 }  // namespace quadriga::kernels

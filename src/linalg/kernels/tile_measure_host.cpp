@@ -33,7 +33,7 @@ bool finite(const T& value) noexcept {
 
 /// Calls element(a(i,j), i, j) for each element of a region, by columns.
 template <class T, class Element>
-void visit(Tile<const T> a, const Region& region, Element element) {
+void visit(KernelTile<const T> a, const TileRegion& region, Element element) {
   for (int j = 0; j < a.cols; ++j) {
     const Rows rows = rows_in(region, a.rows, j);
     const T* column = a.column(j);
@@ -44,7 +44,7 @@ void visit(Tile<const T> a, const Region& region, Element element) {
 }  // namespace
 
 template <class T>
-double max_abs(Tile<const T> a, Region region) {
+double max_abs(KernelTile<const T> a, TileRegion region) {
   double largest = 0;
   visit(a, region, [&](const T& value, int, int) {
     const double size = absolute(value);
@@ -54,29 +54,29 @@ double max_abs(Tile<const T> a, Region region) {
 }
 
 template <class T>
-double sum_of_squares(Tile<const T> a, Region region) {
+double sum_of_squares(KernelTile<const T> a, TileRegion region) {
   double sum = 0;
   visit(a, region, [&](const T& value, int, int) { sum += square(value); });
   return sum;
 }
 
 template <class T>
-void add_column_sums(Tile<const T> a, std::span<double> sums, Region region) {
+void add_column_sums(KernelTile<const T> a, std::span<double> sums, TileRegion region) {
   visit(a, region, [&](const T& value, int, int j) { sums[j] += absolute(value); });
 }
 
 template <class T>
-void add_row_sums(Tile<const T> a, std::span<double> sums, Region region) {
+void add_row_sums(KernelTile<const T> a, std::span<double> sums, TileRegion region) {
   visit(a, region, [&](const T& value, int i, int) { sums[i] += absolute(value); });
 }
 
 template <class T>
-void add_column_squares(Tile<const T> a, std::span<double> squares, Region region) {
+void add_column_squares(KernelTile<const T> a, std::span<double> squares, TileRegion region) {
   visit(a, region, [&](const T& value, int, int j) { squares[j] += square(value); });
 }
 
 template <class T>
-double sum_log_diagonal(Tile<const T> a) {
+double sum_log_diagonal(KernelTile<const T> a) {
   double sum = 0;
   for (int i = 0; i < std::min(a.rows, a.cols); ++i)
     sum += std::log(static_cast<double>(std::real(a(i, i))));
@@ -84,7 +84,7 @@ double sum_log_diagonal(Tile<const T> a) {
 }
 
 template <class T>
-Place first_not_finite(Tile<const T> a, Region region) {
+Place first_not_finite(KernelTile<const T> a, TileRegion region) {
   for (int j = 0; j < a.cols; ++j) {
     const Rows rows = rows_in(region, a.rows, j);
     for (int i = rows.begin; i < rows.end; ++i)
@@ -94,7 +94,8 @@ Place first_not_finite(Tile<const T> a, Region region) {
 }
 
 template <class T>
-Place first_not_hermitian(Tile<const T> a, Tile<const T> b, double relative, double absolute_) {
+Place first_not_hermitian(KernelTile<const T> a, KernelTile<const T> b, double relative,
+                          double absolute_) {
   require(a.rows == b.cols && a.cols == b.rows,
           "first_not_hermitian: B must have the shape of A's transpose");
   for (int j = 0; j < a.cols; ++j)
@@ -107,15 +108,15 @@ Place first_not_hermitian(Tile<const T> a, Tile<const T> b, double relative, dou
   return {};
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                  \
-  template double max_abs<T>(Tile<const T>, Region);                             \
-  template double sum_of_squares<T>(Tile<const T>, Region);                      \
-  template void add_column_sums<T>(Tile<const T>, std::span<double>, Region);    \
-  template void add_row_sums<T>(Tile<const T>, std::span<double>, Region);       \
-  template void add_column_squares<T>(Tile<const T>, std::span<double>, Region); \
-  template double sum_log_diagonal<T>(Tile<const T>);                            \
-  template Place first_not_finite<T>(Tile<const T>, Region);                     \
-  template Place first_not_hermitian<T>(Tile<const T>, Tile<const T>, double, double);
+#define QUADRIGA_INSTANTIATE(T)                                                            \
+  template double max_abs<T>(KernelTile<const T>, TileRegion);                             \
+  template double sum_of_squares<T>(KernelTile<const T>, TileRegion);                      \
+  template void add_column_sums<T>(KernelTile<const T>, std::span<double>, TileRegion);    \
+  template void add_row_sums<T>(KernelTile<const T>, std::span<double>, TileRegion);       \
+  template void add_column_squares<T>(KernelTile<const T>, std::span<double>, TileRegion); \
+  template double sum_log_diagonal<T>(KernelTile<const T>);                                \
+  template Place first_not_finite<T>(KernelTile<const T>, TileRegion);                     \
+  template Place first_not_hermitian<T>(KernelTile<const T>, KernelTile<const T>, double, double);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)
 QUADRIGA_INSTANTIATE(std::complex<float>)

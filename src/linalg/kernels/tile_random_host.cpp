@@ -16,7 +16,7 @@ T element(std::uint64_t key, std::int64_t row) noexcept {
 }  // namespace
 
 template <class T>
-void fill_random(const RandomMatrix& random, Tile<T> c) {
+void fill_random(const RandomMatrix& random, KernelTile<T> c) {
   const std::int64_t diagonal = random.first_row - random.first_col;
   for (int j = 0; j < c.cols; ++j) {
     const std::int64_t column = random.first_col + j;
@@ -35,9 +35,11 @@ void fill_random(const RandomMatrix& random, Tile<T> c) {
   }
 }
 
-template void fill_random<float>(const RandomMatrix&, Tile<float>);
-template void fill_random<double>(const RandomMatrix&, Tile<double>);
-template void fill_random<std::complex<float>>(const RandomMatrix&, Tile<std::complex<float>>);
-template void fill_random<std::complex<double>>(const RandomMatrix&, Tile<std::complex<double>>);
+template void fill_random<float>(const RandomMatrix&, KernelTile<float>);
+template void fill_random<double>(const RandomMatrix&, KernelTile<double>);
+template void fill_random<std::complex<float>>(const RandomMatrix&,
+                                               KernelTile<std::complex<float>>);
+template void fill_random<std::complex<double>>(const RandomMatrix&,
+                                                KernelTile<std::complex<double>>);
 
 }  // namespace quadriga::kernels

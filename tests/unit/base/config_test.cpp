@@ -49,13 +49,13 @@ TEST_F(Configuration, HasDefaults) {
   EXPECT_EQ(config_.text("devices"), "auto");
   EXPECT_EQ(config_.integer("window"), 16384);
   EXPECT_FALSE(config_.flag("trace"));
-  EXPECT_EQ(config_.get("tile").origin, Origin::built_in);
+  EXPECT_EQ(config_.get("tile").origin, SettingOrigin::built_in);
 }
 
 TEST_F(Configuration, LaterSourcesWin) {
   write(R"({"tile": 256, "trace": true, "host_memory": "2GiB"})");
   EXPECT_EQ(config_.integer("tile"), 256);
-  EXPECT_EQ(config_.get("tile").origin, Origin::file);
+  EXPECT_EQ(config_.get("tile").origin, SettingOrigin::file);
   EXPECT_EQ(config_.get("tile").source, path_);
   EXPECT_TRUE(config_.flag("trace"));
   EXPECT_EQ(config_.bytes("host_memory"), std::size_t{2} << 30);
@@ -66,10 +66,10 @@ TEST_F(Configuration, LaterSourcesWin) {
 
   config_.set("tile", "1024");
   EXPECT_EQ(config_.integer("tile"), 1024);
-  EXPECT_EQ(config_.get("tile").origin, Origin::program);
+  EXPECT_EQ(config_.get("tile").origin, SettingOrigin::program);
 
   EXPECT_EQ(config_.integer("tile", 2048), 2048);
-  EXPECT_EQ(config_.get("tile", "2048").origin, Origin::argument);
+  EXPECT_EQ(config_.get("tile", "2048").origin, SettingOrigin::argument);
   EXPECT_FALSE(config_.flag("trace", false));
   EXPECT_EQ(config_.bytes("host_memory", 7), 7u);
 
@@ -122,7 +122,7 @@ TEST_F(Configuration, ListsEverySettingWithItsMeaning) {
   }
   for (const char* const key : {"devices", "machine", "policy", "tile", "log_level"})
     EXPECT_TRUE(keys.contains(key)) << key;
-  EXPECT_EQ(name(Origin::environment), "environment");
+  EXPECT_EQ(name(SettingOrigin::environment), "environment");
 }
 
 TEST(ProcessConfiguration, ReadsTheEnvironmentOfTheProcess) {

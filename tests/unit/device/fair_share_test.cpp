@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/device/fair_share_test.cpp: worked examples of max-min fairness, and its definition.
-#include "device/emulated/fair_share.h"
+#include "device/fair_share.h"
 
 #include <gtest/gtest.h>
 

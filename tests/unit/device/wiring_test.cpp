@@ -54,7 +54,7 @@ TEST(Rates, FollowGenerationAndLanes) {
 TEST(Wiring, SwitchesShareTheLinksOfADevice) {
   Machine machine = two_gpus();
   const GpuReading gpus[] = {reading(18, true), reading(18, true)};
-  add_links(machine, gpus, [](int, int) { return Reach::nvlink; });
+  add_links(machine, gpus, [](int, int) { return PeerPath::nvlink; });
   EXPECT_EQ(machine.route(1, 2)->nvlinks, 18);
   EXPECT_NEAR(rate(machine, 1, 2), 396e9, 4e9);
   EXPECT_NEAR(rate(machine, host_space, 1), 55.5e9, 0.5e9);
@@ -64,7 +64,7 @@ TEST(Wiring, SwitchesShareTheLinksOfADevice) {
 TEST(Wiring, ShortRunsLoseOnTheHostsLinks) {
   Machine machine = two_gpus();
   const GpuReading gpus[] = {reading(18, true), reading(18, true)};
-  add_links(machine, gpus, [](int, int) { return Reach::nvlink; });
+  add_links(machine, gpus, [](int, int) { return PeerPath::nvlink; });
   for (const auto& [from, to] : {std::pair(0, 1), std::pair(2, 0)}) {
     const Route& route = *machine.route(static_cast<SpaceId>(from), static_cast<SpaceId>(to));
     const double all = machine.copy_rate(route, 1e9);
@@ -84,7 +84,7 @@ TEST(Wiring, LinksThatJoinTwoAreTheirOwn) {
   gpus[1].pci_address = "0000:02:00.0";
   for (NvlinkReading& link : gpus[0].nvlinks) link.remote = gpus[1].pci_address;
   for (NvlinkReading& link : gpus[1].nvlinks) link.remote = gpus[0].pci_address;
-  add_links(machine, gpus, [](int, int) { return Reach::nvlink; });
+  add_links(machine, gpus, [](int, int) { return PeerPath::nvlink; });
   EXPECT_EQ(machine.route(1, 2)->nvlinks, 4);
   EXPECT_EQ(machine.links[machine.route(1, 2)->links.front()].name, "nvlink0-1");
   EXPECT_NEAR(rate(machine, 1, 2), 4 * 26.562e9 * 0.83, 1e9);
@@ -94,7 +94,7 @@ TEST(Wiring, WithoutReadingsRatesAreTheUsualOnes) {
   Machine machine = two_gpus();
   GpuReading gpus[2];
   for (GpuReading& gpu : gpus) gpu.major = 9;
-  add_links(machine, gpus, [](int, int to) { return to == 1 ? Reach::pcie : Reach::host; });
+  add_links(machine, gpus, [](int, int to) { return to == 1 ? PeerPath::pcie : PeerPath::host; });
   EXPECT_NEAR(rate(machine, host_space, 1), 55e9, 1e9);
   EXPECT_EQ(machine.route(1, 2)->links.size(), 2u);
   EXPECT_EQ(machine.route(2, 1)->links.size(), 4u);
@@ -106,7 +106,7 @@ TEST(Wiring, SlotsOfVirtualMachinesAreNotBelieved) {
   GpuReading gpus[] = {reading(0, false), reading(0, false)};
   gpus[0].pcie_generation = 1;
   gpus[1].pcie_generation = 3;
-  add_links(machine, gpus, [](int, int) { return Reach::pcie; });
+  add_links(machine, gpus, [](int, int) { return PeerPath::pcie; });
   EXPECT_NEAR(rate(machine, host_space, 1), 55e9, 1e9);
   EXPECT_NEAR(rate(machine, host_space, 2), 12.6e9, 0.5e9);
 }
@@ -114,7 +114,7 @@ TEST(Wiring, SlotsOfVirtualMachinesAreNotBelieved) {
 Machine wired(const char* model) {
   Machine machine = two_gpus(model);
   const GpuReading gpus[] = {reading(18, true), reading(18, true)};
-  add_links(machine, gpus, [](int, int) { return Reach::nvlink; });
+  add_links(machine, gpus, [](int, int) { return PeerPath::nvlink; });
   return machine;
 }
 

@@ -2,7 +2,7 @@
 // tests/unit/graph/dependencies_test.cpp: what access modes and nesting order, and what they don't.
 #include <quadriga/engine.h>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {

@@ -3,7 +3,7 @@
 #include <quadriga/engine.h>
 #include <sys/mman.h>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {

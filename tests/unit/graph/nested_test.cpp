@@ -2,7 +2,7 @@
 // tests/unit/graph/nested_test.cpp: tasks that submit tasks, and the window of submitted tasks.
 #include <quadriga/engine.h>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {

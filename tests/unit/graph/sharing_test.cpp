@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "unit/graph/engines.h"
+#include "unit/engine/engines.h"
 
 namespace quadriga {
 namespace {
@@ -101,8 +101,9 @@ TEST_P(SharingTest, OperandsThatOverlapAreRefusedIfOneIsWritten) {
   std::array<double, 16> memory{};
   const Data whole = vector(memory.data(), 16);
   const Data half = vector(memory.data() + 8, 8);
-  const std::string said = failure_of(
-      [&] { engine().submit(twice_, {{half, Access::read}, {whole, Access::write}}); });
+  const std::string said = failure_of([&] {
+    engine().submit(twice_, {{half, Access::read}, {whole, Access::write}});
+  });
   EXPECT_NE(said.find("share memory"), std::string::npos) << said;
   EXPECT_NE(said.find("16 x 1 float64"), std::string::npos) << said;
   EXPECT_NE(said.find("8 x 1 float64"), std::string::npos) << said;
@@ -156,7 +157,10 @@ TEST_P(SharingTest, ResidentDataStayAndTheHostAsksForThem) {
     const HostAccess access = engine().on_host(to, Access::read, patience);
     EXPECT_EQ(y[0], 14);
   }
-  { const HostAccess access = engine().on_host(from, Access::write, patience); x.fill(8); }
+  {
+    const HostAccess access = engine().on_host(from, Access::write, patience);
+    x.fill(8);
+  }
   engine().submit(twice_, {{from, Access::read}, {to, Access::write}}, SubmitOptions{.device = 0});
   wait();
   EXPECT_EQ(y[0], 16);
@@ -194,8 +198,9 @@ TEST_P(SharingTest, AReaderOnTheHostIsBesideReaders) {
   HostAccess access = engine().on_host(from, Access::read, patience);
   engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
   engine().wait(to, patience);
-  EXPECT_NE(failure_of([&] { engine().on_host(from, Access::write, patience); })
-                .find("can't write it before it has left"),
+  EXPECT_NE(failure_of([&] {
+              engine().on_host(from, Access::write, patience);
+            }).find("can't write it before it has left"),
             std::string::npos);
   engine().submit(more_, {{from, Access::update}});
   EXPECT_EQ(x[0], 0);
@@ -218,7 +223,10 @@ TEST_P(SharingTest, TheHostHoldsAliasesToo) {
   }
   engine().submit(more_, {{half, Access::update}});
   engine().submit(more_, {{whole, Access::update}});
-  { const HostAccess access = engine().on_host(half, Access::write, patience); memory[8] = 0; }
+  {
+    const HostAccess access = engine().on_host(half, Access::write, patience);
+    memory[8] = 0;
+  }
   engine().submit(more_, {{whole, Access::update}});
   wait();
   EXPECT_EQ(memory[0], 12);
@@ -234,7 +242,10 @@ TEST_P(SharingTest, WhatTheHostOverwritesIsSoundAgain) {
   engine().submit(fails, {{data, Access::update}});
   EXPECT_THROW(wait(), Error);
   EXPECT_THROW(engine().on_host(data, Access::read, patience), Error);
-  { const HostAccess access = engine().on_host(data, Access::write, patience); x.fill(4); }
+  {
+    const HostAccess access = engine().on_host(data, Access::write, patience);
+    x.fill(4);
+  }
   engine().submit(more_, {{data, Access::update}});
   wait();
   EXPECT_EQ(x[0], 5);

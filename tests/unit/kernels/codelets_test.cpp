@@ -29,7 +29,7 @@ constexpr DType dtype<std::complex<double>> = DType::complex128;
 
 template <class T>
 View view(Matrix<T>& matrix) {
-  const Tile<T> tile = matrix.tile();
+  const KernelTile<T> tile = matrix.tile();
   return {tile.data, tile.rows, tile.cols, tile.ld, dtype<T>};
 }
 
@@ -58,12 +58,12 @@ TYPED_TEST(Codelets, GemmUpdatesOrOverwrites) {
   auto c = Matrix<T>::random(12, 9, 3);
   auto d = c;
   auto expected = c;
-  gemm(Op::none, Op::adjoint, T(-1), a.input(), b.input(), T(1), expected.tile());
-  const GemmParams params{{-1, 0}, {1, 0}, Op::none, Op::adjoint};
+  gemm(Op::none, Op::conjugate, T(-1), a.input(), b.input(), T(1), expected.tile());
+  const GemmParams params{{-1, 0}, {1, 0}, Op::none, Op::conjugate};
   run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)}, params);
   expect_same(c, expected);
   set(not_a_number<T>(), not_a_number<T>(), d.tile());
-  gemm(Op::none, Op::adjoint, T(-1), a.input(), b.input(), T(0), expected.tile());
+  gemm(Op::none, Op::conjugate, T(-1), a.input(), b.input(), T(0), expected.tile());
   run(gemm_write_codelet(dtype<T>), {view(a), view(b), view(d)}, params);
   expect_same(d, expected);
 }
@@ -75,9 +75,10 @@ TYPED_TEST(Codelets, GemmTakesAPartOfTheRightFactor) {
     auto b = op == Op::none ? Matrix<T>::random(10, 6, 2) : Matrix<T>::random(6, 10, 2);
     auto c = Matrix<T>::random(12, 6, 3);
     auto expected = c;
-    const Tile<const T> all = b.input();
-    const Tile<const T> rows = op == Op::none ? Tile<const T>{all.data + 5, 4, 6, all.ld}
-                                              : Tile<const T>{all.column(5), 6, 4, all.ld};
+    const KernelTile<const T> all = b.input();
+    const KernelTile<const T> rows = op == Op::none
+                                         ? KernelTile<const T>{all.data + 5, 4, 6, all.ld}
+                                         : KernelTile<const T>{all.column(5), 6, 4, all.ld};
     gemm(Op::none, op, T(1), a.input(), rows, T(1), expected.tile());
     run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)},
         GemmParams{{1, 0}, {1, 0}, Op::none, op, false, 5});
@@ -132,10 +133,10 @@ TYPED_TEST(Codelets, CholeskyAndSolve) {
   auto b = Matrix<T>::random(5, 20, 2);
   const auto right = b;
   run(potrf_codelet(dtype<T>), {view(a)}, PotrfParams{});
-  const TrsmParams params{{1, 0}, Side::right, Uplo::lower, Op::adjoint, Diag::non_unit};
+  const TrsmParams params{{1, 0}, Side::right, Uplo::lower, Op::conjugate, Diag::non_unit};
   run(trsm_codelet(dtype<T>), {view(a), view(b)}, params);
   const auto factor = triangle_of(Uplo::lower, Diag::non_unit, a);
-  expect_near(product(b, applied(Op::adjoint, factor)), right, tolerance<T>(20));
+  expect_near(product(b, applied(Op::conjugate, factor)), right, tolerance<T>(20));
 }
 
 TYPED_TEST(Codelets, PotrfNamesTheMinorOfTheWholeMatrix) {
@@ -156,8 +157,8 @@ TYPED_TEST(Codelets, ElementsAreCopiedSetAndGenerated) {
   const DType type = dtype<T>;
   auto a = Matrix<T>::random(8, 6, 1);
   Matrix<T> c(6, 8);
-  run(copy_codelet(type), {view(a), view(c)}, CopyParams{Op::adjoint, {}});
-  expect_same(c, applied(Op::adjoint, a));
+  run(copy_codelet(type), {view(a), view(c)}, CopyParams{Op::conjugate, {}});
+  expect_same(c, applied(Op::conjugate, a));
   Matrix<T> d(8, 6);
   set(not_a_number<T>(), not_a_number<T>(), d.tile());
   run(copy_write_codelet(type), {view(a), view(d)}, CopyParams{Op::none, {Part::lower, 0}});
@@ -257,11 +258,11 @@ std::vector<double> some_work() {
   auto a = Matrix<double>::positive(300, 1);
   potrf(Uplo::lower, a.tile());
   auto b = Matrix<double>::random(300, 300, 2);
-  trsm(Side::right, Uplo::lower, Op::adjoint, Diag::non_unit, 1, a.input(), b.tile());
+  trsm(Side::right, Uplo::lower, Op::conjugate, Diag::non_unit, 1, a.input(), b.tile());
   auto c = Matrix<double>::random(300, 300, 3);
-  gemm(Op::none, Op::adjoint, -1, b.input(), b.input(), 1, c.tile());
+  gemm(Op::none, Op::conjugate, -1, b.input(), b.input(), 1, c.tile());
   syrk(Uplo::lower, Op::none, -1, b.input(), 1, c.tile());
-  const Tile<double> tile = c.tile();
+  const KernelTile<double> tile = c.tile();
   return {tile.data, tile.data + static_cast<std::size_t>(tile.ld) * 300};
 }
 

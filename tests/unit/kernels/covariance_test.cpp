@@ -89,12 +89,12 @@ void check_tiling(CovarianceKind kind, int dims) {
   covariance.fill(0, 0, whole.tile());
   expect_same(applied(Op::transpose, whole), whole);
   Matrix<T> tiled(count, count);
-  const Tile<T> all = tiled.tile();
+  const KernelTile<T> all = tiled.tile();
   for (int col = 0; col < count; col += 41)
     for (int row = 0; row < count; row += 67)
-      covariance.fill(
-          row, col,
-          Tile<T>{&all(row, col), std::min(67, count - row), std::min(41, count - col), all.ld});
+      covariance.fill(row, col,
+                      KernelTile<T>{&all(row, col), std::min(67, count - row),
+                                    std::min(41, count - col), all.ld});
   expect_same(tiled, whole);
   Matrix<T> single(1, 1);
   covariance.fill(count - 1, 3, single.tile());
@@ -141,7 +141,7 @@ TEST(Covariances, OfFarPointsVanish) {
 TEST(Covariances, OfNoPointsAreEmpty) {
   const Covariance covariance({}, Points({}, 2));
   EXPECT_EQ(covariance.rows(), 0);
-  covariance.fill(0, 0, Tile<double>{});
+  covariance.fill(0, 0, KernelTile<double>{});
 }
 
 TEST(Covariances, RefuseWhatMakesNoSense) {

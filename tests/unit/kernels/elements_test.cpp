@@ -10,7 +10,7 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Op ops[] = {Op::none, Op::transpose, Op::adjoint};
+constexpr Op ops[] = {Op::none, Op::transpose, Op::conjugate};
 constexpr Part parts[] = {Part::all, Part::lower, Part::upper, Part::strict_lower,
                           Part::strict_upper};
 
@@ -18,7 +18,7 @@ template <class T>
 class Elements : public ::testing::Test {};
 TYPED_TEST_SUITE(Elements, Types);
 
-bool inside(const Region& region, int i, int j) {
+bool inside(const TileRegion& region, int i, int j) {
   const std::int64_t below = i + region.diagonal - j;
   switch (region.part) {
     case Part::all:
@@ -38,13 +38,13 @@ bool inside(const Region& region, int i, int j) {
 template <class Check>
 void for_all_regions(Check check) {
   for (const Part part : parts)
-    for (const std::int64_t diagonal : {0, 3, -2, 100, -100}) check(Region{part, diagonal});
+    for (const std::int64_t diagonal : {0, 3, -2, 100, -100}) check(TileRegion{part, diagonal});
 }
 
 TYPED_TEST(Elements, CopyWritesARegionOfTheTarget) {
   using T = TypeParam;
   for (const Op op : ops)
-    for_all_regions([&](Region region) {
+    for_all_regions([&](TileRegion region) {
       const auto a = op == Op::none ? Matrix<T>::random(37, 21, 1) : Matrix<T>::random(21, 37, 1);
       const auto source = applied(op, a);
       auto c = Matrix<T>::random(37, 21, 2);
@@ -61,7 +61,7 @@ TYPED_TEST(Elements, ScaleAndAxpbyInARegion) {
   using T = TypeParam;
   for (const Op op : ops)
     for (const T beta : {T(0), T(1), T(-2)})
-      for_all_regions([&](Region region) {
+      for_all_regions([&](TileRegion region) {
         const auto a = op == Op::none ? Matrix<T>::random(18, 35, 1) : Matrix<T>::random(35, 18, 1);
         const auto source = applied(op, a);
         auto c = Matrix<T>::random(18, 35, 2);
@@ -95,7 +95,7 @@ TYPED_TEST(Elements, ZeroFactorsDoNotReadNan) {
 
 TYPED_TEST(Elements, SetAndAddDiagonal) {
   using T = TypeParam;
-  for_all_regions([](Region region) {
+  for_all_regions([](TileRegion region) {
     auto c = Matrix<T>::random(9, 14, 2);
     auto expected = c;
     for (int j = 0; j < 14; ++j)
@@ -113,34 +113,35 @@ TYPED_TEST(Elements, SetAndAddDiagonal) {
 TYPED_TEST(Elements, MirrorFillsTheOtherTriangle) {
   using T = TypeParam;
   for (const Uplo stored : {Uplo::lower, Uplo::upper})
-    for (const Op op : {Op::transpose, Op::adjoint}) {
+    for (const Op op : {Op::transpose, Op::conjugate}) {
       const auto a = Matrix<T>::random(43, 43, 1);
       auto c = a;
       mirror(stored, op, c.tile());
       for (int j = 0; j < 43; ++j)
         for (int i = 0; i < 43; ++i) {
           T expected = in_triangle(stored, i, j) ? a(i, j) : a(j, i);
-          if (op == Op::adjoint && !in_triangle(stored, i, j)) expected = conjugated(expected);
-          if (op == Op::adjoint && i == j) expected = std::real(expected);
+          if (op == Op::conjugate && !in_triangle(stored, i, j)) expected = conjugated(expected);
+          if (op == Op::conjugate && i == j) expected = std::real(expected);
           ASSERT_EQ(c(i, j), expected);
         }
       EXPECT_TRUE(c.margin_is_intact());
     }
   Matrix<T> wide(2, 3);
-  EXPECT_THROW(mirror(Uplo::lower, Op::adjoint, wide.tile()), Error);
+  EXPECT_THROW(mirror(Uplo::lower, Op::conjugate, wide.tile()), Error);
   EXPECT_THROW(mirror(Uplo::lower, Op::none, Matrix<T>(2, 2).tile()), Error);
 }
 
 TYPED_TEST(Elements, EmptyTilesAreLeftAlone) {
   using T = TypeParam;
-  for (const Tile<T> nothing : {Tile<T>{}, Tile<T>{nullptr, 3, 0, 3}, Tile<T>{nullptr, 0, 3, 1}}) {
+  for (const KernelTile<T> nothing :
+       {KernelTile<T>{}, KernelTile<T>{nullptr, 3, 0, 3}, KernelTile<T>{nullptr, 0, 3, 1}}) {
     copy(Op::none, nothing, nothing);
     scale(T(2), nothing);
     set(T(1), T(1), nothing);
     add_diagonal(T(1), nothing);
     fill_random(RandomMatrix{}, nothing);
   }
-  mirror(Uplo::lower, Op::adjoint, Tile<T>{});
+  mirror(Uplo::lower, Op::conjugate, KernelTile<T>{});
 }
 
 TYPED_TEST(Elements, RandomElementsDoNotDependOnTheTiling) {
@@ -155,12 +156,12 @@ TYPED_TEST(Elements, RandomElementsDoNotDependOnTheTiling) {
         auto placed = random;
         placed.first_row = row;
         placed.first_col = col;
-        const Tile<T> all = tiled.tile();
-        fill_random(placed, Tile<T>{&all(row, col), std::min(23, 60 - row), std::min(17, 60 - col),
-                                    all.ld});
+        const KernelTile<T> all = tiled.tile();
+        fill_random(placed, KernelTile<T>{&all(row, col), std::min(23, 60 - row),
+                                          std::min(17, 60 - col), all.ld});
       }
     expect_same(tiled, whole);
-    if (hermitian) expect_same(applied(Op::adjoint, whole), whole);
+    if (hermitian) expect_same(applied(Op::conjugate, whole), whole);
   }
 }
 

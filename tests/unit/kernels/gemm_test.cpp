@@ -7,7 +7,7 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Op ops[] = {Op::none, Op::transpose, Op::adjoint};
+constexpr Op ops[] = {Op::none, Op::transpose, Op::conjugate};
 constexpr Uplo triangles[] = {Uplo::lower, Uplo::upper};
 
 template <class T>
@@ -82,15 +82,15 @@ TYPED_TEST(Products, GemmCarriesNanOfItsInputs) {
 
 TYPED_TEST(Products, GemmOfEmptyTiles) {
   using T = TypeParam;
-  const Tile<T> nothing;
+  const KernelTile<T> nothing;
   gemm(Op::none, Op::none, T(1), nothing, nothing, T(0), nothing);
   auto c = Matrix<T>::random(3, 2, 1);
   const auto before = c;
-  gemm(Op::none, Op::none, T(1), Tile<T>{nullptr, 3, 0, 3}, Tile<T>{nullptr, 0, 2, 1}, T(1),
-       c.tile());
+  gemm(Op::none, Op::none, T(1), KernelTile<T>{nullptr, 3, 0, 3}, KernelTile<T>{nullptr, 0, 2, 1},
+       T(1), c.tile());
   expect_same(c, before);
-  gemm(Op::none, Op::none, T(1), Tile<T>{nullptr, 3, 0, 3}, Tile<T>{nullptr, 0, 2, 1}, T(0),
-       c.tile());
+  gemm(Op::none, Op::none, T(1), KernelTile<T>{nullptr, 3, 0, 3}, KernelTile<T>{nullptr, 0, 2, 1},
+       T(0), c.tile());
   expect_same(c, Matrix<T>(3, 2));
 }
 
@@ -147,14 +147,14 @@ TYPED_TEST(Products, SyrkUpdatesOneTriangle) {
 TYPED_TEST(Products, HerkUpdatesOneTriangleAndMakesTheDiagonalReal) {
   using T = TypeParam;
   for (const Uplo uplo : triangles)
-    for (const Op op : {Op::none, Op::adjoint})
+    for (const Op op : {Op::none, Op::conjugate})
       for (const int n : {1, 6, 45})
         for (const int k : {0, 1, 11, 50})
           for (const double beta : {0.0, 1.0, -0.5}) {
             const auto a = operand<T>(op, n, k, 4);
             auto c = Matrix<T>::random(n, n, 5);
             const auto x = applied(op, a);
-            auto all = combined(T(-1), product(x, applied(Op::adjoint, x)), T(Real<T>(beta)), c);
+            auto all = combined(T(-1), product(x, applied(Op::conjugate, x)), T(Real<T>(beta)), c);
             for (int i = 0; i < n; ++i) all(i, i) = std::real(all(i, i));
             const auto expected = triangle_updated(uplo, all, c);
             herk(uplo, op, -1, a.input(), beta, c.tile());
@@ -185,10 +185,10 @@ TYPED_TEST(Products, RankUpdatesRefuseTheOtherOp) {
   Matrix<T> a(4, 4);
   Matrix<T> c(4, 4);
   if (complex_type<T>) {
-    EXPECT_THROW(syrk(Uplo::lower, Op::adjoint, T(1), a.input(), T(0), c.tile()), Error);
+    EXPECT_THROW(syrk(Uplo::lower, Op::conjugate, T(1), a.input(), T(0), c.tile()), Error);
     EXPECT_THROW(herk(Uplo::lower, Op::transpose, 1, a.input(), 0, c.tile()), Error);
   } else {
-    EXPECT_NO_THROW(syrk(Uplo::lower, Op::adjoint, T(1), a.input(), T(0), c.tile()));
+    EXPECT_NO_THROW(syrk(Uplo::lower, Op::conjugate, T(1), a.input(), T(0), c.tile()));
     EXPECT_NO_THROW(herk(Uplo::lower, Op::transpose, 1, a.input(), 0, c.tile()));
   }
   Matrix<T> small(3, 3);

@@ -59,8 +59,8 @@ class Matrix {
 
   int rows() const { return rows_; }
   int cols() const { return cols_; }
-  Tile<T> tile() { return {values_.data(), rows_, cols_, ld_}; }
-  Tile<const T> input() const { return {values_.data(), rows_, cols_, ld_}; }
+  KernelTile<T> tile() { return {values_.data(), rows_, cols_, ld_}; }
+  KernelTile<const T> input() const { return {values_.data(), rows_, cols_, ld_}; }
   T& operator()(int i, int j) { return values_[i + static_cast<std::size_t>(j) * ld_]; }
   const T& operator()(int i, int j) const { return values_[i + static_cast<std::size_t>(j) * ld_]; }
 
@@ -85,7 +85,7 @@ Matrix<T> applied(Op op, const Matrix<T>& a) {
   Matrix<T> result(a.cols(), a.rows());
   for (int j = 0; j < a.cols(); ++j)
     for (int i = 0; i < a.rows(); ++i)
-      result(j, i) = op == Op::adjoint ? conjugated(a(i, j)) : a(i, j);
+      result(j, i) = op == Op::conjugate ? conjugated(a(i, j)) : a(i, j);
   return result;
 }
 

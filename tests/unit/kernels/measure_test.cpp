@@ -34,7 +34,7 @@ TYPED_TEST(Measures, NormsOfALowerTriangle) {
       column_sums[j] += size;
       column_squares[j] += size * size;
     }
-  const Region region{Part::lower, 4};
+  const TileRegion region{Part::lower, 4};
   EXPECT_NEAR(max_abs<T>(a.input(), region), largest, 1e-12);
   EXPECT_NEAR(sum_of_squares<T>(a.input(), region), squares, 1e-12);
   std::vector<double> rows_found(rows, 1.0);
@@ -66,7 +66,7 @@ TYPED_TEST(Measures, LogarithmOfTheDiagonal) {
   double expected = 0;
   for (int i = 0; i < 30; ++i) expected += std::log(static_cast<double>(std::real(a(i, i))));
   EXPECT_NEAR(sum_log_diagonal<T>(a.input()), expected, 1e-9);
-  EXPECT_EQ(sum_log_diagonal<T>(Tile<const T>{}), 0);
+  EXPECT_EQ(sum_log_diagonal<T>(KernelTile<const T>{}), 0);
 }
 
 TYPED_TEST(Measures, FirstNotFinite) {
@@ -86,7 +86,7 @@ TYPED_TEST(Measures, FirstNotFinite) {
 TYPED_TEST(Measures, FirstNotHermitian) {
   using T = TypeParam;
   const auto a = Matrix<T>::random(9, 6, 1);
-  auto b = applied(Op::adjoint, a);
+  auto b = applied(Op::conjugate, a);
   EXPECT_FALSE(first_not_hermitian<T>(a.input(), b.input()));
   b(2, 8) *= static_cast<Real<T>>(1.001);
   const Place place = first_not_hermitian<T>(a.input(), b.input());

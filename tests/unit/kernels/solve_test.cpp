@@ -8,7 +8,7 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Op ops[] = {Op::none, Op::transpose, Op::adjoint};
+constexpr Op ops[] = {Op::none, Op::transpose, Op::conjugate};
 constexpr Uplo triangles[] = {Uplo::lower, Uplo::upper};
 
 template <class T>
@@ -55,9 +55,9 @@ TYPED_TEST(Solves, TrsmOfEmptyTilesAndWithAlphaZero) {
   using T = TypeParam;
   const auto a = triangle<T>(Uplo::lower, Diag::non_unit, 4);
   trsm(Side::left, Uplo::lower, Op::none, Diag::non_unit, T(1), a.input(),
-       Tile<T>{nullptr, 4, 0, 4});
-  trsm(Side::left, Uplo::lower, Op::none, Diag::non_unit, T(1), Tile<T>{},
-       Tile<T>{nullptr, 0, 3, 1});
+       KernelTile<T>{nullptr, 4, 0, 4});
+  trsm(Side::left, Uplo::lower, Op::none, Diag::non_unit, T(1), KernelTile<T>{},
+       KernelTile<T>{nullptr, 0, 3, 1});
   Matrix<T> b(4, 3);
   set(not_a_number<T>(), not_a_number<T>(), b.tile());
   trsm(Side::left, Uplo::lower, Op::none, Diag::non_unit, T(0), a.input(), b.tile());
@@ -82,7 +82,7 @@ void check_potrf(Uplo uplo, int order) {
       if (!in_triangle(uplo, i, j)) a(i, j) = untouched;
   ASSERT_EQ(potrf(uplo, a.tile()), 0);
   const auto factor = triangle_of(uplo, Diag::non_unit, a);
-  const auto other = applied(Op::adjoint, factor);
+  const auto other = applied(Op::conjugate, factor);
   expect_near(uplo == Uplo::lower ? product(factor, other) : product(other, factor), whole,
               order * tolerance<T>(order));
   for (int j = 0; j < order; ++j)
@@ -95,7 +95,7 @@ void check_potrf(Uplo uplo, int order) {
 TYPED_TEST(Solves, PotrfLeavesTheOtherTriangle) {
   for (const Uplo uplo : triangles)
     for (const int order : {1, 2, 5, 31, 64, 97, 150}) check_potrf<TypeParam>(uplo, order);
-  EXPECT_EQ(potrf(Uplo::lower, Tile<TypeParam>{}), 0);
+  EXPECT_EQ(potrf(Uplo::lower, KernelTile<TypeParam>{}), 0);
 }
 
 TYPED_TEST(Solves, PotrfNamesTheMinor) {
@@ -132,8 +132,8 @@ TYPED_TEST(Solves, ResultsDependOnNeitherLeadingDimensionNorAddress) {
     expect_same(a, a0);
     auto b = Matrix<T>::random(55, 101, 3, margin + 3);
     auto b0 = Matrix<T>::random(55, 101, 3, 0);
-    trsm(Side::right, Uplo::lower, Op::adjoint, Diag::non_unit, T(1), a.input(), b.tile());
-    trsm(Side::right, Uplo::lower, Op::adjoint, Diag::non_unit, T(1), a0.input(), b0.tile());
+    trsm(Side::right, Uplo::lower, Op::conjugate, Diag::non_unit, T(1), a.input(), b.tile());
+    trsm(Side::right, Uplo::lower, Op::conjugate, Diag::non_unit, T(1), a0.input(), b0.tile());
     expect_same(b, b0);
   }
 }

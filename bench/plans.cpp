@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/plans.cpp: whether default plans are as good for one order as for those beside it, by the
+// virtual clock, on machines drawn at random or on one that is described.
+//
+// Kernels' times and links' rates of a description are drawn from 0.3 to 3 times what it says, each
+// kernel and link by itself; memories from 1 to 150 GB. A line tells what a plan for one order
+// reaches of the best of that order and five within 3 % of it; or, of orders on the machine itself,
+// of the line between the powers of two beside it.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/linalg.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "base/random.h"
+#include "benchmarks.h"
+#include "line.h"
+
+namespace quadriga::bench {
+namespace {
+
+using linalg::Problem;
+
+double whole(double value) { return std::floor(value); }
+
+Machine machine_of(const std::string& file, std::int64_t devices) {
+  return Machine::parse(fmt::format("machine={}:{}", file, devices));
+}
+
+/// A link's name without numbers: links of one kind have one.
+std::string kind_of(const Link& link) {
+  std::string kind = link.name;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
+Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool alike,
+                      Random& random) {
+  const auto factor = [&] { return 0.3 * std::pow(10.0, random.uniform()); };
+  Machine machine = machine_of(
+      file, 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most_devices))));
+  std::map<std::string, double> factors;
+  for (Link& link : machine.links) {
+    const double drawn = factor();
+    link.bytes_per_second *=
+        alike ? factors.try_emplace(kind_of(link), drawn).first->second : drawn;
+  }
+  for (auto& [name, columns] : machine.kernels) {
+    const double slower = factor();
+    for (auto& [column, times] : columns)
+      for (auto& [order, seconds] : times) seconds *= slower;
+  }
+  const double bytes = 1e9 * std::pow(150, random.uniform());
+  for (Device& device : machine.devices) device.memory_bytes = static_cast<std::size_t>(bytes);
+  return machine;
+}
+
+/// Flops a second.
+double rate(const Machine& machine, Problem::Kind kind, double order) {
+  EngineOptions options;
+  options.machine = machine;
+  options.virtual_clock = true;
+  options.compute = false;
+  const Engine engine(options);
+  const auto n = static_cast<std::int64_t>(order);
+  Problem problem{kind, n, n, n, DType::float64};
+  problem.accumulate = false;
+  const double flops = (kind == Problem::Kind::matmul ? 2.0 : 1.0 / 3) * std::pow(order, 3);
+  return flops / linalg::estimate(engine, problem).seconds;
+}
+
+struct Sample {
+  double share = 1;
+  Line line;
+};
+
+/// Of the best rate of the order and five beside it.
+Sample beside_neighbours(const std::string& name, Problem::Kind kind, const Machine& machine,
+                         double order, Random& random) {
+  constexpr int neighbours = 5;
+  constexpr double apart = 0.03;
+  const double own = rate(machine, kind, order);
+  double best = own;
+  double best_order = order;
+  for (int i = 0; i < neighbours; ++i) {
+    const double near = whole(order * (1 - apart + 2 * apart * random.uniform()));
+    const double found = rate(machine, kind, near);
+    if (found <= best) continue;
+    best = found;
+    best_order = near;
+  }
+  Line line(name);
+  line.add("value", own / best).add("n", order).add("rate", own * 1e-12);
+  line.add("best", best * 1e-12).add("best_n", best_order);
+  line.add("devices", machine.spaces() - 1.0);
+  return {own / best, std::move(line)};
+}
+
+/// Of the line between the rates of the powers of two below and above it.
+Sample beside_line(const std::string& name, Problem::Kind kind, const Machine& machine,
+                   double order) {
+  const double below = std::exp2(whole(std::log2(order)));
+  const double low = rate(machine, kind, below);
+  const double high = rate(machine, kind, 2 * below);
+  const double own = rate(machine, kind, order);
+  const double expected = low + (high - low) * (order - below) / below;
+  Line line(name);
+  line.add("value", own / expected).add("n", order).add("rate", own * 1e-12);
+  line.add("line", expected * 1e-12).add("devices", machine.spaces() - 1.0);
+  return {own / expected, std::move(line)};
+}
+
+void print_summary(const std::string& name, std::vector<double> shares) {
+  std::ranges::sort(shares);
+  const auto at = [&](double part) {
+    return shares[static_cast<std::size_t>(part * static_cast<double>(shares.size() - 1))];
+  };
+  const auto low = std::ranges::count_if(shares, [](double share) { return share < 0.95; });
+  Line(name)
+      .add("value", shares.front())
+      .add("unit", "of the best")
+      .add("bound", 1)
+      .add("five_percent", at(0.05))
+      .add("median", at(0.5))
+      .add("below_0.95", static_cast<double>(low))
+      .add("of", static_cast<double>(shares.size()))
+      .print();
+}
+
+Problem::Kind kind_of(const std::string& operation) {
+  require(operation == "gemm" || operation == "potrf",
+          fmt::format("'{}': the operations are gemm and potrf", operation));
+  return operation == "gemm" ? Problem::Kind::matmul : Problem::Kind::cholesky;
+}
+
+}  // namespace
+
+void plans(const Settings& settings) {
+  const std::string operation = settings.text("operation", "gemm");
+  const Problem::Kind kind = kind_of(operation);
+  const std::string run = settings.text("run", "machines");
+  require(run == "machines" || run == "orders",
+          fmt::format("'{}': the runs are machines and orders", run));
+  const std::string file = settings.text("machine", "machines/h200x4.json");
+  const std::int64_t devices = settings.integer("devices", 4);
+  const std::int64_t count = settings.integer("count", run == "machines" ? 500 : 12);
+  const std::int64_t only = settings.integer("only", -1, 0);
+  const bool alike = settings.text("alike", "off") == "on";
+  const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0));
+  const double least = static_cast<double>(settings.integer("least", 6000));
+  const double most =
+      static_cast<double>(settings.integer("most", run == "machines" ? 30000 : 65536));
+  Random random(seed);
+  std::vector<double> shares;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Random own = random.split();
+    if (only >= 0 && i != only) continue;
+    const std::string name = fmt::format("{}-{}-{}", operation, run, i);
+    double order = whole(least * std::pow(most / least, own.uniform()));
+    Sample sample{1, Line(name)};
+    if (run == "machines") {
+      const Machine machine = drawn_machine(file, devices, alike, own);
+      sample = beside_neighbours(name, kind, machine, order, own);
+    } else {
+      if (i % 2 == 0) order = 2 * whole(order / 2) + 1;
+      sample = beside_line(name, kind, machine_of(file, devices), order);
+    }
+    shares.push_back(sample.share);
+    if (sample.share < 0.95 || run == "orders" || only >= 0) sample.line.print();
+  }
+  if (!shares.empty()) print_summary(fmt::format("{}-{}", operation, run), std::move(shares));
+}
+
+}  // namespace quadriga::bench

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/ending.py: how an engine ends: closed, dropped, left, or with Python.
+"""The end of engines.
+
+What an engine keeps for its tasks may refer to the engine: only the engine itself holds it, so that
+the garbage collector finds an engine that nobody else holds. Those that live are known by weak
+references, and end before Python does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import signal
+import sys
+import weakref
+from typing import Any
+
+from . import _core
+from .codelets import Codelet
+from .errors import Error, Unavailable
+from .place import Retired
+from .tasks import Tasks
+
+_living: dict[int, weakref.ref[Any]] = {}  # engines, in the order in which they were made
+_numbers = itertools.count()
+_left: list[object] = []  # engines whose end was interrupted, and what their tasks may still touch
+
+
+class Ending:
+    """Ends an engine once; what its tasks touch is let go after them."""
+
+    def __init__(
+        self,
+        engine: object,
+        core: _core.Engine,
+        tasks: Tasks,
+        retired: Retired,
+        codelets: set[Codelet],
+    ) -> None:
+        self.is_due = True
+        self._number = next(_numbers)
+        self._core = core
+        self._tasks = tasks
+        self._retired = retired
+        self._codelets = codelets
+        _living[self._number] = weakref.ref(engine)
+
+    def end(self) -> None:
+        """Cancels what has not started and waits for what runs."""
+        if not self._take():
+            return
+        try:
+            self._core.end()
+            self._tasks.end()
+        except Unavailable:
+            pass  # a child process: there is nothing to wait for
+        except Error:
+            pass
+        except BaseException:
+            _left.append((self._core, self._tasks, list(self._retired), self._codelets))
+            raise
+        self._tasks.closed = True
+        self._core.close()
+        self._tasks.pending.clear()
+        self._retired.clear()
+        self._codelets.clear()
+
+    def leave(self) -> None:
+        """The same without waiting; it ends in the background."""
+        if self._take():
+            self._tasks.closed = True
+            self._core.close_later([self._tasks, self._retired, self._codelets])
+
+    def _take(self) -> bool:
+        if self.is_due:
+            self.is_due = False
+            _living.pop(self._number, None)
+            return True
+        return False
+
+
+@atexit.register
+def _end() -> None:
+    """Before Python ends: bodies that still run end first, for they need it; none starts."""
+    try:
+        for _, found in sorted(_living.copy().items(), reverse=True):
+            engine = found()
+            if engine is not None:
+                engine._ending.end()
+        _core.close_gate()
+    except KeyboardInterrupt:
+        # Who asks twice doesn't want to wait, and Python can't end below a running body.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + signal.SIGINT)

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/gil_gate.cpp: the gate's count, and its end.
+#include "gil_gate.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace quadriga::python {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Never destroyed: threads outlive the module.
+class Gate {
+ public:
+  bool enter() noexcept {
+    if ((state_.fetch_add(1) & closed) == 0 || std::this_thread::get_id() == closer_) return true;
+    leave();
+    return false;
+  }
+
+  void leave() noexcept {
+    if (state_.fetch_sub(1) != (closed | 1)) return;
+    const std::lock_guard lock(mutex_);
+    left_.notify_all();
+  }
+
+  void close() {
+    if (state_.load() & closed) return;
+    closer_ = std::this_thread::get_id();
+    state_.fetch_or(closed);
+  }
+
+  /// Whether nobody is inside, or is so soon.
+  bool wait_until_empty() {
+    std::unique_lock lock(mutex_);
+    return left_.wait_for(lock, 50ms, [this] { return state_.load() == closed; });
+  }
+
+ private:
+  static constexpr unsigned closed = 1U << 31;
+  std::atomic<unsigned> state_{0};  ///< How many are inside, and whether it is closed.
+  std::thread::id closer_;          ///< Written before it is closed.
+  std::mutex mutex_;                ///< For sleeping only.
+  std::condition_variable left_;
+};
+
+std::atomic<Gate*> current{new Gate};
+
+/// Whoever was inside isn't in a child after fork(), but for the thread that forked, which holds
+/// the GIL.
+void begin_child() { current.store(new Gate); }
+
+/// Its thread may be in a child now, whose gate is another.
+void leave(void* gate) noexcept {
+  if (gate == current.load()) static_cast<Gate*>(gate)->leave();
+}
+
+[[noreturn]] void stop_here() {
+  while (true) pause();
+}
+
+}  // namespace
+
+GilHere::GilHere() {
+  Gate* const gate = current.load();
+  if (!gate->enter()) return;
+  gate_ = gate;
+  gil_.emplace();
+}
+
+GilHere::~GilHere() {
+  if (!gil_) return;
+  gil_.reset();
+  leave(gate_);
+}
+
+GilReleased::GilReleased() noexcept : state_(PyEval_SaveThread()) {}
+
+GilReleased::~GilReleased() {
+  Gate* const gate = current.load();
+  if (!gate->enter()) stop_here();
+  PyEval_RestoreThread(state_);
+  leave(gate);
+}
+
+void close_gate() {
+  Gate& gate = *current.load();
+  gate.close();
+  for (bool empty = false; !empty;) {
+    PyThreadState* const state = PyEval_SaveThread();
+    empty = gate.wait_until_empty();
+    PyEval_RestoreThread(state);
+    if (!empty && PyErr_CheckSignals() != 0) throw nanobind::python_error();
+  }
+}
+
+void bind_gate(nanobind::module_& module) {
+  // Calls that were left behind may hold engines until the process ends.
+  nanobind::set_leak_warnings(false);
+  pthread_atfork(nullptr, nullptr, begin_child);
+  module.def("close_gate", close_gate);
+}
+
+}  // namespace quadriga::python

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/gil_gate.h: threads of ours take the GIL through a gate that closes before Python
+// ends.
+//
+// Invariants
+//   1. Whoever is inside the gate may wait for the GIL; Python ends a thread that asks for it
+//      later, in the middle of whatever it does.
+//   2. Once the gate is closed nobody enters but the thread that closed it; close_gate() returns
+//      when nobody is inside.
+//   3. A thread of Python's that comes back from a call of ours to a closed gate stops there until
+//      the process ends: it holds no lock then.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+namespace quadriga::python {
+
+/// Holds the GIL in a thread of ours; false if Python is ending, and then nothing of it may
+/// be used.
+class GilHere {
+ public:
+  GilHere();
+  ~GilHere();
+  GilHere(const GilHere&) = delete;
+  GilHere& operator=(const GilHere&) = delete;
+  explicit operator bool() const noexcept { return gil_.has_value(); }
+
+ private:
+  void* gate_ = nullptr;
+  std::optional<nanobind::gil_scoped_acquire> gil_;
+};
+
+/// Lets others hold the GIL while it lives. Its thread is one of Python's, perhaps a daemon.
+class GilReleased {
+ public:
+  GilReleased() noexcept;
+  ~GilReleased();
+  GilReleased(const GilReleased&) = delete;
+  GilReleased& operator=(const GilReleased&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Closes the gate and waits for those inside; open to signals. Called when the process ends.
+void close_gate();
+
+void bind_gate(nanobind::module_& module);
+
+}  // namespace quadriga::python

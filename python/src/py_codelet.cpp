@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_codelet.cpp: codelets with Python bodies: the GIL is held around the body,
+// never else.
+//
+// Bodies run on threads of the engine that may wait for the GIL: a CPU stream's, or the one that
+// calls CUDA variants that wait. Kernels of CUDA sources are launched by the driver itself.
+#include "py_codelet.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+#include <quadriga/error.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bindings.h"
+#include "body.h"
+
+namespace quadriga::python {
+namespace {
+
+thread_local bool is_inside = false;
+
+/// Where the operands are: (address, leading dimension in elements) of each.
+nb::tuple places(const Arguments& arguments) {
+  nb::list list;
+  for (const View& view : arguments.operands)
+    list.append(nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld));
+  return nb::tuple(list);
+}
+
+/// Calls the record's run() with the operands' places.
+void call_record(const Arguments& arguments) {
+  const auto params = arguments.param<BodyParams>();
+  const InsideBody inside(params.number);
+  try {
+    nb::handle(params.record).attr("run")(places(arguments));
+  } catch (nb::python_error& error) {
+    throw BodyFailure(params.number, describe(error));
+  }
+}
+
+/// The virtual clock drives devices of every kind, and has streams of none.
+void check_stream(const Arguments& arguments) {
+  if (arguments.stream == nullptr)
+    fail(Errc::unavailable, "CUDA variants run on CUDA devices only, not under a virtual clock");
+}
+
+/// Calls the record's run_on_device() with the operands' places, the stream and its device.
+void call_record_on_device(const Arguments& arguments) {
+  check_stream(arguments);
+  const auto params = arguments.param<BodyParams>();
+  const int device = current_cuda_device();
+  const InsideBody inside(params.number);
+  try {
+    nb::handle(params.record)
+        .attr("run_on_device")(places(arguments),
+                               reinterpret_cast<std::uintptr_t>(arguments.stream), device);
+  } catch (nb::python_error& error) {
+    throw BodyFailure(params.number, describe(error));
+  }
+}
+
+void launch_source(const Arguments& arguments) {
+  check_stream(arguments);
+  const auto params = arguments.param<BodyParams>();
+  require(params.launch != nullptr, "a task of a CUDA source was submitted without its launch");
+  params.launch->queue(arguments);
+}
+
+/// What a codelet does on CUDA devices.
+enum class CudaVariant { none, source, callable };
+
+using CostTuple = std::tuple<std::string, double, double>;
+
+std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> signature,
+                                        bool host_only, bool submits,
+                                        const std::optional<CostTuple>& cost, bool has_body,
+                                        CudaVariant cuda) {
+  auto made = std::make_unique<PyCodelet>();
+  made->codelet.name = std::move(name);
+  made->codelet.signature = std::move(signature);
+  made->codelet.host_only = host_only;
+  made->codelet.submits = submits;
+  if (has_body) made->codelet.cpu = call_record;
+  if (cuda == CudaVariant::source) made->codelet.cuda = launch_source;
+  if (cuda == CudaVariant::callable) made->codelet.cuda = call_record_on_device;
+  made->codelet.waits_to_queue = cuda == CudaVariant::callable;
+  if (cost) {
+    made->kernel = std::get<0>(*cost);
+    const Cost fixed{made->kernel, std::get<1>(*cost), std::get<2>(*cost)};
+    made->codelet.cost = [fixed](const Arguments&) { return fixed; };
+  }
+  return made;
+}
+
+/// Memory that isn't an array's own, for the body of a task: valid while it runs.
+nb::object memory_view(std::uintptr_t address, std::size_t bytes, bool writable) {
+  return nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(address),
+                                           static_cast<Py_ssize_t>(bytes),
+                                           writable ? PyBUF_WRITE : PyBUF_READ));
+}
+
+}  // namespace
+
+InsideBody::InsideBody(long long number) : outer_(std::exchange(is_inside, true)) {
+  if (gil_) return;
+  is_inside = outer_;
+  throw BodyFailure(number, "Python is ending");
+}
+InsideBody::~InsideBody() { is_inside = outer_; }
+
+bool inside_body() noexcept { return is_inside; }
+
+std::string describe(const nb::python_error& error) {
+  auto name = nb::cast<std::string>(nb::str(error.type().attr("__name__")));
+  try {
+    return name + ": " + nb::cast<std::string>(nb::str(error.value()));
+  } catch (const std::exception&) {
+    return name;  // its text fails, or has none in UTF-8
+  }
+}
+
+BodyParams params_of(nb::handle record, long long number) {
+  const nb::object launch = record.attr("launch");
+  return {record.ptr(), number, launch.is_none() ? nullptr : nb::cast<LaunchPlan*>(launch)};
+}
+
+void bind_codelet(nb::module_& module) {
+  nb::enum_<CudaVariant>(module, "CudaVariant", "What a codelet does on CUDA devices.")
+      .value("none", CudaVariant::none)
+      .value("source", CudaVariant::source)
+      .value("callable", CudaVariant::callable);
+  nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
+      .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
+           nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
+  module.def("inside_body", &inside_body);
+  module.def("memory", memory_view,
+             nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),
+             nb::arg("address"), nb::arg("bytes"), nb::arg("writable"));
+}
+
+}  // namespace quadriga::python

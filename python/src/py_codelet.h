@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_codelet.h: a codelet whose variant calls a Python record.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <quadriga/codelet.h>
+
+#include <string>
+
+#include "launch.h"
+
+namespace quadriga::python {
+
+/// What submit() passes to the variant: the task's record, which the engine's registry keeps alive.
+struct BodyParams {
+  PyObject* record = nullptr;
+  long long number = 0;
+  const LaunchPlan* launch = nullptr;  ///< The record's; null: it has no CUDA source to launch.
+};
+
+/// The same, of a record. The GIL must be held.
+BodyParams params_of(nanobind::handle record, long long number);
+
+/// Keeps the texts that a Cost refers to.
+struct PyCodelet {
+  Codelet codelet;
+  std::string kernel;
+};
+
+}  // namespace quadriga::python

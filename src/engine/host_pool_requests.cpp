@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/host_pool_requests.cpp: what others ask of the pool: to wait, to count, to tell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/units.h"
+#include "engine/bodies.h"
+#include "engine/host_pool.h"
+
+namespace quadriga {
+
+void HostPool::notify_waiters() {
+  std::lock_guard lock(wait_mutex_);
+  ended_.notify_all();
+}
+
+bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
+  if (condition()) return true;
+  if (current_task(graph_)) return wait_inside_task(condition, deadline);
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  bool met = false;
+  Nanoseconds pause = 50'000;
+  {
+    std::unique_lock lock(wait_mutex_);
+    while (!(met = condition()) && now() < deadline) {
+      ended_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));
+      pause = std::min<Nanoseconds>(pause * 2, 1'000'000);
+    }
+  }
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+  return met;
+}
+
+bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {
+  Task* const ancestor = current_task(graph_);
+  const auto descends = [&](const Task& task) {
+    for (const Task* up = task.parent(); up; up = up->parent())
+      if (up == ancestor) return true;
+    return false;
+  };
+  while (!condition()) {
+    if (now() >= deadline) return false;
+    Worker* const self = own();
+    Task* task = self ? find(*self) : nullptr;
+    if (!task) {
+      std::this_thread::yield();
+    } else if (descends(*task)) {
+      if (Task* const next = run(*self, *task)) push(*self, *next);
+      graph_.flush(self->free);
+    } else {
+      push(*workers_.back(), *task);
+      std::this_thread::yield();
+    }
+  }
+  return true;
+}
+
+bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) {
+  for (Datum* const each : data)
+    if (overwrites) each->poisoned.store(false, std::memory_order_release);
+  return true;
+}
+
+void HostPool::end_hold(Task& hold, std::span<Datum* const> written) {
+  give_back(written, true, never);
+  graph_.ended(hold, nullptr,
+               [&](Task& successor, std::uint64_t) { push(*workers_.back(), successor); });
+}
+
+std::uint64_t HostPool::ended() const {
+  std::uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->ended.load(std::memory_order_acquire);
+  return sum;
+}
+
+void HostPool::count(Counters& counters) const {
+  recorder_.count(counters);
+  for (DeviceCounters& device : counters.devices) {
+    device.computing = device.busy[static_cast<std::size_t>(StreamKind::compute)];
+    counters.work_seconds += static_cast<double>(device.computing) / 1e9;
+  }
+  counters.ended = ended();
+  counters.spill_bytes = most_buffer_bytes_.load();
+}
+
+void HostPool::reset_counters() { recorder_.reset(); }
+
+std::string HostPool::status() const {
+  std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,
+                                 sleepers_.load());
+  for (const auto& worker : workers_)
+    if (const auto size = worker->queue.size())
+      text += fmt::format("  {}: {} ready tasks\n",
+                          worker->index + 1 == static_cast<int>(workers_.size())
+                              ? "submitted"
+                              : fmt::format("worker {}", worker->index),
+                          size);
+  return text;
+}
+
+}  // namespace quadriga

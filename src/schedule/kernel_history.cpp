@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/kernel_history.cpp: measured times, guesses, and counts of what is under way.
+#include "schedule/kernel_history.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "device/kinds.h"
+
+namespace quadriga {
+
+TaskHistory::Kind& TaskHistory::on(DeviceKind kind) {
+  const auto number = static_cast<std::size_t>(kind);
+  if (number >= kinds_.size()) [[unlikely]]
+    kinds_.resize(number + 1);
+  return kinds_[number];
+}
+
+const TaskHistory::Kind& TaskHistory::seen_on(DeviceKind kind) const {
+  static const Kind nothing;
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kinds_.size() ? kinds_[number] : nothing;
+}
+
+double TaskHistory::seconds(DeviceKind kind) const {
+  const Kind& own = seen_on(kind);
+  if (own.ended > 0) return own.seconds;
+  const auto known = std::ranges::find_if(kinds_, [](const Kind& each) { return each.ended > 0; });
+  return known == kinds_.end() ? own.seconds : known->seconds;
+}
+
+Experience TaskHistory::experience(DeviceKind kind) const {
+  const Kind& own = seen_on(kind);
+  Experience experience{.placed = placed_, .under_way = own.under_way, .ended = own.ended};
+  for (const Kind& each : kinds_) experience.beside += each.under_way;
+  experience.beside -= own.under_way;
+  return experience;
+}
+
+/// The first of a kind may have prepared what the others found: the quicker of two counts, then a
+/// moving average.
+void TaskHistory::measured(DeviceKind kind, double seconds) {
+  Kind& own = on(kind);
+  if (++own.ended == 1)
+    own.seconds = seconds;
+  else if (own.ended == 2)
+    own.seconds = std::min(own.seconds, seconds);
+  else
+    own.seconds += (seconds - own.seconds) / 8;
+}
+
+void TaskHistory::guess_from(const TaskHistory& other) {
+  for (const DeviceKind kind : all_kinds()) on(kind).seconds = other.seconds(kind);
+}
+
+TaskHistory& KernelHistory::of(const Codelet* codelet, std::size_t bytes) {
+  const auto [entry, is_new] =
+      classes_.try_emplace({codelet, static_cast<int>(std::bit_width(bytes))});
+  if (!is_new) return entry->second;
+  // Sizes of a codelet stand side by side in the map: that of the next smaller one, else larger.
+  if (entry != classes_.begin() && std::prev(entry)->first.first == codelet)
+    entry->second.guess_from(std::prev(entry)->second);
+  else if (const auto next = std::next(entry);
+           next != classes_.end() && next->first.first == codelet)
+    entry->second.guess_from(next->second);
+  return entry->second;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/engine/host_buffers_test.cpp: tiles without a home that fit the devices and the host's
+// buffers together, and neither alone.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/random.h"
+#include "unit/engine/engines.h"
+
+namespace quadriga {
+namespace {
+
+constexpr std::int64_t rows = 64, cols = 8;
+constexpr std::size_t tile_bytes = rows * cols * sizeof(double);  // a page
+constexpr int tiles_of_device = 3, buffers = 4;
+
+struct Case {
+  const char* devices;
+  bool virtual_clock;
+};
+
+class HostBuffersTest : public testing::TestWithParam<Case> {
+ protected:
+  HostBuffersTest() {
+    EngineOptions options;
+    options.machine = Machine::parse(GetParam().devices);
+    for (Device& device : options.machine->devices) {
+      device.memory_bytes = tiles_of_device * tile_bytes;
+      options.machine->kernels["unit"][device.rates][1] = 1e-5;
+    }
+    options.virtual_clock = GetParam().virtual_clock;
+    options.host_memory = buffers * tile_bytes;
+    devices_ = options.machine->devices.size();
+    engine_.emplace(std::move(options));
+    for (Codelet* const codelet : {&set_, &sum_, &get_})
+      codelet->cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+    set_.name = "set";
+    set_.signature = {Access::write};
+    set_.cpu = [this](const Arguments& arguments) {
+      all_submitted_.wait(false);
+      std::fill_n(arguments.operands[0].as<double>(), rows * cols, arguments.param<double>());
+    };
+    sum_.name = "sum";
+    sum_.signature = {Access::read, Access::read, Access::update};
+    sum_.cpu = [](const Arguments& arguments) {
+      const auto value = [&](std::size_t i) { return arguments.operands[i].as<double>(); };
+      for (std::int64_t i = 0; i < rows * cols; ++i) value(2)[i] += value(0)[i] - value(1)[i];
+    };
+    get_.name = "get";
+    get_.signature = {Access::read};
+    get_.cpu = [](const Arguments& arguments) {
+      *arguments.param<double*>() = arguments.operands[0].as<double>()[rows * cols - 1];
+    };
+  }
+
+  /// Tasks of three operands on random devices, or preferably there; checks all tiles in the end.
+  void run(std::size_t count, bool must_stay = true) {
+    Random random(count);
+    std::vector<Data> tiles;
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < count; ++i) {
+      tiles.push_back(engine_->add(rows, cols, DType::float64));
+      expected.push_back(static_cast<double>(i));
+      engine_->submit(set_, {{tiles[i], Access::write}}, expected[i]);
+    }
+    for (int task = 0; task < 200; ++task) {
+      const std::size_t a = random.below(count);
+      const std::size_t b = (a + 1 + random.below(count - 2)) % count;
+      std::size_t c = random.below(count);
+      while (c == a || c == b) c = (c + 1) % count;
+      const auto device = static_cast<DeviceId>(random.below(devices_));
+      engine_->submit(
+          sum_, {{tiles[a], Access::read}, {tiles[b], Access::read}, {tiles[c], Access::update}},
+          must_stay ? SubmitOptions{.device = device} : SubmitOptions{.owner = device});
+      expected[c] += expected[a] - expected[b];
+    }
+    std::vector<double> found(count);
+    for (std::size_t i = 0; i < count; ++i)
+      engine_->submit(get_, {{tiles[i], Access::read}}, &found[i]);
+    engine_->wait(patience);
+    EXPECT_EQ(found, expected);
+  }
+
+  Codelet set_, sum_, get_;
+  std::size_t devices_ = 0;
+  std::atomic<bool> all_submitted_ = true;  ///< Tasks that set a tile wait for it.
+  std::optional<Engine> engine_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engine, HostBuffersTest,
+                         testing::Values(Case{"emulated:1,memory=1MiB", false},
+                                         Case{"emulated:1,memory=1MiB", true},
+                                         Case{"emulated:2,memory=1MiB,peer=4GB/s", false},
+                                         Case{"emulated:2,memory=1MiB,peer=4GB/s", true}),
+                         [](const auto& given) {
+                           return std::string(given.param.devices[9] == '1' ? "One" : "Two") +
+                                  (given.param.virtual_clock ? "VirtualClock" : "Emulated");
+                         });
+
+TEST_P(HostBuffersTest, DevicesAndBuffersTogetherHoldAllButOne) {
+  run(tiles_of_device + buffers - 1);
+}
+
+TEST_P(HostBuffersTest, WhoLeavesForAScarceBufferIsGone) {
+  all_submitted_ = false;  // or a tile leaves before its reads are known, and is read meanwhile
+  std::vector<Data> tiles;
+  for (int i = 0; i <= tiles_of_device; ++i) {
+    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0, SubmitOptions{.device = 0});
+  }
+  // Meanwhile what nobody needs is cleaned.
+  double last = 0;
+  for (int i = 0; i < 20; ++i)
+    engine_->submit(get_, {{tiles.back(), Access::read}}, &last, SubmitOptions{.device = 0});
+  all_submitted_ = true;
+  all_submitted_.notify_all();
+  engine_->wait(patience);
+  const auto in_both = [&] {
+    const std::vector<bool> on_host = engine_->valid(tiles, host_space);
+    const std::vector<bool> on_device = engine_->valid(tiles, 1);
+    int count = 0;
+    for (std::size_t i = 0; i < tiles.size(); ++i) count += on_host[i] && on_device[i];
+    return count;
+  };
+  // A tile leaves the device when its copy has ended, which no task waits for.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience);
+  int found = in_both();
+  while (found >= buffers / 2 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    found = in_both();
+  }
+  EXPECT_LT(found, buffers / 2) << "the first has left, from the third on they are scarce";
+}
+
+TEST_P(HostBuffersTest, WhatNeitherHoldsIsRefused) {
+  try {
+    run(static_cast<std::size_t>(tiles_of_device) * devices_ + buffers + 1);
+    FAIL() << "more tiles than memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::too_large) << error.what();
+  }
+}
+
+/// Beside a device that can run all of it.
+class HostTasksTest : public HostBuffersTest {};
+
+INSTANTIATE_TEST_SUITE_P(Engine, HostTasksTest,
+                         testing::Values(Case{"emulated:1,memory=1MiB;cpu:1", false},
+                                         Case{"emulated:1,memory=1MiB;cpu:1", true}),
+                         [](const auto& given) {
+                           return given.param.virtual_clock ? "VirtualClock" : "Emulated";
+                         });
+
+TEST_P(HostTasksTest, GoToADeviceIfTheyFindNoBuffer) {
+  constexpr DeviceId device = 0, host = 1;
+  std::vector<Data> tiles;
+  for (int i = 0; i < buffers + tiles_of_device; ++i) {
+    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0,
+                    SubmitOptions{.device = i < buffers ? host : device});
+  }
+  engine_->wait(patience);
+  engine_->submit(sum_,
+                  {{tiles[buffers], Access::read},
+                   {tiles[buffers + 1], Access::read},
+                   {tiles[buffers + 2], Access::update}},
+                  SubmitOptions{.owner = host});
+  engine_->wait(patience);
+}
+
+TEST_P(HostTasksTest, GoToADeviceAsOftenAsItTakes) { run(tiles_of_device + buffers - 1, false); }
+
+}  // namespace
+}  // namespace quadriga

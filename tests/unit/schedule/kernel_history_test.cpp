@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/schedule/kernel_history_test.cpp: what is predicted from measurements, and from
+// guesses.
+#include "schedule/kernel_history.h"
+
+#include <gtest/gtest.h>
+
+namespace quadriga {
+namespace {
+
+TEST(KernelHistory, MeasuresBeforeItGuesses) {
+  TaskHistory tasks;
+  EXPECT_EQ(tasks.seconds(DeviceKind::cpu), 0);
+  tasks.measured(DeviceKind::cuda, 3);
+  EXPECT_EQ(tasks.seconds(DeviceKind::cpu), 3);
+  tasks.measured(DeviceKind::cpu, 5);
+  EXPECT_EQ(tasks.seconds(DeviceKind::cpu), 5);
+  EXPECT_EQ(tasks.seconds(DeviceKind::cuda), 3);
+}
+
+TEST(KernelHistory, OneSlowBeginningIsForgotten) {
+  TaskHistory tasks;
+  tasks.measured(DeviceKind::cuda, 1000);
+  tasks.measured(DeviceKind::cuda, 1);
+  EXPECT_EQ(tasks.seconds(DeviceKind::cuda), 1);
+  for (int i = 0; i < 100; ++i) tasks.measured(DeviceKind::cuda, 2);
+  EXPECT_NEAR(tasks.seconds(DeviceKind::cuda), 2, 1e-3);
+}
+
+TEST(KernelHistory, SizesAreApartButForGuesses) {
+  const Codelet codelet, other;
+  KernelHistory kernel_history;
+  TaskHistory& large = kernel_history.of(&codelet, 1 << 20);
+  EXPECT_EQ(&kernel_history.of(&codelet, (1 << 21) - 1), &large);
+  large.measured(DeviceKind::cuda, 1);
+  large.measured(DeviceKind::cpu, 50);
+  TaskHistory& small = kernel_history.of(&codelet, 1000);
+  EXPECT_EQ(small.seconds(DeviceKind::cuda), 1);
+  EXPECT_EQ(small.seconds(DeviceKind::cpu), 50);
+  EXPECT_EQ(small.experience(DeviceKind::cpu).ended, 0);
+  small.measured(DeviceKind::cpu, 0.5);
+  EXPECT_EQ(small.seconds(DeviceKind::cuda), 0.5);
+  EXPECT_EQ(large.seconds(DeviceKind::cpu), 50);
+  EXPECT_EQ(kernel_history.of(&other, 1000).seconds(DeviceKind::cpu), 0);
+}
+
+TEST(KernelHistory, CountsWhatIsUnderWay) {
+  TaskHistory tasks;
+  for (int i = 0; i < 3; ++i) {
+    tasks.chosen();
+    tasks.put(DeviceKind::cpu);
+  }
+  tasks.taken(DeviceKind::cpu);
+  tasks.put(DeviceKind::cuda);
+  const Experience cuda = tasks.experience(DeviceKind::cuda);
+  EXPECT_EQ(cuda.placed, 3);
+  EXPECT_EQ(cuda.under_way, 1);
+  EXPECT_EQ(cuda.beside, 2);
+  EXPECT_EQ(cuda.ended, 0);
+}
+
+}  // namespace
+}  // namespace quadriga

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/bad_twice.h: a header of this name is in another room.
+#pragma once
