@@ -15,3 +15,13 @@ write_basic_package_version_file(quadriga-config-version.cmake COMPATIBILITY Sam
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/quadriga-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/quadriga-config-version.cmake
   DESTINATION ${config_dir} COMPONENT development)
+
+# For compilers without CMake; the archive's place is found from the file's own.
+file(RELATIVE_PATH QUADRIGA_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(QUADRIGA_PC_LIBS)
+if(QUADRIGA_CUDA)
+  set(QUADRIGA_PC_LIBS " ${CUDA_cudart_static_LIBRARY} -lrt")
+endif()
+configure_file(cmake/quadriga.pc.in quadriga.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/quadriga.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // examples/codelet.cpp: operations of one's own in C++: an integral over tiles, on devices.
+// Build: c++ -std=c++20 codelet.cpp $(pkg-config --cflags --libs quadriga)
 #include <quadriga/engine.h>
 
 #include <cmath>
@@ -7,7 +8,6 @@
 #include <vector>
 
 namespace {
-
 struct Interval {
   double begin;
   double step;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // examples/policy.cpp: a policy of one's own: tasks go where most of their bytes are.
+// Build: c++ -std=c++20 policy.cpp $(pkg-config --cflags --libs quadriga)
 #include <quadriga/engine.h>
 #include <quadriga/policy.h>
 

@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! examples/product.f90: a product of matrices from Fortran, on two devices that hold part of them.
+! Build: gfortran $(pkg-config --variable=fortran quadriga) product.f90 $(pkg-config --libs quadriga)
 program product
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: error_unit

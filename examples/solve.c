@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * examples/solve.c: a system of equations from C, on two devices that hold a tenth of its matrix.
+ * Build: cc solve.c $(pkg-config --cflags --libs quadriga)
  */
 #include <math.h>
 #include <quadriga/quadriga.h>

@@ -34,7 +34,7 @@ struct EngineOptions {
   std::uint64_t seed = 1;
   bool trace = false;
   std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
-                                ///< 0: 80 % of what is usable.
+                                ///< 0: 80 % of what is free.
   std::size_t blocking_threads = 64;  ///< Most bodies at once that block (Codelet::blocks).
   std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
   /// For calls of linalg that don't say (Options::reproducible); unset: as the setting says when

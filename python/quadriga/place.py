@@ -39,7 +39,7 @@ class Place:
         self.core = core
         self.layout = layout
         self.array = array  # On the host; None for what lies on a device, or nowhere.
-        self.given = array if given is None else given
+        self.given: Any = array if given is None else given
         self.writable = writable
         self.resident = resident
         self._address = array.ctypes.data if array is not None else None

@@ -103,6 +103,27 @@ double memory_limit(const std::string& folder, bool unified) {
   return limit.value_or(no_limit);
 }
 
+/// The number behind a word in a file of such pairs.
+double number_of(const std::string& path, std::string_view wanted) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double value = 0;
+    if (words >> name >> value && name == wanted) return value;
+  }
+  return 0;
+}
+
+double free_memory(const std::string& folder, bool unified) {
+  const double limit = memory_limit(folder, unified);
+  const auto used =
+      number_in(folder + (unified ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0);
+  const double dropped =
+      number_of(folder + "/memory.stat", unified ? "inactive_file" : "total_inactive_file");
+  return std::max(0.0, limit - std::max(0.0, used - dropped));
+}
+
 int affinity_cores() {
   // A machine with more than 1024 processors needs a mask of more than the default size.
   for (int count = 1024; count <= 1 << 20; count *= 2) {
@@ -129,6 +150,14 @@ std::size_t usable_memory_bytes(const SystemPaths& paths) {
   const double physical =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   return static_cast<std::size_t>(std::min(physical, least_limit(paths, "memory", memory_limit)));
+}
+
+std::size_t free_memory_bytes(const SystemPaths& paths) {
+  constexpr double kibi = 1024;
+  const double available = number_of(paths.proc + "/meminfo", "MemAvailable:") * kibi;
+  const double all = static_cast<double>(usable_memory_bytes(paths));
+  const double here = available > 0 ? std::min(all, available) : all;
+  return static_cast<std::size_t>(std::min(here, least_limit(paths, "memory", free_memory)));
 }
 
 }  // namespace quadriga

@@ -21,4 +21,8 @@ int usable_cores(const SystemPaths& paths = {});
 /// Bytes of memory that the machine has and the limits of cgroups (v1 or v2) allow.
 std::size_t usable_memory_bytes(const SystemPaths& paths = {});
 
+/// Of these, bytes that nobody uses now: what is cached of files counts as unused where the kernel
+/// drops it first.
+std::size_t free_memory_bytes(const SystemPaths& paths = {});
+
 }  // namespace quadriga

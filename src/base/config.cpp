@@ -63,20 +63,20 @@ constexpr std::array keys{
         accept_all},
     Key{"policy", "affinity", "the name of a policy, as affinity or steal",
         "chooses device and order of tasks", check_policy},
-    Key{"tile", "0", "a whole number of at least 0", "order of tiles; 0: chosen by size and memory",
-        check_count},
-    Key{"window", "16384", "a whole number of at least 1", "most tasks submitted and not ended",
-        check_window},
+    Key{"tile", "0", "a whole number from 0 to 2147483647",
+        "order of tiles; 0: chosen by size and memory", check_count},
+    Key{"window", "16384", "a whole number from 1 to 2147483647",
+        "most tasks submitted and not ended", check_window},
     Key{"trace", "false", "true, on, yes, 1, false, off, no or 0", "record what runs when",
         check_flag},
     Key{"host_memory", "0", "a size, as 600MB or 2GiB",
-        "most host memory for tiles without a home; 0: 80 % of what is usable", check_size},
+        "most host memory for tiles without a home; 0: 80 % of what is free", check_size},
     Key{"spill", "", "a path", "file that holds tiles without a home instead of host memory",
         accept_all},
     Key{"schedule_log", "", "a path",
         "file that gets what the scheduler is told and decides, for quadriga-bench replay",
         accept_all},
-    Key{"threads", "0", "a whole number of at least 0",
+    Key{"threads", "0", "a whole number from 0 to 2147483647",
         "cores that compute; 0: all that affinity and cgroups allow", check_count},
     Key{"cache", "", "a folder, or off",
         "where compiled kernels are kept; default: quadriga in the user's cache folder",
@@ -139,7 +139,11 @@ nlohmann::json read_object(const std::string& path, std::ifstream& file) {
 }
 
 void read_file(const std::string& path, Values& values) {
-  require_regular(path);
+  try {
+    require_regular(path);
+  } catch (const Error& error) {
+    fail(error.code(), fmt::format("can't read the settings in {}", error.what()));
+  }
   std::ifstream file(path);
   file.peek();  // a folder opens, but can't be read
   if (file.bad() || !file.is_open())

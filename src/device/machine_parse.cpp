@@ -20,6 +20,7 @@ namespace {
 constexpr double default_bytes_per_second = 6e9;
 constexpr std::size_t default_memory_bytes = std::size_t{1} << 30;
 constexpr long long most_devices = 1000;
+constexpr double most_latency_seconds = 1e6;  // as in descriptions
 constexpr std::string_view accepted =
     "'cpu[:CORES]', {}'emulated:N[,memory=64MiB][,h2d=6GB/s][,d2h=6GB/s]"
     "[,peer=off|20GB/s][,latency=10us][,streams=2]' or 'machine=FILE[:N][,cpu=on][,the same "
@@ -84,6 +85,8 @@ void read_key(Item& item, std::string_view key, std::string_view value) {
     item.peer = value == "off" ? 0 : parse_bytes_per_second(value);
   } else if (key == "latency") {
     item.latency_seconds = parse_seconds(value);
+    if (*item.latency_seconds > most_latency_seconds)
+      refuse(item.text, fmt::format("latency {} is more than {:g} s", value, most_latency_seconds));
   } else if (key == "streams") {
     item.streams = static_cast<int>(parse_integer(value, 1, most_devices));
   } else if (key == "cpu" && (value == "on" || value == "off")) {
@@ -222,6 +225,19 @@ std::optional<Machine> configured_description() {
   const Setting setting = Config::global().get("machine");
   if (setting.value.empty()) return std::nullopt;
   return Machine::from_file(setting.value);
+}
+
+// A setting that changes nothing is a mistake, or left over.
+void tell_unused_description(const Machine& machine) {
+  const std::optional<Machine> description = configured_description();
+  if (!description) return;
+  for (const Device& device : description->devices)
+    if (std::ranges::find(machine.devices, device.name, &Device::name) != machine.devices.end())
+      return;
+  const Setting setting = Config::global().get("machine");
+  log(LogLevel::warning,
+      fmt::format("setting machine: '{}' describes none of the devices and isn't used",
+                  setting.value));
 }
 
 // A description of what CUDA finds says nothing of emulated devices.
@@ -417,12 +433,17 @@ Machine automatic() {
 }  // namespace
 
 Machine Machine::parse(std::string_view devices) {
-  if (devices == "auto") return automatic();
   Machine machine;
+  if (devices == "auto") {
+    machine = automatic();
+    tell_unused_description(machine);
+    return machine;
+  }
   for (const std::string_view text : split(devices, ';')) {
     if (text.empty()) refuse(devices, "an item is empty");
     append(machine, machine_of(read_item(text), machine), text);
   }
+  tell_unused_description(machine);
   return machine;
 }
 

@@ -40,7 +40,10 @@ EngineOptions resolve(EngineOptions options) {
     options.host_memory = free_bytes_beside(options.spill);
   } else if (options.host_memory == 0) {
     options.host_memory = parse_bytes(config.get("host_memory").value);
-    if (options.host_memory == 0) options.host_memory = usable_memory_bytes() / 5 * 4;
+    // Times under the virtual clock shall not depend on what others use.
+    if (options.host_memory == 0)
+      options.host_memory =
+          (options.virtual_clock ? usable_memory_bytes() : free_memory_bytes()) / 5 * 4;
   }
   return options;
 }
@@ -125,7 +128,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
 Engine::Impl::~Impl() {
   try {
     executor->cancel(true);
-    for (const std::shared_ptr<Hold>& each : std::vector(holds)) end_hold(*each);
+    end_holds();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
@@ -177,14 +180,14 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 void Engine::Impl::wait_data(Datum& datum, double seconds) {
   const Nanoseconds deadline = deadline_after(seconds);
   std::vector<TaskRef> tasks;
-  reductions->end(datum, current_task(graph));
-  graph.collect(datum, tasks);
-  wait_ended(tasks, deadline);
   std::vector<Datum*> wanted{&datum};
+  reductions->end(datum, current_task(graph));
   {
     std::lock_guard lock(graph.submission());
     wanted.insert(wanted.end(), datum.aliases.begin(), datum.aliases.end());
+    for (Datum* const each : wanted) graph.collect(*each, Access::update, tasks);
   }
+  wait_ended(tasks, deadline);
   if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
   const bool was_poisoned = datum.poisoned.load(std::memory_order_acquire);
   std::erase_if(wanted, [](const Datum* each) { return each->resident || each->is_private; });

@@ -38,6 +38,10 @@ void Engine::cancel() {
                   : impl.executor->ended() >= impl.graph.submitted();
   };
   if (inside) impl.executor->wait([] { return true; }, never);  // refused on devices
+  if (impl.refuses)
+    impl.end_holds();  // the engine is about to end, and with it what waits for the host
+  else
+    impl.refuse_own_holds();
   impl.executor->cancel(true);
   impl.reductions->end_all(inside);
   impl.executor->wait(all_ended, never);

@@ -205,6 +205,15 @@ void Engine::Impl::end_hold(Hold& hold) {
   unpin(hold.registered);
 }
 
+void Engine::Impl::end_holds() {
+  std::vector<std::shared_ptr<Hold>> all;
+  {
+    std::lock_guard lock(data_mutex);
+    all = holds;
+  }
+  for (const std::shared_ptr<Hold>& each : all) end_hold(*each);
+}
+
 void Engine::Impl::refuse_own_holds(const TaskRef* task) {
   if (held.load(std::memory_order_acquire) == 0) return;
   if (task && !Graph::is_hold(task->id) && !task->task->behind_hold) return;
@@ -282,10 +291,11 @@ bool EngineAccess::is_home(const Engine& engine, const Data& data) {
   {
     std::vector<TaskRef> writers;
     std::lock_guard lock(impl.graph.submission());
-    impl.graph.collect(*all.front(), Access::read, writers);
-    if (!writers.empty()) return false;
-    if (impl.on_host || all.front()->versions == all.front()->versions_at_home) return true;
     all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
+    for (Datum* const each : all) impl.graph.collect(*each, Access::read, writers);
+    if (!writers.empty()) return false;
+    const auto is_known = [](Datum* each) { return each->versions == each->versions_at_home; };
+    if (impl.on_host || std::ranges::all_of(all, is_known)) return true;
   }
   for (Datum* const each : all)
     if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;

@@ -43,6 +43,7 @@ struct Engine::Impl {
   bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
   void settle_hold(const Hold& hold, Nanoseconds deadline);
   void end_hold(Hold& hold);
+  void end_holds();
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
   /// wait for them.
   void refuse_own_holds(const TaskRef* task = nullptr);

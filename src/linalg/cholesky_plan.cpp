@@ -145,14 +145,17 @@ class TileSearch {
   /// the best so far.
   bool consider(std::int64_t count) {
     constexpr std::int64_t least_in_memory = 4;
+    // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
+    const double alike = team_.size() < 2 ? 1 : 1.01;
     const std::int64_t granule = engine_.machine().devices[team_.devices.front()].granule;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, (length + granule - 1) / granule * granule);
     const CholeskyTimes times = cholesky_times(engine_, team_, order_, tile, dtype_);
-    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= least_) return false;
-    const double seconds = cholesky_seconds(times, least_);
-    if (seconds >= least_) return false;
-    least_ = seconds;
+    const double limit = count > best_count_ ? alike * least_ : least_;
+    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= limit) return false;
+    const double seconds = cholesky_seconds(times, limit);
+    if (seconds >= limit) return false;
+    least_ = std::min(least_, seconds);
     best_ = tile;
     best_count_ = count;
     return true;

@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,6 +21,30 @@
 #include "base/file.h"
 
 namespace quadriga::linalg {
+
+void Checksum::add(std::span<const std::byte> bytes) noexcept {
+  constexpr std::uint64_t factor = 0xff51afd7ed558ccd;
+  constexpr int half = 33;
+  while (!bytes.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t count = std::min(bytes.size(), sizeof(word));
+    std::memcpy(&word, bytes.data(), count);
+    value_ = (value_ ^ word) * factor;
+    value_ ^= value_ >> half;
+    bytes = bytes.subspan(count);
+  }
+}
+
+std::uint64_t checksum_of(FactorHeader header) noexcept {
+  header.checksum = 0;
+  Checksum sum;
+  sum.add(std::as_bytes(std::span(&header, 1)));
+  return sum.value();
+}
+
+std::uint64_t tile_index(const Cut& cut, std::int64_t i, std::int64_t j) noexcept {
+  return static_cast<std::uint64_t>(j * cut.count() - j * (j - 1) / 2 + i - j);
+}
 
 std::uint64_t tile_offset(const Cut& cut, DType dtype, std::int64_t i, std::int64_t j) noexcept {
   // The columns before j are full tiles wide, and have all rows from their diagonal on.
@@ -48,6 +74,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Behind the tiles: a sum of each.
+std::uint64_t sums_bytes(const FactorHeader& header) noexcept {
+  if (header.version < 2) return 0;
+  const auto count = static_cast<std::uint64_t>(Cut{header.order, header.tile}.count());
+  return count * (count + 1) / 2 * sizeof(std::uint64_t);
+}
+
+/// Whether sizes computed from the header are those that it means: none wraps.
+bool is_sound(const FactorHeader& header) noexcept {
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  if (header.dtype > 3 || header.upper > 1 || header.order < 0 || header.order >= most ||
+      header.tile <= 0 || header.tile >= most)
+    return false;
+  constexpr double largest = 4e18;  // less than 2^62
+  const auto order = static_cast<double>(header.order);
+  const double tile = std::min(order, static_cast<double>(header.tile));
+  const auto dtype = static_cast<DType>(header.dtype);
+  if (order * (order + tile) * static_cast<double>(size_of(dtype)) > largest) return false;
+  return header.bytes == payload_bytes({header.order, header.tile}, dtype);
+}
+
 /// Where links lead, the last of which may lead to nothing yet.
 fs::path behind_links(fs::path path) {
   constexpr int most_links = 40;
@@ -60,9 +107,23 @@ fs::path behind_links(fs::path path) {
 }
 
 /// Part of the name only: a long one with more behind it wouldn't be a name any more.
-std::string hidden_name_beside(const fs::path& path) {
+std::string hidden_name_beside(const fs::path& path, unsigned number) {
   constexpr std::size_t part = 40;
-  return path.parent_path() / fmt::format(".{}.XXXXXX", path.filename().string().substr(0, part));
+  return path.parent_path() /
+         fmt::format(".{}.{:08x}.part", path.filename().string().substr(0, part), number);
+}
+
+/// A new file under a name that nobody has, with the mode that the umask gives it.
+int make_beside(const fs::path& path, std::string& name) {
+  constexpr int tries = 100;
+  constexpr mode_t mode = 0666;
+  std::random_device random;
+  for (int i = 0; i < tries; ++i) {
+    name = hidden_name_beside(path, random());
+    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -71,20 +132,21 @@ FactorFile FactorFile::create(const std::string& path, const FactorHeader& heade
   FactorFile file;
   file.path_ = behind_links(path);
   file.header_ = header;
+  file.header_.checksum = checksum_of(header);
   std::error_code missing;
   const fs::file_status there = fs::status(file.path_, missing);
   if (fs::exists(there) && !fs::is_regular_file(there))
     file.refuse("is no regular file, which could be replaced");
-  std::string beside = hidden_name_beside(file.path_);
-  file.descriptor_ = ::mkstemp(beside.data());
+  std::string beside;
+  file.descriptor_ = make_beside(file.path_, beside);
   if (file.descriptor_ < 0) file.failed("making a file beside it");
   file.temporary_ = beside;
-  const auto bytes = static_cast<off_t>(sizeof(FactorHeader) + header.bytes);
+  const auto bytes = static_cast<off_t>(sizeof(FactorHeader) + header.bytes + sums_bytes(header));
   if (const int error = ::posix_fallocate(file.descriptor_, 0, bytes); error != 0) {
     errno = error;
     file.failed(fmt::format("reserving {} bytes", bytes).c_str());
   }
-  file.write(0, std::as_bytes(std::span(&header, 1)));
+  file.write(0, std::as_bytes(std::span(&file.header_, 1)));
   return file;
 }
 
@@ -101,20 +163,22 @@ FactorFile FactorFile::open(const std::string& path) {
     file.refuse("no factor: it is too short for one");
   file.read(0, std::as_writable_bytes(std::span(&file.header_, 1)));
   const FactorHeader& header = file.header_;
-  if (std::memcmp(header.magic, FactorHeader{}.magic, sizeof(header.magic)) != 0)
-    file.refuse("no factor: it doesn't begin as one");
-  if (header.version != 1)
-    file.refuse(fmt::format("a factor of version {}, and 1 is known here", header.version));
-  constexpr std::int64_t most = std::int64_t{1} << 31;
-  const bool plausible = header.dtype <= 3 && header.upper <= 1 && header.order >= 0 &&
-                         header.order < most && header.tile > 0 && header.tile < most;
-  if (!plausible ||
-      header.bytes != payload_bytes({header.order, header.tile}, static_cast<DType>(header.dtype)))
-    file.refuse("a factor whose header contradicts itself");
-  if (size != sizeof(FactorHeader) + header.bytes)
+  file.check_header();
+  const std::uint64_t whole = sizeof(FactorHeader) + header.bytes + sums_bytes(header);
+  if (size != whole)
     file.refuse(fmt::format("a factor of {} bytes, and the file has {}: truncated or damaged",
-                            sizeof(FactorHeader) + header.bytes, size));
+                            whole, size));
   return file;
+}
+
+void FactorFile::check_header() const {
+  if (std::memcmp(header_.magic, FactorHeader{}.magic, sizeof(header_.magic)) != 0)
+    refuse("no factor: it doesn't begin as one");
+  if (header_.version != 1 && header_.version != 2)
+    refuse(fmt::format("a factor of version {}, and 1 and 2 are known here", header_.version));
+  if (!is_sound(header_)) refuse("a factor whose header contradicts itself");
+  if (header_.version == 2 && header_.checksum != checksum_of(header_))
+    refuse("a factor whose header doesn't match its checksum: the file is damaged");
 }
 
 FactorFile::FactorFile(FactorFile&& other) noexcept
@@ -151,9 +215,28 @@ void FactorFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
+void FactorFile::write_sum(std::uint64_t index, const Checksum& sum) const {
+  const std::uint64_t value = sum.value();
+  write(sizeof(FactorHeader) + header_.bytes + index * sizeof(value),
+        std::as_bytes(std::span(&value, 1)));
+}
+
+void FactorFile::check_sum(std::uint64_t index, const Checksum& sum) const {
+  if (header_.version < 2) return;
+  std::uint64_t value = 0;
+  read(sizeof(FactorHeader) + header_.bytes + index * sizeof(value),
+       std::as_writable_bytes(std::span(&value, 1)));
+  if (value != sum.value())
+    refuse(fmt::format("tile {} of the factor doesn't match its checksum: the file is damaged",
+                       index));
+}
+
 void FactorFile::commit() {
-  constexpr mode_t readable = 0644;
-  if (::fchmod(descriptor_, readable) != 0) failed("setting its mode");
+  constexpr mode_t permissions = 07777;
+  struct stat replaced {};
+  if (::stat(path_.c_str(), &replaced) == 0 &&
+      ::fchmod(descriptor_, replaced.st_mode & permissions) != 0)
+    failed("setting its mode");
   if (::fsync(descriptor_) != 0) failed("writing");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) failed("renaming");
   temporary_.clear();

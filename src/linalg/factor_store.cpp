@@ -13,6 +13,7 @@ namespace {
 struct StoreParams {
   const FactorFile* file = nullptr;
   std::uint64_t offset = 0;
+  std::uint64_t index = 0;
 };
 
 /// Calls visit(offset, bytes) for the columns of a tile, which lie tight in the file.
@@ -31,15 +32,23 @@ void for_each_column(const Arguments& arguments, Visit&& visit) {
 }
 
 void save_tile(const Arguments& arguments) {
-  for_each_column(arguments, [](const FactorFile& file, std::uint64_t offset, auto bytes) {
+  Checksum sum;
+  for_each_column(arguments, [&](const FactorFile& file, std::uint64_t offset, auto bytes) {
     file.write(offset, bytes);
+    sum.add(bytes);
   });
+  const auto params = arguments.param<StoreParams>();
+  params.file->write_sum(params.index, sum);
 }
 
 void load_tile(const Arguments& arguments) {
-  for_each_column(arguments, [](const FactorFile& file, std::uint64_t offset, auto bytes) {
+  Checksum sum;
+  for_each_column(arguments, [&](const FactorFile& file, std::uint64_t offset, auto bytes) {
     file.read(offset, bytes);
+    sum.add(bytes);
   });
+  const auto params = arguments.param<StoreParams>();
+  params.file->check_sum(params.index, sum);
 }
 
 /// A file is no kernel; any table has a time for a product.
@@ -129,7 +138,8 @@ void Factor::save(const std::string& path) const {
       if (i == j) params.region.part = lower() ? kernels::Part::lower : kernels::Part::upper;
       run.submit(kernels::copy_write_codelet(dtype()),
                  {{impl().triangle().read(i, j, {})}, {tile, Access::write}}, params);
-      run.submit(save_codelet(), {{tile}}, StoreParams{&file, tile_offset(cut, dtype(), i, j)});
+      run.submit(save_codelet(), {{tile}},
+                 StoreParams{&file, tile_offset(cut, dtype(), i, j), tile_index(cut, i, j)});
     });
     run.wait();
   }
@@ -155,7 +165,7 @@ Factor Factor::load(Engine& engine, const std::string& path) {
     SubmitOptions where;
     where.owner = team.owner(cholesky_owner(shape, i, j));
     run.submit(load_codelet(), {{tile, Access::write}},
-               StoreParams{&file, tile_offset(cut, dtype, i, j)});
+               StoreParams{&file, tile_offset(cut, dtype, i, j), tile_index(cut, i, j)});
     run.submit(kernels::copy_write_codelet(dtype),
                {{tile}, {impl->triangle().update(i, j, where), Access::write}},
                kernels::CopyParams{}, where);

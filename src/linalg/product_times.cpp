@@ -42,12 +42,11 @@ ProductTimes::ProductTimes(const Engine& engine, const Team& team, const Problem
 /// certain order is faster for long, as the power that a device may draw is the limit. Read off
 /// runs on H200s.
 double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
-  constexpr double launch_seconds = 3e-6;
   constexpr double largest = 5120;
   const double volume = real(rows) * real(cols) * real(inner);
   const double order = std::cbrt(volume);
   const double loss = 0.07 * std::pow(512 / real(inner), 2) + 0.15 * std::pow(1024 / order, 3);
-  return launch_seconds +
+  return engine_.machine().launch_seconds +
          (1 + loss) * kernel_seconds(engine_, team_, kernel_, std::min(order, largest), volume);
 }
 

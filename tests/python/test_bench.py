@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_bench.py: rows of benchmarks, their targets, and short runs of the programs.
 import json
+from pathlib import Path
 
 import click.testing
 import pytest
@@ -188,6 +189,16 @@ def test_products_by_the_virtual_clock():
     assert bytes_moved["bound"] == 8 and bytes_moved["value"] >= 8
     assert makespan["work"] == pytest.approx(4096 * 0.00695)
     assert makespan["value"] > makespan["bound"] == pytest.approx(4096 * 0.00695)
+
+
+@pytest.mark.parametrize("operation", ["gemm", "potrf"])
+def test_plans_of_orders_alike_are_alike_on_drawn_machines(operation):
+    machine = Path(__file__).parents[2] / "machines" / "h200x4.json"
+    words = ["--operation", operation, "--count", 12, "--machine", machine]
+    *low, summary = program.run(program.OURS, "plans", *words)
+    assert summary["case"] == f"{operation}-machines" and summary["of"] == 12
+    assert summary["below_0.95"] == len(low) <= 6
+    assert summary["median"] >= 0.93 and summary["value"] >= 0.6
 
 
 def test_rows_have_the_ten_keys_and_no_others():

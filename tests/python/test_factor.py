@@ -100,6 +100,23 @@ def test_files(tmp_path, dtype, devices):
     assert os.listdir(tmp_path) == ["a.factor"]
 
 
+@pytest.mark.parametrize(
+    ("before", "mask", "after"),
+    [(None, 0o022, 0o644), (None, 0o077, 0o600), (0o600, 0o022, 0o600), (0o664, 0o077, 0o664)],
+)
+def test_modes_are_kept_and_new_files_follow_the_umask(tmp_path, before, mask, after):
+    path = tmp_path / "a.factor"
+    if before is not None:
+        path.write_text("before")
+        path.chmod(before)
+    umask = os.umask(mask)
+    try:
+        linalg.cho_factor(positive(10)).save(path)
+    finally:
+        os.umask(umask)
+    assert path.stat().st_mode & 0o777 == after
+
+
 def test_bad_files(tmp_path):
     path = tmp_path / "a.factor"
     linalg.cho_factor(positive(40)).save(path)

@@ -43,7 +43,7 @@ def test_what_is_unknown_or_wrong_says_what_is_known():
         quadriga.config.nothing  # noqa: B018
     with pytest.raises(quadriga.InvalidArgument, match="nothing.*policy"):
         quadriga.config["nothing"] = 1
-    with pytest.raises(quadriga.InvalidArgument, match="at least 1"):
+    with pytest.raises(quadriga.InvalidArgument, match="from 1 to"):
         quadriga.config.window = "luck"
     with pytest.raises(quadriga.InvalidArgument), quadriga.config(tile=5, window="luck"):
         pass
@@ -122,3 +122,31 @@ def test_messages_go_to_logging(caplog):
         pass
     (record,) = caplog.records  # the level is back at warning
     assert record.levelname == "WARNING" and "999" in record.getMessage()
+
+
+class TestNamed:
+    """What is ignored or out of range is said, with the setting's name."""
+
+    @pytest.mark.parametrize("devices", ["cpu:1", "emulated:1,memory=1MiB", "auto"])
+    def test_a_description_that_is_missing(self, devices):
+        missing = pytest.raises(quadriga.IoError, match="/nonexistent")
+        with quadriga.config(machine="/nonexistent"), missing:
+            quadriga.Engine(devices)
+
+    def test_a_description_that_is_not_used(self, caplog):
+        with quadriga.config(machine="machines/idgraf.json"):
+            quadriga.Engine("emulated:1,memory=1MiB").close()
+        assert "setting machine: 'machines/idgraf.json' describes none" in caplog.text
+
+    @pytest.mark.parametrize("value", ["99999999999", "-1", "1.5", "2147483648"])
+    def test_a_number_out_of_range(self, value, monkeypatch):
+        monkeypatch.setenv("QUADRIGA_TILE", value)
+        with pytest.raises(quadriga.InvalidArgument) as refused:
+            quadriga.config["tile"]
+        for word in ("tile", value, "QUADRIGA_TILE", "from 0 to 2147483647"):
+            assert word in str(refused.value)
+
+    @pytest.mark.parametrize("latency", ["1e300s", "1e7s"])
+    def test_a_latency_that_no_link_has(self, latency):
+        with pytest.raises(quadriga.InvalidArgument, match=f"latency {latency} is more than"):
+            quadriga.Engine(f"emulated:1,latency={latency}")

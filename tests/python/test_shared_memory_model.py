@@ -18,7 +18,8 @@ from quadriga import linalg
 
 PROGRAMS = int(os.environ.get("QUADRIGA_TEST_PROGRAMS", "60"))
 FIRST = int(os.environ.get("QUADRIGA_TEST_SEED", "0"))
-GPUS = [device for device in quadriga.Machine("auto").devices if device.kind == "cuda"]
+with quadriga.Engine() as _engine:
+    GPUS = [device for device in _engine.machine.devices if device.kind == "cuda"]
 SIZE = 12
 
 

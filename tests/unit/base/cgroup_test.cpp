@@ -45,6 +45,32 @@ TEST_F(Cgroup, Version2TakesTheLeastOnTheWayUp) {
   EXPECT_EQ(usable_memory_bytes(paths()), 3000000u);
 }
 
+TEST_F(Cgroup, WhatIsInUseIsNotFree) {
+  write("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 7000 kB\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 7000u * 1024);
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("cgroup/a/b/memory.max", "3000000\n");
+  write("cgroup/a/b/memory.current", "2000000\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 1000000u);
+  // What is cached of files can be dropped.
+  write("cgroup/a/b/memory.stat", "anon 100\ninactive_file 500000\nactive_file 7\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 1500000u);
+  write("cgroup/a/memory.max", "2500000\n");
+  write("cgroup/a/memory.current", "2400000\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 100000u);
+  write("cgroup/a/memory.current", "2600000\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 0u);
+}
+
+TEST_F(Cgroup, WhatIsInUseIsNotFreeInVersion1) {
+  write("proc/meminfo", "MemAvailable: 7000 kB\n");
+  write("proc/self/cgroup", "3:memory:/x\n0::/\n");
+  write("cgroup/memory/x/memory.limit_in_bytes", "5000000\n");
+  write("cgroup/memory/x/memory.usage_in_bytes", "4000000\n");
+  write("cgroup/memory/x/memory.stat", "cache 1\ntotal_inactive_file 300000\n");
+  EXPECT_EQ(free_memory_bytes(paths()), 1300000u);
+}
+
 TEST_F(Cgroup, Version2SeenFromAContainer) {
   write("proc/self/cgroup", "0::/../of/the/host\n");
   write("cgroup/memory.max", "4000000\n");

@@ -106,7 +106,7 @@ Machine random_machine(Random& random) {
 
 /// An order's rate is hardly less than the best of those around it.
 TEST(CholeskyPlans, OfOrdersAlikeTakeTimesAlikeOnRandomMachines) {
-  constexpr int machines = 6, neighbours = 5;
+  constexpr int machines = 24, neighbours = 5;
   const char* const times = std::getenv("QUADRIGA_TEST_TIMES");
   const int count = machines * (times ? std::atoi(times) : 1);
   Random random(11);
@@ -128,7 +128,7 @@ TEST(CholeskyPlans, OfOrdersAlikeTakeTimesAlikeOnRandomMachines) {
   RecordProperty("worst_percent", static_cast<int>(100 * worst));
   fmt::print("{} of {} machines below 0.95 of the best, worst {:.2f}\n", low, count, worst);
   EXPECT_LE(low, count / 2);
-  EXPECT_GE(worst, 0.75);
+  EXPECT_GE(worst, 0.7);
 }
 
 }  // namespace

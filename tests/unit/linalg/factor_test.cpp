@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/linalg/factor_test.cpp: factors: solving, determinant, inverse, unpacking, files,
 // places.
+#include "linalg/factor_file.h"
 #include "unit/linalg/matrices.h"
 
 #include <unistd.h>
@@ -248,10 +249,73 @@ TEST(Factor, FilesThatLieAreRefused) {
   factor.save(file);
   std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(24).put('\x77');
   expect_io_error(load, "contradicts");
-  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(8).put('\x02');
-  expect_io_error(load, "version 2");
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(8).put('\x03');
+  expect_io_error(load, "version 3");
   expect_io_error([&] { factor.save(scratch.file("missing/f")); }, "No such file");
   expect_io_error([&] { factor.save(scratch.path.string()); }, "no regular file");
+}
+
+TEST(Factor, EachDamagedByteIsFound) {
+  const Scratch scratch;
+  const auto engine = make_engine("cpu:2");
+  const Array a = spd_matrix(11, DType::float32, Lay::columns, 20);
+  const std::string file = scratch.file("f");
+  const auto load = [&] { Factor::load(*engine, file); };
+  cho_factor(*engine, a.view(), {}, {.tile = 4}).save(file);
+  load();
+  const auto size = static_cast<std::int64_t>(fs::file_size(file));
+  for (std::int64_t at = 0; at < size; ++at) {
+    const auto flip = [&] {
+      std::fstream content(file, std::ios::in | std::ios::out | std::ios::binary);
+      content.seekg(at);
+      const int before = content.get();
+      content.seekp(at).put(static_cast<char>(before ^ 0x10));
+    };
+    flip();
+    expect_io_error(load, "");
+    flip();
+  }
+  load();
+}
+
+TEST(Factor, HeadersWhoseSizesWrapAreRefused) {
+  const Scratch scratch;
+  const auto engine = make_engine("cpu:1");
+  const std::string file = scratch.file("f");
+  for (const std::uint32_t version : {1U, 2U})
+    for (const auto& [order, tile] : {std::pair<std::int64_t, std::int64_t>{1 << 30, 1 << 30},
+                                      {INT32_MAX, INT32_MAX},
+                                      {1 << 30, 1 << 20},
+                                      {1518500249, 1}}) {
+      FactorHeader header;
+      header.version = version;
+      header.dtype = 3;
+      header.order = order;
+      header.tile = tile;
+      header.bytes = payload_bytes({order, tile}, DType::complex128);  // modulo 2^64
+      if (version > 1) header.checksum = checksum_of(header);
+      std::ofstream(file).write(reinterpret_cast<const char*>(&header), sizeof(header));
+      std::error_code too_large;
+      fs::resize_file(file, sizeof(header) + (header.bytes & 0xffffff), too_large);
+      expect_io_error([&] { Factor::load(*engine, file); }, "contradicts itself");
+    }
+}
+
+TEST(Factor, FilesOfTheFirstVersionAreRead) {
+  const Scratch scratch;
+  const auto engine = make_engine("cpu:1");
+  const std::string file = scratch.file("f");
+  const Array a = spd_matrix(40, DType::float64, Lay::columns, 20);
+  cho_factor(*engine, a.view(), {}, {.tile = 16}).save(file);
+  std::fstream content(file, std::ios::in | std::ios::out | std::ios::binary);
+  FactorHeader header;
+  content.read(reinterpret_cast<char*>(&header), sizeof(header));
+  header.version = 1;
+  header.checksum = 0;
+  content.seekp(0).write(reinterpret_cast<const char*>(&header), sizeof(header));
+  content.close();
+  fs::resize_file(file, sizeof(header) + header.bytes);
+  expect_solves(Factor::load(*engine, file), a, Lay::columns, 2);
 }
 
 TEST(Factor, LinksStayLinks) {

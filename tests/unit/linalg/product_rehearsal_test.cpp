@@ -48,7 +48,7 @@ TEST(ProductRehearsal, TimesAreThoseOfTheVirtualClock) {
   for (const int devices : {2, 3, 4})
     for (const std::int64_t order : {6000, 8192, 11111, 16384})
       for (const bool accumulate : {false, true})
-        EXPECT_NEAR(beside_the_clock(h200s(devices), product_of(order, accumulate)), 1, 0.1)
+        EXPECT_NEAR(beside_the_clock(h200s(devices), product_of(order, accumulate)), 1, 0.12)
             << devices << " devices, order " << order << ", accumulate " << accumulate;
 }
 
