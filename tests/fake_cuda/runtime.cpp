@@ -146,7 +146,10 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int
   return *stream = new CUstream_st(current_device(), ++made), cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return state_of(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const cudaError_t state = state_of(stream);
+  return state == cudaSuccess && !stream->is_idle() ? cudaErrorNotReady : state;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream == cudaStreamPerThread) return state();
   return stream->synchronize(), state_of(stream);

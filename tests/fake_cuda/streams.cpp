@@ -55,6 +55,11 @@ void CUstream_st::synchronize() {
   changed.wait(lock, [this] { return queue.empty(); });
 }
 
+bool CUstream_st::is_idle() {
+  const std::lock_guard lock(mutex);
+  return queue.empty();
+}
+
 void CUstream_st::give_up() {
   const std::lock_guard lock(mutex);
   dead = true;

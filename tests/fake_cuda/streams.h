@@ -46,6 +46,7 @@ struct CUstream_st {
   ~CUstream_st();
   void push(std::function<void()> operation);
   void synchronize();
+  bool is_idle();
   /// After a fault: nothing that is queued will run.
   void give_up();
   /// Waits for its end, unless it is this thread that would have to.

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/stream_local.h"
@@ -37,9 +39,23 @@ StreamTable::~StreamTable() {
   cudaGetLastError();
 }
 
+// A fault that nobody has met yet: streams of other devices may wait for what never comes now, and
+// go on once the device is set aside. So all are asked in turn, none is waited for alone.
 void StreamTable::synchronize() noexcept {
-  for (const Stream& stream : streams_)
-    if (!losses_.is_losing(stream.device)) cudaStreamSynchronize(stream.native);
+  constexpr std::chrono::microseconds pause{20};
+  const auto is_busy = [&](const Stream& stream) {
+    if (losses_.is_losing(stream.device)) return false;
+    const cudaError_t state = cudaStreamQuery(stream.native);
+    if (state != cudaSuccess && state != cudaErrorNotReady)
+      lose(stream.device, state, "waiting for what was queued");
+    return state == cudaErrorNotReady;
+  };
+  while (true) {
+    bool busy = false;
+    for (const Stream& stream : streams_) busy |= is_busy(stream);
+    if (!busy) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 std::uint32_t StreamTable::create(DeviceId device, StreamKind kind) {
