@@ -84,6 +84,7 @@ class Ending:
 @atexit.register
 def _end() -> None:
     """Before Python ends: bodies that still run end first, for they need it; none starts."""
+    _core.refuse_for_good()
     try:
         for _, found in sorted(_living.copy().items(), reverse=True):
             engine = found()

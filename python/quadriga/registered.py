@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ class Settling(Protocol):
 
 
 _engines: weakref.WeakSet[Settling] = weakref.WeakSet()
+# A child's memory is its own, and its parent's tasks don't touch it.
+os.register_at_fork(after_in_child=_engines.clear)
 
 
 def note(engine: Settling) -> None:

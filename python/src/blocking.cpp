@@ -3,6 +3,7 @@
 #include "blocking.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -23,6 +24,12 @@ using namespace std::chrono_literals;
 EngineState::EngineState(EngineOptions options)
     : owner_(process_id()), engine_(std::make_unique<Engine>(std::move(options))) {}
 
+namespace {
+
+std::atomic<bool> python_ends = false;
+
+}  // namespace
+
 EngineState::~EngineState() {
   if (process_id() != owner_) static_cast<void>(engine_.release());
 }
@@ -37,8 +44,10 @@ void EngineState::cancel() noexcept {
 }
 
 void EngineState::refuse(bool on) noexcept {
-  if (process_id() == owner_) EngineAccess::refuse(*engine_, on);
+  if (process_id() == owner_ && (on || !python_ends)) EngineAccess::refuse(*engine_, on);
 }
+
+void EngineState::refuse_for_good() noexcept { python_ends = true; }
 
 void EngineState::end() {
   check_not_forked(owner_);

@@ -59,6 +59,8 @@ class EngineState {
   void cancel() noexcept;
   /// Whether tasks are refused from here on.
   void refuse(bool on = true) noexcept;
+  /// Python ends: engines that refuse tasks never take any again, whoever still holds them.
+  static void refuse_for_good() noexcept;
   /// Refuses tasks, cancels those that have not started and waits for what runs.
   void end();
   /// Keeps an object until the engine has ended. The GIL must be held.

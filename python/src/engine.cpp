@@ -182,6 +182,7 @@ void bind_views(nb::class_<PyEngine>& engine) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("refuse_for_good", EngineState::refuse_for_good);
   module.def("policies", registered_policies, "(name, help) of each, by name.");
   nb::class_<Data>(module, "Data", "A registered tile.")
       .def("__eq__",

@@ -235,7 +235,7 @@ def test_the_engine_copies_from_where_the_description_says_it_is_near(tmp_path, 
         monkeypatch.setenv("QUADRIGA_MACHINE", str(description))
         look = quadriga.codelet(["read"], host_only=False)(lambda x: None)
         with quadriga.Engine(devices) as engine:
-            tile = engine.data(np.ones((64, 64)))
+            tile = engine.data(np.ones((64, 64)), resident=True)
             engine.submit(look, tile.read(), device=0)
             engine.wait()
             engine.submit(look, tile.read(), device=1)
