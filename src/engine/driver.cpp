@@ -187,7 +187,7 @@ void Driver::answer(Command& command, std::exception_ptr error) {
   command.done.notify_all();
 }
 
-void Driver::run_commands() {
+bool Driver::run_commands() {
   std::vector<std::shared_ptr<Command>> commands;
   {
     std::lock_guard lock(inbox_mutex_);
@@ -204,6 +204,7 @@ void Driver::run_commands() {
       throw;
     }
   }
+  return !commands.empty();
 }
 
 void Driver::take_messages() {
@@ -273,7 +274,8 @@ bool Driver::has_mail() {
 
 bool Driver::step(Nanoseconds deadline) {
   take_messages();
-  run_commands();
+  // A command may have taken what the caller of this step waits for.
+  const bool has_run = run_commands();
   any_ended_ = false;
   bool happened = decide();
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
@@ -282,7 +284,7 @@ bool Driver::step(Nanoseconds deadline) {
     graph_.flush(free_);
     if (waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
   }
-  if (any_ended_ || scheduler_->has_more() || has_mail())
+  if (any_ended_ || has_run || scheduler_->has_more() || has_mail())
     deadline = std::min(deadline, backend_->now());
   if (virtual_ && !scheduler_->in_flight()) return happened;
   return take_completions(deadline) > 0 || happened;

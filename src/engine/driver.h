@@ -131,7 +131,8 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   void post(const Message& message);
   /// Runs something on the driver's side, and waits for it.
   void execute(const std::function<void()>& work);
-  void run_commands();
+  /// False if there was none.
+  bool run_commands();
   static void answer(Command& command, std::exception_ptr error);
   void break_down(std::exception_ptr error);
   void rethrow_if_broken();
