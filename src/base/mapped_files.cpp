@@ -36,12 +36,14 @@ std::mutex writing;
 std::array<Slot, most> mappings;
 std::array<Slot, most> partials;  // Of these `begin` is the slot itself.
 struct sigaction before {};
+std::atomic_flag met = ATOMIC_FLAG_INIT;  // A fault: threads may meet several at once.
 
 void on_fault(int, siginfo_t* info, void*) {
   const auto* const address = static_cast<const char*>(info->si_addr);
   for (const Slot& slot : mappings) {
     const char* const begin = slot.begin.load(std::memory_order_acquire);
     if (begin == nullptr || address < begin || address >= begin + slot.bytes) continue;
+    while (met.test_and_set()) ::pause();  // the first one ends the process
     for (const Slot& partial : partials)
       if (partial.begin.load(std::memory_order_acquire)) ::unlink(partial.text.data());
     constexpr int failed = 1;

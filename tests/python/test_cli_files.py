@@ -115,7 +115,13 @@ def test_signals_leave_nothing_half_written(folder, kind):
         "--tile",
         "100",
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Under nohup it would be ignored, as it should.
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(kind, signal.SIG_DFL),
+    )
     deadline = time.time() + 30
     while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
         time.sleep(0.01)
