@@ -31,7 +31,7 @@ TEST(PoisonTest, BlocksThatWereFreedHoldNaN) {
     kept = arguments.operands[0].as<double>();
     for (std::size_t i = 0; i < 8; ++i) kept[i] += 1;
   };
-  const Data data = engine.add(home.data(), 8, 1, 8, DType::float64);
+  const Data data = engine.add(home.data(), 8, 1, 8, DType::float64, {.resident = true});
   engine.submit(keeping, {{data, Access::update}});
   engine.wait(30);
   ASSERT_NE(kept, home.data());
