@@ -82,11 +82,7 @@ Datum& Engine::Impl::add(const NewDatum& given) {
 
 Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
                  DataOptions options) {
-  Impl& impl = checked();
-  require(home != nullptr || rows == 0 || cols == 0,
-          "data needs a home; for tiles without one leave it out");
-  return Data(&impl.add({host_space, static_cast<std::byte*>(home), rows, cols, ld, dtype,
-                         options.keep, options.resident || options.keep}));
+  return EngineAccess::add(*this, no_device, {home, rows, cols, ld, dtype}, options, false);
 }
 
 Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
@@ -102,12 +98,11 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
                  view.ld,      view.dtype,
                  options.keep, options.resident || options.keep || is_private,
                  is_private};
-  if (device == no_device) return Data(&impl.add(datum));
   const std::vector<Device>& devices = impl.machine.devices;
-  if (device >= devices.size())
+  if (device != no_device && device >= devices.size())
     fail(Errc::invalid_argument,
          fmt::format("data on device {}: the engine's are 0 to {}", device, devices.size() - 1));
-  const SpaceId space = devices[device].space;
+  const SpaceId space = device == no_device ? host_space : devices[device].space;
   if (space == host_space || view.rows == 0 || view.cols == 0) {
     require(view.data != nullptr || view.rows == 0 || view.cols == 0,
             "data needs a home; for tiles without one leave it out");

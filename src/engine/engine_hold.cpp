@@ -64,13 +64,7 @@ bool Engine::Impl::begin_hold(Hold& hold, std::vector<TaskRef>& conflicts) {
   hold.untouched = std::ranges::all_of(
       hold.data, [](const HeldDatum& each) { return is_untouched(*each.datum); });
   Task& task = *hold.task;
-  task.operand_count = static_cast<std::uint16_t>(hold.data.size());
-  task.operands = task.inline_slots;
-  task.has_extra = hold.data.size() > Task::inline_operands;
-  if (task.has_extra) {
-    task.extra.operands = std::make_unique<OperandSlot[]>(hold.data.size());
-    task.operands = task.extra.operands.get();
-  }
+  task.take_slots(hold.data.size());
   for (std::size_t i = 0; i < hold.data.size(); ++i) {
     task.operands[i].datum = hold.data[i].datum;
     task.operands[i].access = hold.data[i].access == Access::read ? Access::read : Access::update;
@@ -144,36 +138,32 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
 
 /// Brings home what is to be read, and takes off the devices what may be written.
 void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
-  if (on_host) {
-    // There is one replica: what a failed task should have written is still lost.
-  } else {
-    std::vector<Datum*> reading;
-    std::vector<Datum*> writing;
-    {
-      std::lock_guard lock(graph.submission());
-      for (const HeldDatum& each : hold.data) {
-        Datum& datum = *each.datum;
-        if (each.access != Access::write && datum.versions_at_home != datum.versions)
-          reading.push_back(&datum);
-        if (writes(each.access) && !hold.untouched) writing.push_back(&datum);
-      }
-    }
-    if (!reading.empty()) bring_home(reading, deadline);
-    const bool is_lost = std::ranges::any_of(hold.data, [](const HeldDatum& each) {
+  const auto is_lost = [&] {
+    return std::ranges::any_of(hold.data, [](const HeldDatum& each) {
       return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
     });
-    if (!is_lost && !writing.empty() && !executor->give_back(writing, true, deadline))
-      fail_late("a copy of the data");
+  };
+  std::vector<Datum*> reading;
+  std::vector<Datum*> writing;
+  if (!on_host) {  // where there is one replica, nothing has to be moved
     std::lock_guard lock(graph.submission());
-    for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.datum->versions;
+    for (const HeldDatum& each : hold.data) {
+      Datum& datum = *each.datum;
+      if (each.access != Access::write && datum.versions_at_home != datum.versions)
+        reading.push_back(&datum);
+      if (writes(each.access) && !hold.untouched) writing.push_back(&datum);
+    }
   }
-  for (const HeldDatum& each : hold.data) {
-    if (each.access == Access::write || !each.datum->poisoned.load(std::memory_order_acquire))
-      continue;
+  if (!reading.empty()) bring_home(reading, deadline);
+  if (is_lost()) {
     if (const auto error = failures.take_first()) std::rethrow_exception(error);
     fail(Errc::task_failed,
          "the data's content is lost: a task that should have written it failed");
   }
+  if (!writing.empty() && !executor->give_back(writing, true, deadline))
+    fail_late("a copy of the data");
+  std::lock_guard lock(graph.submission());
+  for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.datum->versions;
 }
 
 void Engine::Impl::end_hold(Hold& hold) {

@@ -19,6 +19,19 @@
 
 namespace quadriga {
 
+/// What is registered.
+struct NewDatum {
+  SpaceId space = host_space;
+  std::byte* home = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  DType dtype = DType::bytes;
+  bool keep = false;
+  bool resident = false;
+  bool is_private = false;
+};
+
 struct Engine::Impl {
   Impl(EngineOptions given, const BackendWrap& wrap_backend);
   ~Impl();

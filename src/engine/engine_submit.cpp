@@ -101,17 +101,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   task.priority = given.priority;
   task.device = given.device;
   task.owner = given.owner;
-  task.has_extra = false;
-  task.operand_count = static_cast<std::uint16_t>(operands.size());
-  task.operands = task.inline_slots;
+  task.take_slots(operands.size());
   if (given.sequence) {
     task.has_extra = true;
     task.extra.sequence = EngineAccess::datum(given.sequence);
-  }
-  if (operands.size() > Task::inline_operands) {
-    task.has_extra = true;
-    task.extra.operands = std::make_unique<OperandSlot[]>(operands.size());
-    task.operands = task.extra.operands.get();
   }
   task.has_commute = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -30,28 +30,9 @@ struct Hold {
   std::vector<Datum*> registered;  ///< Once more, for as long as this lasts.
   std::thread::id owner;
   bool untouched = false;  ///< No device has any of the data.
-
-  bool writes() const noexcept {
-    for (const HeldDatum& each : data)
-      if (quadriga::writes(each.access)) return true;
-    return false;
-  }
 };
 
 /// On whose behalf this thread works: its own, or that of one which waits for it.
 std::thread::id& acting_thread() noexcept;
-
-/// What is registered.
-struct NewDatum {
-  SpaceId space = host_space;
-  std::byte* home = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t ld = 0;
-  DType dtype = DType::bytes;
-  bool keep = false;
-  bool resident = false;
-  bool is_private = false;
-};
 
 }  // namespace quadriga

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engine/own_task.h"
+
 namespace quadriga {
 
 void Reductions::check(const Codelet& codelet) {
@@ -111,30 +113,15 @@ void Reductions::end_group(Datum& datum, Reduction& reduction, Task* parent) {
     if (partial) submit(combine, datum, *partial, reduction.priority, parent);
 }
 
-/// Submits target += partial. The submission lock is held: a full window can't be waited for.
+/// Submits target += partial.
 void Reductions::submit(const Codelet& codelet, Datum& target, Datum& partial,
                         std::int32_t priority, Task* parent) {
-  Task& task = *graph_.allocate(true);
-  task.codelet = &codelet;
-  task.priority = priority;
-  task.device = task.owner = no_device;
-  task.has_extra = task.has_commute = task.has_params = false;
-  task.operand_count = 2;
-  task.operands = task.inline_slots;
+  Task& task = own_task(graph_, codelet, 2, priority, parent);
   task.operands[0].datum = &target;
   task.operands[0].access = Access::update;
   task.operands[1].datum = &partial;
   task.operands[1].access = Access::read;
-  task.has_parent = parent != nullptr;
-  if (parent) {
-    task.parent_task = parent;
-    parent->children.fetch_add(1, std::memory_order_relaxed);
-  }
-  task.children.store(1, std::memory_order_relaxed);
-  const std::uint64_t predecessors = graph_.link(task);
-  const std::uint64_t id = task.id.load(std::memory_order_relaxed);
-  executor_.submitted(task);
-  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) executor_.ready(task, id);
+  submit_own(graph_, executor_, task);
 }
 
 void Reductions::end(Datum& datum, Task* parent) {

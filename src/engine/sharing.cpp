@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "device/backend.h"
+#include "engine/own_task.h"
 
 namespace quadriga {
 namespace {
@@ -101,45 +102,24 @@ void Sharing::refresh(Datum& datum, Task& task) {
   submit(datum, newer, task);
 }
 
-/// The submission lock is held: a full window can't be waited for.
 void Sharing::submit(Datum& stale, std::span<Datum* const> newer, Task& follower) {
-  Task& task = *graph_.allocate(true);
   const bool at_host = stale.home_space == host_space;
-  task.codelet = &quadriga::refresh(at_host);
-  task.priority = follower.priority;
-  task.device = task.owner = no_device;
+  Task& task = own_task(graph_, quadriga::refresh(at_host), newer.size() + 1, follower.priority,
+                        follower.parent());
   for (DeviceId device = 0; !at_host && device < machine_.devices.size(); ++device)
     if (machine_.devices[device].space == stale.home_space) task.device = device;
-  task.has_extra = newer.size() + 1 > Task::inline_operands;
-  task.has_commute = task.has_params = false;
-  task.operand_count = static_cast<std::uint16_t>(newer.size() + 1);
-  task.operands = task.inline_slots;
-  if (task.has_extra) {
-    task.extra.operands = std::make_unique<OperandSlot[]>(newer.size() + 1);
-    task.operands = task.extra.operands.get();
-  }
   task.operands[0].datum = &stale;
   task.operands[0].access = Access::write;
   for (std::size_t i = 0; i < newer.size(); ++i) {
     task.operands[i + 1].datum = newer[i];
     task.operands[i + 1].access = Access::read;
   }
-  Task* const parent = follower.parent();
-  task.has_parent = parent != nullptr;
-  if (parent) {
-    task.parent_task = parent;
-    parent->children.fetch_add(1, std::memory_order_relaxed);
-  }
-  task.children.store(1, std::memory_order_relaxed);
-  const std::uint64_t predecessors = graph_.link(task);
-  const std::uint64_t id = task.id.load(std::memory_order_relaxed);
+  const std::uint64_t id = submit_own(graph_, executor_, task);
   stale.stale = false;
   for (Datum* const each : newer) {
     each->dirty = false;
     each->brought_home = {&task, id};
   }
-  executor_.submitted(task);
-  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) executor_.ready(task, id);
 }
 
 }  // namespace quadriga

@@ -184,6 +184,13 @@ struct alignas(64) Task {
     if (!has_params) return {};
     return {params_bytes > inline_params ? extra.params.get() : inline_bytes, params_bytes};
   }
+  /// Slots for so many operands; clears what few tasks need. Its slot was just allocated.
+  void take_slots(std::size_t count) {
+    operand_count = static_cast<std::uint16_t>(count);
+    has_extra = count > inline_operands;
+    if (has_extra) extra.operands = std::make_unique<OperandSlot[]>(count);
+    operands = has_extra ? extra.operands.get() : inline_slots;
+  }
   std::span<OperandSlot> slots() noexcept { return {operands, operand_count}; }
 };
 

@@ -2,6 +2,8 @@
 // src/linalg/cholesky_schedule.cpp: list schedules of Cholesky factorizations that devices hold.
 #include "linalg/cholesky_schedule.h"
 
+#include "linalg/shared_speed.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -62,10 +64,10 @@ class Schedule {
       if (time + left_ / real(times_.shape.devices) >= limit_) return never;
       if (device->begins(issued_)) {
         const Waiting task = device->take(time);
-        device->begin(task.step, seconds(steps_[task.step]), time);
+        device->kernels.begin(task.step, seconds(steps_[task.step]), time);
         issued_ = time + times_.task_seconds;
       } else {
-        const Step& step = steps_[device->end(time)];
+        const Step& step = steps_[device->kernels.end(time)];
         left_ -= seconds(step);
         end = std::max(end, finish(step, time));
       }
@@ -94,56 +96,28 @@ class Schedule {
       return a.priority != b.priority ? a.priority < b.priority : a.number > b.number;
     }
   };
-  struct Running {
-    double work = 0;  ///< Of the device for each of its kernels, when this one ends.
-    std::uint32_t step = 0;
-  };
-  struct Longer {
-    bool operator()(const Running& a, const Running& b) const { return a.work > b.work; }
-  };
-  /// Kernels that run at once share its speed.
   struct Device {
     double loading = 0;    ///< When its links can begin another copy: from home,
     double storing = 0;    ///< to it,
     double receiving = 0;  ///< and from other devices.
-    double now = 0;        ///< When a kernel last began or ended,
-    double work = 0;       ///< and what it had done for each kernel that ran all along till then.
     std::size_t streams = 1;
-    std::priority_queue<Running, std::vector<Running>, Longer> running;
+    SharedSpeed kernels;
     std::priority_queue<Waiting, std::vector<Waiting>, Later> coming;
     std::priority_queue<Waiting, std::vector<Waiting>, LessUrgent> ready;
 
-    double at_once() const { return static_cast<double>(running.size()); }
     double next_begin(double issued) const {
-      if (running.size() >= streams) return never;
-      double start = ready.empty() ? never : now;
+      if (kernels.running() >= streams) return never;
+      double start = ready.empty() ? never : kernels.now();
       if (!coming.empty()) start = std::min(start, coming.top().start);
-      return std::max({start, now, issued});
+      return std::max({start, kernels.now(), issued});
     }
-    double next_end() const {
-      return running.empty() ? never : now + (running.top().work - work) * at_once();
-    }
-    bool begins(double issued) const { return next_begin(issued) < next_end(); }
-    double event(double issued) const { return std::min(next_begin(issued), next_end()); }
+    bool begins(double issued) const { return next_begin(issued) < kernels.next_end(); }
+    double event(double issued) const { return std::min(next_begin(issued), kernels.next_end()); }
     Waiting take(double time) {
       for (; !coming.empty() && coming.top().start <= time; coming.pop()) ready.push(coming.top());
       const Waiting task = ready.top();
       ready.pop();
       return task;
-    }
-    void advance(double time) {
-      if (!running.empty()) work += (time - now) / at_once();
-      now = time;
-    }
-    void begin(std::uint32_t step, double seconds, double time) {
-      advance(time);
-      running.push({work + seconds, step});
-    }
-    std::uint32_t end(double time) {
-      advance(time);
-      const std::uint32_t step = running.top().step;
-      running.pop();
-      return step;
     }
   };
 
