@@ -269,7 +269,11 @@ constexpr std::array commands{
     Command{"small",
             [](const Settings& settings) { small_problems(machine_of(settings), settings); }},
     Command{"resident",
-            [](const Settings& settings) { resident_problems(machine_of(settings), settings); }}};
+            [](const Settings& settings) { resident_problems(machine_of(settings), settings); }},
+    Command{"queue", [](const Settings& settings) {
+              queue_rates(settings,
+                          [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });
+            }}};
 
 void run(int count, char** words) {
   std::string names;

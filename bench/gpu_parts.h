@@ -17,5 +17,7 @@ void small_problems(const Machine& machine, const Settings& settings);
 /// Product and Cholesky of order --n of matrices that lie on the first GPU, beside one call of
 /// CUDA's libraries on the same memory.
 void resident_problems(const Machine& machine, const Settings& settings);
+/// Operations queued a second on 1, 2, ... --gpus GPUs, beside as many threads that only queue.
+void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 
 }  // namespace quadriga::bench
