@@ -56,6 +56,9 @@ struct SubmitOptions {
   DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
   /// It begins once those submitted with this sequence before it have ended.
   Sequence sequence = {};
+  /// It begins once these have ended, whatever became of them. Inside of a task: those that this
+  /// one submitted, or that were submitted before it and aren't around it.
+  std::span<const Future> after = {};
 };
 
 class Engine {
@@ -93,7 +96,7 @@ class Engine {
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
   ///          unavailable if no device has a variant for it; invalid_argument if operands share
-  ///          memory and one is written, naming both.
+  ///          memory and one is written, naming both, or if what it is to follow may wait for it.
   Future submit(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params = {}, SubmitOptions options = {});
   Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,

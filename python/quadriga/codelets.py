@@ -85,20 +85,45 @@ class Codelet:
         self.access = tuple(access)
         self.cuda = body if cuda is None and arrays is not None else cuda
         self.arrays: DeviceArrays | None = library(arrays) if arrays is not None else None
-        variant = self._variant()
+        self._variant_of_cuda = self._variant()
         named = (body, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
         self.name = name or next(str(getattr(each, "__name__", each)) for each in named if each)
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
-        charged = (cost.kernel, cost.order, cost.volume) if cost else None
-        self.core = _core.Codelet(
+        self.core = self._made(self.access, self._variant_of_cuda)
+        self._cores: dict[tuple[int, ...], _core.Codelet] = {}
+
+    def core_without(self, places: tuple[int, ...]) -> _core.Codelet:
+        """The same for tasks that are given results: those among the operands are no tiles.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is a CUDA source only, which gets its values when it is submitted.
+        """
+        if places not in self._cores:
+            variant = self._variant_of_cuda
+            if variant == _core.CudaVariant.source:
+                variant = _core.CudaVariant.none
+                if self.body is None:
+                    raise InvalidArgument(
+                        f"codelet '{self.name}' is a CUDA source alone, whose values are set when "
+                        "a task is submitted: give it a body, or the result() of the Future"
+                    )
+            access = [mode for i, mode in enumerate(self.access) if i not in places]
+            self._cores[places] = self._made(access, variant)
+        return self._cores[places]
+
+    def _made(self, access: Sequence[str], cuda: _core.CudaVariant) -> _core.Codelet:
+        cost = self._options["cost"]
+        return _core.Codelet(
             self.name,
             [ACCESSES[mode] for mode in access],
-            host_only,
-            submits,
-            charged,
-            has_body=body is not None,
-            cuda=variant,
+            self._options["host_only"],
+            self._options["submits"],
+            (cost.kernel, cost.order, cost.volume) if cost else None,
+            has_body=self.body is not None,
+            cuda=cuda,
         )
 
     def _variant(self) -> _core.CudaVariant:

@@ -26,6 +26,7 @@ from .ending import Ending
 from .errors import InvalidArgument, InvalidType, TaskFailed, Unavailable
 from .foreign import DeviceArray, place_on, seen
 from .future import Future
+from .given import Result
 from .layout import layout_of, layout_of_new
 from .machine import Device, Machine
 from .place import Place, Retired
@@ -36,6 +37,7 @@ from .tasks import Tasks
 _NO_DEVICE = 0xFFFF
 _MANY_RETIRED = 64
 _MOST = 2**63 - 1
+_NONE: list[_core.Future] = []
 
 _gpus_used_by: int | None = None  # the process; CUDA doesn't work in its children
 
@@ -253,17 +255,23 @@ class Engine:
         self._tasks.make_room()
         place = self._device_index(device)
         record = Record(self._tasks.next_number(), codelet, operands, parameters)
+        core, after = codelet.core, _NONE
+        if record.given is not None:
+            record.given.check_engine(self.core)
+            core, after = codelet.core_without(record.given.places), record.given.after
+            operands = tuple(record.given.others)
         if codelet.cuda is not None and self._has_cuda:
             record.prepare_for_cuda()
         if self._traced:
             self._codelets.add(codelet)
-        future = Future(self, self._tasks, record)
-        record.future = weakref.ref(future)
+        result = Result()
+        record.result = weakref.ref(result)
+        future = Future(self, self._tasks, record, result)
         record.failures = self._tasks.failures
         try:
             self._tasks.pending[record.number] = record
             self.core.submit(
-                codelet.core,
+                core,
                 [operand.data.place.core for operand in operands],
                 [ACCESSES[operand.access] for operand in operands],
                 record,
@@ -271,6 +279,7 @@ class Engine:
                 priority and whole("priority", priority, -(2**31), 2**31 - 1),
                 place,
                 _NO_DEVICE,
+                after,
             )
         except BaseException:
             if record.core is None:  # else an interrupt came after it: the task is there

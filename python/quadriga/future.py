@@ -8,12 +8,13 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .arguments import seconds_of
+from .given import Promised, Result
 from .record import Record
 from .tasks import Tasks
 from .watcher import watch
 
 
-class Future:
+class Future(Promised):
     """A task that was submitted; made by `Engine.submit`.
 
     Examples
@@ -26,10 +27,16 @@ class Future:
     4.0
     """
 
-    def __init__(self, engine: object, tasks: Tasks, record: Record):
+    __slots__ = ("__weakref__", "_engine")
+
+    _record: Record
+    _tasks: Tasks
+
+    def __init__(self, engine: object, tasks: Tasks, record: Record, result: Result):
         self._engine = engine  # works for as long as this is held
         self._tasks = tasks
         self._record = record
+        self._result = result
 
     @property
     def id(self) -> int:
@@ -55,7 +62,7 @@ class Future:
         error = self.exception(timeout)
         if error is not None:
             raise error
-        return self._record.value
+        return self._result.value
 
     def cancel(self) -> bool:
         """Cancel the task if its Python body hasn't started; what follows from it is cancelled too.

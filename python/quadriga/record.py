@@ -18,6 +18,7 @@ from .cuda_source import CudaSource
 from .data import Operand
 from .errors import Cancelled, InvalidType
 from .failures import Failures
+from .given import Given, Promised, Result, holds_futures
 from .layout import Layout
 from .place import Place
 from .results import own_arguments, owned
@@ -38,8 +39,8 @@ class Record:
     """A task from its submission to its end; keeps alive what its body needs."""
 
     __slots__ = (
-        "codelet", "core", "error", "exception", "failures", "future", "launch", "number",
-        "operands", "parameters", "settled", "started", "value", "withdrawn",
+        "codelet", "core", "error", "exception", "failures", "given", "launch", "number",
+        "operands", "parameters", "result", "settled", "started", "withdrawn",
     )  # fmt: skip
 
     def __init__(
@@ -54,12 +55,20 @@ class Record:
                 f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
                 "makes of a function"
             )
+        #: Results of other tasks among what it is called with.
+        self.given: Given | None = None
         for index, operand in enumerate(operands):
-            if not isinstance(operand, Operand):
+            if isinstance(operand, Promised):
+                self.given = Given(codelet, operands, parameters)
+            elif not isinstance(operand, Operand):
                 raise InvalidType(
                     f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
                     "expected data and how it is touched, as engine.data(array).read() or .update()"
                 )
+        if parameters and self.given is None and holds_futures(parameters):
+            self.given = Given(codelet, operands, parameters)
+        if self.given is not None:
+            operands = self.given.others
         self.number = number
         self.codelet = codelet
         # Not the data themselves, for those hold the engine, which holds this.
@@ -67,11 +76,10 @@ class Record:
         self.parameters = parameters
         self.core: _core.Future | None = None
         self.launch: _core.LaunchPlan | None = None
-        self.value: Any = None
         self.exception: BaseException | None = None
         self.failures: Failures | None = None
-        #: Whoever can read the value; None: anybody who holds this.
-        self.future: weakref.ref[object] | None = None
+        #: Of whoever can read it.
+        self.result: weakref.ref[Result] | None = None
         #: How it ended, once that is known: `error`, None if well.
         self.settled = False
         self.error: BaseException | None = None
@@ -92,7 +100,7 @@ class Record:
     @property
     def is_watched(self) -> bool:
         """Whether somebody can ask how it ended."""
-        return self.future is not None and self.future() is not None
+        return self.result is not None and self.result() is not None
 
     def settle(self, error: BaseException | None) -> None:
         """It is known how the task ended."""
@@ -122,17 +130,27 @@ class Record:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
         codelet = self.codelet
         if isinstance(codelet.cuda, CudaSource):
+            if self.given is not None:
+                return  # its values come too late for a launch: the body runs on the host
             layouts = [place.layout for place, _ in self.operands]
             self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
         elif codelet.arrays is not None:
             _ = codelet.arrays.module
 
-    def run(self, places: tuple[tuple[int, int], ...]) -> None:
-        """Call the body on the operands where they are; called by the engine."""
+    def run(self, places: tuple[tuple[int, int], ...]) -> int | None:
+        """Call the body on the operands where they are; called by the engine.
+
+        Returns
+        -------
+        int or None
+            The task that failed and whose result it lacks: then the body was not called.
+        """
         body = self.codelet.body
         assert body is not None
         self._start()
-        views = [
+        if self.given is not None and (lacking := self.given.lacking()) is not None:
+            return lacking
+        views: list[Any] = [
             place.view(address, ld, access)
             for (place, access), (address, ld) in zip(self.operands, places, strict=True)
         ]
@@ -142,44 +160,56 @@ class Record:
             for view, (place, _), (address, _) in zip(views, self.operands, places, strict=True)
             if not place.is_at(address) and view.size
         ]
+        parameters = self.parameters
         try:
+            if self.given is not None:
+                views = self.given.operands(views)
+                parameters = self.given.parameters()
             with one_thread:
-                held = [body(*views, **self.parameters)]
+                held = [body(*views, **parameters)]
             views.clear()
             self._keep(held, places, memories)
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, memories, ended=bool(memories))
             raise
+        return None
 
-    def run_on_device(self, places: tuple[tuple[int, int], ...], stream: int, device: int) -> None:
+    def run_on_device(
+        self, places: tuple[tuple[int, int], ...], stream: int, device: int
+    ) -> int | None:
         """Call the callable for CUDA devices, which queues on a stream; called by the engine."""
         function, arrays = self.codelet.cuda, self.codelet.arrays
         assert callable(function)
         assert arrays is not None
         self._start()
+        if self.given is not None and (lacking := self.given.lacking()) is not None:
+            return lacking
+        parameters = self.parameters
         try:
             with arrays.on_stream(stream, device):
-                value = function(
-                    *(
-                        arrays.view(place.layout, address, ld, device)
-                        for (place, _), (address, ld) in zip(self.operands, places, strict=True)
-                    ),
-                    **self.parameters,
-                )
-                self._keep([value], places, [])
+                views: list[Any] = [
+                    arrays.view(place.layout, address, ld, device)
+                    for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+                ]
+                if self.given is not None:
+                    views = self.given.operands(views)
+                    parameters = self.given.parameters()
+                self._keep([function(*views, **parameters)], places, [])
         except BaseException as exception:
             self._fail(exception, places, [], ended=True)
             raise
+        return None
 
     def _keep(
         self, held: list[Any], places: tuple[tuple[int, int], ...], memories: list[Any]
     ) -> None:
         """The result, if anybody can read it, as the reader's own."""
-        if held[0] is None or (self.future is not None and self.future() is None):
+        result = self.result() if self.result is not None else None
+        if held[0] is None or result is None:
             return
         try:
-            self.value = owned(held, self._places(places), memories)
+            result.value = owned(held, self._places(places), memories)
         except InvalidType as error:
             raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
 
@@ -208,6 +238,5 @@ class Record:
         """The task has ended: let its operands go."""
         self.operands = ()
         self.parameters = {}
+        self.given = None
         self.launch = None
-        if self.future is not None and self.future() is None:
-            self.value = None

@@ -108,6 +108,9 @@ class Tasks:
                 error = failure
             # Cancelled by the engine: what its body raised came of what another had left.
             record.settle(error if isinstance(error, Cancelled) else record.exception or error)
+            if not self.closed:  # else nobody waited for its end
+                self.pending.pop(record.number, None)
+                record.drop()
         return record.error
 
     def wait(self, seconds: float) -> None:

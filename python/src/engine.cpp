@@ -78,11 +78,14 @@ Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dt
 /// The task is in its record before Python runs again, so that no interrupt parts the two.
 void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, Data>& data,
             const nb::typed<nb::list, Access>& accesses, nb::handle record, long long number,
-            int priority, DeviceId device, DeviceId owner) {
+            int priority, DeviceId device, DeviceId owner,
+            const nb::typed<nb::list, Future>& after) {
   std::vector<Operand> operands;
   operands.reserve(data.size());
   for (std::size_t i = 0; i < data.size(); ++i)
     operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
+  std::vector<Future> followed;
+  for (const nb::handle each : after) followed.push_back(nb::cast<Future>(each));
   const BodyParams params = params_of(record, number);
   const nb::object future = nb::cast(Future{});
   auto state = self.state();
@@ -91,7 +94,8 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
     const GilReleased released;
     const Submitting submitting(std::move(state));
     *nb::inst_ptr<Future>(future) = submitting.engine().submit(
-        codelet.codelet, operands, std::as_bytes(std::span(&params, 1)), {priority, device, owner});
+        codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
+        {.priority = priority, .device = device, .owner = owner, .after = followed});
   }
   record.attr("core") = future;
 }
@@ -214,9 +218,15 @@ void bind_engine(nb::module_& module) {
       .def("remove", remove, nb::arg("retired"))
       .def("submit", submit, nb::arg("codelet"), nb::arg("data"), nb::arg("accesses"),
            nb::arg("record"), nb::arg("number"), nb::arg("priority"), nb::arg("device"),
-           nb::arg("owner"))
+           nb::arg("owner"), nb::arg("after"))
       .def(
           "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
+          nb::arg("task"))
+      .def(
+          "failed",
+          [](PyEngine& self, const Future& task) {
+            return EngineAccess::failed(self.engine(), task);
+          },
           nb::arg("task"))
       .def(
           "final",

@@ -19,6 +19,7 @@
 
 #include "bindings.h"
 #include "body.h"
+#include "graph/failures.h"
 
 namespace quadriga::python {
 namespace {
@@ -33,12 +34,17 @@ nb::tuple places(const Arguments& arguments) {
   return nb::tuple(list);
 }
 
+/// Ends the body as its record says: by None, or by the task whose result it lacks.
+void end_as(const nb::object& lacking) {
+  if (!lacking.is_none()) throw LacksResult(nb::cast<std::uint64_t>(lacking));
+}
+
 /// Calls the record's run() with the operands' places.
 void call_record(const Arguments& arguments) {
   const auto params = arguments.param<BodyParams>();
   const InsideBody inside(params.number);
   try {
-    nb::handle(params.record).attr("run")(places(arguments));
+    end_as(nb::handle(params.record).attr("run")(places(arguments)));
   } catch (nb::python_error& error) {
     throw BodyFailure(params.number, describe(error));
   }
@@ -57,9 +63,9 @@ void call_record_on_device(const Arguments& arguments) {
   const int device = current_cuda_device();
   const InsideBody inside(params.number);
   try {
-    nb::handle(params.record)
-        .attr("run_on_device")(places(arguments),
-                               reinterpret_cast<std::uintptr_t>(arguments.stream), device);
+    end_as(nb::handle(params.record)
+               .attr("run_on_device")(places(arguments),
+                                      reinterpret_cast<std::uintptr_t>(arguments.stream), device));
   } catch (nb::python_error& error) {
     throw BodyFailure(params.number, describe(error));
   }

@@ -14,10 +14,9 @@
 #include "device/backend.h"
 #include "graph/group.h"
 #include "graph/regions.h"
+#include "graph/task.h"
 
 namespace quadriga {
-
-struct Datum;
 
 /// Puts something around a backend.
 using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
@@ -43,6 +42,7 @@ class EngineAccess {
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
   static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
   static Data data(Datum& datum) noexcept { return Data(&datum); }
+  static TaskRef task(const Future& future) noexcept { return {future.task_, future.id_}; }
 
   /// As Engine::add(); no_device: on the host. Private: the library's own, whose memory its caller
   /// holds: it is nobody's alias, and stays on devices beyond waits.
@@ -69,6 +69,8 @@ class EngineAccess {
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
                    double seconds = -1);
+  /// Whether a task failed or was cancelled; false while it hasn't ended.
+  static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.
   static std::exception_ptr failure_of(const Engine& engine, const TaskGroup& group);
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.

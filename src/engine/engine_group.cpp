@@ -29,6 +29,11 @@ std::exception_ptr EngineAccess::failure_of(const Engine& engine, const TaskGrou
   return failures.any() ? failures.of(group) : nullptr;
 }
 
+bool EngineAccess::failed(const Engine& engine, const Future& task) {
+  const Failures& failures = engine.impl_->failures;
+  return failures.any() && failures.of(task.id()) != nullptr;
+}
+
 void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.

@@ -40,6 +40,7 @@ struct Engine::Impl {
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
   static void check_detached(const Codelet& codelet);
+  void check_after(const Task* parent, std::span<const Future> after) const;
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;
   /// A slot for data, or for a sequence. Called with data_mutex held, as give_back() is.

@@ -94,6 +94,25 @@ void Engine::Impl::check_detached(const Codelet& codelet) {
     refuse("its operands are read, written or updated, not of mode commute or reduce");
 }
 
+/// The parent of what is submitted ends after it: whatever may wait for the parent is refused.
+void Engine::Impl::check_after(const Task* parent, std::span<const Future> after) const {
+  if (!parent) return;
+  const std::uint64_t inside = parent->id.load(std::memory_order_relaxed);
+  for (const Future& each : after) {
+    const TaskRef ref = EngineAccess::task(each);
+    if (!ref.task) continue;
+    const std::uint64_t its_parent = ref.task->parent_id.load(std::memory_order_acquire);
+    if (graph.ended(ref) || its_parent == inside) continue;
+    bool is_around = false;
+    for (const Task* around = parent; around; around = around->parent())
+      is_around |= around == ref.task;
+    if (ref.id > inside || is_around)
+      fail(Errc::invalid_argument,
+           fmt::format("a task inside of task {} '{}' can't follow task {}, which may wait for it",
+                       inside, parent->codelet->name, ref.id));
+  }
+}
+
 void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
                         std::span<const std::byte> params, const SubmitOptions& given) {
   Task* const parent = current_task(graph);
@@ -105,6 +124,10 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   if (given.sequence) {
     task.has_extra = true;
     task.extra.sequence = EngineAccess::datum(given.sequence);
+  }
+  if (!given.after.empty()) {
+    task.has_extra = true;
+    for (const Future& each : given.after) task.extra.after.push_back(EngineAccess::task(each));
   }
   task.has_commute = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -125,6 +148,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   }
   task.has_parent = parent != nullptr;
   if (parent) task.parent_task = parent;
+  task.parent_id.store(parent ? parent->id.load(std::memory_order_relaxed) : 0,
+                       std::memory_order_release);
   task.children.store(1, std::memory_order_relaxed);
 }
 
@@ -150,10 +175,13 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     Engine::Impl::check_detached(codelet);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
-  if (const Task* const parent = current_task(impl.graph); parent && !parent->codelet->submits)
+  const Task* const parent = current_task(impl.graph);
+  if (parent && !parent->codelet->submits)
     fail(Errc::invalid_argument,
          fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
                      parent->codelet->name));
+  if (!options.after.empty()) [[unlikely]]
+    impl.check_after(parent, options.after);
   Task& task = impl.acquire_slot();
   impl.fill(task, codelet, operands, params, options);
   try {

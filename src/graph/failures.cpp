@@ -25,11 +25,7 @@ struct Failed final : Error, std::nested_exception {
   using Error::Error;
 };
 
-std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::string& device) {
-  const std::string who = describe(task, device);
-  if (!error)
-    return std::make_exception_ptr(
-        Error(Errc::cancelled, who + " did not run: an operand's producer failed"));
+std::exception_ptr wrap(const std::string& who, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const NotPositiveDefinite&) {
@@ -46,6 +42,29 @@ std::exception_ptr wrap(const Task& task, std::exception_ptr error, const std::s
   } catch (...) {
     return std::make_exception_ptr(
         Error(Errc::task_failed, who + " failed with an exception of unknown type"));
+  }
+}
+
+/// What a task's failure says, which names the task.
+std::string text_of(const std::string& who, const std::exception_ptr& wrapped) {
+  try {
+    std::rethrow_exception(wrapped);
+  } catch (const NotPositiveDefinite& error) {
+    return who + " failed: " + error.what();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+/// The task whose result a body lacked; 0: its failure is its own.
+std::uint64_t lacking_in(const std::exception_ptr& error) {
+  if (!error) return 0;
+  try {
+    std::rethrow_exception(error);
+  } catch (const LacksResult& lacks) {
+    return lacks.task();
+  } catch (...) {
+    return 0;
   }
 }
 
@@ -66,18 +85,63 @@ const Datum* poisoned_operand(const Task& task) noexcept {
 }
 
 void Failures::record(Task& task, std::exception_ptr error, const std::string& device) {
-  const bool consequence = !error;
-  error = wrap(task, std::move(error), device);
+  const std::uint64_t lacking = lacking_in(error);
+  const bool consequence = !error || lacking != 0;
+  const std::string who = describe(task, device);
+  if (!consequence) error = wrap(who, error);
   std::lock_guard lock(mutex_);
-  constexpr std::size_t most = 4096;
-  by_task_[task.id] = error;
-  if (by_task_.size() > most) by_task_.erase(by_task_.begin());
+  std::shared_ptr<const std::string> cause;
+  if (consequence) {
+    cause = first_of(task, lacking);
+    error = std::make_exception_ptr(
+        Error(Errc::cancelled,
+              who + " did not run: " + (cause ? *cause : "an operand's producer failed")));
+  } else {
+    cause = std::make_shared<const std::string>(text_of(who, error));
+  }
+  const std::uint64_t id = task.id.load();
+  by_task_[id] = {error, std::move(cause)};
+  forget_oldest();
+  for (const OperandSlot& slot : task.slots())
+    if (writes(slot.access)) slot.datum->failed_by.store(id, std::memory_order_relaxed);
   TaskGroup* const group = task.group;
   std::exception_ptr& first = group ? group->failure : first_;
   if (!first && !consequence) first = error;
   if (group && consequence && !group->consequence) group->consequence = error;
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// What failed first of all that kept the task from running; null if that isn't known.
+std::shared_ptr<const std::string> Failures::first_of(const Task& task,
+                                                      std::uint64_t lacking) const {
+  const auto found = [this](std::uint64_t id) {
+    const auto known = by_task_.find(id);
+    return known == by_task_.end() ? nullptr : known->second.first;
+  };
+  if (lacking != 0) return found(lacking);
+  // The poison may have gone since, by a task that overwrites.
+  for (const bool is_poisoned : {true, false})
+    for (int i = 0; i < task.operand_count; ++i) {
+      const OperandSlot& slot = task.operands[i];
+      if (slot.access == Access::write || slot.datum->poisoned.load() != is_poisoned) continue;
+      if (auto cause = found(slot.datum->failed_by.load(std::memory_order_relaxed))) return cause;
+    }
+  return nullptr;
+}
+
+void Failures::forget_oldest() {
+  constexpr std::size_t most = 4096;
+  if (by_task_.size() <= most) return;
+  const auto oldest = by_task_.begin();
+  failed_before_.add(oldest->first);
+  try {
+    std::rethrow_exception(oldest->second.error);
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) cancelled_before_.add(oldest->first);
+  } catch (...) {  // of another type
+  }
+  by_task_.erase(oldest);
 }
 
 void Failures::note(std::exception_ptr error) {
@@ -108,7 +172,13 @@ std::exception_ptr Failures::of(const TaskGroup& group) const {
 std::exception_ptr Failures::of(std::uint64_t id) const {
   std::lock_guard lock(mutex_);
   const auto found = by_task_.find(id);
-  return found == by_task_.end() ? nullptr : found->second;
+  if (found != by_task_.end()) return found->second.error;
+  if (!failed_before_.contains(id)) return nullptr;
+  const bool was_cancelled = cancelled_before_.contains(id);
+  return std::make_exception_ptr(
+      Error(was_cancelled ? Errc::cancelled : Errc::task_failed,
+            fmt::format("task {} {}; so many have failed since that it isn't known why", id,
+                        was_cancelled ? "did not run" : "failed")));
 }
 
 }  // namespace quadriga

@@ -7,18 +7,31 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "graph/number_ranges.h"
 #include "graph/task.h"
 
 namespace quadriga {
 
+/// What a body throws that does nothing, as it was to use what came of a task that failed.
+class LacksResult final : public std::exception {
+ public:
+  explicit LacksResult(std::uint64_t task) : task_(task) {}
+  std::uint64_t task() const noexcept { return task_; }
+  const char* what() const noexcept override { return "a task failed whose result it needs"; }
+
+ private:
+  std::uint64_t task_;
+};
+
 /// Any thread may call anything.
 class Failures {
  public:
-  /// Records why a task failed. `error` null: it did not run, or in vain, since a task failed that
-  /// should have written an operand.
+  /// Records why a task failed. `error` null, or LacksResult: it did not run, or in vain, since a
+  /// task failed that should have written an operand, or whose result it needs.
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);
@@ -35,10 +48,19 @@ class Failures {
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
+  struct Known {
+    std::exception_ptr error;
+    std::shared_ptr<const std::string> first;  ///< What failed first, of which this one came.
+  };
+  std::shared_ptr<const std::string> first_of(const Task& task, std::uint64_t lacking) const;
+  void forget_oldest();
+
   mutable std::mutex mutex_;  ///< Guards the members below.
   std::exception_ptr first_;
   std::exception_ptr note_;
-  std::map<std::uint64_t, std::exception_ptr> by_task_;  ///< The newest few thousand.
+  std::map<std::uint64_t, Known> by_task_;  ///< The newest few thousand.
+  NumberRanges failed_before_;              ///< Tasks before those, of which why isn't known.
+  NumberRanges cancelled_before_;           ///< Of these, the ones that did not run.
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> count_{0};
 };

@@ -225,16 +225,23 @@ std::uint64_t Graph::link(Task& task) {
     if (datum.aliased) [[unlikely]]
       access_aliases(task, slot, counts);
   }
+  if (task.has_extra) [[unlikely]]
+    link_without_data(task, counts);
+  return counts.pending;
+}
+
+/// What it follows whatever it touches.
+void Graph::link_without_data(Task& task, Counts& counts) {
+  // The slot goes, so its edge must not be used: one that has a target isn't.
+  OperandSlot slot;
+  slot.access = Access::update;
+  slot.edge.target = reinterpret_cast<std::uintptr_t>(&task);
+  counts.strict = true;
   if (Datum* const sequence = task.sequence()) {
-    // The slot goes, so its edge must not be used: one that has a target isn't.
-    OperandSlot slot;
     slot.datum = sequence;
-    slot.access = Access::update;
-    slot.edge.target = reinterpret_cast<std::uintptr_t>(&task);
-    counts.strict = true;
     access(history_of(*sequence, task.parent()), task, slot, counts);
   }
-  return counts.pending;
+  for (const TaskRef& each : task.extra.after) follow(each, task, slot, counts);
 }
 
 void Graph::link_hold(Task& task) {

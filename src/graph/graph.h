@@ -99,6 +99,7 @@ class Graph {
   void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static History& history_of(Datum& datum, Task* parent);
   void access_aliases(Task& task, OperandSlot& slot, Counts& counts);
+  void link_without_data(Task& task, Counts& counts);
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();

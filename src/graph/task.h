@@ -72,7 +72,8 @@ struct Datum {
   DType dtype = DType::bytes;
   bool keep = false;
   bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
-  std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
+  std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
+  std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access
   /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
   std::atomic<std::uint32_t> failed_epoch{0};
@@ -132,7 +133,8 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
-  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
+  Datum* sequence = nullptr;   ///< Has no content: what it holds is the order of tasks.
+  std::vector<TaskRef> after;  ///< What it follows beside the accesses of its operands.
 };
 
 struct alignas(64) Task {
@@ -158,6 +160,7 @@ struct alignas(64) Task {
   bool has_extra = false;
   std::atomic<bool> behind_hold{
       false};  ///< It followed an access of the host's, or a task that did.
+  std::atomic<std::uint64_t> parent_id{0};  ///< 0: none. For those who hold (Task*, id).
 
   OperandSlot inline_slots[inline_operands];
 

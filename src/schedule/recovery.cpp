@@ -73,6 +73,7 @@ void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
   if (datum && !datum->partial && !is_home_lost && is_being_written(tile)) return;
   // What was combined is not needed any more.
   if (!datum || (datum->partial && !datum->filled) || datum->poisoned.exchange(true)) return;
+  datum->failed_by.store(0, std::memory_order_relaxed);
   state_.any_failed = true;
   Errc code = Errc::io;
   try {

@@ -125,7 +125,7 @@ class TestCancel:
         third = engine.submit(increment, data.update())
         assert second.cancel()
         gate.opened.set()
-        with pytest.raises(quadriga.Cancelled, match="producer failed"):
+        with pytest.raises(quadriga.Cancelled, match="did not run: task 2 'increment' on"):
             third.result(timeout=20)
         engine.wait()
 

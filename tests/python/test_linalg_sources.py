@@ -136,8 +136,8 @@ def test_what_is_no_source():
     with pytest.raises(quadriga.InvalidType, match="callable"):
         linalg.from_function(3, 7)
     a = linalg.rbf(np.zeros((3, 1)))
-    for key in (0, (0, 1), (slice(None),)):
-        with pytest.raises(quadriga.InvalidArgument, match="two slices"):
+    for key in ("x", (0, 1, 2), [0, 1], (None, 0), 1.5):
+        with pytest.raises(quadriga.InvalidArgument, match="two numbers or slices"):
             a[key]
     wrong = Stored(np.zeros((2, 2)))
     wrong.shape = 5

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga.record import Record
+from quadriga import record
 
 
 class Pair(NamedTuple):
@@ -130,7 +130,7 @@ def test_what_an_exception_carries_is_copied():
     assert raised.value.args[1].tolist() == [1, 2]
 
 
-def test_results_that_nobody_can_read_are_not_kept(engine):
+def test_results_that_nobody_can_read_are_not_kept(engine, monkeypatch):
     """A body that returns its operand, as np.add(..., out=x) does, costs no copy then."""
     opened = threading.Event()
     gated = quadriga.codelet(access=["update"])(lambda x: opened.wait(20) and None)
@@ -140,15 +140,12 @@ def test_results_that_nobody_can_read_are_not_kept(engine):
     engine.submit(gated, data.update())
     for _ in range(3):
         engine.submit(one_more, data.update())
-    records = list(engine._tasks.pending.values())
     kept = []
-    original = Record._keep
-    Record._keep = lambda self, *given: (original(self, *given), kept.append(self.value))
-    try:
-        opened.set()
-        engine.wait()
-    finally:
-        Record._keep = original
+    owned = record.owned
+    monkeypatch.setattr(record, "owned", lambda *given: kept.append(owned(*given)) or kept[-1])
+    opened.set()
+    engine.wait()
     assert array.tolist() == [3, 3, 3]
-    assert kept == [None] * 4
-    assert [record.value for record in records] == [None] * 4
+    assert kept == []
+    assert engine.submit(one_more, data.update()).result(20).tolist() == [4, 4, 4]
+    assert len(kept) == 1

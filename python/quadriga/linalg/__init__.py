@@ -18,7 +18,8 @@ progress : bool or callable, optional
     True shows a bar; a callable gets the fraction done, about ten times a second.
 
 Wherever an input matrix is expected, an object with ``shape``, ``dtype`` and
-``read(rows, cols, out)`` will do; see `from_function`. Arrays that an engine knows, and their
+``read(rows, cols, out)`` will do; see `from_function`. Arrays of h5py, Zarr and Dask are read tile
+by tile, where they are needed. Arrays that an engine knows, and their
 `quadriga.Data`, as inputs and as `out`, are used after the tasks that were submitted on their
 memory.
 

@@ -14,7 +14,8 @@ from .. import _core
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, Registered, kind_of, seen
 from ..registered import settle
-from .sources import Source, as_source
+from .sources import Source
+from .wrapped import Stored, as_source
 
 Array = npt.NDArray[Any]
 Dense = Array | DeviceArray
@@ -211,7 +212,11 @@ def _blocks(array: Array) -> Iterator[Array]:
 
 
 def check_finite(value: Input, wanted: bool) -> None:
-    """SciPy's check of a whole array; sources are not looked at."""
+    """SciPy's check of a whole array, of one that is stored when it is read; other sources are not
+    looked at.
+    """
+    if isinstance(value, Stored):
+        value.must_be_finite = wanted and value.dtype.char in "fdFD"
     if not wanted or isinstance(value, Source) or value.dtype.char not in "fdFD":
         return
     if isinstance(value, DeviceArray):
@@ -232,7 +237,7 @@ def check_symmetric(value: Input, wanted: bool | float) -> None:
 
     True stands for 100 roundings.
     """
-    if wanted is False or isinstance(value, Source):
+    if wanted is False or (isinstance(value, Source) and value.hermitian):
         return
     if not wanted >= 0:
         raise InvalidArgument(f"check_symmetric is {wanted}; expected True, False or at least 0")
@@ -246,17 +251,26 @@ def check_symmetric(value: Input, wanted: bool | float) -> None:
                 f"it differs from its transpose by up to {far}"
             )
         return
-    largest = max((float(np.abs(block).max()) for block in _blocks(value) if block.size), default=0)
+    largest, worst, where = _asymmetry_of(value)
+    if worst > relative * largest:
+        i, j = max(where), min(where)
+        raise InvalidArgument(
+            f"the matrix isn't {'hermitian' if value.dtype.kind == 'c' else 'symmetric'}: "
+            f"element ({i}, {j}) is {value[i, j]} and ({j}, {i}) is {value[j, i]}"
+        )
+
+
+def _asymmetry_of(value: Array | Source) -> tuple[float, float, tuple[int, int]]:
+    """The largest element, and where it is farthest from its conjugate transpose, by how much."""
+    largest, worst, where = 0.0, 0.0, (0, 0)
     step = 1024
     for row in range(0, value.shape[0], step):
         for col in range(0, row + 1, step):
             here = _subtractable(value[row : row + step, col : col + step])
             there = _subtractable(value[col : col + step, row : row + step]).conj().T
-            apart = np.abs(here - there) > relative * largest
-            if apart.any():
-                i, j = (int(k) for k in np.argwhere(apart)[0])
-                raise InvalidArgument(
-                    f"the matrix isn't {'hermitian' if np.iscomplexobj(value) else 'symmetric'}: "
-                    f"element ({row + i}, {col + j}) is {here[i, j]} and "
-                    f"({col + j}, {row + i}) is {value[col + j, row + i]}"
-                )
+            largest = max(largest, float(np.abs(here).max()), float(np.abs(there).max()))
+            apart = np.abs(here - there)
+            if float(np.fmax.reduce(apart, axis=None)) > worst:  # NaNs differ from nothing
+                i, j = np.unravel_index(int(np.nanargmax(apart)), apart.shape)
+                worst, where = float(apart[i, j]), (row + int(i), col + int(j))
+    return largest, worst, where

@@ -94,22 +94,55 @@ class Source:
             self.failure = failure
             raise
 
-    def __getitem__(self, key: tuple[slice, slice]) -> Array:
-        """The elements of some rows and columns, as an array."""
-        if not (isinstance(key, tuple) and len(key) == 2 and all(type(k) is slice for k in key)):
-            raise InvalidArgument("a source is read by two slices, as in a[:10, 5:]")
-        ranges = [range(*part.indices(size)) for part, size in zip(key, self.shape, strict=True)]
-        if any(each.step != 1 for each in ranges):
-            raise InvalidArgument("a source is read in steps of 1")
-        out = np.empty([len(each) for each in ranges], self.dtype, order="F")
+    @property
+    def T(self) -> Source:  # noqa: N802
+        """The transpose, which is a source, too."""
+        return self if self.hermitian and self.dtype.kind != "c" else _Transposed(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Some of the elements, as an array: by numbers and slices, as in NumPy."""
+        ranges, is_number = _ranges(key, self.shape)
+        low = [min(each, default=0) for each in ranges]
+        high = [max(each, default=-1) + 1 for each in ranges]
+        out = np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype, order="F")
         if out.size:
-            rows, cols = (slice(each.start, each.stop) for each in ranges)
-            self.read(rows, cols, out)
-        return out
+            self.read(slice(low[0], high[0]), slice(low[1], high[1]), out)
+        steps = tuple(0 if one else slice(None, None, each.step)
+                      for each, one in zip(ranges, is_number, strict=True))  # fmt: skip
+        return out[steps]
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
+        """All elements."""
+        if copy is False:
+            raise ValueError(f"{self!r} has no array, so that one has to be made")
+        return np.asarray(self[:, :], dtype)
 
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"<{type(self).__name__} {rows} x {cols}, {self.dtype}>"
+
+
+def _ranges(key: Any, shape: tuple[int, int]) -> tuple[list[range], list[bool]]:
+    """The rows and the columns of a key, and which of them is given by a number."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if any(part is Ellipsis for part in parts):
+        at = [part is Ellipsis for part in parts].index(True)
+        parts[at : at + 1] = [slice(None)] * (3 - len(parts))
+    parts += [slice(None)] * (2 - len(parts))
+    ranges = []
+    for part, size in zip(parts, shape, strict=False):
+        if isinstance(part, slice):
+            ranges.append(range(size)[part])
+        elif hasattr(part, "__index__") and not isinstance(part, (bool, np.bool_, np.ndarray)):
+            index = range(size)[operator.index(part)]
+            ranges.append(range(index, index + 1))
+        else:
+            break
+    if len(ranges) != len(parts):
+        raise InvalidArgument(
+            f"a source is read by up to two numbers or slices, as in a[:10, 5:], not by {key!r}"
+        )
+    return ranges, [not isinstance(part, slice) for part in parts]
 
 
 def _sizes(shape: Any) -> tuple[int, int]:
@@ -122,17 +155,6 @@ def _sizes(shape: Any) -> tuple[int, int]:
     return rows, cols
 
 
-class _Wrapped(Source):
-    """A user's object with `shape`, `dtype` and `read`."""
-
-    def __init__(self, inner: SourceLike) -> None:
-        super().__init__(inner.shape, inner.dtype, bool(getattr(inner, "hermitian", False)))
-        self._inner = inner
-
-    def read(self, rows: slice, cols: slice, out: Array) -> None:
-        self._inner.read(rows, cols, out)
-
-
 class _Converted(Source):
     """A source in another type than its own."""
 
@@ -142,6 +164,21 @@ class _Converted(Source):
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         out[...] = self._inner[rows, cols]
+
+
+class _Transposed(Source):
+    """The transpose of a source."""
+
+    def __init__(self, inner: Source) -> None:
+        super().__init__(inner.shape[::-1], inner.dtype, inner.hermitian)
+        self._inner = inner
+
+    @property
+    def T(self) -> Source:  # noqa: N802
+        return self._inner
+
+    def read(self, rows: slice, cols: slice, out: Array) -> None:
+        self._inner.read(cols, rows, out.T)
 
 
 class FunctionSource(Source):
@@ -382,14 +419,3 @@ def matern52(
 ) -> Covariance:
     """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; as `rbf`."""
     return Covariance("matern52", points, others, length_scale, variance, nugget, dtype)
-
-
-def as_source(value: Any) -> Source | None:
-    """A source, if the value is one or has what one needs."""
-    if isinstance(value, Source):
-        return value
-    if isinstance(value, np.ndarray) or not callable(getattr(value, "read", None)):
-        return None
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
-        return None
-    return _Wrapped(value)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/given.py: results of tasks among what later tasks are called with.
+"""A task may be given what another one returns, before that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import _core
+from .codelets import Codelet
+from .errors import InvalidArgument, InvalidType
+
+_HOLDERS = (list, tuple, dict)  # which are looked into; types derived from them aren't
+_DEEPEST = 8  # holders in holders
+
+
+class Result:
+    """What a body returned, for as long as somebody can ask for it."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+
+class Producer(Protocol):
+    """A task whose result is given to others."""
+
+    @property
+    def submitted(self) -> _core.Future: ...
+
+    @property
+    def id(self) -> int: ...
+
+
+class Promised:
+    """What stands for a task's result until that is there: a `Future`."""
+
+    __slots__ = ("_record", "_result", "_tasks")
+
+    _record: Producer
+    _result: Result
+    _tasks: Any
+
+
+class Given:
+    """The futures among a task's operands and parameters. Holds their results, not the futures,
+    which hold their engine.
+    """
+
+    __slots__ = ("_among", "_core", "_parameters", "_producers", "others")
+
+    def __init__(
+        self, codelet: Codelet, operands: Sequence[Any], parameters: Mapping[str, Any]
+    ) -> None:
+        if len(operands) != len(codelet.access):
+            raise InvalidArgument(
+                f"codelet '{codelet.name}' takes {len(codelet.access)} operands, "
+                f"got {len(operands)}"
+            )
+        self._producers: list[Producer] = []
+        self._core: _core.Engine | None = None
+        #: Operands that lie in tiles.
+        self.others = [each for each in operands if not isinstance(each, Promised)]
+        #: By their places among all operands.
+        self._among: dict[int, Result] = {}
+        for index, operand in enumerate(operands):
+            if isinstance(operand, Promised):
+                _check_mode(codelet, index)
+                self._among[index] = self._take(operand)
+        self._parameters = {name: self._taken(value) for name, value in parameters.items()}
+
+    def check_engine(self, core: _core.Engine) -> None:
+        """Refuses futures of engines other than this one."""
+        if self._core is not core:
+            raise InvalidArgument(
+                "a Future of another engine was given to a task; give its result() instead"
+            )
+
+    @property
+    def after(self) -> list[_core.Future]:
+        """The tasks that have to end first."""
+        return [each.submitted for each in self._producers]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Which operands are results."""
+        return tuple(self._among)
+
+    def lacking(self) -> int | None:
+        """The first of them that failed, once all have ended; None if all are there."""
+        assert self._core is not None
+        for producer in self._producers:
+            if self._core.failed(producer.submitted):
+                return producer.id
+        return None
+
+    def operands(self, views: list[Any]) -> list[Any]:
+        """All operands of the body, from those that lie in tiles."""
+        for index, result in self._among.items():
+            views.insert(index, _to_read(result.value))
+        return views
+
+    def parameters(self) -> dict[str, Any]:
+        """All parameters of the body."""
+        return {name: _filled(value) for name, value in self._parameters.items()}
+
+    def _take(self, future: Promised) -> Result:
+        if self._core not in (None, future._tasks.core):
+            raise InvalidArgument("Futures of two engines were given to one task")
+        self._core = future._tasks.core
+        self._producers.append(future._record)
+        return future._result
+
+    def _taken(self, value: Any, depth: int = 0) -> Any:
+        if isinstance(value, Promised):
+            return self._take(value)
+        return _rebuilt(value, depth, self._taken)
+
+
+def holds_futures(parameters: Mapping[str, Any]) -> bool:
+    """Whether a task's parameters are futures, or lists, tuples and dictionaries of them."""
+    return _holds(parameters.values())
+
+
+def _holds(values: Iterable[Any], depth: int = 0) -> bool:
+    for each in values:
+        kind = type(each)
+        if kind in _HOLDERS and depth < _DEEPEST:
+            if _holds(each.values() if kind is dict else each, depth + 1):
+                return True
+        elif isinstance(each, Promised):
+            return True
+    return False
+
+
+def _filled(value: Any, depth: int = 0) -> Any:
+    return value.value if isinstance(value, Result) else _rebuilt(value, depth, _filled)
+
+
+def _rebuilt(value: Any, depth: int, make: Callable[[Any, int], Any]) -> Any:
+    """A value with what a function makes of the things that it holds."""
+    kind = type(value)
+    if kind not in _HOLDERS or depth >= _DEEPEST:
+        return value
+    if kind is dict:
+        return {key: make(each, depth + 1) for key, each in value.items()}
+    return kind([make(each, depth + 1) for each in value])
+
+
+def _to_read(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_mode(codelet: Codelet, index: int) -> None:
+    mode = codelet.access[index] if index < len(codelet.access) else "read"
+    if mode != "read":
+        raise InvalidType(
+            f"operand {index} of codelet '{codelet.name}' is a Future, which can only be read; "
+            f"its mode is {mode}"
+        )
