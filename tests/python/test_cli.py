@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -123,6 +124,29 @@ class TestComputing:
             assert found["seconds"] >= found["bound_seconds"]
             assert found["matrix_bytes"] > 0
         assert not os.path.exists("x.npy")
+
+    @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=256MiB"])
+    def test_estimates_of_any_order_take_seconds(self, folder, run, devices):
+        n = 1_000_000
+        header = {"descr": "<f4", "fortran_order": True, "shape": (n, n)}
+        try:
+            with open("huge.npy", "wb") as file:  # all of it a hole
+                np.lib.format.write_array_header_1_0(file, header)
+                os.ftruncate(file.fileno(), file.tell() + 4 * n * n)
+        except OSError as error:
+            pytest.skip(f"no file of 4 TB here: {error}")
+        for command in (["cholesky", "huge.npy"], ["matmul", "huge.npy", "huge.npy"]):
+            begin = time.perf_counter()
+            status, out, err = run(*command, "--estimate", "--devices", devices, "--json")
+            assert time.perf_counter() - begin < 10
+            assert status == DONE, err
+            found = json.loads(out)
+            assert len(found["extrapolated_from"]) == 3
+            assert found["seconds"] >= found["bound_seconds"] > 0
+            assert 0 < found["seconds_uncertainty"] < 1
+            status, out, _ = run(*command, "--estimate", "--devices", devices)
+            assert re.search(r"time .* ± \d+ % \(at least .*\)", out)
+            assert "method           extrapolated from simulated programs of " in out
 
     def test_a_trace_and_its_report(self, folder, run):
         command = ["cholesky", "A.npy", "-o", "L.npy", "--trace", "t.json", "--tile", "40"]
