@@ -244,9 +244,7 @@ def matmul(where: Where, a: Path, b: Path, trans_a: Any, trans_b: Any) -> None:
             )  # fmt: skip
 
 
-def _turned(
-    array: np.ndarray[Any, Any], trans: str, of_vector: tuple[int, int]
-) -> tuple[int, int]:
+def _turned(array: np.ndarray[Any, Any], trans: str, of_vector: tuple[int, int]) -> tuple[int, int]:
     """Rows and columns in the product; a vector's transpose is itself."""
     if array.ndim == 1:
         return of_vector
