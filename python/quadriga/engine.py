@@ -109,7 +109,7 @@ class Engine:
             raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
         machine = devices if isinstance(devices, Machine) else None
         if trace is None:
-            trace = config["trace"] in ("1", "true", "on", "yes")
+            trace = config["trace"]
         if trace and not isinstance(trace, bool):
             target_of(trace)  # who can't write a trace says so before the work, not after it
         if policy is not None and not isinstance(policy, str):

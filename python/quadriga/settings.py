@@ -6,53 +6,67 @@ from __future__ import annotations
 
 import html
 import logging
+import os
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from . import _core
-from .errors import Error
+from .errors import Error, InvalidType
 
 logger = logging.getLogger("quadriga")
 
 
 class Setting(NamedTuple):
-    """A setting in force, and where it comes from."""
+    """A setting in force, and where it comes from.
+
+    Attributes
+    ----------
+    value : str, int or bool
+        Sizes are in bytes.
+    text : str
+        The value as it is written, as in "2GiB".
+    """
 
     key: str
-    value: str
+    value: Any
     origin: str
     source: str
     meaning: str
+    text: str
 
 
-def as_text(value: object) -> str:
+def as_text(key: str, value: object) -> str:
     """A value as the settings are written: flags in small letters."""
+    if value is None:
+        raise InvalidType(f"setting {key}: None; delete it to have its default again")
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
-class Config(MutableMapping[str, str]):
+class Config(MutableMapping[str, Any]):
     """The settings, by attribute or by key; unknown ones and wrong values raise.
 
-    Deleting a key forgets what the program set. Calling it sets values for a while.
+    Values are typed: flags are bools, counts and sizes in bytes ints, all others texts. Each is
+    also accepted as it is written in the environment. Deleting a key forgets what the program
+    set. Calling it sets values for a while.
 
     Examples
     --------
     >>> import quadriga
     >>> with quadriga.config(tile=256):
     ...     quadriga.config.tile
-    '256'
+    256
     >>> quadriga.config["policy"]
     'affinity'
     """
 
-    def __getitem__(self, key: str) -> str:
+    def __getitem__(self, key: str) -> Any:
         return Setting(*_core.setting(key)).value
 
     def __setitem__(self, key: str, value: object) -> None:
-        _core.set_setting(key, as_text(value))
+        _core.set_setting(key, as_text(key, value))
         if key == "log_level":
             _follow_log_level()
 
@@ -70,7 +84,7 @@ class Config(MutableMapping[str, str]):
     def __contains__(self, key: object) -> bool:
         return any(setting.key == key for setting in settings())
 
-    def __getattr__(self, key: str) -> str:
+    def __getattr__(self, key: str) -> Any:
         if key.startswith("_") or key not in self:
             known = ", ".join(self)
             raise AttributeError(f"no setting {key!r}; known are {known}")
@@ -105,7 +119,7 @@ class Config(MutableMapping[str, str]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td><b>{html.escape(s.key)}</b></td><td>{html.escape(s.value)}</td>"
+            f"<tr><td><b>{html.escape(s.key)}</b></td><td>{html.escape(s.text)}</td>"
             f"<td>{html.escape(s.source or s.origin)}</td><td>{html.escape(s.meaning)}</td></tr>"
             for s in settings()
         )
@@ -116,7 +130,7 @@ def _restore(before: Setting | None) -> None:
     if before is None:
         return
     if before.origin == "program":
-        config[before.key] = before.value
+        config[before.key] = before.text
     else:
         del config[before.key]
 
@@ -142,11 +156,11 @@ def show_config(file: Any = None) -> None:
     """
     rows = settings()
     keys = max(len(setting.key) for setting in rows)
-    values = max(len(setting.value) for setting in rows)
+    values = max(len(setting.text) for setting in rows)
     origins = max(len(setting.source or setting.origin) for setting in rows)
     for setting in rows:
         origin = setting.source or setting.origin
-        line = f"{setting.key:<{keys}}  {setting.value:<{values}}  {origin:<{origins}}  "
+        line = f"{setting.key:<{keys}}  {setting.text:<{values}}  {origin:<{origins}}  "
         line += setting.meaning
         print(line.rstrip(), file=file)
 

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
+#include <climits>
+
 #include "base/cgroup.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -14,12 +16,25 @@
 namespace quadriga::python {
 namespace {
 
-using SettingTuple =
-    nb::typed<nb::tuple, std::string, std::string, std::string, std::string, std::string>;
+using SettingTuple = nb::typed<nb::tuple, nb::str, nb::any, nb::str, nb::str, nb::str, nb::str>;
+
+nb::object typed_value(const Setting& setting) {
+  switch (setting.type) {
+    case SettingType::number:
+      return nb::int_(parse_integer(setting.value, 0, INT_MAX));
+    case SettingType::bytes:
+      return nb::int_(parse_bytes(setting.value));
+    case SettingType::flag:
+      return nb::bool_(setting.value == "true");
+    case SettingType::text:
+      break;
+  }
+  return nb::cast(setting.value);
+}
 
 SettingTuple as_tuple(const Setting& setting) {
-  return nb::make_tuple(setting.key, setting.value, std::string(name(setting.origin)),
-                        setting.source, setting.meaning);
+  return nb::make_tuple(setting.key, typed_value(setting), std::string(name(setting.origin)),
+                        setting.source, setting.meaning, setting.value);
 }
 
 nb::typed<nb::list, SettingTuple> all_settings() {
@@ -45,7 +60,7 @@ void log_to(const nb::typed<nb::callable, void(int, nb::str)>& sink) {
 
 void bind_config(nb::module_& module) {
   module.def("settings", all_settings,
-             "(key, value, origin, source, meaning) of every setting in force.");
+             "(key, value, origin, source, meaning, text) of every setting in force.");
   module.def(
       "setting",
       [](std::string_view key, std::string_view argument) {

@@ -82,6 +82,11 @@ nb::typed<nb::dict, nb::str, nb::any> as_dict(const linalg::Estimate& estimate) 
   dict["tile"] = estimate.tile;
   dict["tile_cols"] = estimate.tile_cols;
   dict["tasks"] = estimate.tasks;
+  nb::list programs;
+  for (const std::uint64_t tasks : estimate.extrapolated_from) programs.append(tasks);
+  dict["extrapolated_from"] = programs;
+  dict["seconds_uncertainty"] = estimate.seconds_uncertainty;
+  dict["bytes_uncertainty"] = estimate.bytes_uncertainty;
   return dict;
 }
 

@@ -29,68 +29,87 @@ constexpr std::string_view prefix = "QUADRIGA_";
 // Variables that the tests read for themselves, as the seed of a random run.
 constexpr std::string_view test_prefix = "QUADRIGA_TEST_";
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  return small;
+}
+
 bool parse_flag(std::string_view text) {
+  const std::string small = in_small_letters(text);
   for (const std::string_view yes : {"1", "true", "on", "yes"})
-    if (text == yes) return true;
+    if (small == yes) return true;
   for (const std::string_view no : {"0", "false", "off", "no"})
-    if (text == no) return false;
+    if (small == no) return false;
   fail(Errc::invalid_argument, "not a flag");
 }
 
-/// Which there are is known when an engine is made: programs register their own.
-void check_policy(std::string_view text) { require(!text.empty(), "not a policy"); }
-void check_count(std::string_view text) { parse_integer(text, 0, INT_MAX); }
-void check_window(std::string_view text) { parse_integer(text, 1, INT_MAX); }
-void check_flag(std::string_view text) { parse_flag(text); }
-void check_size(std::string_view text) { parse_bytes(text); }
-void check_level(std::string_view text) { parse_log_level(text); }
-void check_devices(std::string_view text) { require(!text.empty(), "no device"); }
-void accept_all(std::string_view) {}
+// The functions below return a value as it is kept: true or false of flags, levels in small
+// letters. They throw Error if the text isn't accepted.
+std::string any_text(std::string_view text) { return std::string(text); }
+// Which policies there are is known when an engine is made: programs register their own.
+std::string some_text(std::string_view text) {
+  require(!text.empty(), "empty");
+  return std::string(text);
+}
+std::string count_text(std::string_view text) {
+  return std::to_string(parse_integer(text, 0, INT_MAX));
+}
+std::string window_text(std::string_view text) {
+  return std::to_string(parse_integer(text, 1, INT_MAX));
+}
+std::string flag_text(std::string_view text) { return parse_flag(text) ? "true" : "false"; }
+std::string size_text(std::string_view text) {
+  parse_bytes(text);
+  return std::string(text);
+}
+std::string level_text(std::string_view text) { return std::string(name(parse_log_level(text))); }
 
 struct Key {
   std::string_view name;
+  SettingType type;
   std::string_view built_in;
   std::string_view accepted;
   std::string_view meaning;
-  void (*check)(std::string_view text);  // Throws Error if the text isn't accepted.
+  std::string (*kept)(std::string_view text);
 };
 
 constexpr std::array keys{
-    Key{"devices", "auto", "auto, or a device list, as cpu:2, cuda or emulated:4,memory=64MiB",
-        "devices that run the tasks; auto: all GPUs, else the cores", check_devices},
-    Key{"machine", "", "a path",
-        "description of the devices, as bench copies writes it; its rates stand for supposed ones",
-        accept_all},
-    Key{"policy", "affinity", "the name of a policy, as affinity or steal",
-        "chooses device and order of tasks", check_policy},
-    Key{"tile", "0", "a whole number from 0 to 2147483647",
-        "order of tiles; 0: chosen by size and memory", check_count},
-    Key{"window", "16384", "a whole number from 1 to 2147483647",
-        "most tasks submitted and not ended", check_window},
-    Key{"trace", "false", "true, on, yes, 1, false, off, no or 0", "record what runs when",
-        check_flag},
-    Key{"host_memory", "0", "a size, as 600MB or 2GiB",
-        "most host memory for tiles without a home; 0: 80 % of what is free", check_size},
-    Key{"spill", "", "a path", "file that holds tiles without a home instead of host memory",
-        accept_all},
-    Key{"schedule_log", "", "a path",
+    Key{"devices", SettingType::text, "auto",
+        "auto, or a device list, as cpu:2, cuda or emulated:4,memory=64MiB",
+        "devices that run the tasks; auto: all GPUs, else the cores", some_text},
+    Key{"machine", SettingType::text, "", "a path",
+        "description of the devices, as bench copies writes it; measured rates replace estimates",
+        any_text},
+    Key{"policy", SettingType::text, "affinity", "the name of a policy, as affinity or steal",
+        "chooses device and order of tasks", some_text},
+    Key{"tile", SettingType::number, "0", "a whole number from 0 to 2147483647",
+        "tile size, in rows and columns; 0: chosen by size and memory", count_text},
+    Key{"window", SettingType::number, "16384", "a whole number from 1 to 2147483647",
+        "most tasks submitted and not ended", window_text},
+    Key{"trace", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
+        "record what runs when", flag_text},
+    Key{"host_memory", SettingType::bytes, "0", "a size, as 600MB or 2GiB",
+        "most host memory for tiles without a home; 0: 80 % of what is free", size_text},
+    Key{"spill", SettingType::text, "", "a path",
+        "file that holds tiles without a home instead of host memory", any_text},
+    Key{"schedule_log", SettingType::text, "", "a path",
         "file that gets what the scheduler is told and decides, for quadriga-bench replay",
-        accept_all},
-    Key{"threads", "0", "a whole number from 0 to 2147483647",
-        "cores that compute; 0: all that affinity and cgroups allow", check_count},
-    Key{"cache", "", "a folder, or off",
-        "where compiled kernels are kept; default: quadriga in the user's cache folder",
-        accept_all},
-    Key{"allow_tf32", "false", "true, on, yes, 1, false, off, no or 0",
-        "GPUs may round the factors of float32 products to TF32", check_flag},
-    Key{"reproducible", "false", "true, on, yes, 1, false, off, no or 0",
+        any_text},
+    Key{"threads", SettingType::number, "0", "a whole number from 0 to 2147483647",
+        "cores that compute; 0: all that affinity and cgroups allow", count_text},
+    Key{"cache", SettingType::text, "", "a folder, or off",
+        "where compiled kernels are kept; default: quadriga in the user's cache folder", any_text},
+    Key{"allow_tf32", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
+        "GPUs may round the factors of float32 products to TF32", flag_text},
+    Key{"reproducible", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "tiles are chosen as for one device: results don't depend on how many there are",
-        check_flag},
-    Key{"cuda_pool", "false", "true, on, yes, 1, false, off, no or 0",
-        "GPUs' memory comes from CUDA's default pools, which other libraries may share",
-        check_flag},
-    Key{"log_level", "warning", "debug, info, warning, error or off",
-        "messages below this level are dropped", check_level},
+        flag_text},
+    Key{"cuda_pool", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
+        "GPUs' memory comes from CUDA's default pools, which other libraries may share", flag_text},
+    Key{"log_level", SettingType::text, "warning",
+        "debug, info, warning, error or off, in any case", "messages below this level are dropped",
+        level_text},
 };
 
 std::string key_names() {
@@ -115,13 +134,12 @@ std::string place(SettingOrigin origin, std::string_view source) {
 Setting checked(const Key& key, std::string_view value, SettingOrigin origin,
                 std::string_view source) {
   try {
-    key.check(value);
+    return {std::string(key.name), key.kept(value),          origin,
+            std::string(source),   std::string(key.meaning), key.type};
   } catch (const Error&) {
     fail(Errc::invalid_argument, fmt::format("setting {}: '{}'{} is not accepted; expected {}",
                                              key.name, value, place(origin, source), key.accepted));
   }
-  return {std::string(key.name), std::string(value), origin, std::string(source),
-          std::string(key.meaning)};
 }
 
 void put(Values& values, Setting setting) {
@@ -159,8 +177,7 @@ void read_file(const std::string& path, Values& values) {
 void read_environment(const std::map<std::string, std::string>& variables, Values& values) {
   for (const auto& [variable, value] : variables) {
     if (variable.starts_with(test_prefix)) continue;
-    std::string name = variable.substr(prefix.size());
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string name = in_small_letters(std::string_view(variable).substr(prefix.size()));
     const Key& key = find_key(name, place(SettingOrigin::environment, variable));
     put(values, checked(key, value, SettingOrigin::environment, variable));
   }

@@ -19,6 +19,9 @@ enum class SettingOrigin { built_in, file, environment, program, argument };
 
 std::string_view name(SettingOrigin origin) noexcept;
 
+/// What a value means: a text, a whole number, a number of bytes ("2GiB"), "true" or "false".
+enum class SettingType { text, number, bytes, flag };
+
 /// A setting as it is in force.
 struct Setting {
   std::string key;
@@ -26,6 +29,7 @@ struct Setting {
   SettingOrigin origin = SettingOrigin::built_in;
   std::string source;   ///< The file or the variable it was read from; empty otherwise.
   std::string meaning;  ///< One line for show_config().
+  SettingType type = SettingType::text;
 };
 
 /// What a Config reads from; tests put others in the place of the process's own.

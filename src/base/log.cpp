@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -51,8 +53,9 @@ std::string_view name(LogLevel level) noexcept {
 }
 
 LogLevel parse_log_level(std::string_view text) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == b; };
   for (std::size_t i = 0; i < level_names.size(); ++i)
-    if (text == level_names[i]) return static_cast<LogLevel>(i);
+    if (std::ranges::equal(text, level_names[i], same)) return static_cast<LogLevel>(i);
   fail(Errc::invalid_argument,
        fmt::format("'{}' is no log level; expected {}", text, fmt::join(level_names, ", ")));
 }

@@ -12,7 +12,8 @@ enum class LogLevel { debug, info, warning, error, off };
 
 std::string_view name(LogLevel level) noexcept;
 
-/// Reads "debug", "info", "warning", "error" or "off". Errors: invalid_argument naming them.
+/// Reads "debug", "info", "warning", "error" or "off", in any case. Errors: invalid_argument naming
+/// them.
 LogLevel parse_log_level(std::string_view text);
 
 /// Receives a message. May be called from any thread, also from several at once; may throw.

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/estimate.cpp: what a call would cost, by running its program without data.
+// src/linalg/estimate.cpp: what a call would cost, by running its program without data, or programs
+// like it that are small.
+#include "linalg/estimate.h"
+
+#include "base/units.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/product_plan.h"
 #include "linalg/product_times.h"
 #include "linalg/rates.h"
+#include "linalg/similar.h"
 #include "linalg/tile_size.h"
 #include "linalg/view.h"
 
-#include <quadriga/linalg.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace quadriga::linalg {
 namespace {
 
+/// Of a matrix that an address can be pretended for.
+constexpr std::uintptr_t most_bytes = std::uintptr_t{1} << 60;
+
 /// Memory that nothing touches: an address is all that a program without data needs.
 MatrixView pretended(std::int64_t rows, std::int64_t cols, DType dtype, int which) {
-  constexpr std::uintptr_t apart = std::uintptr_t{1} << 44;
+  constexpr std::uintptr_t apart = most_bytes;
   void* const nowhere = reinterpret_cast<void*>(apart * static_cast<std::uintptr_t>(which));
   return MatrixView::columns(nowhere, rows, cols, dtype);
 }
@@ -31,29 +42,30 @@ Matrix pretended_source(std::int64_t order, DType dtype) {
   return covariance(options, std::vector<double>(static_cast<std::size_t>(order)), 1);
 }
 
-std::size_t bytes_of(std::int64_t rows, std::int64_t cols, DType dtype) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * size_of(dtype);
+/// Of the caller's memory that the program needs. In floating point: what is larger than any memory
+/// is refused by it.
+double matrix_bytes(const Problem& problem) {
+  const auto bytes = [&](std::int64_t rows, std::int64_t cols) {
+    return static_cast<double>(rows) * static_cast<double>(cols) *
+           static_cast<double>(size_of(problem.dtype));
+  };
+  const auto [kind, m, n, k, dtype, from_source, accumulate] = problem;
+  if (kind == Problem::Kind::matmul) return bytes(m, k) + bytes(k, n) + bytes(m, n);
+  return (from_source ? 0 : bytes(m, m)) + (kind == Problem::Kind::cho_solve ? bytes(m, n) : 0);
 }
 
-/// The program; returns the bytes of the caller's memory that it needs.
-std::size_t run_program(Engine& engine, const Problem& problem, const Options& options) {
+void run_program(Engine& engine, const Problem& problem, const Options& options) {
   const auto [kind, m, n, k, dtype, from_source, accumulate] = problem;
-  if (kind == Problem::Kind::matmul) {
-    matmul(engine, 1, pretended(m, k, dtype, 1), Op::none, pretended(k, n, dtype, 2), Op::none,
-           accumulate ? 1 : 0, pretended(m, n, dtype, 3), options);
-    return bytes_of(m, k, dtype) + bytes_of(k, n, dtype) + bytes_of(m, n, dtype);
-  }
+  if (kind == Problem::Kind::matmul)
+    return matmul(engine, 1, pretended(m, k, dtype, 1), Op::none, pretended(k, n, dtype, 2),
+                  Op::none, accumulate ? 1 : 0, pretended(m, n, dtype, 3), options);
   const MatrixView view = pretended(m, m, dtype, 1);
-  if (kind == Problem::Kind::cholesky && !from_source) {
-    cholesky(engine, view, view, Uplo::lower, Other::leave, options);
-    return bytes_of(m, m, dtype);
-  }
+  if (kind == Problem::Kind::cholesky && !from_source)
+    return cholesky(engine, view, view, Uplo::lower, Other::leave, options);
   Matrix a(view);
   if (from_source) a = pretended_source(m, dtype);
   const Factor factor = cho_factor(engine, a, {}, options);
   if (kind == Problem::Kind::cho_solve) factor.solve(pretended(m, n, dtype, 2), options);
-  return (from_source ? 0 : bytes_of(m, m, dtype)) +
-         (kind == Problem::Kind::cho_solve ? bytes_of(m, n, dtype) : 0);
 }
 
 /// Bytes that must go to and from devices, whatever the order.
@@ -76,6 +88,12 @@ double shared_work(const Machine& machine, const Counters& counters, const Team&
   return static_cast<double>(work) / 1e9 / static_cast<double>(team.size());
 }
 
+/// Of bytes that must go to devices.
+double least_copy_seconds(const Problem& problem, const Team& team) {
+  if (team.size() == 0) return 0;
+  return least_bytes(problem) * team.seconds_a_byte / static_cast<double>(team.size());
+}
+
 std::string link_name(const Machine& machine, const LinkCounters& link) {
   const auto name = [&](SpaceId space) -> std::string {
     for (const Device& device : machine.devices)
@@ -85,50 +103,185 @@ std::string link_name(const Machine& machine, const LinkCounters& link) {
   return name(link.from) + "-" + name(link.to);
 }
 
-}  // namespace
-
-Estimate estimate(const Engine& engine, const Problem& problem, const Options& options) {
-  require(problem.m >= 0 && problem.n >= 0 && problem.k >= 0, "sizes must not be negative");
-  EngineOptions virtual_options;
-  virtual_options.machine = with_rates(engine.machine(), problem.dtype);
-  virtual_options.virtual_clock = true;
-  virtual_options.compute = false;
-  virtual_options.policy = engine.options().policy;
-  virtual_options.window = engine.options().window;
-  virtual_options.host_memory = engine.options().host_memory;
-  if (problem.kind == Problem::Kind::cho_solve || problem.from_source)
-    check_room(engine, "the factor", problem.m, problem.dtype);
-  Engine model(virtual_options);
+/// The problem's program on a machine, by the virtual clock.
+struct Simulation {
   Estimate estimate;
-  Options same = options;
-  if (problem.kind == Problem::Kind::matmul) {
-    const Team team = team_of(engine);
-    const ProductPlan plan = plan_product(engine, team, problem, options);
-    estimate.tile = plan.rows.tile;
-    estimate.tile_cols = plan.cols.tile;
-    // Else the model plans as well.
-    if (!has_fast_products(engine, team, problem.dtype)) same.tile = estimate.tile;
-  } else {
-    estimate.tile = estimate.tile_cols = same.tile = tile_for(engine, problem, options);
-  }
-  same.check_finite = false;
-  same.progress = nullptr;
-  estimate.matrix_bytes = run_program(model, problem, same);
+  double work_seconds = 0;  ///< Of all kernels, shared by all devices.
+};
+
+Simulation simulate(const EngineOptions& where, const Problem& problem, const Options& options) {
+  Engine model(where);
+  run_program(model, problem, options);
   const Counters counters = model.counters();
   const Machine& machine = model.machine();
   const Team team = team_of(model);
-  const auto devices = static_cast<double>(std::max<std::int64_t>(1, team.size()));
+  Simulation found{{}, shared_work(machine, counters, team)};
+  Estimate& estimate = found.estimate;
   estimate.seconds = static_cast<double>(counters.elapsed) / 1e9;
-  estimate.bound_seconds =
-      std::max({shared_work(machine, counters, team), counters.critical_path_seconds,
-                team.size() > 0 ? least_bytes(problem) * team.seconds_a_byte / devices : 0});
+  estimate.bound_seconds = std::max(
+      {found.work_seconds, counters.critical_path_seconds, least_copy_seconds(problem, team)});
   estimate.host_bytes = static_cast<double>(counters.host_bytes());
   for (const LinkCounters& link : counters.links)
     estimate.links.push_back({link_name(machine, link), static_cast<double>(link.bytes)});
   for (const DeviceCounters& device : counters.devices)
     estimate.device_bytes.push_back(device.most_bytes);
   estimate.buffer_bytes = counters.spill_bytes;
+  estimate.matrix_bytes = static_cast<std::size_t>(matrix_bytes(problem));
   estimate.tasks = counters.ended;
+  return found;
+}
+
+/// What one small program says of the large problem.
+struct Sample {
+  Similar similar;
+  Simulation small;
+
+  double seconds() const { return small.estimate.seconds * similar.seconds; }
+  double bytes() const { return small.estimate.host_bytes * similar.bytes; }
+  /// What falls as the share of begin and end does: with the square of the tiles along an edge.
+  double roughness() const { return 1 / (similar.edge * similar.edge); }
+};
+
+struct Figure {
+  double value = 0;
+  double uncertainty = 0;  ///< Relative.
+};
+
+/// Of the large problem, on the line through the finest and the coarsest sample; at least `least`.
+/// The uncertainty is the largest deviation of a sample, and what was seen beyond it where the
+/// large program was simulated, too (tests/unit/linalg/estimate_test.cpp).
+Figure extended(const std::vector<Sample>& samples, double (Sample::*of)() const, double least,
+                double seen) {
+  const Sample& fine = samples.front();
+  const Sample& coarse = samples.back();
+  const double run = coarse.roughness() - fine.roughness();
+  const double slope = run > 0 ? ((coarse.*of)() - (fine.*of)()) / run : 0;
+  Figure figure{std::max(least, (fine.*of)() - slope * (fine.roughness() - 1)), 0};
+  if (figure.value <= 0) return figure;
+  for (const Sample& sample : samples)
+    figure.uncertainty = std::max(figure.uncertainty, std::abs((sample.*of)() / figure.value - 1));
+  figure.uncertainty += seen;
+  return figure;
+}
+
+/// Bytes of a factor that fit no device, by what the small devices kept of the small one.
+std::size_t large_buffers(const Sample& sample, const Machine& machine, const Problem& problem) {
+  const auto spilled = static_cast<double>(sample.small.estimate.buffer_bytes);
+  if (spilled == 0) return 0;
+  const auto triangle = [&](std::int64_t order) {
+    return static_cast<double>(order) * static_cast<double>(order + 1) / 2 *
+           static_cast<double>(size_of(problem.dtype));
+  };
+  const auto memory = [](const Machine& of) {
+    double sum = 0;
+    for (const Device& device : of.devices) sum += static_cast<double>(device.memory_bytes);
+    return sum;
+  };
+  const double all = triangle(problem.m);
+  const double small = triangle(sample.similar.problem.m);
+  if (memory(machine) == 0) return static_cast<std::size_t>(spilled / small * all);
+  const double kept = std::max(0.0, small - spilled) / memory(sample.similar.machine);
+  return static_cast<std::size_t>(std::max(0.0, all - kept * memory(machine)));
+}
+
+/// What follows from the finest sample alone.
+void set_memory(Estimate& estimate, const Sample& sample, const Machine& machine,
+                const Problem& problem) {
+  for (std::size_t d = 0; d < estimate.device_bytes.size(); ++d)
+    estimate.device_bytes[d] = static_cast<std::size_t>(
+        std::min(static_cast<double>(machine.devices[d].memory_bytes),
+                 static_cast<double>(estimate.device_bytes[d]) * sample.roughness()));
+  estimate.buffer_bytes = large_buffers(sample, machine, problem);
+  estimate.matrix_bytes = static_cast<std::size_t>(matrix_bytes(problem));
+}
+
+Estimate extrapolate(const Large& large, const EngineOptions& where, const Problem& problem,
+                     const Options& options, double most_tasks) {
+  std::vector<Sample> samples;
+  std::vector<std::uint64_t> tasks;
+  for (const double part : {0.6, 0.25, 0.1}) {
+    Sample sample{large.similar(part * most_tasks), {}};
+    EngineOptions small = where;
+    small.machine = sample.similar.machine;
+    sample.small = simulate(small, sample.similar.problem, options);
+    tasks.push_back(sample.small.estimate.tasks);
+    samples.push_back(std::move(sample));
+  }
+  const Sample& finest = samples.front();
+  Estimate estimate = finest.small.estimate;
+  estimate.extrapolated_from = std::move(tasks);
+  const Engine model(where);
+  const Team team = team_of(model);
+  estimate.bound_seconds = std::max({finest.small.work_seconds * finest.similar.seconds,
+                                     large.chain_seconds(), least_copy_seconds(problem, team)});
+  const Figure seconds = extended(samples, &Sample::seconds, estimate.bound_seconds, 0.03);
+  estimate.seconds = seconds.value;
+  estimate.seconds_uncertainty = seconds.uncertainty;
+  const double least = finest.bytes() > 0 ? least_bytes(problem) : 0;
+  const Figure bytes = extended(samples, &Sample::bytes, least, 0.1);
+  for (LinkBytes& link : estimate.links)
+    link.bytes *= bytes.value / std::max(1.0, estimate.host_bytes);
+  estimate.host_bytes = bytes.value;
+  estimate.bytes_uncertainty = bytes.uncertainty;
+  set_memory(estimate, finest, model.machine(), problem);
+  constexpr double most_counted = 1e19;
+  estimate.tasks = static_cast<std::uint64_t>(
+      std::min(most_counted, large.tasks(finest.similar, estimate.tasks)));
+  return estimate;
+}
+
+/// By the virtual clock, without data; as the engine decides otherwise.
+EngineOptions model_options(const Engine& engine, DType dtype) {
+  EngineOptions where;
+  where.machine = with_rates(engine.machine(), dtype);
+  where.virtual_clock = true;
+  where.compute = false;
+  where.policy = engine.options().policy;
+  where.window = engine.options().window;
+  where.host_memory = engine.options().host_memory;
+  return where;
+}
+
+void check(const Engine& engine, const Problem& problem) {
+  require(problem.m >= 0 && problem.n >= 0 && problem.k >= 0, "sizes must not be negative");
+  if (matrix_bytes(problem) >= static_cast<double>(most_bytes))
+    fail(Errc::too_large, fmt::format("the matrices take {}; estimates are made of up to 1 EiB",
+                                      format_bytes(matrix_bytes(problem))));
+  if (problem.kind == Problem::Kind::cho_solve || problem.from_source)
+    check_room(engine, "the factor", problem.m, problem.dtype);
+}
+
+}  // namespace
+
+Estimate estimate(const Engine& engine, const Problem& problem, const Options& options) {
+  return estimate(engine, problem, options, most_simulated_tasks);
+}
+
+Estimate estimate(const Engine& engine, const Problem& problem, const Options& options,
+                  double most_tasks) {
+  check(engine, problem);
+  const EngineOptions where = model_options(engine, problem.dtype);
+  Options same = options;
+  same.check_finite = false;
+  same.progress = nullptr;
+  std::int64_t tile = 0;
+  std::int64_t tile_cols = 0;
+  if (problem.kind == Problem::Kind::matmul) {
+    const ProductPlan plan = plan_product(engine, team_of(engine), problem, options);
+    tile = plan.rows.tile;
+    tile_cols = plan.cols.tile;
+    // Else the model plans as well: lists, or rows of tall tiles that stay.
+    if (plan.orders.empty() && plan.together == 0) same.tile = tile;
+  } else {
+    tile = tile_cols = same.tile = tile_for(engine, problem, options);
+  }
+  const Engine model(where);
+  const Large large(model, problem, same);
+  Estimate estimate = large.tasks() <= most_tasks
+                          ? simulate(where, problem, same).estimate
+                          : extrapolate(large, where, problem, same, most_tasks);
+  estimate.tile = tile;
+  estimate.tile_cols = tile_cols;
   return estimate;
 }
 

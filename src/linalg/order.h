@@ -86,6 +86,9 @@ class ProductOrder {
   bool turned_ = false;  ///< Rows and columns are exchanged: stages are those of C^T.
 };
 
+/// Tiles of A and B that ProductOrder brings to a device that doesn't work on the host's memory.
+std::int64_t product_traffic(const ProductShape& shape) noexcept;
+
 /// Products of one device that holds all tiles of A, B and C at once, and their times.
 struct ListShape {
   Range rows;              ///< Of C and A.

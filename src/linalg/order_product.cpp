@@ -104,6 +104,16 @@ Range cut(Range range, std::int64_t begin, std::int64_t end, bool backwards) noe
 
 }  // namespace
 
+std::int64_t product_traffic(const ProductShape& shape) noexcept {
+  const ProductShape other = exchanged(shape);
+  std::int64_t least = best_block(shape).traffic;
+  if (const std::int64_t height = panel_height(shape); height > 0)
+    least = std::min(least, panel_traffic(shape, height));
+  if (const std::int64_t width = panel_height(other); width > 0)
+    least = std::min(least, panel_traffic(other, width));
+  return least;
+}
+
 ProductOrder::ProductOrder(const ProductShape& shape) : shape_(shape) {
   if (shape.rows.size() <= 0 || shape.cols.size() <= 0 || shape.inner <= 0) return;
   const Range all{0, shape.inner};

@@ -25,7 +25,7 @@ class StreamPlanner {
     const auto consider = [&](const ProductPlan& plan, double seconds) {
       if (seconds >= least) return;
       best = plan;
-      least = seconds;
+      best->seconds = least = seconds;
     };
     for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
       for (const std::int64_t cols : {512, 1024, 2048})

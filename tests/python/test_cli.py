@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -74,6 +75,27 @@ class TestComputing:
         assert run("matmul", "B.npy", "A.npy", "-o", "C.npy", "--trans-a", "T")[0] == DONE
         np.testing.assert_allclose(np.load("C.npy"), b.T @ a)
 
+    @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=256KiB"])
+    def test_vectors(self, folder, run, devices):
+        a, b, matrix = np.load("A.npy"), np.load("b.npy"), np.load("B.npy")
+        for left, right, expected in (
+            ("A.npy", "b.npy", a @ b),
+            ("b.npy", "B.npy", b @ matrix),
+            ("b.npy", "b.npy", b @ b),
+        ):
+            for more in ([], ["--trans-a", "T", "--trans-b", "N"]):
+                command = ["matmul", left, right, "-o", "C.npy", "--devices", devices, *more]
+                status, _, err = run(*command)
+                assert status == DONE, err
+                found = np.load("C.npy")
+                assert found.shape == expected.shape
+                np.testing.assert_allclose(found, expected)
+                assert run(*command, "--estimate")[0] == DONE
+        status, _, err = run("matmul", "B.npy", "b.npy", "-o", "D.npy")
+        assert (status, "30 isn't 120" in err) == (FAILED, True)
+        assert run("matmul", "B.npy", "b.npy", "-o", "D.npy", "--trans-a", "T")[0] == DONE
+        np.testing.assert_allclose(np.load("D.npy"), matrix.T @ b)
+
     @pytest.mark.parametrize("dtype", ["f", "F", "i4", ">f8"])
     def test_types(self, folder, run, dtype):
         np.save("A.npy", (np.eye(5) * 4).astype(dtype))
@@ -123,6 +145,29 @@ class TestComputing:
             assert found["seconds"] >= found["bound_seconds"]
             assert found["matrix_bytes"] > 0
         assert not os.path.exists("x.npy")
+
+    @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=256MiB"])
+    def test_estimates_of_any_order_take_seconds(self, folder, run, devices):
+        n = 1_000_000
+        header = {"descr": "<f4", "fortran_order": True, "shape": (n, n)}
+        try:
+            with open("huge.npy", "wb") as file:  # all of it a hole
+                np.lib.format.write_array_header_1_0(file, header)
+                os.ftruncate(file.fileno(), file.tell() + 4 * n * n)
+        except OSError as error:
+            pytest.skip(f"no file of 4 TB here: {error}")
+        for command in (["cholesky", "huge.npy"], ["matmul", "huge.npy", "huge.npy"]):
+            begin = time.perf_counter()
+            status, out, err = run(*command, "--estimate", "--devices", devices, "--json")
+            assert time.perf_counter() - begin < 10
+            assert status == DONE, err
+            found = json.loads(out)
+            assert len(found["extrapolated_from"]) == 3
+            assert found["seconds"] >= found["bound_seconds"] > 0
+            assert 0 < found["seconds_uncertainty"] < 1
+            status, out, _ = run(*command, "--estimate", "--devices", devices)
+            assert re.search(r"time .* ± \d+ % \(at least .*\)", out)
+            assert "method           extrapolated from simulated programs of " in out
 
     def test_a_trace_and_its_report(self, folder, run):
         command = ["cholesky", "A.npy", "-o", "L.npy", "--trace", "t.json", "--tile", "40"]
@@ -197,7 +242,11 @@ class TestBadFiles:
     def test_wrong_shapes(self, folder, run):
         self.check(run, "expected a square matrix", "cholesky", "B.npy")
         self.check(run, "expected a square matrix", "solve", "b.npy", "b.npy")
-        self.check(run, "expected a matrix", "matmul", "A.npy", "b.npy")
+        np.save("c.npy", np.ones((2, 2, 2)))
+        self.check(run, "c.npy: shape (2, 2, 2): expected a matrix or a vector",
+                   "matmul", "A.npy", "c.npy")  # fmt: skip
+        np.save("c.npy", np.float64(1))
+        self.check(run, "expected a matrix or a vector", "matmul", "c.npy", "A.npy")
         self.check(run, "30 isn't 120", "matmul", "B.npy", "A.npy")
         np.save("c.npy", np.ones(7))
         self.check(run, "expected as many rows", "solve", "A.npy", "c.npy")

@@ -2,25 +2,28 @@
 # tests/python/test_settings.py: arguments over quadriga.config over QUADRIGA_* over a file.
 import io
 import json
+import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import quadriga
+from quadriga.cli.main import status_of
 from quadriga.settings import settings
 
 
 def test_attributes_and_keys():
     with quadriga.config(tile=128):
-        assert quadriga.config.tile == quadriga.config["tile"] == "128"
+        assert quadriga.config.tile == quadriga.config["tile"] == 128
         quadriga.config.tile = 256
-        assert quadriga.config["tile"] == "256"
+        assert quadriga.config["tile"] == 256
         quadriga.config["trace"] = True
-        assert quadriga.config.trace == "true"
+        assert quadriga.config.trace is True
         del quadriga.config.trace
-        assert quadriga.config.trace == "false"
-    assert quadriga.config.tile == "0"
+        assert quadriga.config.trace is False
+    assert quadriga.config.tile == 0
     assert "tile" in quadriga.config
     assert "nothing" not in quadriga.config
     assert len(quadriga.config) == len(list(quadriga.config)) == len(dict(quadriga.config))
@@ -35,7 +38,7 @@ def test_blocks_nest_and_restore_after_errors():
         assert quadriga.config.policy == "steal"
         raise RuntimeError
     assert quadriga.config.policy == "affinity"
-    assert quadriga.config.window == "16384"
+    assert quadriga.config.window == 16384
 
 
 def test_what_is_unknown_or_wrong_says_what_is_known():
@@ -47,7 +50,7 @@ def test_what_is_unknown_or_wrong_says_what_is_known():
         quadriga.config.window = "luck"
     with pytest.raises(quadriga.InvalidArgument), quadriga.config(tile=5, window="luck"):
         pass
-    assert quadriga.config.tile == "0"
+    assert quadriga.config.tile == 0
 
 
 def test_show_config():
@@ -122,6 +125,58 @@ def test_messages_go_to_logging(caplog):
         pass
     (record,) = caplog.records  # the level is back at warning
     assert record.levelname == "WARNING" and "999" in record.getMessage()
+
+
+class TestTypes:
+    def test_values_have_the_type_of_their_setting(self):
+        assert {key: type(value) for key, value in quadriga.config.items()} == {
+            **dict.fromkeys(quadriga.config, str),
+            **dict.fromkeys(["tile", "window", "threads", "host_memory"], int),
+            **dict.fromkeys(["trace", "allow_tf32", "reproducible", "cuda_pool"], bool),
+        }
+
+    @pytest.mark.parametrize(
+        ("key", "given", "value"),
+        [
+            ("trace", "ON", True),
+            ("trace", "Yes", True),
+            ("trace", 1, True),
+            ("trace", "FALSE", False),
+            ("host_memory", "2GiB", 2 << 30),
+            ("host_memory", 3e9, 3_000_000_000),
+            ("tile", "512", 512),
+            ("tile", np.int32(64), 64),
+            ("log_level", "DEBUG", "debug"),
+            ("log_level", "Warning", "warning"),
+            ("spill", pathlib.Path("/tmp/spilled"), "/tmp/spilled"),
+        ],
+    )
+    def test_values_are_taken_as_they_are_written(self, key, given, value):
+        with quadriga.config(**{key: given}):
+            assert quadriga.config[key] == value
+            assert type(quadriga.config[key]) is type(value)
+            assert {setting.key: setting.text for setting in settings()}[key]
+
+    @pytest.mark.parametrize(("key", "given"), [("tile", True), ("trace", 2), ("window", 1.5)])
+    def test_values_of_another_type_are_refused(self, key, given):
+        with pytest.raises(quadriga.InvalidArgument, match=f"setting {key}"):
+            quadriga.config[key] = given
+
+    def test_none_is_no_value(self):
+        with pytest.raises(quadriga.InvalidType, match="setting spill: None; delete it"):
+            quadriga.config.spill = None
+
+    def test_the_environment_in_any_case(self, tmp_path):
+        program = "print(quadriga.config.trace, quadriga.config.log_level)"
+        variables = {"QUADRIGA_TRACE": "True", "QUADRIGA_LOG_LEVEL": "DEBUG"}
+        assert run(program, tmp_path, **variables)[0] == ["True", "debug"]
+
+    def test_json_of_the_command_line(self, capsys):
+        with quadriga.config(host_memory="1GiB", trace=True):
+            assert status_of(["info", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["settings"]
+        assert found["host_memory"]["value"] == 1 << 30
+        assert (found["trace"]["value"], found["tile"]["value"]) == (True, 0)
 
 
 class TestNamed:

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -76,3 +78,18 @@ def test_failures_of_any_words_keep_their_type(engine, error):
 def test_messages_of_any_words_are_logged(caplog):
     quadriga._core.log(40, f"a {ODD}")
     assert caplog.messages == [f"a {ODD}"]
+
+
+def test_pictures_leave_out_what_xml_cannot_hold(tmp_path):
+    name = "bell\x07 escape\x1b[31m null\x00 next\x85 none\ufffe <&>"
+    path = tmp_path / "t.json"
+    with quadriga.Engine("cpu:1", trace=path) as engine:
+        odd = quadriga.codelet(["update"], name=name)(lambda x: None)
+        engine.submit(odd, engine.data(np.zeros(2)).update())
+    trace = report.load(path)
+    picture = report.to_svg(trace)
+    xml.etree.ElementTree.fromstring(picture)
+    assert "bell escape[31m null next none &lt;&amp;&gt;" in picture
+    for text in (picture, report.to_html(trace), report.to_dot(trace)):
+        assert not any(unicodedata.category(letter) in ("Cc", "Cs", "Cn") for letter in text
+                       if letter not in "\n\t")  # fmt: skip

@@ -219,26 +219,37 @@ def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
 @click.option("--trans-a", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
 @click.option("--trans-b", type=click.Choice(["N", "T", "C"]), default="N", show_default=True)
 def matmul(where: Where, a: Path, b: Path, trans_a: Any, trans_b: Any) -> None:
-    """Multiply C = A B; A, B and C are .npy files."""
+    """Multiply C = A B; A, B and C are .npy files of matrices or vectors, as in NumPy."""
     left, right = where.read(a=a, b=b)
     for path, each in ((a, left), (b, right)):
         _need_numbers(path, each)
-        if each.ndim != 2:
-            raise InvalidArgument(f"{path}: shape {each.shape}: expected a matrix")
-    m, k = left.shape if trans_a == "N" else left.shape[::-1]
-    inner, n = right.shape if trans_b == "N" else right.shape[::-1]
+        if each.ndim not in (1, 2):
+            raise InvalidArgument(f"{path}: shape {each.shape}: expected a matrix or a vector")
+    rows, k = _turned(left, trans_a, (1, len(left)))
+    inner, cols = _turned(right, trans_b, (len(right), 1))
     if k != inner:
-        raise InvalidArgument(f"A is {m} x {k} ({a}) and B {inner} x {n} ({b}): {k} isn't {inner}")
+        raise InvalidArgument(
+            f"A is {rows} x {k} ({a}) and B {inner} x {cols} ({b}): {k} isn't {inner}"
+        )
+    shape = (rows,) * (left.ndim - 1) + (cols,) * (right.ndim - 1)
     dtype = common_type(left, right)
     with where.engine() as engine:
         if where.estimate:
-            _show_estimate(where, engine, "matmul", (m, n, k), dtype)
+            _show_estimate(where, engine, "matmul", (rows, cols, k), dtype)
             return
-        with _told(where, engine, "matmul"), writing(where.output, (m, n), dtype, False) as c:
+        with _told(where, engine, "matmul"), writing(where.output, shape, dtype, False) as c:
             linalg.matmul(
                 left, right, c, trans_a=trans_a, trans_b=trans_b,
                 engine=engine, tile=where.tile, progress=where.progress,
             )  # fmt: skip
+
+
+def _turned(array: np.ndarray[Any, Any], trans: str, of_vector: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns in the product; a vector's transpose is itself."""
+    if array.ndim == 1:
+        return of_vector
+    rows, cols = array.shape if trans == "N" else array.shape[::-1]
+    return rows, cols
 
 
 def _need_numbers(path: Path, array: np.ndarray[Any, Any]) -> None:

@@ -41,6 +41,11 @@ class Estimate:
     tile, tile_cols : int
         Rows and columns of the largest tile, of a product's result.
     tasks : int
+    extrapolated_from : list of int
+        Tasks of the smaller programs that were simulated in place of this one; empty if it was
+        itself.
+    seconds_uncertainty, bytes_uncertainty : float
+        Of `seconds`, and of `host_bytes` and `links`, relative; 0 if nothing was extrapolated.
     """
 
     seconds: float
@@ -53,6 +58,9 @@ class Estimate:
     tile: int
     tile_cols: int
     tasks: int
+    extrapolated_from: list[int]
+    seconds_uncertainty: float
+    bytes_uncertainty: float
 
     def as_dict(self) -> dict[str, Any]:
         """The same as a plain dictionary, for JSON."""
@@ -61,10 +69,12 @@ class Estimate:
     def __str__(self) -> str:
         same = self.tile == self.tile_cols
         tiles = f"of order {self.tile}" if same else f"of up to {self.tile} x {self.tile_cols}"
+        least = _core.format_seconds(self.bound_seconds)
         lines = [
-            f"time             {_core.format_seconds(self.seconds)} "
-            f"(at least {_core.format_seconds(self.bound_seconds)})",
-            f"moved            {_core.format_bytes(self.host_bytes)} between host and devices",
+            f"time             {_core.format_seconds(self.seconds)}"
+            f"{_percent(self.seconds_uncertainty)} (at least {least})",
+            f"moved            {_core.format_bytes(self.host_bytes)}"
+            f"{_percent(self.bytes_uncertainty)} between host and devices",
             *(
                 f"memory           {_core.format_bytes(size)} on {name}"
                 for name, size in self.device_bytes.items()
@@ -72,8 +82,22 @@ class Estimate:
             f"host buffers     {_core.format_bytes(self.buffer_bytes)}",
             f"matrices         {_core.format_bytes(self.matrix_bytes)}",
             f"tiles            {tiles}, {self.tasks} tasks",
+            f"method           {self._method()}",
         ]
         return "\n".join(lines)
+
+    def _method(self) -> str:
+        if not self.extrapolated_from:
+            return "all tasks simulated by the virtual clock"
+        *first, last = map(str, self.extrapolated_from)
+        return (
+            f"extrapolated from simulated programs of {', '.join(first)} and {last} tasks on "
+            "machines scaled alike"
+        )
+
+
+def _percent(uncertainty: float) -> str:
+    return f" ± {100 * uncertainty:.0f} %" if uncertainty else ""
 
 
 def estimate(
@@ -88,6 +112,9 @@ def estimate(
     devices: Devices = None,
 ) -> Estimate:
     """Time, traffic and memory of a call, by running its tasks on the virtual clock without data.
+
+    The figures of calls of more than 20,000 tasks are extrapolated from three smaller programs on
+    machines scaled alike; the estimate says so, and how far it may be off.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def start(
         raise InvalidArgument("give an engine or devices, not both")
     if engine is not None and not isinstance(engine, Engine):
         raise InvalidType(f"engine is {engine!r}; expected an Engine, or None")
-    order = int(config["tile"]) if tile is None else _order(tile)
+    order = config["tile"] if tile is None else _order(tile)
     reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
     with _shown(name, progress) as report:

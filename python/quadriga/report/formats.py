@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import math
+import re
 
+# What XML 1.0 has no place for: control characters, halves of surrogate pairs, two non-characters.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -115,3 +118,14 @@ def plural(value: int, noun: str) -> str:
     if value != 1:
         noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{value:,} {noun}"
+
+
+def printable(text: str) -> str:
+    """Without the characters that no XML, and so no SVG, can hold; names of tasks may have them.
+
+    Examples
+    --------
+    >>> printable("bell" + chr(7) + " and escape" + chr(27))
+    'bell and escape'
+    """
+    return _UNPRINTABLE.sub("", text)

@@ -77,6 +77,18 @@ TEST_F(Configuration, LaterSourcesWin) {
   EXPECT_EQ(config_.integer("tile"), 512);
 }
 
+TEST_F(Configuration, KeepsValuesByTheirTypes) {
+  config_.set("trace", "ON");
+  EXPECT_TRUE(config_.flag("trace"));
+  EXPECT_EQ(config_.text("trace"), "true");
+  EXPECT_EQ(config_.get("trace").type, SettingType::flag);
+  environment_["QUADRIGA_LOG_LEVEL"] = "DEBUG";
+  EXPECT_EQ(config_.text("log_level"), "debug");
+  EXPECT_EQ(config_.get("tile").type, SettingType::number);
+  EXPECT_EQ(config_.get("host_memory").type, SettingType::bytes);
+  EXPECT_EQ(config_.get("spill").type, SettingType::text);
+}
+
 TEST_F(Configuration, RefusesBadValuesByKeyValueSourceAndWhatIsAccepted) {
   environment_["QUADRIGA_TRACE"] = "fast";
   const std::string message = refusal([&] { config_.get("trace"); });

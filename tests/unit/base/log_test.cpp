@@ -69,6 +69,8 @@ TEST_F(Log, TakesThreadsAndNewSinksAtOnce) {
 
 TEST_F(Log, ReadsLevels) {
   EXPECT_EQ(parse_log_level("info"), LogLevel::info);
+  EXPECT_EQ(parse_log_level("Debug"), LogLevel::debug);
+  EXPECT_EQ(parse_log_level("WARNING"), LogLevel::warning);
   EXPECT_THROW(parse_log_level("loud"), Error);
 }
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/linalg/estimate_test.cpp: an estimate says what the run then does; tiles chosen by
-// default.
+// tests/unit/linalg/estimate_test.cpp: an estimate says what the run then does, also where it is
+// extrapolated; tiles chosen by default.
+#include "linalg/estimate.h"
+
+#include <quadriga/error.h>
+
+#include <chrono>
+
 #include "linalg/kernels/codelets.h"
 #include "unit/linalg/matrices.h"
 
@@ -97,6 +103,113 @@ TEST(Estimate, OnCoresByMeasuredTimes) {
   EXPECT_GT(estimated.seconds, 1e-4);
   EXPECT_LT(estimated.seconds, 100);
   EXPECT_EQ(estimated.host_bytes, 0);
+}
+
+struct LargeCase {
+  std::string devices;
+  Problem problem;
+  std::int64_t tile;
+};
+
+/// A machine by its description, or of emulated devices with times for every kernel.
+Engine model_of(const std::string& devices) {
+  EngineOptions options;
+  if (devices.starts_with("machine="))
+    options.machine = Machine::parse("machine=" QUADRIGA_SOURCE_DIR "/machines/" +
+                                     devices.substr(std::string("machine=").size()));
+  else
+    options.machine = timed_machine(devices);
+  options.virtual_clock = true;
+  options.compute = false;
+  return Engine(options);
+}
+
+Problem factorization_of(std::int64_t order) {
+  return {Problem::Kind::cholesky, order, 0, 0, DType::float64, false, false};
+}
+Problem product_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {Problem::Kind::matmul, m, n, k, DType::float64, false, false};
+}
+
+class ExtrapolatedEstimate : public ::testing::TestWithParam<LargeCase> {};
+
+// What is said of a program that is too large to be simulated holds where it isn't.
+TEST_P(ExtrapolatedEstimate, IsAsUncertainAsItSays) {
+  const auto& [devices, problem, tile] = GetParam();
+  const Engine engine = model_of(devices);
+  Options options;
+  options.tile = tile;
+  const Estimate full = estimate(engine, problem, options, 1e9);
+  const Estimate found = estimate(engine, problem, options, 4000);
+  ASSERT_GT(full.tasks, 4000U);
+  ASSERT_EQ(found.extrapolated_from.size(), 3U);
+  EXPECT_TRUE(full.extrapolated_from.empty());
+  EXPECT_EQ(full.seconds_uncertainty, 0);
+  for (const std::uint64_t tasks : found.extrapolated_from) EXPECT_LE(tasks, 4000U);
+  EXPECT_NEAR(found.seconds / full.seconds, 1, found.seconds_uncertainty);
+  EXPECT_LT(found.seconds_uncertainty, 1);
+  EXPECT_GE(found.seconds, found.bound_seconds);
+  EXPECT_NEAR(found.bound_seconds / full.bound_seconds, 1, 0.05);
+  if (full.host_bytes > 0) {
+    EXPECT_NEAR(found.host_bytes / full.host_bytes, 1, found.bytes_uncertainty);
+  }
+  EXPECT_NEAR(static_cast<double>(found.tasks) / static_cast<double>(full.tasks), 1, 0.01);
+  EXPECT_EQ(found.matrix_bytes, full.matrix_bytes);
+  EXPECT_EQ(found.tile, full.tile);
+  const auto device = [](const Estimate& of) { return static_cast<double>(of.device_bytes[0]); };
+  EXPECT_NEAR(device(found), device(full), 0.2 * device(full));
+}
+
+const Problem factor_of_source{Problem::Kind::cho_solve, 8000, 100, 0, DType::float64, true, false};
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, ExtrapolatedEstimate,
+    ::testing::Values(
+        LargeCase{"cpu:2", factorization_of(10000), 256},
+        LargeCase{"cpu:2", product_of(8000, 6000, 4000), 256},
+        // All of it on the devices, most of it, and hardly a column of tiles.
+        LargeCase{"emulated:2,memory=1GiB,h2d=6GB/s,d2h=6GB/s", factorization_of(9000), 256},
+        LargeCase{"emulated:2,memory=100MiB,h2d=1GB/s,d2h=1GB/s,peer=off", factorization_of(9000),
+                  256},
+        LargeCase{"emulated:2,memory=8MiB,h2d=1GB/s,d2h=1GB/s", factorization_of(9000), 256},
+        LargeCase{"emulated:2,memory=8MiB,h2d=10GB/s,d2h=10GB/s", factor_of_source, 256},
+        LargeCase{"emulated:2,memory=64MiB,h2d=200MB/s,d2h=200MB/s,peer=off",
+                  product_of(6000, 6000, 6000), 256},
+        LargeCase{"emulated:1,memory=20MiB,h2d=2GB/s,d2h=2GB/s", product_of(3000, 9000, 6000), 256},
+        LargeCase{"machine=idgraf.json:4", factorization_of(30000), 0},
+        LargeCase{"machine=idgraf.json:2", product_of(20000, 20000, 20000), 0},
+        LargeCase{"machine=h200x4.json", factorization_of(70000), 2048},
+        LargeCase{"machine=h200x1.json", product_of(90000, 90000, 90000), 0},
+        LargeCase{"machine=h200x1.json", product_of(150000, 150000, 150000), 0},
+        LargeCase{"machine=h200x4.json,memory=4GiB", factorization_of(50000), 1024},
+        LargeCase{"machine=h200x4.json:2,memory=8GiB", product_of(60000, 60000, 60000), 0}));
+
+// Order 1,000,000 on any machine: minutes by tasks, seconds by smaller ones.
+TEST(Estimate, OfAnyOrderTakesSeconds) {
+  for (const char* const devices :
+       {"cpu:2", "emulated:2,memory=1GiB", "machine=idgraf.json:2", "machine=h200x4.json"})
+    for (const Problem& problem :
+         {factorization_of(1'000'000), product_of(1'000'000, 1'000'000, 1'000'000)}) {
+      SCOPED_TRACE(devices);
+      const auto begin = std::chrono::steady_clock::now();
+      const Estimate found = estimate(model_of(devices), problem);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      EXPECT_LT(took.count(), 10);
+      EXPECT_GE(found.seconds, found.bound_seconds);
+      EXPECT_GT(found.bound_seconds, 0);
+      EXPECT_LT(found.seconds_uncertainty, 0.5);
+    }
+}
+
+TEST(Estimate, RefusesMatricesThatNoAddressReaches) {
+  const auto engine = make_engine("cpu:2");
+  try {
+    estimate(*engine, factorization_of(1'000'000'000'000));
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::too_large);
+    EXPECT_NE(std::string(error.what()).find("up to 1 EiB"), std::string::npos) << error.what();
+  }
 }
 
 TEST(DefaultTile, DependsOnSizesAndMemoryButNotOnTheNumberOfDevices) {

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..analysis.analysis import Analysis
 from ..analysis.intervals import rates
+from ..formats import printable
 from ..trace.header import TraceError
 from ..trace.reading import contents
 from ..trace.trace import KERNEL, Trace
@@ -54,7 +55,7 @@ def to_dot(trace: Trace) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'
 
 

@@ -40,7 +40,7 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
     detail = drawing.SMALL if small else drawing.FULL
     facts, timeline, states = summarize(run), Timeline(run, detail), panels.states(run)
     template = environment().get_template("report.html")
-    return template.render(
+    text = template.render(
         facts=facts,
         name=Path(trace.path).name,
         source=glance.source(facts),
@@ -69,6 +69,7 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
         whole=trace.end,
         most_found=_MOST_FOUND,
     )
+    return formats.printable(text)
 
 
 def write_report(trace_path: str | os.PathLike[str], out_path: str | os.PathLike[str]) -> Trace:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ..analysis.analysis import Analysis
 from ..analysis.summary import summarize, verdict
+from ..formats import printable
 from ..trace.trace import Trace
 from . import drawing, panels
 from .page import environment
@@ -60,7 +61,7 @@ def to_svg(trace: Trace) -> str:
     placed, height = _place_legend(entries, legend_top)
     right = _WIDTH - _LEFT - 60
     template = environment().get_template("picture.svg")
-    return template.render(
+    text = template.render(
         width=_WIDTH,
         height=height,
         left=_LEFT,
@@ -75,6 +76,7 @@ def to_svg(trace: Trace) -> str:
         ticks=drawing.ticks(trace.end, 8),
         legend=placed,
     )
+    return printable(text)
 
 
 def _place(devices: list[dict[str, Any]], top: int) -> tuple[list[_Lane], int]:

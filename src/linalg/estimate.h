@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/estimate.h: estimate() with the largest program that it simulates whole.
+#pragma once
+
+#include <quadriga/linalg.h>
+
+namespace quadriga::linalg {
+
+/// Tasks take up to 0.3 ms by the virtual clock, of several devices with little memory on a busy
+/// core: so many are simulated in a few seconds.
+inline constexpr double most_simulated_tasks = 20000;
+
+/// As estimate(), where a program of more tasks than `most_tasks` is extrapolated.
+Estimate estimate(const Engine& engine, const Problem& problem, const Options& options,
+                  double most_tasks);
+
+}  // namespace quadriga::linalg
