@@ -60,6 +60,8 @@ class EngineAccess {
 
   /// While on, submissions throw invalid_argument, those included that wait for a full window.
   static void refuse(Engine& engine, bool on) noexcept;
+  /// Whether this thread's next submission finds room in the window, so that it doesn't wait.
+  static bool has_room(Engine& engine);
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,

@@ -164,6 +164,8 @@ void EngineAccess::refuse(Engine& engine, bool on) noexcept {
   engine.impl_->refuses.store(on, std::memory_order_seq_cst);
 }
 
+bool EngineAccess::has_room(Engine& engine) { return engine.checked().graph.has_slot(); }
+
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
   return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
