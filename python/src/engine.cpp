@@ -224,6 +224,12 @@ void bind_engine(nb::module_& module) {
           "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
           nb::arg("task"))
       .def(
+          "section",
+          [](PyEngine& self, std::string name, Nanoseconds begin, Nanoseconds end) {
+            EngineAccess::section(self.engine(), std::move(name), begin, end);
+          },
+          nb::arg("name"), nb::arg("begin"), nb::arg("end"))
+      .def(
           "failed",
           [](PyEngine& self, const Future& task) {
             return EngineAccess::failed(self.engine(), task);

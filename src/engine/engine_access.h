@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "device/backend.h"
@@ -71,6 +72,8 @@ class EngineAccess {
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
                    double seconds = -1);
+  /// Names a stretch of time in the trace, if there is one.
+  static void section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end);
   /// Whether a task failed or was cancelled; false while it hasn't ended.
   static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.

@@ -213,6 +213,8 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     impl.sharing->before(task);
     predecessors = impl.graph.link(task);
     impl.executor->submitted(task);
+    if (impl.recorder.tracing()) [[unlikely]]
+      impl.recorder.submitted(task.id.load(std::memory_order_relaxed), impl.executor->now());
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
   if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)
