@@ -9,6 +9,7 @@ The engine's own has one from the first body or task on, which is what is restor
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -30,22 +31,65 @@ def _take_over() -> None:
         clear(force=True)
 
 
+class _Libraries:
+    """The BLAS libraries of the process, as far as they are known."""
+
+    def __init__(self) -> None:
+        controller = ThreadpoolController()
+        found = [each for each in controller.lib_controllers if each.user_api == "blas"]
+        quick = {each.filepath: functions for each in found if (functions := _functions(each))}
+        # Setting numbers through threadpoolctl takes 10 us, as long as many a task.
+        self._quick = _core.BlasThreads(list(quick.values()))
+        others = [each.filepath for each in found if each.filepath not in quick]
+        self._others = controller.select(filepath=others) if others else None
+        self._limit: Any = None
+
+    def limit(self) -> None:
+        """One thread each, until `restore`."""
+        self._quick.limit()
+        if self._others is not None:
+            _take_over()
+            self._limit = self._others.limit(limits=1, user_api="blas")
+
+    def restore(self) -> None:
+        """As many as before."""
+        self._quick.restore()
+        if self._limit is not None:
+            _take_over()
+            self._limit.restore_original_limits()
+            _take_over()
+            self._limit = None
+
+
+def _functions(library: Any) -> tuple[int, int] | None:
+    """Addresses of what tells and what sets a library's number of threads; None if not by these."""
+    if not isinstance(library, OpenBLASController) or library.threading_layer == "openmp":
+        return None
+    functions = [library._get_symbol(f"openblas_{verb}_num_threads") for verb in ("get", "set")]
+    if None in functions:
+        return None
+    get, put = (ctypes.cast(each, ctypes.c_void_p).value or 0 for each in functions)
+    return get, put
+
+
 class _OneThread:
     """A context that may be entered by many threads at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._limit: Any = None
-        self._controller: Any = None
+        self._libraries: _Libraries | None = None
         self._modules = 0
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
                 _core.use_one_blas_thread()
-                _take_over()
-                self._limit = self._libraries().limit(limits=1, user_api="blas")
+                # Looking for libraries takes a millisecond: only when modules were imported since.
+                if self._libraries is None or self._modules != len(sys.modules):
+                    self._modules = len(sys.modules)
+                    self._libraries = _Libraries()
+                self._libraries.limit()
             self._inside += 1
 
     def __exit__(
@@ -57,16 +101,8 @@ class _OneThread:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                _take_over()
-                self._limit.restore_original_limits()
-                _take_over()
-
-    def _libraries(self) -> Any:
-        """Looking for libraries takes a millisecond: only when modules were imported since."""
-        if self._controller is None or self._modules != len(sys.modules):
-            self._controller = ThreadpoolController()
-            self._modules = len(sys.modules)
-        return self._controller
+                assert self._libraries is not None
+                self._libraries.restore()
 
 
 #: Around every Python body that an engine calls.

@@ -8,6 +8,8 @@ import operator
 import os
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -359,6 +361,34 @@ class Engine:
     def now(self) -> float:
         """Seconds since the engine's start, by its clock."""
         return self.core.now() / 1e9
+
+    @contextmanager
+    def section(self, name: str) -> Iterator[None]:
+        """Name a part of the program, which a report shows above its time line.
+
+        Calls of `quadriga.linalg` have their names already.
+
+        Examples
+        --------
+        >>> import numpy as np, quadriga
+        >>> with quadriga.Engine("cpu:1", trace=True) as engine:
+        ...     with engine.section("check"):
+        ...         _ = quadriga.linalg.matmul(np.eye(8), np.eye(8), engine=engine)
+        ...     trace = engine.trace_json()
+        >>> '"name":"check"' in trace
+        True
+        """
+        if not isinstance(name, str):
+            raise InvalidType(f"name is {name!r}; expected a str")
+        if not self._traced:
+            yield
+            return
+        begin = self.core.now()
+        try:
+            yield
+        finally:
+            if self._ending.is_due:
+                self.core.section(name, begin, self.core.now())
 
     def trace_json(self) -> str:
         """The trace so far; raises `Unavailable` if tracing is off."""

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/process.h"
@@ -31,7 +32,13 @@ std::atomic<bool> python_ends = false;
 }  // namespace
 
 EngineState::~EngineState() {
-  if (process_id() != owner_) static_cast<void>(engine_.release());
+  if (process_id() != owner_) {
+    static_cast<void>(engine_.release());
+    return;
+  }
+  std::optional<GilReleased> released;  // its threads need it to end
+  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+  engine_.reset();
 }
 
 void EngineState::cancel() noexcept {

@@ -35,6 +35,9 @@ class InsideBody {
  private:
   GilHere gil_;
   bool outer_;
+  /// Its context variables, where the thread is no one's: what a body sets there, as NumPy's
+  /// handling of errors, isn't the next one's. Null: the caller's.
+  PyObject* context_ = nullptr;
 };
 
 /// Whether this thread runs a Python body; waits are done in place then.

@@ -91,7 +91,8 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
   auto state = self.state();
   wait_alone(*state);
   {
-    const GilReleased released;
+    std::optional<GilReleased> released;
+    if (is_turn_of_others() || !EngineAccess::has_room(state->engine())) released.emplace();
     const Submitting submitting(std::move(state));
     *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
@@ -222,6 +223,12 @@ void bind_engine(nb::module_& module) {
       .def(
           "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
           nb::arg("task"))
+      .def(
+          "section",
+          [](PyEngine& self, std::string name, Nanoseconds begin, Nanoseconds end) {
+            EngineAccess::section(self.engine(), std::move(name), begin, end);
+          },
+          nb::arg("name"), nb::arg("begin"), nb::arg("end"))
       .def(
           "failed",
           [](PyEngine& self, const Future& task) {

@@ -66,13 +66,57 @@ void leave(void* gate) noexcept {
   while (true) pause();
 }
 
+/// What Python knows of a thread of ours, from its first body to its end: to make it anew for each
+/// body would take as long as ten small ones.
+class KeptState {
+ public:
+  KeptState() = default;
+  /// Within the gate.
+  void keep(Gate* gate) {
+    if (gate_ != nullptr || PyGILState_GetThisThreadState() != nullptr) return;
+    PyGILState_Ensure();
+    PyEval_SaveThread();
+    gate_ = gate;
+  }
+  bool is_kept() const noexcept { return gate_ != nullptr; }
+  ~KeptState() {
+    if (gate_ == nullptr || gate_ != current.load() || !gate_->enter()) return;
+    PyGILState_Ensure();
+    PyGILState_Release(PyGILState_LOCKED);
+    PyGILState_Release(PyGILState_UNLOCKED);
+    leave(gate_);
+  }
+  KeptState(const KeptState&) = delete;
+  KeptState& operator=(const KeptState&) = delete;
+
+ private:
+  Gate* gate_ = nullptr;
+};
+thread_local KeptState kept_state;
+
+std::atomic<int> waiting{0};  ///< Threads of ours, for the GIL.
+
 }  // namespace
 
 GilHere::GilHere() {
   Gate* const gate = current.load();
   if (!gate->enter()) return;
   gate_ = gate;
+  waiting.fetch_add(1, std::memory_order_relaxed);
+  kept_state.keep(gate);
   gil_.emplace();
+  waiting.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool is_own_thread() noexcept { return kept_state.is_kept(); }
+
+bool is_turn_of_others() noexcept {
+  using Clock = std::chrono::steady_clock;
+  static thread_local Clock::time_point last;
+  const Clock::time_point now = Clock::now();
+  if (now - last < (waiting.load(std::memory_order_relaxed) > 0 ? 100us : 1000us)) return false;
+  last = now;
+  return true;
 }
 
 GilHere::~GilHere() {

@@ -7,7 +7,9 @@
 //      later, in the middle of whatever it does.
 //   2. Once the gate is closed nobody enters but the thread that closed it; close_gate() returns
 //      when nobody is inside.
-//   3. A thread of Python's that comes back from a call of ours to a closed gate stops there until
+//   3. What Python keeps of a thread of ours lasts from its first body to its end, which takes the
+//      GIL: so who joins such a thread doesn't hold it.
+//   4. A thread of Python's that comes back from a call of ours to a closed gate stops there until
 //      the process ends: it holds no lock then.
 #pragma once
 
@@ -31,6 +33,13 @@ class GilHere {
   void* gate_ = nullptr;
   std::optional<nanobind::gil_scoped_acquire> gil_;
 };
+
+/// Whether this is a thread of ours that Python knows only for the bodies that it runs.
+bool is_own_thread() noexcept;
+
+/// Whether a thread that could keep the GIL lets others have it: some while after it did so last, a
+/// shorter one if threads of ours wait for it. Passing it on takes longer than a small task.
+bool is_turn_of_others() noexcept;
 
 /// Lets others hold the GIL while it lives. Its thread is one of Python's, perhaps a daemon.
 class GilReleased {

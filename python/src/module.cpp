@@ -7,7 +7,6 @@
 
 #include "bindings.h"
 #include "gil_gate.h"
-#include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/cuda_libraries.h"
 
 namespace {
@@ -33,9 +32,9 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);
   quadriga::python::bind_foreign(module);
+  quadriga::python::bind_blas_threads(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "
       "build without CUDA.");
-  module.def("use_one_blas_thread", quadriga::kernels::use_one_blas_thread);
 }

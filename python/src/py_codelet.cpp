@@ -114,11 +114,23 @@ nb::object memory_view(std::uintptr_t address, std::size_t bytes, bool writable)
 }  // namespace
 
 InsideBody::InsideBody(long long number) : outer_(std::exchange(is_inside, true)) {
-  if (gil_) return;
-  is_inside = outer_;
-  throw BodyFailure(number, "Python is ending");
+  if (!gil_) {
+    is_inside = outer_;
+    throw BodyFailure(number, "Python is ending");
+  }
+  if (outer_ || !is_own_thread()) return;
+  context_ = PyContext_New();
+  if (context_ != nullptr && PyContext_Enter(context_) == 0) return;
+  PyErr_Clear();
+  Py_CLEAR(context_);
 }
-InsideBody::~InsideBody() { is_inside = outer_; }
+
+InsideBody::~InsideBody() {
+  is_inside = outer_;
+  if (context_ == nullptr) return;
+  if (PyContext_Exit(context_) != 0) PyErr_Clear();
+  Py_DECREF(context_);
+}
 
 bool inside_body() noexcept { return is_inside; }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "device/backend.h"
@@ -60,6 +61,8 @@ class EngineAccess {
 
   /// While on, submissions throw invalid_argument, those included that wait for a full window.
   static void refuse(Engine& engine, bool on) noexcept;
+  /// Whether this thread's next submission finds room in the window, so that it doesn't wait.
+  static bool has_room(Engine& engine);
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
   /// or cancel() has returned.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
@@ -69,6 +72,8 @@ class EngineAccess {
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
                    double seconds = -1);
+  /// Names a stretch of time in the trace, if there is one.
+  static void section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end);
   /// Whether a task failed or was cancelled; false while it hasn't ended.
   static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.

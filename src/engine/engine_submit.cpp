@@ -157,6 +157,8 @@ void EngineAccess::refuse(Engine& engine, bool on) noexcept {
   engine.impl_->refuses.store(on, std::memory_order_seq_cst);
 }
 
+bool EngineAccess::has_room(Engine& engine) { return engine.checked().graph.has_slot(); }
+
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
   return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
@@ -204,6 +206,8 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     impl.sharing->before(task);
     predecessors = impl.graph.link(task);
     impl.executor->submitted(task);
+    if (impl.recorder.tracing()) [[unlikely]]
+      impl.recorder.submitted(task.id.load(std::memory_order_relaxed), impl.executor->now());
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
   if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)

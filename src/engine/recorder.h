@@ -25,6 +25,13 @@
 
 namespace quadriga {
 
+/// A stretch of the program's time.
+struct Section {
+  std::string name;
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+};
+
 struct Record {
   enum class Kind : std::uint8_t { kernel, copy, mark };
   Kind kind = Kind::mark;
@@ -57,6 +64,18 @@ class Recorder {
   void mark(int lane, Mark mark, TileId tile, std::uint64_t task, Nanoseconds when);
   /// Adds to the device's time with a kernel; by the driver's thread only.
   void computed(DeviceId device, Nanoseconds begin, Nanoseconds end);
+  /// A task was submitted, as far as anybody traces; the submission lock is held.
+  void submitted(std::uint64_t task, Nanoseconds when) {
+    if (!tracing_) return;
+    std::lock_guard lock(told_);
+    submitted_.emplace_back(task, when);
+  }
+  /// A call of a front end, or a part of the program that has a name.
+  void section(std::string name, Nanoseconds begin, Nanoseconds end) {
+    if (!tracing_) return;
+    std::lock_guard lock(told_);
+    sections_.push_back({std::move(name), begin, end});
+  }
   bool tracing() const noexcept { return tracing_; }
 
   void count(Counters& counters) const;
@@ -68,6 +87,15 @@ class Recorder {
   std::pair<Nanoseconds, Nanoseconds> extent() const;
   /// Events in the form of docs/report.md, as the inside of a JSON array; times from `origin` on.
   std::string events_json(Nanoseconds origin) const;
+  std::vector<Section> sections() const {
+    std::lock_guard lock(told_);
+    return sections_;
+  }
+  /// Tasks and when they were submitted, in that order.
+  std::vector<std::pair<std::uint64_t, Nanoseconds>> submissions() const {
+    std::lock_guard lock(told_);
+    return submitted_;
+  }
   /// Calls visit(DeviceId, const Record&) for each kernel of the trace.
   template <class Visit>
   void for_each_kernel(Visit&& visit) const {
@@ -108,6 +136,9 @@ class Recorder {
   bool tracing_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<DeviceTime> times_;  ///< By device; fed by the driver's thread only.
+  mutable SpinLock told_;          ///< Guards the members below.
+  std::vector<std::pair<std::uint64_t, Nanoseconds>> submitted_;
+  std::vector<Section> sections_;
 };
 
 }  // namespace quadriga

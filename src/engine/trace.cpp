@@ -74,6 +74,7 @@ struct TaskGraph {
     DeviceId device = no_device;
     Nanoseconds duration = 0;
     Nanoseconds path = -1;  ///< Longest chain that ends with it; -1: not known yet.
+    Nanoseconds submitted = never;
     std::vector<std::uint64_t> after;
   };
   std::map<std::uint64_t, Node> nodes;
@@ -86,6 +87,8 @@ struct TaskGraph {
       node.device = device;
       node.duration = record.end - record.begin;
     });
+    for (const auto& [task, when] : recorder.submissions())
+      if (const auto node = nodes.find(task); node != nodes.end()) node->second.submitted = when;
     for (const auto& [before, after] : edges) {
       const auto node = nodes.find(after);
       if (node == nodes.end() || !nodes.contains(before)) continue;
@@ -106,14 +109,27 @@ struct TaskGraph {
     return longest;
   }
 
-  Json json() const {
+  Json json(Nanoseconds origin) const {
     Json list = Json::array();
-    for (const auto& [id, node] : nodes)
+    for (const auto& [id, node] : nodes) {
       list.push_back(
           {{"id", id}, {"name", node.name}, {"device", node.device}, {"after", node.after}});
+      if (node.submitted != never)
+        list.back()["submitted"] = seconds_of(std::max<Nanoseconds>(0, node.submitted - origin));
+    }
     return list;
   }
 };
+
+Json sections_json(const Recorder& recorder, Nanoseconds origin) {
+  Json list = Json::array();
+  for (const Section& each : recorder.sections())
+    if (each.end > origin)
+      list.push_back({{"name", each.name},
+                      {"start", seconds_of(std::max<Nanoseconds>(0, each.begin - origin))},
+                      {"end", seconds_of(each.end - origin)}});
+  return list;
+}
 
 /// Seconds of all kernels, shared by all that can compute at once.
 double shared_work(const Machine& machine, const Counters& counters) {
@@ -222,6 +238,10 @@ std::string Recorder::events_json(Nanoseconds origin) const {
   return text;
 }
 
+void EngineAccess::section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end) {
+  engine.checked().recorder.section(std::move(name), begin, end);
+}
+
 std::string Engine::trace_json() const {
   Impl& impl = *impl_;
   if (!impl.recorder.tracing())
@@ -247,7 +267,8 @@ std::string Engine::trace_json() const {
                       {"critical_path_seconds", path},
                       {"link_seconds", link_seconds},
                       {"link", link}}},
-                    {"tasks", graph.json()}};
+                    {"sections", sections_json(impl.recorder, origin)},
+                    {"tasks", graph.json(origin)}};
   return fmt::format("{{\"traceEvents\":[\n{}\n],\n\"quadriga\":{}}}\n",
                      impl.recorder.events_json(origin),
                      header.dump(-1, ' ', false, Json::error_handler_t::replace));

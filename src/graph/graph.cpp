@@ -24,13 +24,24 @@ Graph::Graph(std::size_t window)
       id_(graphs_made.fetch_add(1) + 1),
       cached_(std::clamp<std::size_t>(window / 16, 1, FreeSlots::most)) {}
 
-Task* Graph::allocate(bool beyond) {
+/// Of this thread.
+FreeSlots& Graph::slots_at_hand() const noexcept {
   SlotCache& cache = slot_cache;
-  FreeSlots& free = cache.free;
   if (cache.graph_id != id_) {
     cache.graph_id = id_;
-    free.count = 0;
+    cache.free.count = 0;
   }
+  return cache.free;
+}
+
+bool Graph::has_slot() {
+  FreeSlots& free = slots_at_hand();
+  if (free.count == 0) take_slots(free, false);
+  return free.count > 0;
+}
+
+Task* Graph::allocate(bool beyond) {
+  FreeSlots& free = slots_at_hand();
   constexpr std::size_t ahead = 4;
   if (free.count == 0) {
     take_slots(free, beyond);

@@ -40,6 +40,8 @@ class Graph {
 
   /// A free slot, or null when the window is full. `beyond`: make one more all the same.
   Task* allocate(bool beyond = false);
+  /// Whether the next call of allocate() by this thread finds a slot.
+  bool has_slot();
   /// Gives back the slot of an ended task, or of one that was never linked.
   void release(Task* task, FreeSlots& slots);
   /// Makes slots released by this thread available to submitters.
@@ -103,6 +105,7 @@ class Graph {
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);
   Edge* spare_edge();
+  FreeSlots& slots_at_hand() const noexcept;
   void take_slots(FreeSlots& out, bool beyond);
   void return_edge(Edge* edge) noexcept;
   /// An edge that doesn't lie in its successor comes from the pool (invariant 4 of task.h).

@@ -14,7 +14,7 @@ from typing import Any
 from ..beside import target_of, write_beside
 from ..errors import Unavailable
 from ..machine import Machine
-from . import program
+from . import from_python, program
 from .description import describe
 from .rows import DECIDING, DEVICES, finish
 
@@ -25,7 +25,7 @@ _EMPTY = ("gemm3", "independent", "chains")
 _DECIDE = [f"decide-{n}" for n in DECIDING]
 _DEVICES = [f"{kind}-{n}" for n in DEVICES for kind in ("bytes", "makespan")]
 CASES: dict[str, list[str]] = {
-    "overhead": [*_EMPTY, "malloc", "memory", *_DECIDE],
+    "overhead": [*_EMPTY, "malloc", "memory", *_DECIDE, *from_python.CASES],
     "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
     "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
     "copies": [
@@ -102,6 +102,9 @@ def overhead(
         for case in _wanted("overhead", cases):
             if case in _EMPTY:
                 yield _empty_tasks(case, repeat, cores, note)
+            elif case in from_python.CASES:
+                note(case)
+                yield from from_python.run(case, repeat, cores)
             elif case in _DECIDE:
                 yield from _decide(case, tiles, repeat, note)
             else:

@@ -62,6 +62,10 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "chains": [Target("value", 200)],
         "malloc": [Target("value", 0)],
         "memory": [Target("value", 200)],
+        "python-chains": [Target("value", 3000)],
+        "register-again": [Target("value", 1000)],
+        "on-host": [Target("value", 3000)],
+        "residency": [Target("value", 1.05)],
         # Processor time a task, and what 8 times the tasks may add to it.
         **{
             f"decide-{n}": [Target("value", x), Target("growth", 1.15)]

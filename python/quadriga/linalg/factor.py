@@ -315,13 +315,14 @@ def factorize(
     described = call.matrix(matrix)
     if described.is_strided():  # factorized elsewhere, whoever might have overwritten it
         memory = None
-    core = _core.cho_factor(
-        call.core,
-        described,
-        bool(lower),
-        memory is not None,
-        call.options(matrix, part=part),
-    )
+    with call.engine.section("factor"):
+        core = _core.cho_factor(
+            call.core,
+            described,
+            bool(lower),
+            memory is not None,
+            call.options(matrix, part=part),
+        )
     return Factor(call.engine, core, memory, kind)
 
 
@@ -423,5 +424,5 @@ def solve_in_place(
     call: Call, factor: Factor, x: Dense, part: tuple[float, float] = (0.0, 1.0)
 ) -> None:
     """Overwrites x, of the factor's type, by the solution."""
-    with factor._lock:
+    with factor._lock, call.engine.section("substitute"):
         factor._core.solve(call.matrix(x), call.options(x, part=part))

@@ -93,7 +93,7 @@ def start(
     order = config["tile"] if tile is None else _order(tile)
     reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
-    with _shown(name, progress) as report:
+    with chosen.section(name), _shown(name, progress) as report:
         try:
             yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:

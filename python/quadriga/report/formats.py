@@ -112,11 +112,12 @@ def plural(value: int, noun: str) -> str:
     """
     Examples
     --------
-    >>> plural(1, "device"), plural(2, "device"), plural(2, "copy")
-    ('1 device', '2 devices', '2 copies')
+    >>> plural(1, "device"), plural(2, "device"), plural(2, "copy"), plural(2, "way")
+    ('1 device', '2 devices', '2 copies', '2 ways')
     """
     if value != 1:
-        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+        changes = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+        noun = noun[:-1] + "ies" if changes else noun + "s"
     return f"{value:,} {noun}"
 
 

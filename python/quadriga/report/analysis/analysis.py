@@ -80,6 +80,11 @@ class Analysis:
     def devices(self) -> list[DeviceUse]:
         return [self._use(pid, name) for pid, name in self.trace.devices.items()]
 
+    def unsubmitted(self) -> int:
+        """Of all units' nanoseconds not started: those before the next task was submitted."""
+        units = [unit for use in self.devices for unit in use.units]
+        return sum(self._idleness.unsubmitted(unit) for unit in units)
+
     @cached_property
     def _idleness(self) -> Idleness:
         return Idleness(self.trace)

@@ -5,7 +5,8 @@
 - *waited for copies*: something is on its way to the device, or a tile is being evicted to make
   room, after the next kernel's predecessors were done (where the graph is known);
 - *nothing ready*: the next kernel's predecessors weren't done, or without a graph: no such copy;
-- *not started*: the next kernel was ready and its operands were there (only if the graph is known);
+- *not started*: the next kernel was ready and its operands were there (only if the graph is known):
+  the program had not submitted it, or the engine was placing and queueing it;
 - *finished*: after the last kernel.
 """
 
@@ -16,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import formats
 from ..trace.trace import COPY, KERNEL, Spans, Trace
 from .counters import busy
 from .intervals import Integers, Intervals, busy_before, complement, merge
@@ -113,8 +115,48 @@ class Idleness:
         elif not_ready >= others:
             cause, detail = NOT_READY, self._task_detail(unit, end, predecessor=True)
         else:
-            cause, detail = NOT_STARTED, self._task_detail(unit, end, predecessor=False)
+            at = max(int(causes.ready[row]), start)
+            cause, detail = NOT_STARTED, self._late_detail(unit, at, end)
         return Gap(unit.name, start, end - start, cause, detail)
+
+    def unsubmitted(self, unit: Unit) -> int:
+        """Nanoseconds of *not started* in which the program had not submitted the next task."""
+        causes = self._causes(unit)
+        following = np.searchsorted(unit.kernels.start, causes.idle.end)
+        inner = following < len(unit.kernels)
+        next_tasks = unit.kernels.task[following[inner]].tolist()
+        submitted = np.array([self._submitted.get(task, 0) for task in next_tasks], np.int64)
+        others = causes.idle.end - causes.idle.start - causes.waited - causes.not_ready
+        since = np.maximum(causes.ready, causes.idle.start)[inner]
+        late = np.clip(submitted - since, 0, np.maximum(others[inner], 0))
+        return int(late.sum())
+
+    @cached_property
+    def _submitted(self) -> dict[int, int]:
+        """By task: when the program submitted it, if the trace tells."""
+        return {
+            task["id"]: round(task["submitted"] * 1e9)
+            for task in self.trace.tasks
+            if "submitted" in task
+        }
+
+    def _submitted_of_next(self, unit: Unit, end: int) -> int:
+        """When the kernel after a gap was submitted; 0 if there is none, or that isn't known."""
+        row = int(np.searchsorted(unit.kernels.start, end))
+        if row >= len(unit.kernels):
+            return 0
+        return self._submitted.get(int(unit.kernels.task[row]), 0)
+
+    def _late_detail(self, unit: Unit, ready: int, end: int) -> str:
+        """Why the next kernel hadn't started although nothing kept it."""
+        text = self._task_detail(unit, end, predecessor=False)
+        if not self._submitted:
+            return text
+        late = min(self._submitted_of_next(unit, end), end) - ready
+        if 2 * late > end - ready:
+            return f"{text}; the program submitted it {formats.time(late / 1e9)} later"
+        queueing = formats.time((end - ready - max(late, 0)) / 1e9)
+        return f"{text}; the engine took {queueing} to place and queue it"
 
     @cached_property
     def _ready(self) -> dict[int, tuple[int, int]]:

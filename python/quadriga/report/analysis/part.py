@@ -147,11 +147,17 @@ def _cut(trace: Trace, window: tuple[int, int], marks: tuple[int, int], name: st
     taken["at"] = np.clip(taken["at"] - start, 0, end - start)
     ran = set(spans.task.tolist())
     tasks = [
-        task | {"after": [other for other in task.get("after", []) if other in ran]}
+        task
+        | {"after": [other for other in task.get("after", []) if other in ran]}
+        | ({"submitted": task["submitted"] - start / 1e9} if "submitted" in task else {})
         for task in trace.tasks
         if task["id"] in ran
     ]
-    header: dict[str, Any] = trace.header | {"seconds": (end - start) / 1e9, "tasks": tasks}
+    header: dict[str, Any] = trace.header | {
+        "seconds": (end - start) / 1e9,
+        "tasks": tasks,
+        "sections": _cut_sections(trace.sections, start / 1e9, end / 1e9),
+    }
     whole = trace.whole or trace
     cut = dataclasses.replace(
         trace, spans=spans, instants=Instants(**taken), header=header, whole=whole, part=name
@@ -159,6 +165,14 @@ def _cut(trace: Trace, window: tuple[int, int], marks: tuple[int, int], name: st
     header["counters"] = recount(cut)
     header["bound"] = lower_bound(cut)
     return cut
+
+
+def _cut_sections(sections: list[dict[str, Any]], start: float, end: float) -> list[dict[str, Any]]:
+    return [
+        each | {"start": max(each["start"], start) - start, "end": min(each["end"], end) - start}
+        for each in sections
+        if each["start"] < end and each["end"] > start
+    ]
 
 
 def _cut_spans(spans: Spans, start: int, end: int) -> Spans:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup, escape
 
 from .. import formats
 from ..analysis.analysis import Analysis
@@ -20,6 +21,10 @@ from .timeline import Timeline, tick_row
 MOST_WAYS = 16
 _MOST_KERNELS = 20
 _HEIGHT = 1000
+_MOST_SECTIONS = 400  # the longest
+_MOST_DEPTH = 4
+_WORTH_TELLING = 0.005  # of all devices' time
+_LITTLE = 0.01  # of the bytes: what a link carried that is folded away
 
 
 def states(run: Analysis) -> list[dict[str, Any]]:
@@ -35,6 +40,50 @@ def states(run: Analysis) -> list[dict[str, Any]]:
         ]
         rows.append({"name": use.name, "use": use.share(run.trace.end), "parts": parts})
     return rows
+
+
+def why_not_started(run: Analysis) -> str | None:
+    """What the time was that counts as not started, in words; None if there was hardly any."""
+    units = [unit for use in run.devices for unit in use.units]
+    total = sum(use.not_started for use in run.devices)
+    if total < _WORTH_TELLING * run.trace.end * max(len(units), 1):
+        return None
+    if not any("submitted" in task for task in run.trace.tasks):
+        return "Not started: a task was ready and its operands were there, and nothing ran."
+    late = run.unsubmitted()
+    by_program, by_engine = (formats.share(part, total) for part in (late, max(total - late, 0)))
+    return (
+        f"Not started: for {by_program} of it the program had not submitted the next task yet; "
+        f"for {by_engine} the engine was placing and queueing it."
+    )
+
+
+def sections(trace: Trace) -> list[dict[str, Any]]:
+    """Calls above the time line, as a device of it: a lane for each depth of nesting."""
+    shown = sorted(trace.sections, key=lambda each: each["start"] - each["end"])[:_MOST_SECTIONS]
+    lanes: list[list[str]] = []
+    ends: list[float] = []
+    for each in sorted(shown, key=lambda each: (each["start"], -each["end"])):
+        depth = next((i for i, end in enumerate(ends) if end <= each["start"]), len(ends))
+        if depth == len(ends):
+            if depth == _MOST_DEPTH:
+                continue
+            ends.append(0.0)
+            lanes.append([])
+        ends[depth] = each["end"]
+        lanes[depth].append(_section(each, trace.end / 1e9))
+    rows = [{"name": "", "kind": "kernel call", "picture": Markup("".join(r))} for r in lanes]
+    return [{"name": "calls", "lanes": rows}] if rows else []
+
+
+def _section(section: dict[str, Any], seconds: float) -> str:
+    left = 100 * section["start"] / seconds
+    width = 100 * (section["end"] - section["start"]) / seconds
+    name, lasted = escape(section["name"]), formats.time(section["end"] - section["start"])
+    return (
+        f'<span style="left:{left:.4f}%;width:{min(width, 100 - left):.4f}%" '
+        f'title="{name}: {lasted}">{name}</span>'
+    )
 
 
 def states_legend(states: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -111,6 +160,7 @@ def ways(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
                 "peak": peak,
                 "capacity": capacity,
                 "level": 100 * (capacity or 0.0) / top,
+                "little": total < _LITTLE * sum(int(s.bytes.sum()) for s in run.ways.values()),
             }
         )
     return rows

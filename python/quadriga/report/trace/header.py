@@ -74,6 +74,13 @@ def read_header(path: str, document: Any) -> dict[str, Any]:
         checker.number(bound.get(key) or 0, f"quadriga.bound.{key}")
     _check_machine(checker, checker.table(header.get("machine") or {}, "quadriga.machine"))
     _check_tasks(checker, checker.rows(header.get("tasks") or [], "quadriga.tasks"))
+    for index, section in enumerate(
+        checker.rows(header.get("sections") or [], "quadriga.sections")
+    ):
+        where = f"quadriga.sections[{index}]"
+        checker.text(checker.table(section, where).get("name"), f"{where}.name")
+        for key in ("start", "end"):
+            checker.number(section.get(key), f"{where}.{key}")
     return header
 
 
@@ -116,7 +123,8 @@ def _check_tasks(checker: _Checker, tasks: list[Any]) -> None:
         checker.need(
             isinstance(after, list)
             and all(isinstance(other, int) for other in after)
-            and isinstance(task.get("device", -1), int),
+            and isinstance(task.get("device", -1), int)
+            and isinstance(task.get("submitted", 0), int | float),
             "{'id': number, 'name': text, 'device': number, 'after': [numbers]} for"
             f" 'quadriga.tasks[{index}]', found {_brief(task)}",
         )

@@ -126,6 +126,26 @@ class Trace:
     def tasks(self) -> list[dict[str, Any]]:
         return self.header.get("tasks") or []
 
+    @property
+    def sections(self) -> list[dict[str, Any]]:
+        """Calls and other parts of the program: name, start and end in seconds."""
+        return self.header.get("sections") or []
+
+    @property
+    def host_only(self) -> list[str]:
+        """Kernels that ran in the place for tasks that need the host, on a machine that has no
+        CPU to compute.
+        """
+        described = (self.header.get("machine") or {}).get("devices")
+        counted = self.counters["devices"]
+        if not isinstance(described, list) or len(described) != len(counted) or not counted:
+            return []
+        last = described[-1]
+        if not isinstance(last, dict) or last.get("kind") != "cpu" or last.get("cores"):
+            return []
+        own = (self.spans.pid == len(counted)) & (self.spans.kind == KERNEL)
+        return [self.labels[name] for name in np.unique(self.spans.name[own]).tolist()]
+
     def label(self, text: str) -> int:
         """The index of a name in ``labels``; -1, which no column holds, if no event has it."""
         return self.labels.index(text) if text in self.labels else -1
