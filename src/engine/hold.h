@@ -52,6 +52,7 @@ struct NewDatum {
   bool keep = false;
   bool resident = false;
   bool is_private = false;
+  CopyWatch* watch = nullptr;
 };
 
 }  // namespace quadriga

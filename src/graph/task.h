@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,7 @@
 
 namespace quadriga {
 
+struct Datum;
 struct Reduction;
 struct Task;
 
@@ -61,6 +63,17 @@ struct History {
   std::shared_ptr<Reduction> reduction;  ///< Its partial results; null until there are any.
 };
 
+/// Who wants to hear of a datum's copies.
+class CopyWatch {
+ public:
+  /// A copy of its content has ended. Called by a thread of the engine's, which others wait for: it
+  /// neither waits nor submits.
+  virtual void copied(Datum& datum, SpaceId to, std::exception_ptr error) noexcept = 0;
+
+ protected:
+  ~CopyWatch() = default;
+};
+
 /// A registered tile.
 struct Datum {
   // What it is; written before it is shared.
@@ -71,7 +84,8 @@ struct Datum {
   std::int64_t ld = 0;
   DType dtype = DType::bytes;
   bool keep = false;
-  bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
+  bool is_private = false;     ///< The library's own: neither found by its memory nor an alias.
+  CopyWatch* watch = nullptr;  ///< Outlives it; null: nobody.
   std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access
   /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
