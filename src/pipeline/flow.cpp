@@ -88,7 +88,12 @@ bool Flow::is_over() {
   return mail_.empty() && !pending_;
 }
 
-bool Flow::waits_for_source_only() { return stopping_.load() && source_runs_ && alive_ == 0; }
+bool Flow::drain(double seconds) {
+  if (!thread_.joinable()) return drive(seconds, [this] { return alive_ == 0; });
+  std::unique_lock lock(results_mutex_);
+  return result_there_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                [this] { return over_; });
+}
 
 void Flow::post(const Mail& mail) {
   {
@@ -121,8 +126,8 @@ bool Flow::drive(double seconds, const std::function<bool()>& until) {
   while (true) {
     advance();
     if (until()) return true;
-    if (has_mail_.load()) continue;
-    if (!wait_for_mail(deadline)) return false;
+    if (deadline != never && real_now() >= deadline) return false;
+    if (!has_mail_.load() && !wait_for_mail(deadline)) return false;
   }
 }
 

@@ -52,8 +52,9 @@ class Flow {
   std::optional<Chunk> next(bool in_order, double seconds, bool& is_late);
   /// Nothing new begins; what runs ends.
   void stop();
-  /// Whether only the source, which can't be interrupted, still runs.
-  bool waits_for_source_only();
+  /// After stop(): waits until what began has ended, but for a source that can't be interrupted.
+  /// False after `seconds`. Under the virtual clock, or without results, the caller drives.
+  bool drain(double seconds);
 
   void set_order(Order order);
   PipelineStats stats();
@@ -114,6 +115,7 @@ class Flow {
   // flow_host.cpp
   void begin_host(FlowItem& item, Segment& segment);
   void pump_host(Segment& segment);
+  void submit_host(const Codelet& codelet, std::span<const std::byte> params, TaskGroup* group);
   void submit_parallel(FlowItem& item, Segment& segment);
   void submit_serial(Segment& segment);
   void run_body(FlowItem& item, const Segment& segment);

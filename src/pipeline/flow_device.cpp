@@ -144,9 +144,7 @@ void Flow::note_costs(FlowItem& item, const Segment& segment) const {
       const View* const view = item.chunk.find(use.name);
       views.push_back(use.constant.data ? use.constant : view ? *view : View{});
     }
-    std::vector<std::byte> params;
-    if (stage.params) params = stage.params(item.chunk);
-    const Cost cost = stage.codelet->cost({views, params});
+    const Cost cost = stage.codelet->cost({views, item.params[s - segment.first]});
     if (cost.kernel == no_work) continue;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       const Device& device = machine.devices[devices_[d]];
@@ -183,6 +181,10 @@ void Flow::note_bytes(FlowItem& item, const Segment& segment) const {
 
 void Flow::begin_device(FlowItem& item, const Segment& segment) {
   try {
+    item.params.clear();
+    for (std::size_t s = segment.first; s < segment.last; ++s)
+      item.params.push_back(stages_[s].params ? stages_[s].params(item.chunk)
+                                              : std::vector<std::byte>{});
     note_bytes(item, segment);
     note_costs(item, segment);
     StreamChunk needs = needs_of(item, segment);
@@ -279,12 +281,10 @@ void Flow::submit_kernels(FlowItem& item, const Segment& segment,
   for (std::size_t s = segment.first; s < segment.last; ++s) {
     const Stage& stage = stages_[s];
     try {
-      std::vector<std::byte> params;
-      if (stage.params) params = stage.params(item.chunk);
       SubmitOptions options;
       options.device = item.device;
-      EngineAccess::submit(engine_, *stage.codelet, operands[s - segment.first], params, options,
-                           item.group.get());
+      EngineAccess::submit(engine_, *stage.codelet, operands[s - segment.first],
+                           item.params[s - segment.first], options, item.group.get());
     } catch (...) {
       fail_item(item, std::current_exception(), stage.name);
       return;

@@ -102,7 +102,8 @@ struct FlowItem final : CopyWatch {
   std::string failed_stage;
   ItemLoad load;
   bool costs_known = true;
-  std::vector<double> kernel_seconds;  ///< By device of the stream, where costs are known.
+  std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row.
+  std::vector<double> kernel_seconds;          ///< By device of the stream, where costs are known.
   Nanoseconds read = 0;
   Nanoseconds ready = 0;    ///< Since when it waits for its stage.
   Nanoseconds entered = 0;  ///< When its head began.

@@ -42,8 +42,7 @@ void Flow::ask_source() {
   source_group_ = std::make_unique<TaskGroup>();
   source_group_->on_end = [this] { post({Mail::Kind::source, nullptr}); };
   Flow* const self = this;
-  EngineAccess::submit(engine_, source_codelet_, {}, std::as_bytes(std::span(&self, 1)), {},
-                       source_group_.get());
+  submit_host(source_codelet_, std::as_bytes(std::span(&self, 1)), source_group_.get());
   source_group_->close();
 }
 
