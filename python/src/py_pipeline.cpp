@@ -165,10 +165,11 @@ class PyFlow {
     });
   }
 
-  /// Returns to Python every 50 ms, for signals and progress; true once the run has ended.
+  /// Returns to Python after `seconds`, for signals and progress; true once the run has ended. The
+  /// caller's thread calls nothing of Python's meanwhile, where a signal would be lost.
   bool run(double seconds) {
     const GilReleased released;
-    return flow_->run(seconds);
+    return flow_->run_behind(seconds);
   }
   /// (whether it is the end or a chunk came, its context or None)
   std::pair<bool, nb::object> next(bool in_order, double seconds) {

@@ -275,6 +275,19 @@ bool Flow::run(double seconds) {
   return true;
 }
 
+bool Flow::run_behind(double seconds) {
+  if (engine_.options().virtual_clock) return run(seconds);
+  if (!thread_.joinable()) start_thread();
+  {
+    std::unique_lock lock(results_mutex_);
+    if (!result_there_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                [this] { return over_; }))
+      return false;
+  }
+  raise_if_failed();
+  return true;
+}
+
 /// Under the real clock the run goes on while nobody asks for results.
 void Flow::start_thread() {
   thread_ = quadriga::start_thread([this] {

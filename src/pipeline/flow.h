@@ -48,6 +48,9 @@ class Flow {
   /// Drives until the run has ended, or seconds have passed (negative: none). True if it has ended.
   /// Errors: the failure that ended the run, once.
   bool run(double seconds);
+  /// The same; under the real clock a thread of the flow drives, so that none of the callbacks runs
+  /// on the caller's.
+  bool run_behind(double seconds);
   /// The next result. Nothing at the end of the run; or if `seconds` pass before: is_late.
   std::optional<Chunk> next(bool in_order, double seconds, bool& is_late);
   /// Nothing new begins; what runs ends.
