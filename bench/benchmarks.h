@@ -32,6 +32,10 @@ void simulated(const Settings& settings);
 /// gemm|potrf --run machines (drawn at random) or orders (on the machine, beside the line between
 /// powers of two) --count --seed --machine --devices (at most) --least --most (orders) --only.
 void plans(const Settings& settings);
+/// Pipelines under the virtual clock, percent over their bound, and what a stage costs: --run
+/// all|fixed|random|ahead-8|first-come|largest|rate|cost --seeds --table on (by r as well) --count
+/// --stages --devices (of the cost).
+void streams(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);

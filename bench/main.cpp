@@ -27,7 +27,7 @@ constexpr std::array commands{
     Command{"simulated", simulated}, Command{"copies", copies},
     Command{"machine", describe},    Command{"ipc", copy_from_other_process},
     Command{"decide", decide},       Command{"replay", replay_log},
-    Command{"plans", plans},
+    Command{"plans", plans},         Command{"streams", streams},
 };
 
 void run(int count, char** words) {

@@ -40,6 +40,7 @@ from .errors import (
 )
 from .future import Future
 from .machine import Machine
+from .pipeline import Pipeline
 from .policy import policies
 from .settings import config, install_logging, show_config
 
@@ -68,6 +69,7 @@ __all__ = [
     "Machine",
     "NotPositiveDefinite",
     "Operand",
+    "Pipeline",
     "SingularMatrix",
     "TaskFailed",
     "TooLarge",

@@ -145,6 +145,7 @@ void Driver::post(const Message& message) {
 }
 
 void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
+void Driver::final_later(Datum& datum) { post({Message::Kind::final, nullptr, &datum}); }
 void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
 void Driver::ready(Task& task, std::uint64_t id) {
   post({Message::Kind::ready, &task, nullptr, id});
@@ -235,6 +236,9 @@ void Driver::take(const Message& message) {
         scheduler_->ready(*task, task->pending.load(std::memory_order_acquire) == 0
                                      ? Predecessors::done
                                      : Predecessors::issued);
+      break;
+    case Message::Kind::final:
+      scheduler_->final(*message.datum);
       break;
     case Message::Kind::kept:
       if (task->planned && task->id == message.id) scheduler_->kept(*task, message.error);

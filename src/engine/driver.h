@@ -67,6 +67,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written) override;
   void final(Datum& datum) override;
+  void final_later(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;
@@ -83,7 +84,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
 
  private:
   struct Message {
-    enum class Kind { data, submitted, ready, kept } kind;
+    enum class Kind { data, submitted, ready, kept, final } kind;
     Task* task;
     Datum* datum;
     std::uint64_t id = 0;           ///< Of a task that is ready, or whose promise was kept.

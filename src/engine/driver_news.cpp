@@ -39,6 +39,8 @@ void Driver::marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task)
 
 void Driver::copied(const EndedCopy& copy, const Completion& completion) {
   extent_.last_end = std::max(extent_.last_end, completion.end);
+  if (copy.datum && copy.datum->watch)
+    copy.datum->watch->copied(*copy.datum, copy.to, completion.error);
   if (completion.error) return;
   const int lane = lane_of_stream_[completion.event.stream];
   recorder_.copy(lane, copy.reason, copy.tile, copy.from, copy.to, copy.bytes, completion.begin,

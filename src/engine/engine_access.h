@@ -47,8 +47,14 @@ class EngineAccess {
 
   /// As Engine::add(); no_device: on the host. Private: the library's own, whose memory its caller
   /// holds: it is nobody's alias, and stays on devices beyond waits.
+  /// `watch`: hears of its copies, and outlives it.
   static Data add(Engine& engine, DeviceId device, const View& view, DataOptions options,
-                  bool is_private);
+                  bool is_private, CopyWatch* watch = nullptr);
+  /// As Engine::final(), without waiting for the engine; the data is removed later.
+  static void final_later(Engine& engine, const Data& data);
+  /// Waits until a condition holds that ends of tasks and copies bring about: under the virtual
+  /// clock the caller drives meanwhile. False after `seconds`.
+  static bool wait_until(Engine& engine, const std::function<bool()>& condition, double seconds);
   /// The host's access to whatever is registered in some memory, as Engine::on_host(). Where a
   /// region is written, what is registered is updated.
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);

@@ -44,6 +44,7 @@ Datum& Engine::Impl::make(const NewDatum& given) {
   datum.dtype = given.dtype;
   datum.keep = given.keep;
   datum.is_private = given.is_private;
+  datum.watch = given.watch;
   datum.holders = 1;
   datum.lenders = given.resident ? 1 : 0;
   datum.resident = given.resident;
@@ -91,13 +92,13 @@ Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t co
 }
 
 Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOptions options,
-                       bool is_private) {
+                       bool is_private, CopyWatch* watch) {
   Engine::Impl& impl = engine.checked();
   NewDatum datum{host_space,   static_cast<std::byte*>(view.data),
                  view.rows,    view.cols,
                  view.ld,      view.dtype,
                  options.keep, options.resident || options.keep || is_private,
-                 is_private};
+                 is_private,   watch};
   const std::vector<Device>& devices = impl.machine.devices;
   if (device != no_device && device >= devices.size())
     fail(Errc::invalid_argument,

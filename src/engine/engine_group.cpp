@@ -34,6 +34,16 @@ bool EngineAccess::failed(const Engine& engine, const Future& task) {
   return failures.any() && failures.of(task.id()) != nullptr;
 }
 
+void EngineAccess::final_later(Engine& engine, const Data& data) {
+  engine.checked().executor->final_later(*datum(data));
+}
+
+bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condition,
+                              double seconds) {
+  Engine::Impl& impl = engine.checked();
+  return impl.executor->wait(condition, impl.deadline_after(seconds));
+}
+
 void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.

@@ -30,6 +30,7 @@ struct NewDatum {
   bool keep = false;
   bool resident = false;
   bool is_private = false;
+  CopyWatch* watch = nullptr;
 };
 
 struct Engine::Impl {

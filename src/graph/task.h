@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,7 @@
 
 namespace quadriga {
 
+struct Datum;
 struct Reduction;
 struct Task;
 
@@ -61,6 +63,17 @@ struct History {
   std::shared_ptr<Reduction> reduction;  ///< Its partial results; null until there are any.
 };
 
+/// Who wants to hear of a datum's copies.
+class CopyWatch {
+ public:
+  /// A copy of its content has ended. Called by a thread of the engine's, which others wait for: it
+  /// neither waits nor submits.
+  virtual void copied(Datum& datum, SpaceId to, std::exception_ptr error) noexcept = 0;
+
+ protected:
+  ~CopyWatch() = default;
+};
+
 /// A registered tile.
 struct Datum {
   // What it is; written before it is shared.
@@ -72,6 +85,7 @@ struct Datum {
   DType dtype = DType::bytes;
   bool keep = false;
   bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
+  CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
   std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access

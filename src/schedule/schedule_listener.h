@@ -25,6 +25,7 @@ struct EndedCopy {
   SpaceId to = host_space;
   std::size_t bytes = 0;
   bool goes_home = false;  ///< It was a write-back.
+  Datum* datum = nullptr;  ///< Whose tile it is; null if that is forgotten.
 };
 
 /// A task that has left the schedule; its record may be another's by now.

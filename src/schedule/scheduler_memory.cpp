@@ -62,7 +62,8 @@ void Scheduler::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, S
     if (DeviceState* const device = state_.device_at(space)) touch(*device);
   const bool goes_home = to == memory_.directory().home(tile);
   if (to == host_space || goes_home) content_came_home(tile, from);
-  const EndedCopy copy{reason, tile, from, to, bytes, goes_home};
+  const TileUses* const uses = state_.plan.known_uses(tile);
+  const EndedCopy copy{reason, tile, from, to, bytes, goes_home, uses ? uses->datum : nullptr};
   state_.listener.copied(copy, completion);
   if (completion.error)
     copy_failed(copy, completion);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/streams.cpp: pipelines under the virtual clock beside their bound, and what a stage costs.
+//
+// The machine is that of the paper on GPU-Chariot (IEICE Trans. E96-D(12), 2013, section 6): up to
+// four GPUs on two buses, each of which carries one copy at a time, in either direction. A dummy
+// kernel takes chunks in and out; r is the time of both copies over that of the kernel. Nothing is
+// computed: fields are addresses that no memory stands behind.
+#include <fmt/format.h>
+#include <quadriga/pipeline.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+#include "addresses.h"
+#include "base/random.h"
+#include "benchmarks.h"
+#include "line.h"
+
+namespace quadriga::bench {
+namespace {
+
+constexpr double bus_bytes_per_second = 6e9;
+constexpr std::size_t chunk_count = 48;
+constexpr std::int64_t smallest_chunk = 3'000'000;
+constexpr std::int64_t largest_chunk = 30'000'000;
+
+/// Devices take turns on the buses: of three, the first and the last share one.
+Machine machine_of(int devices, double ratio) {
+  Machine machine;
+  machine.name = fmt::format("{} devices on 2 buses", devices);
+  for (const char* const name : {"bus 0", "bus 1"})
+    machine.links.push_back({name, bus_bytes_per_second});
+  for (int i = 0; i < devices; ++i) {
+    Device device;
+    device.name = fmt::format("gpu{}", i);
+    device.kind = DeviceKind::emulated;
+    device.space = static_cast<SpaceId>(i + 1);
+    device.memory_bytes = std::size_t{1} << 30;
+    device.copy_engines = 1;
+    device.rates = "gpu";
+    machine.devices.push_back(device);
+    machine.routes.push_back({host_space, device.space, {i % 2}});
+    machine.routes.push_back({device.space, host_space, {i % 2}});
+  }
+  machine.kernels["dummy"]["gpu"][1] = 2 / bus_bytes_per_second / ratio;  // seconds a byte
+  return machine;
+}
+
+std::vector<std::int64_t> fixed_sizes() {
+  return std::vector<std::int64_t>(chunk_count, (smallest_chunk + largest_chunk) / 2);
+}
+
+std::vector<std::int64_t> random_sizes(std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::int64_t> sizes(chunk_count);
+  for (std::int64_t& each : sizes)
+    each = smallest_chunk + static_cast<std::int64_t>(random.below(
+                                static_cast<std::uint64_t>(largest_chunk - smallest_chunk)));
+  return sizes;
+}
+
+struct Run {
+  int devices = 1;
+  double ratio = 1;
+  Order order = Order::adaptive;
+  int look_ahead = static_cast<int>(chunk_count);
+};
+
+PipelineStats simulate(const Run& run, const std::vector<std::int64_t>& sizes) {
+  EngineOptions options;
+  options.machine = machine_of(run.devices, run.ratio);
+  options.virtual_clock = true;
+  options.compute = false;
+  Engine engine(options);
+  const Addresses memory(sizes.size() * static_cast<std::size_t>(largest_chunk));
+  Codelet dummy;
+  dummy.name = "dummy";
+  dummy.signature = {Access::update};
+  dummy.cpu = [](const Arguments&) {};
+  dummy.cost = [](const Arguments& arguments) {
+    return Cost{"dummy", 1, static_cast<double>(arguments.operands[0].rows)};
+  };
+  PipelineOptions of_pipeline;
+  of_pipeline.engine = &engine;
+  of_pipeline.order = run.order;
+  of_pipeline.look_ahead = run.look_ahead;
+  of_pipeline.host_memory = "1TiB";
+  Pipeline pipeline(of_pipeline);
+  pipeline
+      .source([&](Chunk& chunk) {
+        if (chunk.number() >= sizes.size()) return false;
+        auto* const first = static_cast<std::byte*>(memory.get());
+        const std::int64_t bytes = sizes[chunk.number()];
+        chunk.lend("x", {first + static_cast<std::int64_t>(chunk.number()) * largest_chunk, bytes,
+                         1, bytes, DType::bytes});
+        return true;
+      })
+      .kernel(dummy, {updates("x")});
+  return pipeline.run();
+}
+
+/// Percent over the bound.
+double overhead(const PipelineStats& stats) {
+  return 100 * (stats.seconds / stats.bound_seconds - 1);
+}
+
+struct Overheads {
+  std::vector<double> all;
+  void add(double value) { all.push_back(value); }
+  double mean() const {
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  }
+  double worst() const { return *std::ranges::max_element(all); }
+};
+
+constexpr int most_devices = 4;
+
+/// One row of a table by r, for devices 1 to 4.
+void print_row(double ratio, const std::vector<double>& values, const char* unit) {
+  fmt::print("  r {:3.0f} %", 100 * ratio);
+  for (const double value : values) fmt::print("  {:6.2f}", value);
+  fmt::print(" {}\n", unit);
+}
+
+using SizesOf = std::vector<std::int64_t> (*)(std::uint64_t seed);
+
+/// Overheads by r (rows) and devices, the mean over seeds; a line a number of devices.
+void overheads(const std::string& name, Order order, int look_ahead, SizesOf sizes_of, int seeds,
+               bool is_table) {
+  std::vector<Overheads> of_all(most_devices);
+  if (is_table) fmt::print("{}: percent over the bound, by devices 1 to 4\n", name);
+  for (int step = 1; step <= 10; ++step) {
+    const double ratio = step / 10.0;
+    std::vector<double> means;
+    for (int devices = 1; devices <= most_devices; ++devices) {
+      Overheads here;
+      for (int seed = 1; seed <= seeds; ++seed)
+        here.add(overhead(simulate({devices, ratio, order, look_ahead},
+                                   sizes_of(static_cast<std::uint64_t>(seed)))));
+      means.push_back(here.mean());
+      of_all[static_cast<std::size_t>(devices) - 1].add(here.mean());
+    }
+    if (is_table) print_row(ratio, means, "%");
+  }
+  for (int devices = 1; devices <= most_devices; ++devices) {
+    const Overheads& found = of_all[static_cast<std::size_t>(devices) - 1];
+    Line(fmt::format("{}-{}", name, devices))
+        .add("value", found.worst())
+        .add("unit", "% over the bound, worst of r")
+        .add("mean", found.mean())
+        .add("bound", 0)
+        .print();
+  }
+}
+
+/// The rate of the default order over that of first-come on four devices, mean over r <= 50 %.
+void rate_over_first_come(int seeds) {
+  Overheads ratios;
+  for (int step = 1; step <= 5; ++step)
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const auto sizes = random_sizes(static_cast<std::uint64_t>(seed));
+      const double first = simulate({most_devices, step / 10.0, Order::first_come}, sizes).seconds;
+      ratios.add(first / simulate({most_devices, step / 10.0}, sizes).seconds);
+    }
+  Line("rate-4").add("value", ratios.mean()).add("unit", "of first-come's, r to 50 %").print();
+}
+
+/// Nanoseconds a chunk and stage of pipelines whose stages do nothing.
+void cost(const Settings& settings) {
+  const auto count = static_cast<std::uint64_t>(settings.integer("count", 200'000));
+  const auto stages = settings.integer("stages", 4);
+  for (const char* const mode : {"parallel", "serial_in_order"}) {
+    PipelineOptions options;
+    options.devices = settings.text("devices", "cpu:2");
+    Pipeline pipeline(options);
+    pipeline.source([count](Chunk& chunk) { return chunk.number() < count; });
+    const bool is_parallel = std::string_view(mode) == "parallel";
+    for (long long s = 0; s < stages; ++s)
+      is_parallel ? pipeline.parallel([](Chunk&) {}) : pipeline.serial_in_order([](Chunk&) {});
+    const double begin = now();
+    pipeline.run();
+    const double seconds = now() - begin;
+    Line(fmt::format("cost-{}", mode))
+        .add("value", 1e9 * seconds / static_cast<double>(count) / static_cast<double>(stages))
+        .add("unit", "ns a stage")
+        .add("stages", static_cast<int>(stages))
+        .print();
+  }
+}
+
+}  // namespace
+
+void streams(const Settings& settings) {
+  const std::string run = settings.text("run", "all");
+  const bool is_table = settings.text("table", "off") == "on";
+  const auto seeds = static_cast<int>(settings.integer("seeds", 20));
+  const auto all = static_cast<int>(chunk_count);
+  const SizesOf fixed = [](std::uint64_t) { return fixed_sizes(); };
+  const bool every = run == "all";
+  bool is_known = every;
+  const auto wants = [&](std::string_view name) {
+    is_known |= run == name;
+    return every || run == name;
+  };
+  if (wants("fixed")) overheads("fixed", Order::adaptive, all, fixed, 1, is_table);
+  if (wants("random")) overheads("random", Order::adaptive, all, random_sizes, seeds, is_table);
+  if (wants("ahead-8")) overheads("ahead-8", Order::adaptive, 8, random_sizes, seeds, is_table);
+  if (wants("first-come"))
+    overheads("first-come", Order::first_come, all, random_sizes, seeds, is_table);
+  if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
+  if (wants("rate")) rate_over_first_come(seeds);
+  if (wants("cost")) cost(settings);
+  require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, first-come, "
+                                "largest, rate or cost",
+                                run));
+}
+
+}  // namespace quadriga::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/chunk.h: one piece of a stream: named fields in the host's memory.
+#pragma once
+
+#include <quadriga/codelet.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quadriga {
+
+/// A piece of a stream between its stages, with fields by name, each a column-major tile.
+class Chunk {
+ public:
+  struct Field {
+    std::string name;
+    View view;
+    std::shared_ptr<void> keeper;  ///< What keeps its memory.
+  };
+
+  Chunk() = default;
+  explicit Chunk(std::uint64_t number) : number_(number) {}
+  Chunk(Chunk&&) = default;
+  Chunk& operator=(Chunk&&) = default;
+
+  /// Its place in the source, from 0.
+  std::uint64_t number() const noexcept { return number_; }
+  std::span<const Field> fields() const noexcept { return fields_; }
+  /// Null if there is none of that name.
+  const View* find(std::string_view name) const noexcept;
+  /// Errors: invalid_argument naming the field and those that there are.
+  const View& operator[](std::string_view name) const;
+  /// The elements of a field without gaps. Errors: as operator[]; invalid_argument if the size of
+  /// T isn't that of its elements, or its columns lie apart.
+  template <class T>
+  std::span<T> values(std::string_view name) const {
+    const View& view = plain(name, sizeof(T));
+    return {view.as<T>(),
+            static_cast<std::size_t>(view.rows * view.cols) * size_of(view.dtype) / sizeof(T)};
+  }
+
+  /// A field with memory of its own, whose content is unspecified.
+  View add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype);
+  /// A field whose memory lies elsewhere and is the stream's until the chunk ends; `keeper` is held
+  /// until then. Errors: invalid_argument if there is one of that name.
+  void lend(std::string name, const View& view, std::shared_ptr<void> keeper = {});
+  void erase(std::string_view name);
+  /// Of all its fields.
+  std::size_t bytes() const noexcept;
+
+  std::shared_ptr<void> context;  ///< Whatever the source wants to go with it.
+
+ private:
+  const View& plain(std::string_view name, std::size_t element) const;
+
+  std::uint64_t number_ = 0;
+  std::vector<Field> fields_;
+};
+
+}  // namespace quadriga

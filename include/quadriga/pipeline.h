@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/pipeline.h: streams: chunks through stages on the host and on all devices.
+#pragma once
+
+#include <quadriga/chunk.h>
+#include <quadriga/codelet.h>
+#include <quadriga/engine.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace quadriga {
+
+/// Which of the chunks that wait goes to a device next.
+enum class Order : std::uint8_t {
+  adaptive,  ///< Two small ones a device, then the largest first, small ones last.
+  largest,
+  first_come,
+  smallest,
+};
+
+/// What becomes of a run when a stage fails.
+enum class OnError : std::uint8_t {
+  stop,  ///< The chunks before the one that failed arrive, then the failure is raised.
+  skip,  ///< The chunk is dropped, its failure is counted and kept, the others go on.
+};
+
+/// How a pipeline is made. Empty and zero mean: the default.
+struct PipelineOptions {
+  std::string memory = {};       ///< Of each device, as "4GiB"; default: all that tiles may fill.
+  std::string host_memory = {};  ///< For chunks on their way; default: half of the engine's.
+  std::string devices = {};      ///< As EngineOptions::devices, for an engine of its own.
+  Engine* engine = nullptr;      ///< Instead of one of its own; must outlive the pipeline.
+  Order order = Order::adaptive;
+  OnError on_error = OnError::stop;
+  int look_ahead = 64;     ///< Most chunks read that have not got to a device or a result.
+  int most_on_device = 3;  ///< The limit L: chunks of a device, in copies or kernels.
+  int most_on_link = 0;    ///< The limit G: copies on a link at once; default: as many as fill it.
+  int most_in_all = 0;     ///< The limit M: chunks on all devices.
+  int threads = 0;         ///< Most bodies of parallel stages at once; default: the usable cores.
+};
+
+/// Rows, columns and type of a field that a kernel writes.
+struct FieldShape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 1;
+  DType dtype = DType::float64;
+};
+
+/// One field of a chunk as a kernel's operand, or data that all chunks share.
+struct FieldUse {
+  std::string name;
+  Access access = Access::read;
+  std::function<FieldShape(const Chunk& chunk)> shape = {};  ///< Of a field that is new.
+  View constant = {};         ///< Shared by all chunks, read only, kept on the devices.
+  bool is_temporary = false;  ///< Lives on the device, for kernels in a row.
+};
+using FieldUses = std::vector<FieldUse>;
+
+template <class... Fields>
+FieldUses reads(Fields... names) {
+  return {FieldUse{names, Access::read}...};
+}
+template <class... Fields>
+FieldUses updates(Fields... names) {
+  return {FieldUse{names, Access::update}...};
+}
+/// A field that the kernel writes whole; `shape` is asked when the chunk arrives.
+inline FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  return {FieldUse{std::move(name), Access::write, std::move(shape)}};
+}
+/// The same for a field that later kernels of the same row update or read, and nobody else.
+inline FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  return {FieldUse{std::move(name), Access::write, std::move(shape), {}, true}};
+}
+inline FieldUses constant(std::string name, const View& value) {
+  return {FieldUse{std::move(name), Access::read, {}, value}};
+}
+
+/// What a stage did so far. Seconds are of the engine's clock.
+struct StageStats {
+  std::string name;
+  std::string kind;  ///< "source", "copy in", "kernel", "copy out", "parallel", "serial", ...
+  std::uint64_t chunks = 0;
+  double busy_seconds = 0;     ///< Sum of the times in which it processed chunks.
+  double waiting_seconds = 0;  ///< Sum of the times that chunks waited for it.
+  std::size_t queue = 0;       ///< Chunks that wait for it now.
+  double occupancy = 0;        ///< busy_seconds / (elapsed * how many it can process at once).
+};
+
+struct PipelineStats {
+  std::vector<StageStats> stages;
+  std::uint64_t chunks = 0;   ///< That have arrived as results.
+  std::uint64_t failed = 0;   ///< Skipped.
+  double seconds = 0;         ///< Since the run began.
+  double bound_seconds = 0;   ///< The least time for these chunks on this machine; 0: unknown.
+  std::string limit;          ///< What bounds it: "copies to gpu0", "kernels of gpu1", ...
+  double latency_median = 0;  ///< Seconds from the source to the result.
+  double latency_99 = 0;
+  std::size_t most_host_bytes = 0;  ///< Of chunks on their way, at most so far.
+  std::vector<std::uint64_t> by_device;
+};
+
+/// A chunk that was skipped.
+struct ChunkFailure {
+  std::uint64_t chunk = 0;
+  std::string stage;
+  std::exception_ptr error;
+};
+
+/// A stream of chunks through stages. Stages are named in their order; then run() or next().
+///
+/// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with what the stage
+///          threw nested in it (std::rethrow_if_nested); too_large if a chunk can't pass.
+class Pipeline {
+ public:
+  /// Fills a chunk; false: there are no more. Asked by one thread at a time, when there is room.
+  using Source = std::function<bool(Chunk& chunk)>;
+  using Body = std::function<void(Chunk& chunk)>;
+  /// The bytes that a kernel gets as its parameters, by chunk.
+  using Params = std::function<std::vector<std::byte>(const Chunk& chunk)>;
+
+  explicit Pipeline(PipelineOptions options = {});
+  ~Pipeline();  ///< Stops a run: what has begun ends, the rest is dropped.
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(Pipeline&&) = delete;
+
+  Pipeline& source(Source next);
+  /// Operands in the order of `uses`; kernels in a row run where the chunk is, without a copy.
+  /// The codelet must outlive the pipeline. Errors: invalid_argument if modes disagree.
+  Pipeline& kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses,
+                   Params params = {});
+  Pipeline& kernel(const Codelet& codelet, FieldUses uses, Params params = {});
+  template <class P>
+  Pipeline& kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses, const P& params) {
+    const auto bytes = std::as_bytes(std::span(&params, 1));
+    return kernel(
+        codelet, uses,
+        Params([kept = std::vector(bytes.begin(), bytes.end())](const Chunk&) { return kept; }));
+  }
+  /// On the host: of several chunks at once; of one at a time; of one at a time as the source
+  /// gave them.
+  Pipeline& parallel(Body body, std::string name = "parallel");
+  Pipeline& serial(Body body, std::string name = "serial");
+  Pipeline& serial_in_order(Body body, std::string name = "serial_in_order");
+
+  /// Runs until the source has ended and all chunks have passed.
+  PipelineStats run();
+  /// The next result, as they complete or as the source gave them; nothing at the end. The run
+  /// begins with the first call and goes on between calls.
+  std::optional<Chunk> next(bool in_order = true);
+  /// Ends the run early: the source isn't asked again, what hasn't begun is dropped.
+  void stop();
+
+  void set_order(Order order);  ///< Also while it runs, by any thread.
+  PipelineStats stats() const;  ///< Also while it runs, by any thread.
+  std::vector<ChunkFailure> failures() const;
+  Engine& engine() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/__init__.py: streams: chunks through stages on all devices.
+"""Streams: chunks through files, copies, kernels and bodies, as fast as the slowest allows."""
+
+from .chunk import Chunk
+from .pipeline import Pipeline
+from .stats import ChunkFailure, PipelineStats, StageStats
+
+__all__ = ["Chunk", "ChunkFailure", "Pipeline", "PipelineStats", "StageStats"]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/chunk.py: one piece of a stream: named arrays, and what goes with them.
+"""Chunks: what a source yields, what stages see, what results are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidType
+
+
+class Chunk(Mapping[str, Any]):
+    """A piece of a stream: arrays by name, and other values, which stay on the host.
+
+    A chunk that was yielded as an array has the field ``"array"``; one that was yielded as a tuple
+    has ``"0"``, ``"1"`` and so on; of a dict the keys are the names.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the source, from 0.
+    """
+
+    __slots__ = ("_fields", "number", "records", "sizes")
+
+    def __init__(self, number: int, given: Any) -> None:
+        self.number = number
+        self._fields = _fields_of(given)
+        self.records: list[Any] = []  # of its kernels, kept until it ends
+        self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._fields[name]
+        except KeyError:
+            known = ", ".join(map(repr, self._fields)) or "none"
+            raise KeyError(f"chunk {self.number} has no field {name!r}; it has {known}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Its fields that are arrays, which kernels can use."""
+        return {
+            name: value
+            for name, value in self._fields.items()
+            if isinstance(value, np.ndarray) and not value.dtype.hasobject
+        }
+
+    def update(self, given: Mapping[str, Any]) -> None:
+        """Add or replace fields."""
+        self._fields.update(given)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(
+            f"{name}: {value.dtype} {'x'.join(map(str, value.shape))}"
+            if isinstance(value, np.ndarray)
+            else f"{name}: {type(value).__name__}"
+            for name, value in self._fields.items()
+        )
+        return f"<Chunk {self.number}: {fields}>"
+
+
+def _fields_of(given: Any) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        for name in given:
+            if not isinstance(name, str):
+                raise InvalidType(f"a chunk's fields are named by str, got {name!r}")
+        return dict(given)
+    if isinstance(given, tuple):
+        return {str(i): value for i, value in enumerate(given)}
+    if isinstance(given, np.ndarray):
+        return {"array": given}
+    raise InvalidType(f"a source yields arrays, tuples or dicts, got {type(given).__name__}")

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/front.py: what a run of a pipeline calls: source, bodies, kernels.
+"""The side of a run that is Python's; called by threads of the engine, with the GIL held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..codelets import ACCESSES, Codelet
+from ..data import Operand
+from ..errors import InvalidArgument, InvalidType
+from ..layout import Layout, layout_of, layout_of_new
+from ..place import Place
+from ..record import Record
+from .chunk import Chunk
+
+Shape = Callable[[Chunk], tuple[Any, Any]]
+FieldTuple = tuple[str, int, int, int, int, _core.DType]
+
+
+class _Nowhere:
+    """Where places go that nobody holds any more: the run removes its data itself."""
+
+    def append(self, _: object) -> None:
+        return
+
+
+_NOWHERE: Any = _Nowhere()
+
+
+class _Held:
+    """A place as an operand refers to it."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
+@dataclass
+class KernelUse:
+    """One operand of a kernel."""
+
+    name: str
+    access: str
+    shape: Shape | None = None  # of what it writes
+    temporary: bool = False
+    constant: np.ndarray[Any, Any] | None = None
+
+
+@dataclass
+class Stage:
+    """A stage as it was stated."""
+
+    kind: str
+    name: str
+    function: Callable[..., Any] | None = None
+    codelet: Codelet | None = None
+    uses: list[KernelUse] = field(default_factory=list)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
+    layout = layout_of(array)
+    return (name, array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype)
+
+
+class Front:
+    """A run's source, bodies and kernels.
+
+    Attributes
+    ----------
+    raised : dict
+        What Python raised, by the chunk's number.
+    source_error : BaseException or None
+    """
+
+    def __init__(self, source: Iterator[Any], stages: Sequence[Stage], has_cuda: bool) -> None:
+        self._source: Iterator[Any] | None = source
+        self._stages = stages
+        self._has_cuda = has_cuda
+        self._used = {use.name for stage in stages for use in stage.uses}
+        self._places = {
+            use.name: Place(None, layout_of(use.constant), use.constant, _NOWHERE)  # type: ignore[arg-type]
+            for stage in stages
+            for use in stage.uses
+            if use.constant is not None
+        }
+        self.raised: dict[int, BaseException] = {}
+        self.source_error: BaseException | None = None
+
+    def stages(self) -> list[tuple[Any, ...]]:
+        """As the extension takes them."""
+        return [
+            (
+                stage.kind,
+                stage.name,
+                stage.codelet.core if stage.codelet else None,
+                [
+                    (
+                        use.name,
+                        ACCESSES[use.access],
+                        use.temporary,
+                        None if use.constant is None else _tuple_of(use.name, use.constant),
+                    )
+                    for use in stage.uses
+                ],
+            )
+            for stage in self._stages
+        ]
+
+    # Called by the run.
+
+    def next(self, number: int) -> tuple[Chunk, list[FieldTuple]] | None:
+        """The next chunk and its fields; None at the end."""
+        if self._source is None:
+            return None
+        try:
+            given = next(self._source)
+            chunk = Chunk(number, given)
+            for stage in self._stages:
+                for use in stage.uses:
+                    self._complete(chunk, use)
+            return chunk, self._fields(chunk)
+        except StopIteration:
+            self.close()
+            return None
+        except BaseException as error:
+            self.source_error = error
+            raise
+
+    def call(self, stage: int, chunk: Chunk) -> list[FieldTuple] | None:
+        """Call a body; the chunk's fields if it changed them."""
+        function = self._stages[stage].function
+        assert function is not None
+        try:
+            returned = function(chunk)
+            if returned is None:
+                return None
+            if isinstance(returned, np.ndarray):
+                returned = {"array": returned}
+            if not isinstance(returned, Mapping):
+                raise InvalidType(
+                    f"a body returns None, an array or a dict of fields, got "
+                    f"{type(returned).__name__}"
+                )
+            chunk.update(returned)
+            return self._fields(chunk)
+        except BaseException as error:
+            self.note(chunk.number, error)
+            raise
+
+    def record(self, stage: int, chunk: Chunk) -> Record:
+        """A kernel's task, before it is submitted; the chunk keeps it."""
+        try:
+            stated = self._stages[stage]
+            assert stated.codelet is not None
+            operands: list[Any] = [
+                Operand(_Held(self._place(chunk, use.name)), use.access)  # type: ignore[arg-type]
+                for use in stated.uses
+            ]
+            record = Record(chunk.number, stated.codelet, operands, stated.parameters)
+            record.failures = self  # type: ignore[assignment]
+            if self._has_cuda and stated.codelet.cuda is not None:
+                record.prepare_for_cuda()
+            chunk.records.append(record)
+            return record
+        except BaseException as error:
+            self.note(chunk.number, error)
+            raise
+
+    def temporary(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
+        """The size of a chunk's temporary."""
+        layout = chunk.sizes[name]
+        return layout.rows, layout.cols, layout.core_dtype
+
+    def note(self, number: int, error: BaseException) -> None:
+        """What a chunk's stage raised first."""
+        self.raised.setdefault(number, error)
+
+    def close(self) -> None:
+        """The source isn't asked any more."""
+        self._source = None
+
+    def _fields(self, chunk: Chunk) -> list[FieldTuple]:
+        return [
+            _tuple_of(name, array) for name, array in chunk.arrays().items() if name in self._used
+        ]
+
+    def _complete(self, chunk: Chunk, use: KernelUse) -> None:
+        """Make what a kernel will write, so that the bytes of the whole way are known."""
+        if use.shape is None or use.name in chunk or use.name in chunk.sizes:
+            return
+        try:
+            shape, dtype = use.shape(chunk)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(
+                f"the shape of {use.name!r} must be (shape, dtype): {error}"
+            ) from error
+        if use.temporary:
+            chunk.sizes[use.name] = layout_of_new(_sizes(shape), dtype)
+        else:
+            chunk.update({use.name: np.empty(shape, dtype)})
+
+    def _place(self, chunk: Chunk, name: str) -> Place:
+        if name in self._places:
+            return self._places[name]
+        layout: Layout | None = chunk.sizes.get(name)
+        if layout is not None:
+            return Place(None, layout, None, _NOWHERE)  # type: ignore[arg-type]
+        array = chunk[name]
+        if not isinstance(array, np.ndarray):
+            raise InvalidType(
+                f"field {name!r} of chunk {chunk.number} is {type(array).__name__}; kernels take "
+                "arrays"
+            )
+        return Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if np.ndim(shape) == 0 else tuple(int(each) for each in shape)

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/pipeline.py: the pipeline that users write.
+"""Chunks through stages on all devices."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..arguments import whole
+from ..codelets import Codelet, Cost
+from ..cuda_source import CudaSource
+from ..engine import Engine
+from ..errors import Error, InvalidArgument, InvalidType
+from .chunk import Chunk
+from .front import Front, KernelUse, Shape, Stage
+from .stats import ChunkFailure, PipelineStats, from_core
+
+_ORDERS = {"adaptive": 0, "largest": 1, "first_come": 2, "smallest": 3}
+_MODES = ("parallel", "serial", "serial_in_order")
+_SLICE = 0.05  # seconds between two looks at signals
+_PATIENCE = 1.0  # seconds that an interrupt waits for what runs
+_MOST = 2**31 - 1
+
+
+def _bytes(name: str, value: int | str | None) -> int:
+    if value is None:
+        return 0
+    found = _core.parse_bytes(str(value))
+    if found <= 0:
+        raise InvalidArgument(f"{name} is {value!r}; expected bytes, as '4GiB'")
+    return int(found)
+
+
+class Pipeline:
+    """Chunks through a source, kernels on all devices, and bodies on the host.
+
+    Parameters
+    ----------
+    memory : int or str, optional
+        Of each device, as ``"4GiB"``; nothing of the run goes beyond. Default: what tiles may fill.
+    devices : str or Machine, optional
+        As of `Engine`, for an engine of its own.
+    engine : Engine, optional
+        Instead of one of its own.
+    host_memory : int or str, optional
+        Of the host, for chunks on their way. Default: half of the engine's.
+    order : {"adaptive", "largest", "first_come", "smallest"}
+        Which chunk goes to a device next; adaptive: two small ones a device, then the largest
+        first, and the smallest last.
+    on_error : {"raise", "skip"}
+        Whether a stage's failure ends the run, or its chunk is dropped and noted in `failures`.
+    look_ahead : int
+        Most chunks that were read and have not got to a device.
+    most_on_device, most_on_link, most_in_all : int, optional
+        Limits: chunks on a device, copies at once on a link (default: as many as fill it), chunks
+        on all devices.
+    threads : int, optional
+        Most bodies of parallel stages at once. Default: the usable cores.
+
+    Examples
+    --------
+    >>> import numpy as np, quadriga
+    >>> pipeline = quadriga.Pipeline(devices="emulated:2,memory=1MiB")
+    >>> def double(x, y):
+    ...     y[:] = 2 * x
+    >>> _ = pipeline.source({"x": np.full(n, n)} for n in (3, 1, 2))
+    >>> _ = pipeline.kernel(double, reads=["x"], writes={"y": lambda c: (c["x"].shape, "i8")})
+    >>> [chunk["y"].tolist() for chunk in pipeline.results(in_order=True)]
+    [[6, 6, 6], [2], [4, 4]]
+    """
+
+    def __init__(
+        self,
+        memory: int | str | None = None,
+        *,
+        devices: Any = None,
+        engine: Engine | None = None,
+        host_memory: int | str | None = None,
+        order: str = "adaptive",
+        on_error: str = "raise",
+        look_ahead: int = 64,
+        most_on_device: int = 3,
+        most_on_link: int | None = None,
+        most_in_all: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if engine is not None and devices is not None:
+            raise InvalidArgument("a pipeline takes devices or an engine, not both")
+        if on_error not in ("raise", "skip"):
+            raise InvalidArgument(f"on_error is {on_error!r}; expected 'raise' or 'skip'")
+        self._options = {
+            "order": _order(order),
+            "skips": on_error == "skip",
+            "memory": _bytes("memory", memory),
+            "host_memory": _bytes("host_memory", host_memory),
+            "look_ahead": whole("look_ahead", look_ahead, 1, _MOST),
+            "most_on_device": whole("most_on_device", most_on_device, 1, _MOST),
+            "most_on_link": whole("most_on_link", most_on_link or 0, 0, _MOST),
+            "most_in_all": whole("most_in_all", most_in_all or 0, 0, _MOST),
+            "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, _MOST),
+        }
+        self._own = engine is None
+        self._devices = devices
+        self._engine = engine
+        self._stages: list[Stage] = []
+        self._source: Iterable[Any] | None = None
+        self._front: Front | None = None
+        self._flow: _core.Flow | None = None
+
+    # Stages
+
+    def source(self, chunks: Iterable[Any]) -> Pipeline:
+        """Where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
+
+        It is asked by one thread at a time, when there is room. What it yields is the pipeline's
+        until the chunk ends; values that aren't arrays stay on the host.
+        """
+        if self._source is not None:
+            raise InvalidArgument("the pipeline has a source already")
+        if not isinstance(chunks, Iterable):
+            raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
+        self._source = chunks
+        return self
+
+    def kernel(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        cuda: CudaSource | Callable[..., Any] | None = None,
+        arrays: str | None = None,
+        reads: Sequence[str] | None = None,
+        updates: Sequence[str] = (),
+        writes: Mapping[str, Shape] | None = None,
+        temporaries: Mapping[str, Shape] | None = None,
+        constants: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        cost: Cost | None = None,
+    ) -> Pipeline:
+        """Add a kernel, which runs on a device; kernels in a row run there without a copy between.
+
+        It is called with the fields in the order reads, constants that are arrays, updates, writes,
+        temporaries; constants that are numbers are passed by name.
+
+        Parameters
+        ----------
+        function : callable, optional
+            On NumPy views; runs on cores and emulated devices.
+        cuda : CudaSource or callable, optional
+            What runs on CUDA devices, as of `codelet`; a callable needs ``arrays=``.
+        arrays : {"cupy", "torch"}, optional
+        reads, updates : sequence of str
+            Fields that it reads; reads and writes. By default, if it has no updates, a first kernel
+            reads all fields of a source that yields arrays: the field ``"array"``.
+        writes : dict of str to callable
+            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, asked when the chunk
+            arrives.
+        temporaries : dict of str to callable
+            The same for fields that live on the device, for the kernels that follow in this row.
+        constants : dict
+            Arrays that all chunks share, and numbers.
+        name : str, optional
+        cost : Cost, optional
+            Its time by the machine's table, for the virtual clock.
+        """
+        fixed = dict(constants or {})
+        shared = {key: value for key, value in fixed.items() if isinstance(value, np.ndarray)}
+        if reads is None:
+            first = not any(stage.kind == "kernel" for stage in self._stages)
+            reads = ["array"] if first and not updates else []
+        uses = [KernelUse(field, "read") for field in _names("reads", reads)]
+        uses += [
+            KernelUse(f"constant {field}", "read", constant=np.ascontiguousarray(value))
+            for field, value in shared.items()
+        ]
+        uses += [KernelUse(field, "update") for field in _names("updates", updates)]
+        uses += [
+            KernelUse(field, "write", _shape(field, shape))
+            for field, shape in (writes or {}).items()
+        ]
+        uses += [
+            KernelUse(field, "write", _shape(field, shape), temporary=True)
+            for field, shape in (temporaries or {}).items()
+        ]
+        made = Codelet(
+            function,
+            [use.access for use in uses],
+            name=name,
+            host_only=False,
+            cost=cost,
+            cuda=cuda,
+            arrays=arrays,
+        )
+        numbers = {key: value for key, value in fixed.items() if key not in shared}
+        return self._add(Stage("kernel", made.name, codelet=made, uses=uses, parameters=numbers))
+
+    def map(
+        self,
+        function: Callable[[Chunk], Any],
+        *,
+        mode: str = "parallel",
+        name: str | None = None,
+    ) -> Pipeline:
+        """Add a body on the host, which is called with the chunk.
+
+        Parameters
+        ----------
+        function : callable
+            Returns None, or an array or dict of fields that are added to the chunk.
+        mode : {"parallel", "serial", "serial_in_order"}
+            Of several chunks at once; of one at a time; of one at a time as the source gave them.
+        name : str, optional
+        """
+        if mode not in _MODES:
+            raise InvalidArgument(f"mode is {mode!r}; expected one of {', '.join(_MODES)}")
+        if not callable(function):
+            raise InvalidType(f"map takes a function of a chunk, got {type(function).__name__}")
+        title = name or str(getattr(function, "__name__", mode))
+        return self._add(Stage(mode, title, function=function))
+
+    # Runs
+
+    def run(self, progress: bool = False) -> PipelineStats:
+        """Run until the source has ended and all chunks have passed; what they leave is dropped.
+
+        Parameters
+        ----------
+        progress : bool
+            Whether a line on standard error tells how far it is.
+
+        Returns
+        -------
+        PipelineStats
+
+        Raises
+        ------
+        Exception
+            What a stage or the source raised, with a note that names stage and chunk.
+        """
+        flow = self._begin()
+        told = 0.0
+        try:
+            while not flow.run(_SLICE):
+                if progress and time.monotonic() - told >= 0.5:
+                    told = time.monotonic()
+                    self._tell()
+        except Error as error:
+            raise self._original(error) from None
+        except BaseException:
+            self._leave()
+            raise
+        finally:
+            if progress:
+                self._tell(end="\n")
+        return self.stats()
+
+    def results(self, in_order: bool = True) -> Iterator[Chunk]:
+        """The chunks that have passed all stages, as the source gave them or as they complete.
+
+        The run begins with the first and goes on between two of them. Whoever leaves the loop stops
+        it: the source isn't asked again.
+
+        Raises
+        ------
+        Exception
+            As `run`, after the chunks before the one that failed.
+        """
+        flow = self._begin()
+        ended = False
+        try:
+            while True:
+                try:
+                    known, chunk = flow.next(in_order, _SLICE)
+                except Error as error:
+                    ended = True
+                    raise self._original(error) from None
+                if chunk is not None:
+                    chunk.records.clear()
+                    yield chunk
+                elif known:
+                    ended = True
+                    return
+        finally:
+            if not ended:
+                self._leave()
+
+    def stop(self) -> None:
+        """End the run early, from any thread: what has begun ends, the rest is dropped."""
+        if self._flow is not None:
+            self._flow.stop()
+
+    # What happens
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that it runs on."""
+        if self._engine is None:
+            self._engine = Engine(self._devices)
+        return self._engine
+
+    @property
+    def order(self) -> str:
+        """Which chunk goes to a device next; can be set while it runs."""
+        return next(name for name, code in _ORDERS.items() if code == self._options["order"])
+
+    @order.setter
+    def order(self, value: str) -> None:
+        self._options["order"] = _order(value)
+        if self._flow is not None:
+            self._flow.set_order(self._options["order"])
+
+    def stats(self) -> PipelineStats:
+        """What the run did so far, beside the least time that it needs."""
+        if self._flow is None:
+            raise InvalidArgument("the pipeline hasn't run yet")
+        return from_core(self._flow.stats())
+
+    @property
+    def failures(self) -> list[ChunkFailure]:
+        """Chunks that failed so far, the first thousand of them."""
+        if self._flow is None or self._front is None:
+            return []
+        raised = self._front.raised
+        return [
+            ChunkFailure(chunk, stage, raised.get(chunk) or Error(message))
+            for chunk, stage, message in self._flow.failures()
+        ]
+
+    def __repr__(self) -> str:
+        names = " > ".join(["source", *(stage.name for stage in self._stages)])
+        if self._flow is None:
+            return f"<Pipeline {names}: not run>"
+        stats = self.stats()
+        return f"<Pipeline {names}: {stats.chunks} chunks in {stats.seconds:.3g} s>"
+
+    # Inside
+
+    def _add(self, stage: Stage) -> Pipeline:
+        if self._flow is not None:
+            raise InvalidArgument("stages are added before the run begins")
+        self._stages.append(stage)
+        return self
+
+    def _begin(self) -> _core.Flow:
+        if self._source is None:
+            raise InvalidArgument("the pipeline has no source; give it one by source()")
+        if self._flow is not None:
+            raise InvalidArgument("a pipeline runs once; make another one for another run")
+        has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
+        self._front = Front(iter(self._source), self._stages, has_cuda)
+        options: dict[str, Any] = self._options
+        self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
+        return self._flow
+
+    def _leave(self) -> None:
+        """Somebody leaves the run: what runs is waited for, not the source."""
+        assert self._flow is not None
+        assert self._front is not None
+        self._flow.stop()
+        self._flow.drain(_PATIENCE)
+        self._front.close()
+
+    def _original(self, error: Error) -> BaseException:
+        """What Python raised, if it was Python, with stage and chunk."""
+        assert self._flow is not None
+        assert self._front is not None
+        failed = min(self._flow.failures(), default=None)
+        if failed is not None:
+            found = self._front.raised.get(failed[0])
+            note = f"in stage '{failed[1]}' at chunk {failed[0]}"
+        else:
+            found, note = self._front.source_error, "in the source"
+        if found is None:
+            return error
+        found.add_note(note)
+        return found
+
+    def _tell(self, end: str = "") -> None:
+        stats = self.stats()
+        sys.stderr.write(
+            f"\r{stats.chunks} chunks, {stats.chunks_per_second:.3g} a second"
+            + (f", {stats.limit} limits" if stats.limit else "")
+            + end
+        )
+        sys.stderr.flush()
+
+
+def _order(value: str) -> int:
+    if value not in _ORDERS:
+        raise InvalidArgument(f"order is {value!r}; expected one of {', '.join(_ORDERS)}")
+    return _ORDERS[value]
+
+
+def _names(what: str, names: Sequence[str]) -> list[str]:
+    if isinstance(names, str) or any(not isinstance(each, str) for each in names):
+        raise InvalidType(f"{what} is {names!r}; expected a list of names of fields")
+    return list(names)
+
+
+def _shape(name: str, shape: Any) -> Shape:
+    if not callable(shape):
+        raise InvalidType(
+            f"the shape of {name!r} is {shape!r}; expected a function of the chunk that returns "
+            "(shape, dtype)"
+        )
+    return shape  # type: ignore[no-any-return]

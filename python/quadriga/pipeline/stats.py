@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/stats.py: what a run counts, and how it is told.
+"""Figures of a pipeline's run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StageStats:
+    """What a stage did. Seconds are of the engine's clock.
+
+    Attributes
+    ----------
+    name, kind : str
+    chunks : int
+        That have passed it.
+    busy_seconds : float
+        Sum of the times in which it processed chunks.
+    waiting_seconds : float
+        Sum of the times that chunks waited for it.
+    occupancy : float
+        Share of what it can process that it did.
+    """
+
+    name: str
+    kind: str
+    chunks: int
+    busy_seconds: float
+    waiting_seconds: float
+    occupancy: float
+
+
+@dataclass(frozen=True)
+class ChunkFailure:
+    """A chunk that was skipped.
+
+    Attributes
+    ----------
+    chunk : int
+    stage : str
+    error : BaseException
+        What the stage raised.
+    """
+
+    chunk: int
+    stage: str
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class PipelineStats:
+    """What a run did, beside the least time that its chunks need on the machine.
+
+    Attributes
+    ----------
+    stages : tuple of StageStats
+    chunks, failed : int
+        That arrived as results; that were skipped.
+    seconds, bound_seconds : float
+        Since the run began; the least for these chunks, 0 if unknown.
+    limit : str
+        What bounds it, as ``"copies to gpu0"`` or the name of a stage.
+    latency_median, latency_99 : float
+        Seconds from the source to the result.
+    most_host_bytes : int
+        Of chunks on their way, at most.
+    by_device : tuple of int
+        Chunks that each device had.
+    """
+
+    stages: tuple[StageStats, ...]
+    chunks: int
+    failed: int
+    seconds: float
+    bound_seconds: float
+    limit: str
+    latency_median: float
+    latency_99: float
+    most_host_bytes: int
+    by_device: tuple[int, ...]
+
+    @property
+    def overhead(self) -> float:
+        """Time over the bound, as a share of it; 0 if that is unknown."""
+        return self.seconds / self.bound_seconds - 1 if self.bound_seconds > 0 else 0.0
+
+    @property
+    def chunks_per_second(self) -> float:
+        return self.chunks / self.seconds if self.seconds > 0 else 0.0
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.chunks} chunks in {self.seconds:.3g} s, {self.chunks_per_second:.3g} a second; "
+            f"latency {self.latency_median:.3g} s, of 99 % at most {self.latency_99:.3g} s"
+        ]
+        if self.failed:
+            lines.append(f"{self.failed} skipped")
+        if self.bound_seconds > 0:
+            lines.append(
+                f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "
+                f"{100 * self.overhead:.0f} % over that"
+            )
+        width = max(len(stage.name) for stage in self.stages)
+        lines.append(f"{'stage':{width}}  chunks  busy    waited  occupancy")
+        lines += [
+            f"{each.name:{width}}  {each.chunks:<6}  {each.busy_seconds:<6.3g}  "
+            f"{each.waiting_seconds:<6.3g}  {100 * each.occupancy:3.0f} %"
+            for each in self.stages
+        ]
+        return "\n".join(lines)
+
+
+def from_core(told: dict[str, Any]) -> PipelineStats:
+    """As the extension tells them."""
+    stages = tuple(StageStats(**each) for each in told.pop("stages"))
+    by_device = tuple(told.pop("by_device"))
+    return PipelineStats(stages=stages, by_device=by_device, **told)

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_pipeline.cpp: a run of a pipeline whose source, bodies and kernels are Python's;
+// quadriga.pipeline wraps it.
+//
+// The front (quadriga.pipeline.front) is called with the GIL held, by threads of the engine and by
+// whoever drives the run. A chunk's context is the front's own object for it, which keeps its
+// arrays; the memory of fields is theirs.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "body.h"
+#include "pipeline/flow.h"
+#include "py_codelet.h"
+#include "py_engine.h"
+
+namespace quadriga::python {
+namespace {
+
+/// Name, address, rows, columns, leading dimension, type.
+using FieldTuple =
+    std::tuple<std::string, std::uintptr_t, std::int64_t, std::int64_t, std::int64_t, DType>;
+/// Name, mode, whether it is temporary, and a constant's field or none.
+using UseTuple = std::tuple<std::string, Access, bool, nb::object>;
+
+View view_of(const FieldTuple& field) {
+  return {reinterpret_cast<void*>(std::get<1>(field)), std::get<2>(field), std::get<3>(field),
+          std::get<4>(field), std::get<5>(field)};
+}
+
+/// Holds a Python object for owners that don't know Python.
+std::shared_ptr<void> held(nb::object object) {
+  return {object.release().ptr(), [](void* kept) {
+            const GilHere gil;
+            if (gil) Py_DECREF(static_cast<PyObject*>(kept));
+          }};
+}
+
+nb::handle context_of(const Chunk& chunk) { return static_cast<PyObject*>(chunk.context.get()); }
+
+void lend_all(Chunk& chunk, const nb::object& fields) {
+  while (!chunk.fields().empty()) chunk.erase(std::string(chunk.fields().front().name));
+  for (const nb::handle each : fields) {
+    const auto field = nb::cast<FieldTuple>(each);
+    chunk.lend(std::get<0>(field), view_of(field));
+  }
+}
+
+/// Calls `work` with the GIL held; what Python raises is a BodyFailure, and kept by the front.
+template <class Work>
+auto with_gil(const Chunk& chunk, Work work) {
+  const auto number = static_cast<long long>(chunk.number());
+  const InsideBody inside(number);
+  try {
+    return work();
+  } catch (nb::python_error& error) {
+    throw BodyFailure(number, describe(error));
+  }
+}
+
+bool ask(const nb::handle& front, Chunk& chunk) {
+  return with_gil(chunk, [&] {
+    const nb::object found = front.attr("next")(chunk.number());
+    if (found.is_none()) return false;
+    chunk.context = held(nb::borrow(found[0]));
+    lend_all(chunk, nb::borrow(found[1]));
+    return true;
+  });
+}
+
+void call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
+  with_gil(chunk, [&] {
+    const nb::object fields = front.attr("call")(stage, context_of(chunk));
+    if (!fields.is_none()) lend_all(chunk, fields);
+  });
+}
+
+std::vector<std::byte> params_for(const nb::handle& front, std::size_t stage, const Chunk& chunk) {
+  return with_gil(chunk, [&] {
+    const nb::object record = front.attr("record")(stage, context_of(chunk));
+    const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
+    const auto bytes = std::as_bytes(std::span(&params, 1));
+    return std::vector(bytes.begin(), bytes.end());
+  });
+}
+
+FieldShape shape_for(const nb::handle& front, const std::string& name, const Chunk& chunk) {
+  return with_gil(chunk, [&] {
+    const auto [rows, cols, dtype] = nb::cast<std::tuple<std::int64_t, std::int64_t, DType>>(
+        front.attr("temporary")(context_of(chunk), name));
+    return FieldShape{rows, cols, dtype};
+  });
+}
+
+FieldUses uses_of(nb::handle front, const nb::object& given) {
+  FieldUses uses;
+  for (const nb::handle each : given) {
+    const auto [name, access, is_temporary, constant] = nb::cast<UseTuple>(each);
+    FieldUse use{name, access};
+    use.is_temporary = is_temporary;
+    if (is_temporary)
+      use.shape = [front, name = name](const Chunk& chunk) {
+        return shape_for(front, name, chunk);
+      };
+    if (!constant.is_none()) use.constant = view_of(nb::cast<FieldTuple>(constant));
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+/// Kind, name, codelet or None, uses.
+Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
+  Stage stage;
+  const nb::object parts = nb::borrow(given);
+  const auto kind = nb::cast<std::string>(parts[0]);
+  stage.name = nb::cast<std::string>(parts[1]);
+  if (kind == "kernel") {
+    stage.kind = StageKind::kernel;
+    stage.codelet = &nb::cast<PyCodelet&>(nb::object(parts[2])).codelet;
+    stage.uses = uses_of(front, nb::object(parts[3]));
+    stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
+    return stage;
+  }
+  stage.kind = kind == "serial"            ? StageKind::serial
+               : kind == "serial_in_order" ? StageKind::serial_in_order
+                                           : StageKind::parallel;
+  stage.body = [front, index](Chunk& chunk) { call_body(front, index, chunk); };
+  return stage;
+}
+
+/// A run, and what it needs until it has ended: the engine and the front.
+class PyFlow {
+ public:
+  PyFlow(std::shared_ptr<EngineState> state, nb::object front, const nb::object& stages,
+         const FlowOptions& options)
+      : state_(std::move(state)), kept_(std::make_shared<Keep>()) {
+    const nb::handle handle = front;
+    kept_->add(std::move(front));
+    std::vector<Stage> made;
+    for (const nb::handle each : stages) made.push_back(stage_of(handle, made.size(), each));
+    const GilReleased released;
+    flow_ = std::make_unique<Flow>(
+        state_->engine(), std::move(made), [handle](Chunk& chunk) { return ask(handle, chunk); },
+        options);
+  }
+  PyFlow(PyFlow&&) = default;
+  PyFlow& operator=(PyFlow&&) = delete;
+  /// What runs ends behind: a source may wait for long.
+  ~PyFlow() {
+    if (!flow_) return;
+    flow_->stop();
+    run_behind([state = std::move(state_), kept = std::move(kept_),
+                flow = std::shared_ptr<Flow>(std::move(flow_))]() mutable {
+      flow.reset();
+      state.reset();
+      kept.reset();
+    });
+  }
+
+  /// Returns to Python after `seconds`, for signals and progress; true once the run has ended. The
+  /// caller's thread calls nothing of Python's meanwhile, where a signal would be lost.
+  bool run(double seconds) {
+    const GilReleased released;
+    return flow_->run_behind(seconds);
+  }
+  /// (whether it is the end or a chunk came, its context or None)
+  std::pair<bool, nb::object> next(bool in_order, double seconds) {
+    bool is_late = false;
+    std::optional<Chunk> chunk;
+    {
+      const GilReleased released;
+      chunk = flow_->next(in_order, seconds, is_late);
+    }
+    if (!chunk) return {!is_late, nb::none()};
+    return {true, nb::borrow(context_of(*chunk))};
+  }
+  void stop() { flow_->stop(); }
+  /// Waits until what began has ended, the source excepted; false if it hasn't within some seconds.
+  bool drain(double seconds) {
+    const GilReleased released;
+    return flow_->drain(seconds);
+  }
+  Flow& flow() { return *flow_; }
+
+ private:
+  std::shared_ptr<EngineState> state_;
+  std::shared_ptr<Keep> kept_;
+  std::unique_ptr<Flow> flow_;
+};
+
+PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
+                 bool skips, std::size_t memory, std::size_t host_memory, int look_ahead,
+                 int most_on_device, int most_on_link, int most_in_all, int threads) {
+  FlowOptions options;
+  options.order = static_cast<Order>(order);
+  options.on_error = skips ? OnError::skip : OnError::stop;
+  options.memory_bytes = memory;
+  const auto state = engine.state();
+  options.host_bytes = host_memory > 0 ? host_memory : state->engine().options().host_memory / 2;
+  options.look_ahead = look_ahead;
+  options.most_on_device = most_on_device;
+  options.most_on_link = most_on_link;
+  options.most_in_all = most_in_all;
+  options.threads = threads;
+  return {state, std::move(front), stages, options};
+}
+
+nb::dict stats_of(PyFlow& self) {
+  PipelineStats stats;
+  {
+    const GilReleased released;
+    stats = self.flow().stats();
+  }
+  nb::list stages;
+  for (const StageStats& each : stats.stages) {
+    nb::dict stage;
+    stage["name"] = each.name;
+    stage["kind"] = each.kind;
+    stage["chunks"] = each.chunks;
+    stage["busy_seconds"] = each.busy_seconds;
+    stage["waiting_seconds"] = each.waiting_seconds;
+    stage["occupancy"] = each.occupancy;
+    stages.append(stage);
+  }
+  nb::dict told;
+  told["stages"] = stages;
+  told["chunks"] = stats.chunks;
+  told["failed"] = stats.failed;
+  told["seconds"] = stats.seconds;
+  told["bound_seconds"] = stats.bound_seconds;
+  told["limit"] = stats.limit;
+  told["latency_median"] = stats.latency_median;
+  told["latency_99"] = stats.latency_99;
+  told["most_host_bytes"] = stats.most_host_bytes;
+  told["by_device"] = nb::cast(stats.by_device);
+  return told;
+}
+
+/// (chunk, stage, message) of each.
+nb::list failures_of(PyFlow& self) {
+  nb::list found;
+  for (const ChunkFailure& each : self.flow().failures()) {
+    std::string message = "unknown";
+    try {
+      std::rethrow_exception(each.error);
+    } catch (const std::exception& error) {
+      message = error.what();
+    } catch (...) {
+      message = "it threw no std::exception";
+    }
+    found.append(nb::make_tuple(each.chunk, each.stage, message));
+  }
+  return found;
+}
+
+}  // namespace
+
+void bind_pipeline(nb::module_& module) {
+  nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
+      .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
+           nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),
+           nb::arg("look_ahead"), nb::arg("most_on_device"), nb::arg("most_on_link"),
+           nb::arg("most_in_all"), nb::arg("threads"))
+      .def("run", &PyFlow::run, nb::arg("seconds"))
+      .def(
+          "next",
+          [](PyFlow& self, bool in_order, double seconds) {
+            const auto [is_known, context] = self.next(in_order, seconds);
+            return nb::make_tuple(is_known, context);
+          },
+          nb::arg("in_order"), nb::arg("seconds"))
+      .def("stop", &PyFlow::stop)
+      .def("drain", &PyFlow::drain, nb::arg("seconds"))
+      .def(
+          "set_order",
+          [](PyFlow& self, int order) { self.flow().set_order(static_cast<Order>(order)); },
+          nb::arg("order"))
+      .def("stats", stats_of)
+      .def("failures", failures_of);
+}
+
+}  // namespace quadriga::python

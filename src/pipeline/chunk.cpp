@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/chunk.cpp: the fields of a chunk.
+#include <quadriga/chunk.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quadriga {
+namespace {
+
+std::size_t bytes_of(const View& view) noexcept {
+  return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols) *
+         size_of(view.dtype);
+}
+
+}  // namespace
+
+const View* Chunk::find(std::string_view name) const noexcept {
+  for (const Field& each : fields_)
+    if (each.name == name) return &each.view;
+  return nullptr;
+}
+
+const View& Chunk::operator[](std::string_view name) const {
+  if (const View* const found = find(name)) return *found;
+  std::string known;
+  for (const Field& each : fields_) known += (known.empty() ? "'" : ", '") + each.name + "'";
+  fail(Errc::invalid_argument, "chunk " + std::to_string(number_) + " has no field '" +
+                                   std::string(name) + "'; it has " +
+                                   (known.empty() ? "none" : known));
+}
+
+const View& Chunk::plain(std::string_view name, std::size_t element) const {
+  const View& view = (*this)[name];
+  const std::size_t own = size_of(view.dtype);
+  const bool fits = view.dtype == DType::bytes ? bytes_of(view) % element == 0 : own == element;
+  if (!fits)
+    fail(Errc::invalid_argument, "field '" + std::string(name) + "' has elements of " +
+                                     std::to_string(own) + " bytes, asked for as " +
+                                     std::to_string(element));
+  if (view.cols > 1 && view.ld != view.rows)
+    fail(Errc::invalid_argument,
+         "field '" + std::string(name) + "' has columns that lie apart; use its view");
+  return view;
+}
+
+View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype) {
+  require(rows >= 0 && cols >= 0, "field '" + name + "': sizes must not be negative");
+  View view{nullptr, rows, cols, std::max<std::int64_t>(rows, 1), dtype};
+  std::shared_ptr<std::byte[]> memory(new std::byte[std::max<std::size_t>(bytes_of(view), 1)]);
+  view.data = memory.get();
+  lend(std::move(name), view, std::move(memory));
+  return view;
+}
+
+void Chunk::lend(std::string name, const View& view, std::shared_ptr<void> keeper) {
+  if (find(name))
+    fail(Errc::invalid_argument,
+         "chunk " + std::to_string(number_) + " has a field '" + name + "' already");
+  require(view.rows >= 0 && view.cols >= 0 && view.ld >= view.rows,
+          "field '" + name + "': sizes must not be negative, nor ld less than the rows");
+  fields_.push_back({std::move(name), view, std::move(keeper)});
+}
+
+void Chunk::erase(std::string_view name) {
+  std::erase_if(fields_, [&](const Field& each) { return each.name == name; });
+}
+
+std::size_t Chunk::bytes() const noexcept {
+  std::size_t sum = 0;
+  for (const Field& each : fields_) sum += bytes_of(each.view);
+  return sum;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/dispatch.cpp: chunks to devices, by limits and order rules.
+#include "pipeline/dispatch.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace quadriga {
+namespace {
+
+/// Small chunks that each device gets first, so that its kernels begin early.
+constexpr std::uint64_t small_first = 2;
+
+}  // namespace
+
+Dispatch::Dispatch(std::vector<StreamDevice> devices, StreamLimits limits, Order order)
+    : limits_(std::move(limits)), order_(order), copies_(limits_.links.size()) {
+  require(!devices.empty(), "a stream needs a device");
+  for (StreamDevice& each : devices) {
+    require(each.most_chunks > 0, "a device's limit of chunks must be at least 1");
+    devices_.push_back({.device = std::move(each), .computed = {}});
+  }
+  set_limits(limits_.links, limits_.all);
+}
+
+void Dispatch::set_limits(std::vector<int> links, int all) {
+  require(links.size() == copies_.size(), "set_limits(): one limit for each link");
+  require(std::ranges::all_of(links, [](int each) { return each > 0; }) && all > 0,
+          "set_limits(): limits must be at least 1");
+  limits_ = {std::move(links), all};
+}
+
+std::uint32_t Dispatch::add(const StreamChunk& chunk) {
+  std::size_t largest = 0;
+  for (const Holder& each : devices_) largest = std::max(largest, each.device.memory_bytes);
+  if (chunk.bytes > largest)
+    fail(Errc::too_large,
+         "chunk " + std::to_string(chunk.number) + " needs " + std::to_string(chunk.bytes) +
+             " bytes on a device, and the stream "
+             "may use " +
+             std::to_string(largest) + " (memory); make chunks smaller, or state more");
+  std::uint32_t index;
+  if (free_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  slots_[index] = {chunk, State::waiting, 0};
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    const StreamChunk& x = slots_[a].chunk;
+    const StreamChunk& y = slots_[b].chunk;
+    return x.size != y.size ? x.size < y.size : x.number > y.number;
+  };
+  waiting_.insert(std::ranges::lower_bound(waiting_, index, before), index);
+  return index;
+}
+
+bool Dispatch::can_copy(const Holder& holder, const std::vector<int>& links) const {
+  if (holder.heading + holder.leaving >= holder.device.copy_engines) return false;
+  return std::ranges::all_of(links, [&](int link) {
+    return copies_[static_cast<std::size_t>(link)] < limits_.links[static_cast<std::size_t>(link)];
+  });
+}
+
+bool Dispatch::can_enter(const Holder& holder) const {
+  return holder.chunks < holder.device.most_chunks && holder.heading == 0 &&
+         (holder.to_compute < 2 || holder.device.links_in.empty()) &&
+         can_copy(holder, holder.device.links_in);
+}
+
+std::optional<StreamCommand> Dispatch::next() {
+  if (!waiting_.empty() && static_cast<int>(on_devices_) < limits_.all)
+    if (const auto command = next_head()) return command;
+  return next_tail();
+}
+
+std::optional<StreamCommand> Dispatch::next_head() {
+  std::optional<std::uint16_t> best;
+  double least = 0;
+  for (std::uint16_t d = 0; d < devices_.size(); ++d) {
+    const Holder& holder = devices_[d];
+    if (!can_enter(holder)) continue;
+    const double to_do = holder.work / holder.device.speed;
+    if (best && to_do >= least) continue;
+    if (!choose(holder)) continue;
+    best = d;
+    least = to_do;
+  }
+  if (!best) return std::nullopt;
+  const std::size_t place = *choose(devices_[*best]);
+  const std::uint32_t chunk = waiting_[place];
+  enter(place, *best);
+  return StreamCommand{StreamCommand::Kind::enter, chunk, *best};
+}
+
+/// Of those behind the ones that are kept for the end, which begin a device's work.
+std::size_t Dispatch::small_rank(const Holder&) const {
+  const std::size_t kept = closed_ ? devices_.size() : 0;
+  return waiting_.size() > kept * (small_first + 1) ? kept : 0;
+}
+
+/// The place in `waiting_` of the chunk that the device gets next, if one fits its memory.
+std::optional<std::size_t> Dispatch::choose(const Holder& holder) const {
+  const std::size_t room = holder.device.memory_bytes - holder.bytes;
+  const auto fits = [&](std::size_t place) { return slots_[waiting_[place]].chunk.bytes <= room; };
+  const std::size_t count = waiting_.size();
+  if (order_ == Order::first_come) {
+    std::optional<std::size_t> oldest;
+    for (std::size_t i = 0; i < count; ++i)
+      if (fits(i) &&
+          (!oldest || slots_[waiting_[i]].chunk.number < slots_[waiting_[*oldest]].chunk.number))
+        oldest = i;
+    return oldest;
+  }
+  const bool begins = order_ == Order::adaptive && holder.entered < small_first;
+  if (order_ == Order::smallest || begins) {
+    const std::size_t first = begins ? small_rank(holder) : 0;
+    for (std::size_t i = first; i < count; ++i)
+      if (fits(i)) return i;
+    for (std::size_t i = first; i-- > 0;)
+      if (fits(i)) return i;
+    return std::nullopt;
+  }
+  for (std::size_t i = count; i-- > 0;)
+    if (fits(i)) return i;
+  return std::nullopt;
+}
+
+void Dispatch::enter(std::size_t place, std::uint16_t device) {
+  const std::uint32_t chunk = waiting_[place];
+  waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
+  Slot& slot = slots_[chunk];
+  Holder& holder = devices_[device];
+  slot.device = device;
+  ++on_devices_;
+  ++holder.chunks;
+  ++holder.entered;
+  ++holder.to_compute;
+  holder.work += slot.chunk.size;
+  holder.bytes += slot.chunk.bytes;
+  if (!slot.chunk.has_head) {
+    slot.state = State::staged;
+    return;
+  }
+  slot.state = State::heading;
+  ++holder.heading;
+  for (const int link : holder.device.links_in) ++copies_[static_cast<std::size_t>(link)];
+}
+
+void Dispatch::release_links(const std::vector<int>& links) {
+  for (const int link : links) --copies_[static_cast<std::size_t>(link)];
+}
+
+void Dispatch::drop_head(Holder& holder) {
+  --holder.heading;
+  release_links(holder.device.links_in);
+}
+
+void Dispatch::staged(std::uint32_t chunk) {
+  Slot& slot = slots_[chunk];
+  if (slot.state != State::heading) return;
+  slot.state = State::staged;
+  drop_head(devices_[slot.device]);
+}
+
+void Dispatch::computed(std::uint32_t chunk) {
+  staged(chunk);  // its kernels needed all of it
+  Slot& slot = slots_[chunk];
+  if (slot.state != State::staged) return;
+  Holder& holder = devices_[slot.device];
+  slot.state = State::computed;
+  --holder.to_compute;
+  holder.work -= slot.chunk.size;
+  holder.computed.push_back(chunk);
+}
+
+std::optional<StreamCommand> Dispatch::next_tail() {
+  for (std::uint16_t d = 0; d < devices_.size(); ++d) {
+    Holder& holder = devices_[d];
+    if (holder.computed.empty() || holder.leaving > 0) continue;
+    const std::uint32_t chunk = holder.computed.front();
+    Slot& slot = slots_[chunk];
+    if (slot.chunk.has_tail && !can_copy(holder, holder.device.links_out)) continue;
+    holder.computed.erase(holder.computed.begin());
+    slot.state = State::leaving;
+    if (slot.chunk.has_tail) {
+      ++holder.leaving;
+      for (const int link : holder.device.links_out) ++copies_[static_cast<std::size_t>(link)];
+    }
+    return StreamCommand{StreamCommand::Kind::leave, chunk, d};
+  }
+  return std::nullopt;
+}
+
+void Dispatch::gone(std::uint32_t chunk) {
+  Slot& slot = slots_[chunk];
+  Holder& holder = devices_[slot.device];
+  if (slot.state == State::waiting) {
+    std::erase(waiting_, chunk);
+  } else {
+    if (slot.state == State::heading) drop_head(holder);
+    if (slot.state == State::heading || slot.state == State::staged) {
+      --holder.to_compute;
+      holder.work -= slot.chunk.size;
+    }
+    if (slot.state == State::computed) std::erase(holder.computed, chunk);
+    if (slot.state == State::leaving && slot.chunk.has_tail) {
+      --holder.leaving;
+      release_links(holder.device.links_out);
+    }
+    --holder.chunks;
+    --on_devices_;
+    holder.bytes -= slot.chunk.bytes;
+    if (holder.to_compute == 0) holder.work = 0;
+  }
+  slot.state = State::none;
+  free_.push_back(chunk);
+}
+
+void Dispatch::validate() const {
+  const auto check = [](bool holds, const char* what) {
+    if (!holds) fail(Errc::internal, std::string("dispatch: ") + what);
+  };
+  std::vector<int> copies(copies_.size());
+  std::vector<int> chunks(devices_.size());
+  std::vector<std::size_t> bytes(devices_.size());
+  for (const Slot& slot : slots_) {
+    if (slot.state == State::none || slot.state == State::waiting) continue;
+    const StreamDevice& device = devices_[slot.device].device;
+    ++chunks[slot.device];
+    bytes[slot.device] += slot.chunk.bytes;
+    const bool copies_in = slot.state == State::heading;
+    const bool copies_out = slot.state == State::leaving && slot.chunk.has_tail;
+    if (copies_in)
+      for (const int link : device.links_in) ++copies[static_cast<std::size_t>(link)];
+    if (copies_out)
+      for (const int link : device.links_out) ++copies[static_cast<std::size_t>(link)];
+  }
+  check(copies == copies_, "copies on links are miscounted");
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const Holder& holder = devices_[d];
+    check(chunks[d] == holder.chunks, "a device's chunks are miscounted");
+    check(bytes[d] == holder.bytes, "a device's bytes are miscounted");
+    check(holder.chunks <= holder.device.most_chunks, "a device has too many chunks");
+    check(bytes[d] <= holder.device.memory_bytes, "a device's memory is exceeded");
+    check(holder.heading <= 1 && holder.leaving <= 1, "two copies in one direction");
+    check(holder.heading + holder.leaving <= holder.device.copy_engines, "too many copies");
+  }
+}
+
+}  // namespace quadriga

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/links.cpp: routes of heads and tails, and how many copies fill a link.
+#include "pipeline/links.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quadriga {
+namespace {
+
+/// Each link that a copy crosses, once.
+std::vector<int> links_of(const Machine& machine, SpaceId from, SpaceId to) {
+  const Route* const route = machine.route(from, to);
+  if (!route) return {};
+  std::vector<int> links = route->links;
+  std::ranges::sort(links);
+  const auto repeated = std::ranges::unique(links);
+  links.erase(repeated.begin(), repeated.end());
+  return links;
+}
+
+}  // namespace
+
+StreamMachine stream_machine(const Machine& machine, std::span<const DeviceId> devices) {
+  StreamMachine found;
+  std::vector<double> fastest(machine.links.size(), 0.0);  // of the copies that cross a link
+  for (const DeviceId id : devices) {
+    const Device& device = machine.devices[id];
+    StreamDevice made;
+    if (device.space == host_space) {
+      made.most_chunks = std::max(1, device.cores) + 1;
+    } else {
+      made.links_in = links_of(machine, host_space, device.space);
+      made.links_out = links_of(machine, device.space, host_space);
+      made.memory_bytes = device.memory_bytes;
+      made.copy_engines = std::max(1, device.copy_engines);
+    }
+    for (const auto* const route :
+         {machine.route(host_space, device.space), machine.route(device.space, host_space)}) {
+      if (!route || device.space == host_space) continue;
+      const double rate = machine.copy_rate(*route, 1e18);
+      for (const int link : route->links)
+        fastest[static_cast<std::size_t>(link)] =
+            std::max(fastest[static_cast<std::size_t>(link)], rate);
+    }
+    found.ids.push_back(id);
+    found.devices.push_back(std::move(made));
+  }
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    const double copies = fastest[i] > 0 ? machine.links[i].bytes_per_second / fastest[i] : 1;
+    constexpr double tolerance = 1e-6;  // a link that two copies fill all but exactly
+    found.links.push_back(std::max(1, static_cast<int>(std::ceil(copies - tolerance))));
+  }
+  return found;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/load.h: what chunks ask of a machine, added up, as the resources of a bound. Pure.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <span>
+#include <vector>
+
+#include "pipeline/bound.h"
+
+namespace quadriga {
+
+/// What one chunk asks of devices.
+struct ChunkLoad {
+  double bytes_in = 0;
+  double bytes_out = 0;
+  std::span<const double> kernel_seconds;  ///< By device; infinite where it can't run.
+};
+
+/// The work of a stream, with the smallest of it, by which kernels can't begin at once nor results
+/// be home with the last kernel.
+class StreamLoad {
+ public:
+  /// `devices` of a machine, which outlives this.
+  StreamLoad(const Machine& machine, std::vector<DeviceId> devices);
+
+  void add(const ChunkLoad& chunk);
+  /// Those of kernels and copies. Chunks that follow one another over a link do so from the first.
+  std::vector<StreamResource> resources() const;
+  std::size_t chunks() const noexcept { return chunks_; }
+  std::size_t devices() const noexcept { return devices_.size(); }
+
+ private:
+  double copy_seconds(SpaceId from, SpaceId to, double bytes) const;
+  std::vector<double> head_seconds() const;
+  void add_copies(std::vector<StreamResource>& found, const std::vector<double>& heads) const;
+  void add_links(std::vector<StreamResource>& found) const;
+  double total_on(const Route* route, std::size_t link, double bytes) const;
+
+  const Machine& machine_;
+  std::vector<DeviceId> devices_;
+  std::size_t chunks_ = 0;
+  double bytes_in_ = 0;
+  double bytes_out_ = 0;
+  std::vector<double> smallest_in_;  ///< Ascending; as many as there are devices.
+  double smallest_out_ = 0;
+  std::vector<double> kernel_seconds_;
+  std::vector<double> smallest_kernel_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/pipeline.cpp: the public pipeline: collects stages, and runs them as a flow.
+#include <quadriga/pipeline.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cgroup.h"
+#include "base/units.h"
+#include "pipeline/flow.h"
+
+namespace quadriga {
+
+struct Pipeline::Impl {
+  explicit Impl(PipelineOptions given) : options(std::move(given)) {
+    if (!options.memory.empty()) flow_options.memory_bytes = parse_bytes(options.memory);
+    if (!options.host_memory.empty()) flow_options.host_bytes = parse_bytes(options.host_memory);
+    check_options();
+    flow_options.order = options.order;
+    flow_options.on_error = options.on_error;
+    flow_options.look_ahead = options.look_ahead;
+    flow_options.most_on_device = options.most_on_device;
+    flow_options.most_on_link = options.most_on_link;
+    flow_options.most_in_all = options.most_in_all;
+    flow_options.threads = options.threads > 0 ? options.threads : usable_cores();
+    if (!options.engine) {
+      EngineOptions engine_options;
+      engine_options.devices = options.devices;
+      own = std::make_unique<Engine>(std::move(engine_options));
+    }
+    if (flow_options.host_bytes == 0) flow_options.host_bytes = engine().options().host_memory / 2;
+  }
+
+  void check_options() const {
+    require(options.look_ahead >= 1, "look_ahead must be at least 1");
+    require(options.most_on_device >= 1, "most_on_device must be at least 1");
+    require(options.most_on_link >= 0 && options.most_in_all >= 0 && options.threads >= 0,
+            "most_on_link, most_in_all and threads must not be negative");
+    require(!options.engine || options.devices.empty(),
+            "a pipeline takes devices or an engine, not both");
+  }
+
+  Engine& engine() { return options.engine ? *options.engine : *own; }
+
+  Flow& flow() {
+    if (flow_) return *flow_;
+    require(source != nullptr, "a pipeline needs a source");
+    flow_ = std::make_unique<Flow>(engine(), stages, source, flow_options);
+    return *flow_;
+  }
+
+  void add(Stage stage) {
+    require(!flow_, "stages are added before the run begins");
+    stages.push_back(std::move(stage));
+  }
+  void add_body(StageKind kind, Body body, std::string name) {
+    require(body != nullptr, "stage '" + name + "' needs a body");
+    Stage stage;
+    stage.kind = kind;
+    stage.name = std::move(name);
+    stage.body = std::move(body);
+    add(std::move(stage));
+  }
+
+  PipelineOptions options;
+  FlowOptions flow_options;
+  std::unique_ptr<Engine> own;
+  std::vector<Stage> stages;
+  Source source;
+  std::unique_ptr<Flow> flow_;  // Goes before the engine.
+};
+
+Pipeline::Pipeline(PipelineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Pipeline::~Pipeline() = default;
+Pipeline::Pipeline(Pipeline&&) noexcept = default;
+
+Pipeline& Pipeline::source(Source next) {
+  require(next != nullptr, "the source must be callable");
+  require(!impl_->source, "the pipeline has a source already");
+  impl_->source = std::move(next);
+  return *this;
+}
+
+Pipeline& Pipeline::kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses,
+                           Params params) {
+  FieldUses all;
+  for (const FieldUses& each : uses) all.insert(all.end(), each.begin(), each.end());
+  return kernel(codelet, std::move(all), std::move(params));
+}
+
+Pipeline& Pipeline::kernel(const Codelet& codelet, FieldUses uses, Params params) {
+  if (uses.size() != codelet.signature.size())
+    fail(Errc::invalid_argument, "codelet '" + codelet.name + "' takes " +
+                                     std::to_string(codelet.signature.size()) + " operands, got " +
+                                     std::to_string(uses.size()) + " fields");
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    if (uses[i].access != codelet.signature[i])
+      fail(Errc::invalid_argument, "field '" + uses[i].name + "' of codelet '" + codelet.name +
+                                       "' has mode " + std::string(name(codelet.signature[i])) +
+                                       " in its signature, got " +
+                                       std::string(name(uses[i].access)));
+  require(!codelet.blocks && !codelet.detaches,
+          "codelet '" + codelet.name + "' blocks or detaches; let it be a stage on the host");
+  Stage stage;
+  stage.kind = StageKind::kernel;
+  stage.name = codelet.name;
+  stage.codelet = &codelet;
+  stage.uses = std::move(uses);
+  stage.params = std::move(params);
+  impl_->add(std::move(stage));
+  return *this;
+}
+
+Pipeline& Pipeline::parallel(Body body, std::string name) {
+  impl_->add_body(StageKind::parallel, std::move(body), std::move(name));
+  return *this;
+}
+
+Pipeline& Pipeline::serial(Body body, std::string name) {
+  impl_->add_body(StageKind::serial, std::move(body), std::move(name));
+  return *this;
+}
+
+Pipeline& Pipeline::serial_in_order(Body body, std::string name) {
+  impl_->add_body(StageKind::serial_in_order, std::move(body), std::move(name));
+  return *this;
+}
+
+PipelineStats Pipeline::run() {
+  Flow& flow = impl_->flow();
+  flow.run(-1);
+  return flow.stats();
+}
+
+std::optional<Chunk> Pipeline::next(bool in_order) {
+  bool is_late = false;
+  return impl_->flow().next(in_order, -1, is_late);
+}
+
+void Pipeline::stop() { impl_->flow().stop(); }
+void Pipeline::set_order(Order order) {
+  if (impl_->flow_) impl_->flow_->set_order(order);
+  impl_->flow_options.order = order;
+}
+PipelineStats Pipeline::stats() const {
+  return impl_->flow_ ? impl_->flow_->stats() : PipelineStats{};
+}
+std::vector<ChunkFailure> Pipeline::failures() const {
+  return impl_->flow_ ? impl_->flow_->failures() : std::vector<ChunkFailure>{};
+}
+Engine& Pipeline::engine() const { return impl_->engine(); }
+
+}  // namespace quadriga

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/pipeline/flow_test.cpp: whole pipelines on cores, on emulated devices and under the
+// virtual clock.
+#include <gtest/gtest.h>
+#include <quadriga/pipeline.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "base/random.h"
+
+namespace quadriga {
+namespace {
+
+enum class Where { host, emulated, virtual_clock };
+
+class FlowTest : public testing::TestWithParam<Where> {
+ protected:
+  FlowTest() {
+    EngineOptions options;
+    options.devices = GetParam() == Where::host ? "cpu:2" : "emulated:2,memory=1MiB;cpu:1";
+    if (GetParam() == Where::virtual_clock) {
+      options.virtual_clock = true;
+      options.machine = Machine::parse(options.devices);
+      for (const char* const rates : {"emulated", "cpu", ""})
+        options.machine->kernels["unit"][rates][1] = 1e-5;
+    }
+    engine_ = std::make_unique<Engine>(options);
+    double_.name = "double";
+    double_.signature = {Access::read, Access::write};
+    double_.cpu = [](const Arguments& a) {
+      for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
+        a.operands[1].as<double>()[i] = 2 * a.operands[0].as<double>()[i];
+    };
+    double_.cost = [](const Arguments& a) {
+      return Cost{"unit", 1, static_cast<double>(a.operands[0].rows) / 100};
+    };
+    increment_.name = "increment";
+    increment_.signature = {Access::update};
+    increment_.cpu = [](const Arguments& a) {
+      for (std::int64_t i = 0; i < a.operands[0].rows; ++i) a.operands[0].as<double>()[i] += 1;
+    };
+    increment_.cost = double_.cost;
+  }
+
+  PipelineOptions options() {
+    PipelineOptions made;
+    made.engine = engine_.get();
+    return made;
+  }
+  /// Chunks "x" of these lengths, all elements the chunk's number.
+  static Pipeline::Source numbers(std::vector<std::int64_t> lengths) {
+    return [lengths = std::move(lengths)](Chunk& chunk) {
+      if (chunk.number() >= lengths.size()) return false;
+      const View view = chunk.add("x", lengths[chunk.number()], 1, DType::float64);
+      std::fill_n(view.as<double>(), view.rows, static_cast<double>(chunk.number()));
+      return true;
+    };
+  }
+  static std::vector<std::int64_t> random_lengths(std::size_t count, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<std::int64_t> lengths(count);
+    for (std::int64_t& each : lengths) each = static_cast<std::int64_t>(1 + random.below(2000));
+    return lengths;
+  }
+  static FieldShape like_x(const Chunk& chunk) { return {chunk["x"].rows, 1, DType::float64}; }
+
+  std::unique_ptr<Engine> engine_;
+  Codelet double_;
+  Codelet increment_;
+};
+
+TEST_P(FlowTest, ChunksPassKernelsInARowAndResultsComeInOrder) {
+  Pipeline pipeline(options());
+  const std::vector<std::int64_t> lengths = random_lengths(100, 1);
+  pipeline.source(numbers(lengths))
+      .kernel(double_, {reads("x"), writes("y", like_x)})
+      .kernel(increment_, {updates("y")});
+  std::uint64_t expected = 0;
+  while (const auto chunk = pipeline.next()) {
+    EXPECT_EQ(chunk->number(), expected);
+    const auto y = chunk->values<double>("y");
+    ASSERT_EQ(static_cast<std::int64_t>(y.size()), lengths[expected]);
+    for (const double value : y) ASSERT_EQ(value, 2.0 * static_cast<double>(expected) + 1);
+    ++expected;
+  }
+  EXPECT_EQ(expected, 100u);
+  const PipelineStats stats = pipeline.stats();
+  EXPECT_EQ(stats.chunks, 100u);
+  EXPECT_EQ(std::accumulate(stats.by_device.begin(), stats.by_device.end(), std::uint64_t{0}),
+            100u);
+}
+
+TEST_P(FlowTest, BodiesOnTheHostSeeWhatKernelsWrote) {
+  Pipeline pipeline(options());
+  std::atomic<int> at_once{0};
+  std::atomic<bool> overlapped{false};
+  std::vector<std::uint64_t> order;
+  double sum = 0;
+  pipeline.source(numbers(random_lengths(60, 2)))
+      .parallel([](Chunk& c) { c.values<double>("x")[0] += 0.5; }, "half")
+      .kernel(double_, {reads("x"), writes("y", like_x)})
+      .serial(
+          [&](Chunk& c) {
+            overlapped = overlapped || at_once.fetch_add(1) > 0;
+            sum += c.values<double>("y")[0];
+            at_once.fetch_sub(1);
+          },
+          "sum")
+      .serial_in_order([&](Chunk& c) { order.push_back(c.number()); }, "order");
+  const PipelineStats stats = pipeline.run();
+  EXPECT_EQ(stats.chunks, 60u);
+  EXPECT_FALSE(overlapped);
+  EXPECT_DOUBLE_EQ(sum, 59.0 * 60 + 60);
+  ASSERT_EQ(order.size(), 60u);
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
+}
+
+TEST_P(FlowTest, AFailureNamesStageAndChunkAndThoseBeforeArrive) {
+  Pipeline pipeline(options());
+  pipeline.source(numbers(random_lengths(40, 3)))
+      .kernel(double_, {reads("x"), writes("y", like_x)})
+      .parallel(
+          [](Chunk& c) {
+            if (c.number() == 17) throw std::runtime_error("no good");
+          },
+          "check");
+  std::uint64_t seen = 0;
+  std::string message;
+  try {
+    while (const auto chunk = pipeline.next()) EXPECT_EQ(chunk->number(), seen++);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(seen, 17u);
+  EXPECT_EQ(message, "stage 'check' failed at chunk 17: no good");
+}
+
+TEST_P(FlowTest, AKernelThatFailsIsSkippedAndCounted) {
+  Codelet picky = increment_;
+  picky.name = "picky";
+  picky.cpu = [](const Arguments& a) {
+    if (static_cast<int>(*a.operands[0].as<double>()) % 10 == 3) throw std::runtime_error("a 3");
+  };
+  PipelineOptions given = options();
+  given.on_error = OnError::skip;
+  Pipeline pipeline(given);
+  std::vector<std::uint64_t> order;
+  pipeline.source(numbers(random_lengths(40, 4)))
+      .kernel(picky, {updates("x")})
+      .serial_in_order([&](Chunk& c) { order.push_back(c.number()); });
+  const PipelineStats stats = pipeline.run();
+  EXPECT_EQ(stats.chunks, 36u);
+  EXPECT_EQ(stats.failed, 4u);
+  EXPECT_EQ(order.size(), 36u);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+  const std::vector<ChunkFailure> failures = pipeline.failures();
+  ASSERT_EQ(failures.size(), 4u);
+  for (const ChunkFailure& each : failures) {
+    EXPECT_EQ(each.chunk % 10, 3u);
+    EXPECT_EQ(each.stage, "picky");
+  }
+}
+
+TEST_P(FlowTest, ASourceThatFailsEndsTheRunAfterItsChunks) {
+  Pipeline pipeline(options());
+  const Pipeline::Source inner = numbers(random_lengths(100, 5));
+  std::uint64_t passed = 0;
+  pipeline
+      .source([&](Chunk& chunk) {
+        if (chunk.number() == 12) throw std::runtime_error("the file ends too early");
+        return inner(chunk);
+      })
+      .kernel(increment_, {updates("x")})
+      .serial([&](Chunk&) { ++passed; });
+  try {
+    pipeline.run();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "stage 'source' failed at chunk 12: the file ends too early");
+  }
+  EXPECT_EQ(passed, 12u);
+}
+
+TEST_P(FlowTest, AConsumerThatLeavesStopsTheSource) {
+  std::atomic<std::uint64_t> asked{0};
+  {
+    Pipeline pipeline(options());
+    pipeline
+        .source([&](Chunk& chunk) {
+          ++asked;
+          chunk.add("x", 100, 1, DType::float64);
+          return true;  // for ever
+        })
+        .kernel(increment_, {updates("x")});
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(pipeline.next().has_value());
+  }
+  EXPECT_LT(asked.load(), 2000u);
+}
+
+TEST_P(FlowTest, NeverMoreHostMemoryThanStated) {
+  PipelineOptions given = options();
+  given.host_memory = "64KiB";
+  Pipeline pipeline(given);
+  pipeline.source(numbers(random_lengths(300, 6)))
+      .kernel(double_, {reads("x"), writes("y", like_x)});
+  std::uint64_t seen = 0;
+  while (const auto chunk = pipeline.next()) EXPECT_EQ(chunk->number(), seen++);
+  EXPECT_EQ(seen, 300u);
+  EXPECT_LE(pipeline.stats().most_host_bytes, 65536u);
+  EXPECT_GT(pipeline.stats().most_host_bytes, 16384u);
+}
+
+TEST_P(FlowTest, AChunkThatCantPassIsRefusedWithBothSizes) {
+  PipelineOptions given = options();
+  given.host_memory = "10000B";
+  Pipeline pipeline(given);
+  pipeline.source(numbers({100, 2000})).kernel(increment_, {updates("x")});
+  try {
+    pipeline.run();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::too_large);
+    EXPECT_NE(std::string(error.what()).find("16000"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("10000"), std::string::npos) << error.what();
+  }
+}
+
+TEST_P(FlowTest, AFieldThatIsMissingIsNamed) {
+  Pipeline pipeline(options());
+  pipeline.source(numbers({10})).kernel(increment_, {updates("z")});
+  try {
+    pipeline.run();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("has no field 'z'; it has 'x'"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_P(FlowTest, TemporariesAndConstantsStayOnTheDevice) {
+  std::vector<double> weights(8, 3.0);
+  const View constant_view{weights.data(), 8, 1, 8, DType::float64};
+  Codelet scale;
+  scale.name = "scale";
+  scale.signature = {Access::read, Access::read, Access::write};
+  scale.cpu = [](const Arguments& a) {
+    for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
+      a.operands[2].as<double>()[i] = a.operands[0].as<double>()[i] * a.operands[1].as<double>()[7];
+  };
+  scale.cost = double_.cost;
+  Pipeline pipeline(options());
+  pipeline.source(numbers(random_lengths(30, 7)))
+      .kernel(scale, {reads("x"), constant("w", constant_view), temporary("t", like_x)})
+      .kernel(increment_, {updates("t")})
+      .kernel(double_, {reads("t"), writes("y", like_x)});
+  std::uint64_t seen = 0;
+  while (const auto chunk = pipeline.next(false)) {
+    EXPECT_EQ(chunk->values<double>("y")[0], 2 * (3.0 * static_cast<double>(chunk->number()) + 1));
+    EXPECT_EQ(chunk->find("t"), nullptr);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 30u);
+}
+
+std::string engine_name(const testing::TestParamInfo<Where>& tested) {
+  constexpr const char* names[] = {"Host", "Emulated", "VirtualClock"};
+  return names[static_cast<int>(tested.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FlowTest,
+                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
+                         engine_name);
+
+}  // namespace
+}  // namespace quadriga
