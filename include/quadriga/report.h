@@ -34,6 +34,10 @@ struct DeviceCounters {
   Nanoseconds computing = 0;
   std::size_t most_bytes = 0;  ///< Most of its memory in use at once since the engine started.
   Nanoseconds overlap = 0;     ///< Time with both.
+  std::size_t arena_bytes =
+      0;  ///< Of its memory, for tiles: what it gave of what it was asked for.
+  /// What libraries took of a device whose memory is scarce, before its arena was taken.
+  std::size_t library_bytes = 0;
 };
 
 /// Totals since the engine started or reset_counters().

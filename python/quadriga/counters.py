@@ -41,6 +41,8 @@ class DeviceCounters:
     computing_seconds: float
     overlap_seconds: float
     busy_seconds: dict[str, float] = field(default_factory=dict)
+    arena_bytes: int = 0
+    library_bytes: int = 0
 
     @property
     def overlap(self) -> float:

@@ -32,6 +32,8 @@ nb::dict device_as_dict(const DeviceCounters& device) {
   dict["write_backs"] = device.write_backs;
   dict["steals"] = device.steals;
   dict["most_bytes"] = device.most_bytes;
+  dict["arena_bytes"] = device.arena_bytes;
+  dict["library_bytes"] = device.library_bytes;
   dict["busy_seconds"] = busy;
   dict["copying_seconds"] = static_cast<double>(device.copying) / second;
   dict["computing_seconds"] = static_cast<double>(device.computing) / second;

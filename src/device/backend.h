@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -103,8 +104,13 @@ class Backend {
   /// give.
   virtual std::byte* allocate(DeviceId device, std::size_t bytes) = 0;
   virtual void deallocate(DeviceId device, std::byte* memory) noexcept = 0;
+  /// Bytes of a device that nobody has now, other processes included, where that is known.
+  virtual std::optional<std::size_t> free_bytes(DeviceId /*device*/) const { return {}; }
 
   virtual StreamId create_stream(DeviceId device, StreamKind kind) = 0;
+  /// Calls a variant that queues nothing, but makes what libraries keep for a stream, where streams
+  /// have such things. Before anything is queued on the stream. Throws what the variant does.
+  virtual void prepare(StreamId /*stream*/, const Kernel& /*variant*/) {}
 
   /// Queues a copy. Throws invalid_argument if no route joins the spaces; nothing is queued then.
   virtual Event copy(StreamId stream, const Copy& copy) = 0;

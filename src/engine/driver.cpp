@@ -12,6 +12,7 @@
 #include "device/factory.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
+#include "engine/libraries.h"
 #include "schedule/policy_registry.h"
 
 namespace quadriga {
@@ -28,6 +29,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       virtual_(backend_->is_virtual()),
       blocking_(options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
+  library_bytes_ = make_library_handles(*backend_, machine_, *spaces_, kernel_streams);
+  spaces_->take_memory(machine_);
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
   scheduler_ = std::make_unique<Scheduler>(

@@ -171,6 +171,7 @@ class Driver final : public Executor, private ScheduleListener, private TaskRunn
   const Machine& machine_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<DeviceSpaces> spaces_;
+  std::vector<std::size_t> library_bytes_;  ///< By device.
   std::vector<int> lane_of_stream_;
   std::vector<int> lane_of_device_;  ///< Of its first compute stream.
   std::vector<DeviceId> device_of_stream_;

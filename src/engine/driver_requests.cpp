@@ -213,9 +213,13 @@ void Driver::count(Counters& counters) const {
     recorder_.count(counters);
     counters.ended = ended();
     counters.spill_bytes = scheduler_->memory().residency().spill().most();
-    for (DeviceId d = 0; d < machine_.devices.size(); ++d)
-      if (const SpaceId space = machine_.devices[d].space; space != host_space)
-        counters.devices[d].most_bytes = scheduler_->memory().pool(space).most();
+    for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
+      const SpaceId space = machine_.devices[d].space;
+      if (space == host_space) continue;
+      counters.devices[d].most_bytes = scheduler_->memory().pool(space).most();
+      counters.devices[d].arena_bytes = memory_bytes(d);
+      counters.devices[d].library_bytes = library_bytes_[d];
+    }
     counters.work_seconds = static_cast<double>(extent_.work) / 1e9;
     counters.critical_path_seconds = static_cast<double>(extent_.longest_path) / 1e9;
     if (extent_.first >= 0) counters.elapsed = extent_.last_end - extent_.first;

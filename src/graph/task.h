@@ -84,8 +84,8 @@ struct Datum {
   std::int64_t ld = 0;
   DType dtype = DType::bytes;
   bool keep = false;
-  bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
-  CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
+  bool is_private = false;     ///< The library's own: neither found by its memory nor an alias.
+  CopyWatch* watch = nullptr;  ///< Outlives it; null: nobody.
   std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access

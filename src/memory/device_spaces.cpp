@@ -6,24 +6,31 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "base/units.h"
 
 namespace quadriga {
 
+namespace {
+
+constexpr std::size_t least = 4096;
+// Several times what CUDA's linear algebra takes of a device for handles and workspaces of all of
+// its streams. Where so much is left, nobody has to find out how much that is.
+constexpr std::size_t plenty = std::size_t{2} << 30;
+
+std::string in_words(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+}  // namespace
+
 DeviceSpaces::DeviceSpaces(Backend& backend, const Machine& machine)
     : backend_(backend), spaces_(static_cast<std::size_t>(machine.spaces())) {
-  try {
-    for (DeviceId device = 0; device < machine.devices.size(); ++device)
-      if (machine.devices[device].space != host_space) open(machine, device);
-  } catch (...) {
-    close();
-    throw;
-  }
+  for (DeviceId device = 0; device < machine.devices.size(); ++device)
+    if (machine.devices[device].space != host_space) open(machine, device);
 }
 
-DeviceSpaces::~DeviceSpaces() { close(); }
-
-void DeviceSpaces::close() noexcept {
+DeviceSpaces::~DeviceSpaces() {
   for (SpaceResources& space : spaces_)
     if (space.base) backend_.deallocate(space.device, std::exchange(space.base, nullptr));
 }
@@ -32,31 +39,57 @@ void DeviceSpaces::open(const Machine& machine, DeviceId device) {
   const Device& described = machine.devices[device];
   SpaceResources& space = spaces_[described.space];
   space.device = device;
-  space.bytes = described.memory_bytes;
-  constexpr std::size_t least = 4096;
-  require(space.bytes >= least,
-          fmt::format("device '{}' has {} bytes of memory; it needs at least {}", described.name,
-                      space.bytes, least));
-  const auto take = [&] {
-    while (space.bytes >= least && !(space.base = backend_.allocate(device, space.bytes)))
-      space.bytes = space.bytes / 8 * 7;
-  };
-  take();
-  if (space.base && space.bytes < described.memory_bytes) {
-    // Libraries need some of what is left of a full device.
-    backend_.deallocate(device, std::exchange(space.base, nullptr));
-    space.bytes = std::max(space.bytes / 8 * 7, least);
-    take();
+  if (described.memory_bytes < least) {
+    const std::optional<std::size_t> free = backend_.free_bytes(device);
+    fail(Errc::invalid_argument,
+         fmt::format("device '{}' has {} bytes of memory; it needs at least {}{}", described.name,
+                     described.memory_bytes, least,
+                     free ? fmt::format(" ({} free)", in_words(*free)) : ""));
   }
-  if (!space.base)
-    fail(Errc::unavailable, fmt::format("device '{}' has no memory to give (asked for {} bytes)",
-                                        described.name, described.memory_bytes));
   space.in = backend_.create_stream(device, StreamKind::copy_in);
   space.out = backend_.create_stream(device, StreamKind::copy_out);
   space.peers.resize(spaces_.size());
   for (SpaceId from = 1; from < spaces_.size(); ++from)
     if (machine.route(from, described.space))
       space.peers[from] = backend_.create_stream(device, StreamKind::peer_in);
+}
+
+void DeviceSpaces::take_memory(const Machine& machine) {
+  for (DeviceId device = 0; device < machine.devices.size(); ++device)
+    if (machine.devices[device].space != host_space) take_memory(machine.devices[device], device);
+}
+
+bool DeviceSpaces::is_scarce(const Device& described, std::optional<std::size_t> free) {
+  return free && (*free < described.memory_bytes || *free - described.memory_bytes < plenty);
+}
+
+bool DeviceSpaces::is_scarce(const Machine& machine, DeviceId device) const {
+  const Device& described = machine.devices[device];
+  return described.space != host_space && is_scarce(described, backend_.free_bytes(device));
+}
+
+// Libraries load kernels when these are first called, and need some of what is left for them.
+void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
+  SpaceResources& space = spaces_[described.space];
+  const std::optional<std::size_t> free = backend_.free_bytes(device);
+  space.bytes = described.memory_bytes;
+  if (is_scarce(described, free))
+    space.bytes = std::min(space.bytes, *free - std::min(*free / 8, plenty / 2));
+  const auto take = [&] {
+    while (space.bytes >= least && !(space.base = backend_.allocate(device, space.bytes)))
+      space.bytes = space.bytes / 8 * 7;
+  };
+  const std::size_t wanted = space.bytes;
+  take();
+  if (space.base && space.bytes < wanted) {
+    backend_.deallocate(device, std::exchange(space.base, nullptr));
+    space.bytes = std::max(space.bytes / 8 * 7, least);
+    take();
+  }
+  if (space.base) return;
+  fail(Errc::unavailable, fmt::format("device '{}' has no memory to give: {} wanted{}",
+                                      described.name, in_words(described.memory_bytes),
+                                      free ? fmt::format(", {} free", in_words(*free)) : ""));
 }
 
 }  // namespace quadriga

@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,20 @@ struct SpaceResources {
 /// all that is queued on it has ended.
 class DeviceSpaces {
  public:
-  /// Takes as much of each device's memory as it gives, at most what the machine says.
-  /// Errors:  unavailable if a device has none to give, invalid_argument if it is to have less than
-  ///          4096 bytes.
+  /// Makes the streams.
+  /// Errors:  invalid_argument if a device is to have less than 4096 bytes of memory.
   DeviceSpaces(Backend& backend, const Machine& machine);
   ~DeviceSpaces();
   DeviceSpaces(const DeviceSpaces&) = delete;
   DeviceSpaces& operator=(const DeviceSpaces&) = delete;
+
+  /// Whether taking what the machine says would leave little of a device's memory to others, as
+  /// far as the backend knows.
+  bool is_scarce(const Machine& machine, DeviceId device) const;
+  /// Takes as much of each device's memory as it gives, at most what the machine says; once, and
+  /// after those who need some of it in any case. Of a scarce one some is left.
+  /// Errors:  unavailable naming a device that has none to give, and what of it is free.
+  void take_memory(const Machine& machine);
 
   /// By space.
   const std::vector<SpaceResources>& spaces() const noexcept { return spaces_; }
@@ -54,7 +62,8 @@ class DeviceSpaces {
 
  private:
   void open(const Machine& machine, DeviceId device);
-  void close() noexcept;
+  void take_memory(const Device& described, DeviceId device);
+  static bool is_scarce(const Device& described, std::optional<std::size_t> free);
 
   Backend& backend_;
   std::vector<SpaceResources> spaces_;

@@ -50,6 +50,12 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
   return cudaSuccess;
 }
 
+bool is_refused() {
+  const std::int64_t number = faults().allocations++;
+  const std::int64_t refused = faults().refused_allocation;
+  return refused >= 0 && (number == refused || (number > refused && faults().refuses_later));
+}
+
 CUresult wait_for_word(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned int) {
   if (has_faulted(stream->device)) return static_cast<CUresult>(state_of(stream));
   stream->push([stream, word = reinterpret_cast<std::uint64_t*>(word), value] {
@@ -84,7 +90,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   std::size_t free = 0;
   std::size_t total = 0;
   if (const cudaError_t error = cudaMemGetInfo(&free, &total); error != cudaSuccess) return error;
-  if (bytes > free) return cudaErrorMemoryAllocation;
+  if (is_refused() || bytes > free) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   Memory::instance().add(*memory, bytes, current_device());
   return cudaSuccess;
@@ -116,6 +122,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int) {
     --faults().refused_host_allocations;
     return cudaErrorMemoryAllocation;
   }
+  if (is_refused()) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   Memory::instance().add(*memory, bytes, Memory::pinned);
   return cudaSuccess;

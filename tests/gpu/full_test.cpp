@@ -3,7 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <quadriga/engine.h>
+#include <quadriga/linalg.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -14,11 +16,13 @@
 namespace quadriga {
 namespace {
 
-/// All of a device's memory but the smallest pieces, until it is destroyed.
+/// All of a device's memory but so many bytes and the smallest pieces, until it is destroyed.
 class Hog {
  public:
-  explicit Hog(int ordinal) {
+  explicit Hog(int ordinal, std::size_t left = 0) {
     cudaSetDevice(ordinal);
+    void* spared = nullptr;
+    if (left > 0 && cudaMalloc(&spared, left) != cudaSuccess) spared = nullptr;
     constexpr std::size_t largest = std::size_t{1} << 36;
     constexpr std::size_t smallest = std::size_t{1} << 20;
     for (std::size_t bytes = largest; bytes >= smallest;) {
@@ -28,6 +32,7 @@ class Hog {
       else
         bytes /= 2;
     }
+    cudaFree(spared);
     cudaGetLastError();
   }
   ~Hog() {
@@ -102,6 +107,37 @@ TEST_F(FullGpu, TheArenaIsWhatOthersLeave) {
   }
   set_log_sink({});
   EXPECT_NE(said.find("of the 256 GiB that it was asked for"), std::string::npos) << said;
+}
+
+// The whole of a device that another program fills but for this: linear algebra works, or the
+// engine says what it lacks.
+TEST_F(FullGpu, AFactorizationWorksBesideAHog) {
+  constexpr std::int64_t n = 6000;
+  std::vector<double> a(static_cast<std::size_t>(n * n), 0.5);
+  for (std::int64_t i = 0; i < n; ++i) a[static_cast<std::size_t>(i * n + i)] = 2.0 * n;
+  const std::size_t gibibyte = std::size_t{1} << 30;
+  for (const std::size_t left :
+       {6 * gibibyte, 3 * gibibyte, gibibyte, gibibyte / 2, gibibyte / 4}) {
+    const Hog hog(0, left);
+    SCOPED_TRACE(std::to_string(left >> 20) + " MiB left");
+    std::vector<double> c = a;
+    try {
+      EngineOptions options;
+      options.machine = discover_cuda();
+      Engine engine(std::move(options));
+      const linalg::MatrixView view = linalg::MatrixView::columns(c.data(), n, n, DType::float64);
+      linalg::cholesky(engine, view, view);
+      const DeviceCounters counted = engine.counters().devices.front();
+      std::printf("%zu MiB left: arena %zu MiB, libraries %zu MiB\n", left >> 20,
+                  counted.arena_bytes >> 20, counted.library_bytes >> 20);
+      EXPECT_GT(counted.library_bytes, 0u);
+      EXPECT_NEAR(c[0] * c[0], 2.0 * n, 1e-6);
+    } catch (const Error& error) {
+      EXPECT_LT(left, 3 * gibibyte) << error.what();
+      for (const char* const word : {"gpu0", "free", "wanted"})
+        EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
 }
 
 }  // namespace

@@ -77,7 +77,9 @@ class CudaBackend final : public Backend {
 
   std::byte* allocate(DeviceId device, std::size_t bytes) override;
   void deallocate(DeviceId device, std::byte* memory) noexcept override;
+  std::optional<std::size_t> free_bytes(DeviceId device) const override;
   StreamId create_stream(DeviceId device, StreamKind kind) override;
+  void prepare(StreamId id, const Kernel& variant) override;
   Event copy(StreamId stream, const Copy& copy) override;
   Event launch(StreamId stream, const Launch& launch) override;
   void wait(StreamId stream, Event event) override;
@@ -147,10 +149,24 @@ void CudaBackend::deallocate(DeviceId device, std::byte* block) noexcept {
   if (device < machine_.devices.size()) memory_.deallocate(device, block, streams_.lost(device));
 }
 
+std::optional<std::size_t> CudaBackend::free_bytes(DeviceId device) const {
+  checked_device(machine_, device);
+  const DeviceGuard guard(ordinals_[device]);
+  return cuda::free_bytes(ordinals_[device], memory_.pooled());
+}
+
 StreamId CudaBackend::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
   streams_.create(device, kind);
   return static_cast<StreamId>(table_.add([device](Stream& stream) { stream.device = device; }));
+}
+
+void CudaBackend::prepare(StreamId id, const Kernel& variant) {
+  check_stream(id, table_.size());
+  const DeviceGuard guard(ordinals_[table_[id].device]);
+  Arguments arguments;
+  arguments.stream = streams_.native(id);
+  variant(arguments);
 }
 
 Event CudaBackend::copy(StreamId id, const Copy& copy) {

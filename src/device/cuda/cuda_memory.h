@@ -26,6 +26,7 @@ class CudaMemory {
   void deallocate(std::size_t device, std::byte* block, bool lost) noexcept;
   /// Everything. What is queued on the device has ended.
   void deallocate_all(std::size_t device, bool lost) noexcept;
+  bool pooled() const noexcept { return pooled_; }
   std::size_t used(std::size_t device) const noexcept { return devices_[device].used; }
 
  private:

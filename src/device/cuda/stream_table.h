@@ -69,6 +69,8 @@ class StreamTable {
 
   std::uint32_t create(DeviceId device, StreamKind kind);
 
+  cudaStream_t native(std::uint32_t stream) const noexcept { return streams_[stream].native; }
+
   /// What the caller queues an operation with; end() must follow begin().
   struct Queued {
     cudaStream_t native = nullptr;

@@ -53,7 +53,14 @@ class JoinedBackend final : public Backend {
     if (device < machine_.devices.size())
       part_of(device).backend->deallocate(inner(device), memory);
   }
+  std::optional<std::size_t> free_bytes(DeviceId device) const override {
+    return part_of(device).backend->free_bytes(inner(device));
+  }
   StreamId create_stream(DeviceId device, StreamKind kind) override;
+  void prepare(StreamId id, const Kernel& variant) override {
+    check_stream(id, table_.size());
+    parts_[table_[id].part].backend->prepare(table_[id].inner, variant);
+  }
   Event copy(StreamId stream, const Copy& copy) override;
   Event launch(StreamId stream, const Launch& launch) override;
   void wait(StreamId stream, Event event) override;

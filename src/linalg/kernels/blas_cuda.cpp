@@ -355,7 +355,7 @@ void potrf(Handles& on, Uplo uplo, KernelTile<T> a, int* info) {
         "asking for potrf's workspace");
   // The first line of the scratch is for cuSOLVER's own word.
   constexpr std::size_t line = 256;
-  auto* const scratch = static_cast<std::byte*>(on.scratch(line + bytes));
+  auto* const scratch = static_cast<std::byte*>(on.solver_scratch(line + bytes));
   auto* const device_info = reinterpret_cast<int*>(scratch);
   check(solver_potrf(solver, on.solver_params(), blas(uplo), a.rows, type, a.data, a.ld, type,
                      scratch + line, bytes, on.host_scratch(host_bytes), host_bytes, device_info),

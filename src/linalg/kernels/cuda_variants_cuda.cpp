@@ -4,10 +4,12 @@
 
 #include <map>
 
+#include "device/preparation.h"
 #include "linalg/kernels/blas_cuda.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/cuda_variants.h"
 #include "linalg/kernels/elements_cuda.h"
+#include "linalg/kernels/handles_cuda.h"
 
 namespace quadriga::kernels {
 namespace {
@@ -176,6 +178,8 @@ Variant find(std::string_view family) {
   const auto found = variants.find(family);
   return found == variants.end() ? nullptr : found->second;
 }
+
+const bool is_prepared = (set_preparation(DeviceKind::cuda, cuda::prepare), true);
 
 }  // namespace
 

@@ -33,21 +33,80 @@ constinit auto create_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusol
 constinit auto set_solver_stream = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnSetStream);
 constinit auto destroy_solver = QUADRIGA_LIBRARY_FUNCTION(cusolver_library, cusolverDnDestroy);
 
-/// Others may have taken what an engine leaves free of a device for libraries.
-std::string memory_left() {
+struct MemoryLeft {
+  int ordinal = 0;
   std::size_t free = 0;
   std::size_t total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return {};
+};
+
+MemoryLeft memory_left() noexcept {
+  MemoryLeft left;
+  if (cudaGetDevice(&left.ordinal) != cudaSuccess ||
+      cudaMemGetInfo(&left.free, &left.total) != cudaSuccess)
+    cudaGetLastError();
+  return left;
+}
+
+/// Others may have taken what an engine leaves free of a device for libraries.
+std::string in_words(const MemoryLeft& left) {
   return fmt::format(
-      "; {} of the device's {} are free, and an engine can be told to take less of "
-      "them, as in devices=\"cuda,memory=8GiB\"",
-      format_bytes(static_cast<double>(free)), format_bytes(static_cast<double>(total)));
+      "{} free of CUDA device {}'s {}; an engine can be told to take less of it, as in "
+      "devices=\"cuda,memory=8GiB\"",
+      format_bytes(static_cast<double>(left.free)), left.ordinal,
+      format_bytes(static_cast<double>(left.total)));
 }
 
 [[noreturn]] void fail_full(std::size_t bytes, std::string_view what) {
   static_cast<void>(cudaGetLastError());  // it would fail the next launch
-  fail(Errc::task_failed, fmt::format("no device memory for {}, {}{}", what,
-                                      format_bytes(static_cast<double>(bytes)), memory_left()));
+  fail(Errc::task_failed,
+       fmt::format("no device memory for {}: {} wanted, {}", what,
+                   format_bytes(static_cast<double>(bytes)), in_words(memory_left())));
+}
+
+/// A library could not make what it keeps on a device. It doesn't say how much memory it wanted,
+/// and reports that there is none in several ways, some as errors of its own: without as much as
+/// cuBLAS's workspace left, that is why.
+[[noreturn]] void fail_making(std::string_view what, bool lacks_memory, std::string_view why) {
+  const MemoryLeft left = memory_left();
+  static_cast<void>(cudaGetLastError());  // it would fail the next launch
+  lacks_memory |= left.free < blas_workspace_bytes;
+  fail(Errc::task_failed, fmt::format("{} {} ({}): more wanted than the {}",
+                                      lacks_memory ? "no device memory for" : "can't make", what,
+                                      why, in_words(left)));
+}
+
+std::string_view name(cusolverStatus_t status) noexcept {
+  switch (status) {
+    case CUSOLVER_STATUS_NOT_INITIALIZED:
+      return "not initialized";
+    case CUSOLVER_STATUS_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUSOLVER_STATUS_INVALID_VALUE:
+      return "an invalid value";
+    case CUSOLVER_STATUS_ARCH_MISMATCH:
+      return "not for devices of this architecture";
+    case CUSOLVER_STATUS_EXECUTION_FAILED:
+      return "a kernel failed";
+    case CUSOLVER_STATUS_INTERNAL_ERROR:
+      return "an internal error";
+    default:
+      return "an error";
+  }
+}
+
+std::string in_words(cusolverStatus_t status) {
+  return fmt::format("cuSOLVER reports {}", name(status));
+}
+
+void made(cublasStatus_t status, std::string_view what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail_making(what, status == CUBLAS_STATUS_ALLOC_FAILED,
+                fmt::format("cuBLAS reports {}", blas_status(status)));
+}
+
+void made(cusolverStatus_t status, std::string_view what) {
+  if (status != CUSOLVER_STATUS_SUCCESS)
+    fail_making(what, status == CUSOLVER_STATUS_ALLOC_FAILED, in_words(status));
 }
 
 }  // namespace
@@ -55,16 +114,17 @@ std::string memory_left() {
 void check(cublasStatus_t status, std::string_view call, std::source_location where) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
-  const std::string left = status == CUBLAS_STATUS_ALLOC_FAILED ? memory_left() : "";
-  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}{}", call, blas_status(status), left), where);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    fail_making(fmt::format("cuBLAS's {}", call), true, blas_status(status));
+  fail(Errc::task_failed, fmt::format("cuBLAS: {}: {}", call, blas_status(status)), where);
 }
 
 void check(cusolverStatus_t status, std::string_view call, std::source_location where) {
   if (status == CUSOLVER_STATUS_SUCCESS) [[likely]]
     return;
-  const std::string left = status == CUSOLVER_STATUS_ALLOC_FAILED ? memory_left() : "";
-  fail(Errc::task_failed,
-       fmt::format("cuSOLVER: {}: status {}{}", call, static_cast<int>(status), left), where);
+  if (status == CUSOLVER_STATUS_ALLOC_FAILED)
+    fail_making(fmt::format("cuSOLVER's {}", call), true, in_words(status));
+  fail(Errc::task_failed, fmt::format("{}: {}", call, in_words(status)), where);
 }
 
 Words::Words() = default;
@@ -98,7 +158,7 @@ Handles::Handles(cudaStream_t stream) : stream_(stream) {
 Handles::~Handles() { close(); }
 
 void Handles::open() {
-  check(create_blas(&blas_), "making a handle");
+  made(create_blas(&blas_), "a handle of cuBLAS");
   check(set_blas_stream(blas_, stream_), "setting the stream");
   const cudaError_t status = cudaMalloc(&blas_workspace_, blas_workspace_bytes);
   if (status == cudaErrorMemoryAllocation)
@@ -126,9 +186,9 @@ cublasHandle_t Handles::blas(bool allow_tf32) {
 
 cusolverDnHandle_t Handles::solver() {
   if (!solver_params_) {
-    if (!solver_) check(create_solver(&solver_), "making a handle");
+    if (!solver_) made(create_solver(&solver_), "a handle of cuSOLVER");
     check(set_solver_stream(solver_, stream_), "setting the stream");
-    check(create_solver_params(&solver_params_), "making parameters");
+    made(create_solver_params(&solver_params_), "cuSOLVER's parameters");
   }
   return solver_;
 }
@@ -137,6 +197,10 @@ void* Handles::scratch(std::size_t bytes) {
   void* const memory = try_scratch(bytes);
   if (!memory) fail_full(bytes, "the workspace of a kernel");
   return memory;
+}
+
+void* Handles::solver_scratch(std::size_t bytes) {
+  return bytes <= blas_workspace_bytes ? blas_workspace_ : scratch(bytes);
 }
 
 void* Handles::try_scratch(std::size_t bytes) {
@@ -165,5 +229,7 @@ std::shared_ptr<Handles> handles_of(const Arguments& arguments) {
   if (!place) place = std::make_shared<Handles>(static_cast<cudaStream_t>(arguments.stream));
   return std::static_pointer_cast<Handles>(place);
 }
+
+void prepare(const Arguments& arguments) { static_cast<void>(handles_of(arguments)->solver()); }
 
 }  // namespace quadriga::kernels::cuda

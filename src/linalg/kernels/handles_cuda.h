@@ -53,6 +53,9 @@ class Handles {
   void* scratch(std::size_t bytes);
   /// The same, or null when the device has no memory left.
   void* try_scratch(std::size_t bytes);
+  /// The same for a call of cuSOLVER: cuBLAS's workspace where that is large enough, so that tiles
+  /// of usual sizes allocate nothing.
+  void* solver_scratch(std::size_t bytes);
   /// The same on the host, for calls that use it before they return.
   void* host_scratch(std::size_t bytes);
   Words& words() noexcept { return words_; }
@@ -77,5 +80,8 @@ class Handles {
 /// Those of the stream that a variant was called with; made at its first call, with its
 /// device current.
 std::shared_ptr<Handles> handles_of(const Arguments& arguments);
+
+/// A variant that makes all of them for its stream: for set_preparation().
+void prepare(const Arguments& arguments);
 
 }  // namespace quadriga::kernels::cuda

@@ -346,6 +346,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   std::unique_ptr<Backend> backend_ =
       make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));
   DeviceSpaces spaces_{*backend_, machine_};
+  const bool has_memory_ = (spaces_.take_memory(machine_), true);
   Instructions instructions_;
   Memory memory_{instructions_, machine_, spaces_.spaces(), *this, host_of(GetParam())};
   std::deque<Words> homes_;
