@@ -116,7 +116,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
             "-o",
             "--output",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="The .npy file to write, renamed into place when complete. Not used by --estimate.",
+            help="The .npy file to write; it is renamed into place when complete.",
         ),
         click.option(
             "--devices", help="A device list, such as 'cpu:2' or 'emulated:4,memory=64MiB'."
