@@ -17,8 +17,8 @@ namespace quadriga {
 /// Any thread may call anything.
 class Failures {
  public:
-  /// Records why a task failed. `error` null: it did not run, or in vain, since a task failed that
-  /// should have written an operand.
+  /// Records why a task failed. `error` null: it is cancelled or its result is invalid, since
+  /// the producer of an operand failed.
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);

@@ -139,7 +139,7 @@ def potrf(**settings: Any) -> None:
 )
 @click.option("--quick", is_flag=True, help="Measure three sizes up to 64 MiB, once each.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write a machine description with the measured links, for QUADRIGA_MACHINE.")  # fmt: skip
+              help="Write a description with these links, for QUADRIGA_MACHINE.")  # fmt: skip
 def copies(**settings: Any) -> None:
     """Rates of every kind of copy between the host and devices, among devices and processes."""
     run("copies", show=matrix.show, **settings)
