@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // examples/elementwise.cu: operations of one's own on GPUs, as "example_elementwise cuda:1" shows.
+// Build: nvcc -std=c++20 elementwise.cu $(pkg-config --cflags --libs quadriga)
 #include <quadriga/engine.h>
 #include <quadriga/cuda.cuh>
 

@@ -32,15 +32,15 @@ struct View {
 
 class Promise;
 
-/// What a variant is called with. Lives until the variant returns.
+/// The arguments of a variant; valid until the variant returns.
 struct Arguments {
   std::span<const View> operands;     ///< In the order of the codelet's signature.
   std::span<const std::byte> params;  ///< The bytes given to submit().
   void* stream = nullptr;             ///< The device's native stream; null on the CPU.
-  /// On a GPU: a variant may leave here what is to be called once its operation has ended, by a
-  /// thread of the engine; what that throws is the task's failure. Null elsewhere.
+  /// On a GPU: a variant may set a callback here; a thread of the engine calls it after the
+  /// operation has ended, and an exception from it fails the task. Null elsewhere.
   std::function<void()>* on_end = nullptr;
-  /// Of a codelet that detaches: ends the task. Null for others.
+  /// Ends the task of a codelet that detaches; null for others.
   const Promise* promise = nullptr;
 
   /// The parameters as the trivially copyable struct that was submitted.
@@ -52,7 +52,7 @@ struct Arguments {
   }
 };
 
-/// A variant: does the operation, or on a GPU queues it on `arguments.stream`. May throw.
+/// A variant performs the operation, or on a GPU queues it on `arguments.stream`. May throw.
 using Kernel = std::function<void(const Arguments& arguments)>;
 
 /// How long a task takes by a machine's table of kernel times, for the virtual clock and
@@ -66,8 +66,8 @@ struct Cost {
   double volume = 0;
 };
 
-/// An operation with its signature. Create once, use for many tasks; must outlive them, and stay as
-/// it is from the first on: other threads read it.
+/// An operation with its signature. Create it once for many tasks; it must outlive them, and must
+/// not change after the first submission, since other threads read it.
 struct Codelet {
   std::string name;
   std::vector<Access> signature;  ///< One access mode for each operand.
@@ -100,14 +100,13 @@ struct Codelet {
   /// its operands are read, written or updated. Under the virtual clock, time stands still while
   /// nothing is left to do but to wait for a promise.
   bool detaches = false;
-  /// A variant that queues may wait before it has queued, as for an interpreter's lock: it is
-  /// called by a thread of its own, one such variant at a time, and what follows on its stream
-  /// waits for it.
+  /// The variant may block before it has queued its work, as for an interpreter's lock: a separate
+  /// thread calls it, one such variant at a time, and later operations of its stream wait for it.
   bool waits_to_queue = false;
 
-  /// The variant for a kind of device, whichever it is; empty if there is none.
+  /// The variant for a kind of device; empty if there is none.
   const Kernel& variant(DeviceKind kind) const noexcept;
-  /// The same, to be set: `codelet.variant(device_kind("hip")) = ...`.
+  /// The same, assignable: `codelet.variant(device_kind("hip")) = ...`.
   Kernel& variant(DeviceKind kind);
 };
 

@@ -25,16 +25,16 @@ class Data {
   Datum* datum_ = nullptr;
 };
 
-/// How long devices keep what they hold of data.
+/// How long devices keep replicas of data.
 struct DataOptions {
-  bool keep = false;  ///< Goes home only by eviction, wait(data) or access.
-  /// Lent to the engine: what devices hold outlives wait(), so that the host may touch the memory
-  /// within on_host() only, in every registration of it. Else waits take it off the devices.
+  bool keep = false;  ///< Written back only by eviction, wait(data) or access.
+  /// Replicas on devices outlive wait(), so that the host may access the memory only within
+  /// on_host(), in every registration of it. Otherwise wait() drops them.
   bool resident = false;
 };
 
 /// The host's access to data, from Engine::on_host() until it is released or destroyed, while its
-/// engine lives. Tasks that conflict with it and were submitted since wait for that.
+/// engine lives. Conflicting tasks submitted since then wait for its end.
 class HostAccess {
  public:
   HostAccess() = default;

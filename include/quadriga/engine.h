@@ -22,23 +22,22 @@ namespace quadriga {
 
 class EngineAccess;
 
-/// How an engine is made. Empty and zero mean: as configured (config file, QUADRIGA_*), else
-/// the default.
+/// Options of a new engine. Empty and zero stand for the setting (file, QUADRIGA_*), else the
+/// default.
 struct EngineOptions {
-  std::string devices = {};  ///< As Machine::parse() understands. Default: "auto".
+  std::string devices = {};  ///< A list for Machine::parse(). Default: "auto".
   std::string policy = {};   ///< One of policies() (policy.h). Default: "affinity".
-  std::size_t window = 0;    ///< Most tasks submitted and not ended; default 16384.
+  std::size_t window = 0;    ///< Limit of tasks submitted and not ended; default 16384.
   bool virtual_clock = false;
   bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.
   bool protect = false;  ///< Under the virtual clock: catch variants that touch others' memory.
   std::uint64_t seed = 1;
   bool trace = false;
-  std::size_t host_memory = 0;  ///< Most bytes of host buffers, for tiles that have no home there;
-                                ///< 0: 80 % of what is free.
-  std::size_t blocking_threads = 64;  ///< Most bodies at once that block (Codelet::blocks).
+  std::size_t host_memory = 0;        ///< Limit of host buffers in bytes, for tiles without a home;
+                                      ///< 0: 80 % of what is free.
+  std::size_t blocking_threads = 64;  ///< Limit of concurrent bodies that block (Codelet::blocks).
   std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
-  /// For calls of linalg that don't say (Options::reproducible); unset: as the setting says when
-  /// they are made.
+  /// Default of linalg's Options::reproducible; unset: the setting at the time of the call.
   std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
 };
@@ -51,10 +50,10 @@ struct Operand {
 
 struct SubmitOptions {
   int priority = 0;  ///< Larger runs earlier among ready tasks.
-  /// Where to run it if that device can; no_device: the policy chooses.
+  /// The device that runs it, if it can; no_device: the policy chooses.
   DeviceId device = no_device;
-  DeviceId owner = no_device;  ///< Where it had best run; idle devices may take it.
-  /// It begins once those submitted with this sequence before it have ended.
+  DeviceId owner = no_device;  ///< The preferred device; idle devices may take the task.
+  /// The task starts after the earlier tasks of this sequence have ended.
   Sequence sequence = {};
   /// It begins once these have ended, whatever became of them. Inside of a task: those that this
   /// one submitted, or that were submitted before it and aren't around it.
@@ -73,12 +72,12 @@ class Engine {
   /// memory overlaps share its order and content.
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
-  /// Registers memory on a device, where it lies: tasks there use it in place, others by copies,
-  /// and what they write goes back to it. Its content must be complete: see synchronize(). Errors:
+  /// Registers memory on a device: tasks there use it in place, tasks elsewhere use copies, and
+  /// results are written back to it. Its content must be complete: see synchronize(). Errors:
   /// invalid_argument if the device is unknown or the memory is another's.
   Data add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
            DType dtype, DataOptions options = {});
-  /// A tile without a home: exists on devices, spills to a host buffer if it must.
+  /// Makes a tile without a home: it exists on devices, and spills to a host buffer if necessary.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
   /// Waits for the data's tasks and, if it was registered once, forgets it. The content at home is
   /// current afterwards, unless discarded.
@@ -90,8 +89,7 @@ class Engine {
   /// Waits for the sequence's tasks and forgets it.
   void remove(Sequence sequence);
 
-  /// Submits a task; its order among tasks that touch the same data is that of submission.
-  /// Any thread.
+  /// Submits a task. Tasks that access the same data are ordered by submission. Thread-safe.
   ///
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
@@ -111,17 +109,16 @@ class Engine {
                   std::as_bytes(std::span(&params, 1)), options);
   }
 
-  /// Waits until every task has ended and what was written is home (kept data excepted). What the
-  /// host writes afterwards is what later tasks read, but for resident data.
+  /// Waits until every task has ended and all results but kept data are home. Later tasks read what
+  /// the host writes after that, except in resident data.
   ///
   /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
   /// goes on).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
-  /// Waits until the host may touch the data's memory: to read it, to write all of it, or to update
-  /// it. Other tasks run on meanwhile; it ends with what is returned. A thread may ask again for
-  /// what it has.
+  /// Waits until the host may read, overwrite or update the data's memory. Other tasks
+  /// keep running; the access ends when the returned object is released. A thread may nest them.
   ///
   /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
   ///          host; unavailable inside of a task, or if this thread reads it and wants to write.
@@ -129,11 +126,11 @@ class Engine {
   /// Waits until the task has ended; rethrows its failure.
   void wait(const Future& task, double seconds = -1);
   bool done(const Future& task) const;
-  /// Says that no task submitted later writes the data: it goes home as soon as it may.
+  /// Declares that no later task writes the data, so that it is written back early.
   void final(Data data);
-  /// Drops the replicas on devices of data that is home, for measurements from a cold start.
+  /// Drops replicas on devices of data whose home is current, for measurements from a cold start.
   void evict(Data data);
-  /// For each of the data, whether a memory space holds its newest content or has it on its way.
+  /// For each of the data, whether a memory space holds or is receiving its newest content.
   std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
   /// The device whose memory an address lies in; no_device for the host's.
   /// Errors: invalid_argument naming a device that the engine doesn't use.
@@ -141,8 +138,8 @@ class Engine {
   /// Waits until what the caller queued on a stream of a device has ended, so that it is visible to
   /// tasks: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all of them.
   void synchronize(DeviceId device, std::uintptr_t stream = 0) const;
-  /// Cancels what has not started; what runs ends, but for the task that calls. The engine works on
-  /// afterwards. Errors: unavailable inside of a task on a device.
+  /// Cancels tasks that have not started and waits for running ones, except the calling task. The
+  /// engine can be used afterwards. Errors: unavailable inside of a task on a device.
   void cancel();
 
   const Machine& machine() const noexcept;
@@ -152,7 +149,7 @@ class Engine {
   Nanoseconds now() const noexcept;
   Counters counters() const;
   void reset_counters();
-  /// Which tasks wait for what; for people.
+  /// A text that lists the waiting tasks and what each waits for.
   std::string status() const;
   /// The trace so far, in the format of docs/report.md. Errors: unavailable if tracing is off.
   std::string trace_json() const;

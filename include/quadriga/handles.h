@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/handles.h: what an engine hands out for tasks and their order.
+// include/quadriga/handles.h: handles of tasks and of their order.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ class EngineAccess;
 struct Datum;
 struct Task;
 
-/// Order without content: tasks submitted with the same sequence run one after the other, in the
-/// order of submission. What becomes of one doesn't concern those that follow it. A handle, cheap
-/// to copy; valid until Engine::remove().
+/// Order without data: tasks submitted with the same sequence run one after the other, in order of
+/// submission; a failure doesn't cancel those that follow. A handle, cheap to copy; valid until
+/// Engine::remove().
 class Sequence {
  public:
   Sequence() = default;

@@ -23,15 +23,15 @@
 namespace quadriga::linalg {
 
 struct Options {
-  std::int64_t tile = 0;  ///< Order of the tiles; 0: chosen by sizes, type and devices.
-  /// Called by the calling thread about ten times a second and at the end with what is done, 0 to
-  /// 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
+  std::int64_t tile = 0;  ///< Rows and columns of a tile; 0: chosen by sizes, type and devices.
+  /// Called by the calling thread about ten times a second and at the end, with the fraction done,
+  /// 0 to 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
   std::function<bool(double fraction)> progress = {};
   /// Refuse inputs with NaN or infinity before anything is written: invalid_argument.
   bool check_finite = false;
-  /// GPUs may round float32 and complex64 factors of products to TF32; unset: as the setting says.
+  /// GPUs may round float32 and complex64 factors of products to TF32; unset: by the setting.
   std::optional<bool> allow_tf32 = std::nullopt;
-  /// Tiles as for one device of a kind and memory, or one core; unset: as the engine, or setting.
+  /// Tiles are chosen as for one device or core; unset: by the engine, else by the setting.
   std::optional<bool> reproducible = std::nullopt;
 };
 
@@ -51,7 +51,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
 void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, const MatrixView& c,
           Uplo uplo, const Options& options = {});
 
-/// The same with op(A)^H: `op` is none or conjugate (for real types transpose means it too).
+/// The same with op(A)^H: `op` is none or conjugate (or transpose for real types).
 void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, const MatrixView& c,
           Uplo uplo, const Options& options = {});
 
@@ -73,7 +73,7 @@ class Singular : public Error {
 void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
                       const MatrixView& b, const Options& options = {});
 
-/// What becomes of the triangle of `out` that the factor doesn't need.
+/// What happens to the triangle of `out` that the factor doesn't use.
 enum class Other : std::uint8_t { zero, leave };
 
 /// The Cholesky factor of a hermitian matrix: out*out^H = A (lower), out^H*out = A (upper).
@@ -102,8 +102,8 @@ struct FactorOptions {
 
 struct FactorContent;
 
-/// A Cholesky factor whose tiles stay where they are until asked for. Moves cheaply; its engine
-/// must outlive it. Calls from several threads at once must be kept apart by the caller.
+/// A Cholesky factor whose tiles stay where they were computed until they are used. Cheap to move;
+/// its engine must outlive it. Not thread-safe: the caller serializes calls of several threads.
 class Factor {
  public:
   Factor() = default;
@@ -126,7 +126,7 @@ class Factor {
   void unpack(const MatrixView& out, Other other = Other::leave) const;
   /// Brings a factor made with overwrite to its memory; otherwise does nothing.
   void bring_home() const;
-  /// Writes the factor to a file in the format of docs/factor-file.md: beside, then renamed.
+  /// Writes the factor to a new file in the format of docs/factor-file.md, then renames it.
   /// Errors: io naming the file and the reason, also for a full disk; nothing is left behind then.
   void save(const std::string& path) const;
   /// Errors: io if the file is missing, no factor, truncated or of another version.
@@ -150,11 +150,11 @@ class Factor {
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor = {},
                   const Options& options = {});
 
-/// A factor that somebody else computed, in memory that must outlive it; a view with contiguous
-/// rows or columns is used where it is.
+/// Wraps a factor computed elsewhere, in memory that must outlive it; a view with contiguous rows
+/// or columns is used in place.
 Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options& options = {});
 
-/// What estimate() is asked about: the operation and its sizes.
+/// The operation and sizes that estimate() predicts.
 struct Problem {
   enum class Kind : std::uint8_t { matmul, cholesky, cho_solve } kind = Kind::matmul;
   std::int64_t m = 0;  ///< Rows of C; order of a Cholesky factorization.
@@ -172,28 +172,28 @@ struct LinkBytes {
 
 struct Estimate {
   double seconds = 0;
-  double bound_seconds = 0;  ///< max(work / devices, critical path, bytes that must move / link).
+  double bound_seconds = 0;  ///< max(work / devices, critical path, least bytes / link rate).
   double host_bytes = 0;     ///< Moved between host and devices.
   std::vector<LinkBytes> links;
-  std::vector<std::size_t> device_bytes;  ///< Most in use at once on each device.
-  std::size_t buffer_bytes = 0;           ///< Most in host buffers or the spill file at once.
-  std::size_t matrix_bytes = 0;           ///< What the caller's memory must hold beside.
+  std::vector<std::size_t> device_bytes;  ///< Peak use of each device's memory.
+  std::size_t buffer_bytes = 0;           ///< Peak use of host buffers or the spill file.
+  std::size_t matrix_bytes = 0;           ///< Memory of the caller's own matrices.
   std::int64_t tile = 0;                  ///< Rows of the largest tile, of a product's result.
   std::int64_t tile_cols = 0;             ///< Its columns: fewer where products are planned.
   std::uint64_t tasks = 0;
-  /// Tasks of the smaller programs that were simulated in its place; empty: it was itself.
+  /// Numbers of tasks of the smaller programs simulated instead; empty: none, it was simulated.
   std::vector<std::uint64_t> extrapolated_from;
-  double seconds_uncertainty = 0;  ///< Of `seconds`, relative; 0 if nothing was extrapolated.
-  double bytes_uncertainty = 0;    ///< Of `host_bytes` and `links`.
+  double seconds_uncertainty = 0;  ///< Relative, of `seconds`; 0 if nothing was extrapolated.
+  double bytes_uncertainty = 0;    ///< Relative, of `host_bytes` and `links`.
 };
 
-/// Runs the same program on the same machine by the virtual clock, without data. The figures of
-/// programs of more than 20,000 tasks are extrapolated from three smaller ones on machines scaled
-/// alike, with their uncertainty. Kernels that the machine has no times for are measured once a
-/// process. Errors: too_large as the run would give, and for matrices of 1 EiB and more.
+/// Predicts a call by simulating its tasks without data. Calls of more than 20,000 tasks are
+/// extrapolated from three smaller programs on machines scaled in proportion, with an uncertainty.
+/// Kernels without times in the machine's table are measured once per process.
+/// Errors: too_large where the call would fail so, and for matrices of 1 EiB or more.
 Estimate estimate(const Engine& engine, const Problem& problem, const Options& options = {});
 
-/// The tile that Options::tile = 0 stands for, of products where no plan chooses shapes.
+/// The tile size chosen for Options::tile = 0; planned products may use other shapes.
 std::int64_t default_tile(const Engine& engine, const Problem& about, const Options& options = {});
 
 }  // namespace quadriga::linalg

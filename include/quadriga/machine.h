@@ -12,8 +12,8 @@
 
 namespace quadriga {
 
-/// As in device lists and descriptions: "cpu", "emulated", "cuda", or of a kind that a backend
-/// added; "unknown" if nobody did.
+/// The name in device lists and descriptions: "cpu", "emulated", "cuda", or that of a kind added by
+/// a backend; "unknown" otherwise.
 std::string_view name(DeviceKind kind) noexcept;
 /// The kind of a name. Errors: invalid_argument naming those that are known.
 DeviceKind device_kind(std::string_view name);
@@ -24,12 +24,11 @@ struct Device {
   SpaceId space = host_space;    ///< host_space for the CPU.
   std::size_t memory_bytes = 0;  ///< Of its own memory; 0 for the CPU.
   int cores = 0;                 ///< Of a CPU.
-  int compute_streams = 1;       ///< Kernels that may run at once; they share its speed.
+  int compute_streams = 1;       ///< Kernels that may run at once, sharing its speed.
   int copy_engines = 2;
-  /// Columns of tiles begin at multiples of so many bytes there, a power of two; 1: one behind the
-  /// other.
+  /// Columns of tiles start at multiples of this many bytes, a power of two; 1: contiguous.
   std::size_t pitch_alignment = 1;
-  int granule = 64;  ///< Kernels are fast on tiles whose lengths are multiples of so many elements.
+  int granule = 64;         ///< Kernels are fastest on tile sizes that are multiples of this.
   std::string rates;        ///< Column of the kernel table: "gpu", "cpu".
   std::string model;        ///< "NVIDIA H200"; empty or 0 where unknown, as all that follows.
   std::string pci_address;  ///< "0000:17:00.0".
@@ -43,7 +42,7 @@ struct Node {
   int index = 0;
   std::size_t memory_bytes = 0;
   int cores = 0;
-  std::vector<int> processors = {};  ///< As the system counts them: two a core where they share it.
+  std::vector<int> processors = {};  ///< Numbers of the system's logical processors.
 };
 
 struct Link {
@@ -59,12 +58,12 @@ struct Link {
   double share(double run_bytes) const noexcept;
 };
 
-/// The links a copy crosses, by index; a link named twice counts twice. None: no such copy.
+/// The links that a copy crosses, by index; a link listed twice is crossed twice.
 struct Route {
   SpaceId from = host_space;
   SpaceId to = host_space;
   std::vector<int> links;
-  int nvlinks = 0;  ///< That join the two; 0: none, or unknown.
+  int nvlinks = 0;  ///< NVLinks between the two; 0: none, or unknown.
 };
 
 /// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
@@ -73,17 +72,17 @@ class Machine {
   /// Reads a description. Errors: io, invalid_argument naming the key that is wrong.
   static Machine from_file(const std::string& path);
   static Machine from_json(std::string_view text);
-  /// This computer's cores, as one device "cpu" with all that cgroups and affinity allow.
+  /// This computer as one device "cpu" with the cores that cgroups and affinity allow.
   static Machine host();
-  /// Why no CUDA device can be used here; empty if one can.
+  /// The reason why no CUDA device can be used; empty if one can.
   static std::string cuda_absence();
   /// Understands "auto" (all GPUs; where none can be used, the CPU's cores) or a device list as
   /// "cuda", "cuda:2,memory=8GiB", "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
   /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a
-  /// rate), latency (seconds), streams. Rates of the description that the setting `machine` names
-  /// stand for supposed ones. Errors: invalid_argument, naming the item and what is accepted, or
-  /// both machines if that description is of another one.
+  /// rate), latency (seconds), streams. Measured rates of the description that the setting
+  /// `machine` names replace estimates. Errors: invalid_argument, naming the item and what is
+  /// accepted, or both machines if that description is of another one.
   static Machine parse(std::string_view devices);
   /// The NUMA nodes of this computer, by hwloc where its library is installed, else by /sys.
   static std::vector<Node> host_nodes();

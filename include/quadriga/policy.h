@@ -37,7 +37,7 @@ struct OperandView {
   Access access = Access::read;
 };
 
-/// A task; what it refers to is there during the call.
+/// A task; its references are valid during the call.
 struct TaskView {
   std::uint64_t id = 0;  ///< Order of submission, from 1.
   std::string_view codelet;
@@ -45,11 +45,12 @@ struct TaskView {
   std::span<const OperandView> operands;
 };
 
-/// What is known of a task from others of its codelet and order of size, on one kind of device.
+/// What similar tasks (same codelet, size within a factor of two) say of a task on one kind of
+/// device.
 struct Experience {
-  bool learns = false;         ///< Its time follows from theirs alone; else nothing is to be tried.
+  bool learns = false;         ///< Its time is predicted from theirs alone, so trials are useful.
   std::int64_t placed = 0;     ///< On any device so far.
-  std::int64_t beside = 0;     ///< Of them on other kinds, and not ended.
+  std::int64_t beside = 0;     ///< Of those, on other kinds and not ended.
   std::int64_t under_way = 0;  ///< On this kind, and not ended.
   std::int64_t ended = 0;      ///< On this kind.
 };
@@ -66,7 +67,7 @@ struct PlaceCandidate {
 
 struct PlaceQuestion {
   std::span<const PlaceCandidate> candidates;  ///< Never empty.
-  DeviceId owner = no_device;                  ///< Where the submitter would have it.
+  DeviceId owner = no_device;                  ///< The submitter's preferred device.
   DeviceId activator = no_device;  ///< Where the last predecessor ran; no_device if it had none.
   TaskView task;
 };
@@ -99,10 +100,10 @@ struct PrefetchCandidate {
   std::uint32_t tile = 0;
   std::size_t bytes = 0;
   double fetch_seconds = 0;  ///< By link, with what is queued there.
-  std::size_t victims = 0;   ///< Tiles that are to leave for it.
+  std::size_t victims = 0;   ///< Tiles to be evicted for it.
 };
 
-/// A tile's replica that could leave a device's memory.
+/// A tile's replica that could be evicted from a device's memory.
 struct EvictionCandidate {
   std::uint32_t tile = 0;
   std::size_t bytes = 0;
@@ -111,14 +112,14 @@ struct EvictionCandidate {
   bool dirty = false;                   ///< It must be written back first.
 };
 
-/// Which tile leaves when room is needed.
+/// Which tile is evicted when room is needed.
 enum class Eviction : std::uint8_t {
   farthest_use,  ///< Whose next planned use is farthest, else the least recently used.
   least_recent,  ///< The least recently used.
   by_score,      ///< With the greatest Policy::eviction_score().
 };
 
-/// Which of its functions a policy wants to be asked; the same all its life.
+/// Which functions of a policy are called; constant for its lifetime.
 struct PolicyTraits {
   /// Tasks with an owner are placed when they are submitted, so that their operands can be
   /// prefetched; else tasks are placed when they become ready.
@@ -147,11 +148,12 @@ class Policy {
   virtual std::size_t next(std::span<const ReadyCandidate>) { return 0; }
   /// Index of the tile to copy next, at this moment; asked again when something has changed.
   virtual std::size_t prefetch(std::span<const PrefetchCandidate>) { return 0; }
-  /// The greatest leaves first. Asked once for a candidate until what it says changes.
+  /// The tile with the greatest score is evicted first. Called once per candidate until its
+  /// members change.
   virtual double eviction_score(const EvictionCandidate&) { return 0; }
 };
 
-/// What a policy is made with; the machine (quadriga/machine.h) outlives it.
+/// Arguments of a new policy; the machine (quadriga/machine.h) outlives it.
 struct PolicyContext {
   const Machine& machine;
   std::uint64_t seed = 1;  ///< The same seed, the same decisions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/promise.h: the end of a task, in the hands of the program.
+// include/quadriga/promise.h: lets the program end a task from outside of its body.
 #pragma once
 
 #include <exception>
@@ -7,21 +7,21 @@
 
 namespace quadriga {
 
-/// What a task whose codelet detaches is ended with, once, by any thread: its body copies it from
-/// its arguments, see Codelet::detaches. Until then the task's operands stay where the body saw
-/// them, and its successors wait. Cheap to copy. If all copies go without a call, the task fails.
+/// Ends a task whose codelet detaches (Codelet::detaches), once, from any thread. The body copies
+/// it from its arguments. Until then the task's operands stay in place, and its successors wait.
+/// Cheap to copy. If all copies are destroyed without a call, the task fails.
 class Promise {
  public:
   Promise() = default;
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// The task has ended: what it should write is written. False if the promise was kept before.
+  /// Ends the task: its results are written. False if the task had ended before.
   bool set_value() const;
-  /// The task has failed: who waits for it gets the error, and what it should write is lost. False
-  /// if the promise was kept before.
+  /// Fails the task: waits for it rethrow the error, and its results are lost. False if the task
+  /// had ended before.
   bool set_exception(std::exception_ptr error) const;
-  /// The work isn't wanted any more, and somebody waits for its end: Engine::cancel() was called,
-  /// or the engine goes. False once the promise is kept.
+  /// Whether the work is no longer needed: Engine::cancel() was called, or the engine is being
+  /// destroyed. False once the task has ended.
   bool cancelled() const;
 
  private:

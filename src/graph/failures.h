@@ -30,8 +30,8 @@ class LacksResult final : public std::exception {
 /// Any thread may call anything.
 class Failures {
  public:
-  /// Records why a task failed. `error` null, or LacksResult: it did not run, or in vain, since a
-  /// task failed that should have written an operand, or whose result it needs.
+  /// Records why a task failed. `error` null, or LacksResult: it is cancelled or its result is
+  /// invalid, since the producer of an operand, or of a result that it needs, failed.
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);

@@ -19,7 +19,7 @@ struct TaskGroup {
   std::uint64_t id = next_id();        ///< From 1: addresses are used again.
   // Guarded by Failures.
   std::exception_ptr failure = {};      ///< The first.
-  std::exception_ptr consequence = {};  ///< Of the first that didn't run, or in vain.
+  std::exception_ptr consequence = {};  ///< Of the first that was cancelled or read invalid data.
 
   /// Called once, when close() was called and the last task has ended, by whichever thread comes
   /// last: a thread of the engine's, which others wait for. It neither waits nor submits; waking

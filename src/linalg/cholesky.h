@@ -33,7 +33,7 @@ struct Triangle {
 CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_t order,
                              std::int64_t tile, DType dtype);
 
-/// The order of tiles by which a factorization on the team takes least time by the machine's
+/// The tile size by which a factorization on the team takes least time by the machine's
 /// figures, all of it at once (cholesky_schedule.h); 0 if these don't tell its kernels' times.
 std::int64_t cholesky_tile(const Engine& engine, const Team& team, std::int64_t order, DType dtype);
 

@@ -93,6 +93,7 @@ class Measurement {
 template <class T>
 std::array<Times, kernel_count> measure() {
   kernels::use_one_blas_thread();
+  const kernels::BlasCall call;
   std::array<Times, kernel_count> times;
   for (const int order : {16, 32, 64, 128, 256, 512}) {
     Measurement<T> measurement(order);

@@ -22,8 +22,12 @@ Run::Run(Engine& engine, const Options& options, double tasks)
 }
 
 Run::~Run() {
-  if (!over_) EngineAccess::cancel(engine_, group_);
-  end();
+  try {
+    if (!over_) EngineAccess::cancel(engine_, group_);
+    end();
+  } catch (...) {
+    // An engine that has broken down, as for want of threads, said so where the run waited.
+  }
 }
 
 void Run::end() {

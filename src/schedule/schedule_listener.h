@@ -43,7 +43,8 @@ class ScheduleListener {
   /// their events.
   virtual void issued(PlannedTask& planned) = 0;
   virtual void ended(const EndedTask& ended) = 0;
-  /// Why a task fails; null: it didn't run, or in vain, as an operand's producer failed.
+  /// Why a task fails; null: it is cancelled or its result is invalid, as an operand's producer
+  /// failed.
   virtual void failed(Task& task, std::exception_ptr error, DeviceId device) = 0;
   /// Content was lost that no task is to blame for.
   virtual void content_lost(std::exception_ptr error) = 0;

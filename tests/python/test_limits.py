@@ -64,3 +64,27 @@ def test_too_few_threads_are_an_error(devices):
     assert said == refused + ["ended"] * (len(said) - len(refused))
     if os.getuid() == 0:
         assert said[-1] == "ended"
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=200MiB"])
+@pytest.mark.parametrize("spare", [0, 60, 130, 200, 330, 460, 600, 800])
+def test_too_little_memory_is_an_error(devices, spare):
+    said = run(
+        """
+        def cholesky():
+            with quadriga.Engine(sys.argv[1]) as engine:
+                return linalg.cholesky(np.eye(600), engine=engine, tile=200).sum()
+        used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        limit = used + (int(sys.argv[2]) << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            print(cholesky())
+        except (quadriga.Error, MemoryError) as error:
+            print(type(error).__name__, error)
+        """,
+        devices,
+        str(spare),
+    )
+    assert said == ["600.0"] or "ulimit -v" in said[0] or "MemoryError" in said[0], said
+    assert spare > 0 or said != ["600.0"]
+    assert spare < 800 or said == ["600.0"]

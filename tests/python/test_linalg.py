@@ -351,6 +351,10 @@ def test_estimates():
     assert found.tile == 256
     assert set(found.device_bytes) >= {"emulated0", "emulated1"}
     assert "time" in str(found)
-    for wrong in (("qr", 3), ("matmul", 3)):
-        with pytest.raises(quadriga.InvalidArgument):
+    for wrong, message in (
+        (("qr", 3), "operation 'qr'"),
+        (("matmul", 3), "matmul: expected 3 sizes, got 1"),
+        (("cholesky", 3, 4), "cholesky: expected 1 size, got 2"),
+    ):
+        with pytest.raises(quadriga.InvalidArgument, match=message):
             linalg.estimate(*wrong)

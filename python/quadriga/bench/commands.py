@@ -60,15 +60,17 @@ def _common(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of every benchmark, and one --case for each of its cases."""
     options = [
-        click.option("--json", "as_json", is_flag=True, help="One JSON object a line."),
-        click.option("--details", is_flag=True, help="With --json: all keys, also the target's."),
-        click.option("--check", is_flag=True, help="Status 1 if a target is missed."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
+        click.option(
+            "--details", is_flag=True, help="With --json, print all keys, including the target's."
+        ),
+        click.option("--check", is_flag=True, help="End with status 1 if a target is missed."),
         click.option(
             "--case",
             "cases",
             multiple=True,
             type=click.Choice(measure.CASES[benchmark]),
-            help="Only this case; may be given several times.",
+            help="Run only this case; may be given several times.",
         ),
         click.option("--repeat", default=repeat, show_default=True, type=click.IntRange(1)),
     ]
@@ -94,7 +96,7 @@ def bench() -> None:
     default=64,
     show_default=True,
     type=click.IntRange(2),
-    help="In each direction of the smaller matrix; of the cases decide.",
+    help="Tiles in each direction of the smaller matrix, for the cases decide.",
 )
 def overhead(**settings: Any) -> None:
     """Cost of a task beside its work; of one that does nothing beside StarPU's if installed."""
@@ -104,8 +106,8 @@ def overhead(**settings: Any) -> None:
 def _matrix_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options of the case `host`; the other cases are fixed by their names."""
     for option in (
-        click.option("--devices", default="cpu", show_default=True, help="Of the case host."),
-        click.option("--tile", default=0, type=click.IntRange(0), help="Of the case host."),
+        click.option("--devices", default="cpu", show_default=True, help="Device list of the case host."),
+        click.option("--tile", default=0, type=click.IntRange(0), help="Tile size of the case host."),
         click.option("--n", default=4096, show_default=True, type=click.IntRange(1),
                      help="Order of the matrices of the case host."),
     ):  # fmt: skip
@@ -131,11 +133,13 @@ def potrf(**settings: Any) -> None:
 
 @bench.command()
 @_common("copies", repeat=3)
-@click.option("--devices", default="", help="As QUADRIGA_DEVICES; default: the machine in use.")
-@click.option("--sizes", default="", help="As 4KiB,1MiB,1GiB; default: 4 KiB to 1 GiB.")
-@click.option("--quick", is_flag=True, help="Three sizes up to 64 MiB, each measured once.")
+@click.option("--devices", default="", help="A device list; by default the configured one.")
+@click.option(
+    "--sizes", default="", help="Sizes such as 4KiB,1MiB,1GiB; by default 4 KiB to 1 GiB."
+)
+@click.option("--quick", is_flag=True, help="Measure three sizes up to 64 MiB, once each.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write the machine with these links, for QUADRIGA_MACHINE.")  # fmt: skip
+              help="Write a description with these links, for QUADRIGA_MACHINE.")  # fmt: skip
 def copies(**settings: Any) -> None:
     """Rates of every kind of copy between the host and devices, among devices and processes."""
     run("copies", show=matrix.show, **settings)

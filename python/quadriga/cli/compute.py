@@ -116,11 +116,13 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
             "-o",
             "--output",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="The .npy file to write; it appears once it is complete. --estimate needs none.",
+            help="The .npy file to write; it is renamed into place when complete.",
         ),
-        click.option("--devices", help="As 'cpu:2' or 'emulated:4,memory=64MiB'."),
+        click.option(
+            "--devices", help="A device list, such as 'cpu:2' or 'emulated:4,memory=64MiB'."
+        ),
         policy_option(),
-        click.option("--tile", type=click.IntRange(1), help="Order of the tiles."),
+        click.option("--tile", type=click.IntRange(1), help="Tile size, in rows and columns."),
         click.option(
             "--trace",
             type=click.Path(dir_okay=False, path_type=Path),
@@ -129,13 +131,19 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--spill",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="A file for tiles that fit nowhere else.",
+            help="A file for tiles that fit neither the devices nor their home.",
         ),
         click.option(
-            "--host-memory", callback=_size, help="Most host memory for such tiles, as '2GiB'."
+            "--host-memory",
+            callback=_size,
+            help="Limit of host memory for such tiles, such as '2GiB'.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option("--estimate", is_flag=True, help="Time, traffic and memory; runs nothing."),
+        click.option(
+            "--estimate",
+            is_flag=True,
+            help="Print time, traffic and memory without running the call.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -154,7 +162,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 @click.argument("a", type=_INPUT)
 @click.argument("b", type=_INPUT)
 @click.option("--check-symmetric/--no-check-symmetric", default=True, show_default=True,
-              help="Refuse an A that isn't hermitian; else use its upper triangle.")  # fmt: skip
+              help="Refuse an A that isn't hermitian, or use only its upper triangle.")  # fmt: skip
 def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
     """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
     matrix, right = where.read(a=a, b=b)
@@ -188,7 +196,9 @@ def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
 @click.command()
 @shared
 @click.argument("a", type=_INPUT)
-@click.option("--upper", is_flag=True, help="The upper factor, A = U^H U; else the lower one.")
+@click.option(
+    "--upper", is_flag=True, help="Compute the upper factor, A = U^H U, instead of the lower one."
+)
 @click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
 def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
     """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""

@@ -21,23 +21,27 @@ def _points(context: click.Context, parameter: click.Parameter, value: str) -> i
 @click.command()
 @click.option("--points", default="8000", show_default=True, metavar="NUMBER|all",
               callback=_points,
-              help="Points to learn from; all: but 1,000, which are held out.")  # fmt: skip
-@click.option("--devices", default="", help="Default: two emulated devices of 128 MiB.")
+              help="Training points; all: every one but 1,000 held-out points.")  # fmt: skip
+@click.option(
+    "--devices", default="", help="A device list; by default two emulated devices of 128 MiB."
+)
 @click.option("-o", "--output", default="quadriga-demo", show_default=True,
               type=click.Path(file_okay=False, path_type=Path),
               help="Folder for the report and the picture.")  # fmt: skip
 @click.option("--spill", type=click.Path(dir_okay=False, path_type=Path),
-              help="A file for tiles that fit on no device, instead of host memory.")  # fmt: skip
-@click.option("--length-scale", type=float, help="In metres; default: by likelihood.")
+              help="A file, instead of host memory, for tiles that fit on no device.")  # fmt: skip
+@click.option(
+    "--length-scale", type=float, help="In metres; by default the maximum-likelihood estimate."
+)
 @click.option("--deviation", type=float, help="Standard deviation of the heights, in metres.")
 @click.option("--nugget", type=float, help="Variance of the noise, in square metres.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
-@click.option("--tile", type=click.IntRange(1), help="Order of the tiles.")
+@click.option("--tile", type=click.IntRange(1), help="Tile size, in rows and columns.")
 @policy_option()
-@click.option("--quick", is_flag=True, help="2,000 points and small devices, in seconds.")
+@click.option("--quick", is_flag=True, help="Use 2,000 points and small devices; takes seconds.")
 @click.option("--json", is_flag=True, help="Print one JSON object.")
 def demo(**options: Any) -> int:
-    """Predict real terrain from few of its points, with a matrix larger than all devices."""
+    """Predict real terrain from a sample of its points, with a matrix larger than all devices."""
     try:
         from .. import demo as hook
     except ImportError as error:

@@ -17,9 +17,9 @@ from .main import DONE, UNAVAILABLE
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a finding.")
 def doctor(as_json: bool) -> int:
-    """What of this machine is used, and why the rest is not.
+    """Show which parts of this machine are used, and why others are not.
 
-    Status: 0, or 3 if there are GPUs that aren't used.
+    Exit status: 0, or 3 if a GPU is not used.
     """
     findings = judge(collect())
     for finding in findings:

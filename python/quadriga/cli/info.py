@@ -19,10 +19,10 @@ from . import machine_text
 
 
 @click.command()
-@click.option("--devices", help="Describe these instead of the configured ones.")
+@click.option("--devices", help="Describe these devices instead of the configured ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(devices: str | None, as_json: bool) -> None:
-    """Version, devices, links, policies and settings."""
+    """Show version, devices, links, policies and settings."""
     wanted = devices or config["devices"]
     try:
         machine = Machine.parse(wanted)
@@ -79,9 +79,9 @@ def _unused_gpus(machine: Machine, wanted: str) -> list[str]:
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what makes a SHELL (bash, zsh or fish) complete quadriga's commands.
+    """Print a script by which SHELL (bash, zsh or fish) completes quadriga's commands.
 
-    As in: quadriga completion bash > ~/.local/share/bash-completion/completions/quadriga
+    For example: quadriga completion bash > ~/.local/share/bash-completion/completions/quadriga
     """
     from .main import cli
 

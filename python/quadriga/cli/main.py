@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
-    """Linear algebra bigger than any GPU's memory, on all devices of a machine."""
+    """Run linear algebra bigger than any GPU's memory on all devices of a machine."""
     try:
         settings()
     except Error as error:

@@ -35,5 +35,5 @@ def policy_option() -> Callable[[Any], Any]:
         callback=_registered,
         shell_complete=_complete,
         metavar=f"[{'|'.join(policy.policies())}]",
-        help="What chooses device and order of tasks (quadriga info says more).",
+        help="The scheduling policy; quadriga info describes each.",
     )

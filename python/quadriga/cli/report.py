@@ -26,7 +26,7 @@ def _time(text: str) -> float:
         seconds = -1.0
     if not math.isfinite(seconds) or seconds < 0:
         raise click.BadParameter(
-            f"{text!r} is no time; expected one from 0, as 250us, 12ms or 1.5s"
+            f"{text!r} is not a time; expected 0 or more, such as 250us, 12ms or 1.5s"
         )
     return seconds
 
@@ -35,7 +35,7 @@ def _run(text: str) -> int | Literal["last"]:
     if text == "last":
         return "last"
     if not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is no run; expected a number from 1, or last")
+        raise click.BadParameter(f"{text!r} is not a run; expected a number from 1, or last")
     return int(text)
 
 
@@ -46,15 +46,17 @@ def _file(**options: Any) -> click.Path:
 @click.command()
 @click.argument("trace", type=_file())
 @click.option("-o", "--output", type=_file(), help="The HTML file; TRACE with .html by default.")
-@click.option("--run", type=_run, metavar="N|last", help="Only one of the runs in the trace.")
+@click.option("--run", type=_run, metavar="N|last", help="Report on one run of the trace.")
 @click.option(
-    "--from", "start", type=_time, metavar="TIME", help="Only what happens from this time on."
+    "--from", "start", type=_time, metavar="TIME", help="Leave out what happened before this time."
 )
-@click.option("--to", "end", type=_time, metavar="TIME", help="Only what happens until this time.")
+@click.option(
+    "--to", "end", type=_time, metavar="TIME", help="Leave out what happened after this time."
+)
 @click.option("--small", is_flag=True, help="Draw less: about 100 KB instead of up to 5 MB.")
-@click.option("--svg", type=_file(), help="Write the time line as a picture.")
+@click.option("--svg", type=_file(), help="Write the time line as an SVG picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
-@click.option("--dot", type=_file(), help="Write the graph.")
+@click.option("--dot", type=_file(), help="Write the task graph for Graphviz.")
 @click.option("--perfetto", type=_file(), help="Write a trace for Perfetto, with rates and arrows.")
 def report(
     trace: Path,
@@ -68,10 +70,10 @@ def report(
     dot: Path | None,
     perfetto: Path | None,
 ) -> None:
-    """Make an HTML report of a trace, which gzip may have packed.
+    """Write an HTML report of a trace, which may be compressed by gzip.
 
-    A run is what lies between two moments at which nothing was under way, such as one call of
-    several; --from and --to count from its begin, or from the trace's.
+    A run is a stretch of work between two idle moments, such as one of several calls. The times of
+    --from and --to start at the run, or at the trace without --run.
     """
     from .. import report as reports
 

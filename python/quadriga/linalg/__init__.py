@@ -9,7 +9,7 @@ engine : Engine, optional
 devices : str or Machine, optional
     Instead of an engine: devices for this call alone.
 tile : int, optional
-    Order of the tiles; by default chosen by sizes, types and devices.
+    Tile size, in rows and columns; by default chosen by sizes, types and devices.
 reproducible : bool, optional
     Choose tiles as for one device: results are then the same to the bit for any number of devices
     of a kind and memory. By default as the engine was made, else as the setting `reproducible`

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/linalg/estimates.py: time, traffic and memory of a call before it is made.
-"""What a call would take."""
+"""Time, traffic and memory of calls before they are made."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ _KINDS = {"matmul": 0, "cholesky": 1, "cho_solve": 2}
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a call would take on an engine's devices.
+    """The predicted cost of a call on an engine's devices.
 
     Attributes
     ----------
     seconds, bound_seconds : float
-        The time by the virtual clock, and the least that any schedule could reach.
+        The time by the virtual clock, and a lower bound for every schedule.
     host_bytes : float
         Moved between host and devices.
     links : dict
         Bytes over each link, by name.
     device_bytes : dict
-        Most in use at once on each device, by name.
+        Peak use of each device's memory, by name.
     buffer_bytes : int
-        Most in host buffers or the spill file at once.
+        Peak use of host buffers or the spill file.
     matrix_bytes : int
-        What the caller's memory must hold beside.
+        Memory of the caller's own matrices.
     tile, tile_cols : int
         Rows and columns of the largest tile, of a product's result.
     tasks : int
     extrapolated_from : list of int
-        Tasks of the smaller programs that were simulated in place of this one; empty if it was
-        itself.
+        Numbers of tasks of the smaller programs that were simulated instead; empty if the call
+        itself was simulated.
     seconds_uncertainty, bytes_uncertainty : float
-        Of `seconds`, and of `host_bytes` and `links`, relative; 0 if nothing was extrapolated.
+        Relative uncertainty of `seconds`, and of `host_bytes` and `links`; 0 if the call itself
+        was simulated.
     """
 
     seconds: float
@@ -68,7 +69,7 @@ class Estimate:
 
     def __str__(self) -> str:
         same = self.tile == self.tile_cols
-        tiles = f"of order {self.tile}" if same else f"of up to {self.tile} x {self.tile_cols}"
+        tiles = f"{self.tile} x {self.tile}" if same else f"up to {self.tile} x {self.tile_cols}"
         least = _core.format_seconds(self.bound_seconds)
         lines = [
             f"time             {_core.format_seconds(self.seconds)}"
@@ -92,7 +93,7 @@ class Estimate:
         *first, last = map(str, self.extrapolated_from)
         return (
             f"extrapolated from simulated programs of {', '.join(first)} and {last} tasks on "
-            "machines scaled alike"
+            "machines scaled in proportion"
         )
 
 
@@ -111,10 +112,10 @@ def estimate(
     engine: Engine | None = None,
     devices: Devices = None,
 ) -> Estimate:
-    """Time, traffic and memory of a call, by running its tasks on the virtual clock without data.
+    """Predict time, traffic and memory of a call by simulating its tasks without data.
 
-    The figures of calls of more than 20,000 tasks are extrapolated from three smaller programs on
-    machines scaled alike; the estimate says so, and how far it may be off.
+    Calls of more than 20,000 tasks are extrapolated from three smaller programs on machines scaled
+    in proportion; the result gives its uncertainty.
 
     Parameters
     ----------
@@ -134,7 +135,8 @@ def estimate(
         raise InvalidArgument(f"operation {operation!r}: expected one of {', '.join(_KINDS)}")
     needed = {"matmul": 3, "cholesky": 1, "cho_solve": 2}[operation]
     if len(sizes) != needed:
-        raise InvalidArgument(f"{operation} has {needed} sizes, got {len(sizes)}")
+        expected = "1 size" if needed == 1 else f"{needed} sizes"
+        raise InvalidArgument(f"{operation}: expected {expected}, got {len(sizes)}")
     kind = np.dtype(dtype)
     check_type(kind, "dtype")
     if kind.char not in "fdFD":

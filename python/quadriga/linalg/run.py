@@ -110,9 +110,11 @@ def _order(tile: Any) -> int:
     try:
         order = operator.index(tile)
     except TypeError:
-        raise InvalidType(f"tile is {tile!r}; expected an order of at least 1, or None") from None
+        raise InvalidType(
+            f"tile is {tile!r}; expected a whole number of at least 1, or None"
+        ) from None
     if not 1 <= order < 1 << 63:
-        raise InvalidArgument(f"tile {order}: expected an order of at least 1, or None")
+        raise InvalidArgument(f"tile {order}: expected a whole number of at least 1, or None")
     return order
 
 

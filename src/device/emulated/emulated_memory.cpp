@@ -39,7 +39,8 @@ EmulatedMemory::EmulatedMemory(std::size_t bytes, bool touchable)
   void* range =
       ::mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) {
-    fail(Errc::too_large, fmt::format("no {} of addresses for an emulated device's memory",
+    fail(Errc::too_large, fmt::format("no {} of addresses for an emulated device's memory; is "
+                                      "there a limit of the process (ulimit -v)?",
                                       format_bytes(static_cast<double>(bytes))));
   }
   base_ = static_cast<std::byte*>(range);

@@ -9,6 +9,19 @@ namespace quadriga::kernels {
 /// later ones do nothing, so that BlasThreads can raise the number meanwhile. Any thread.
 void use_one_blas_thread();
 
+/// Around calls of the BLAS, in the thread that makes them. OpenBLAS allocates a buffer for each
+/// thread that is in it at once and keeps them; where the address space has no room for one, it
+/// retries without end.
+///
+/// Errors: too_large if there is no room for another buffer, naming the limit of the process.
+class BlasCall {
+ public:
+  BlasCall();
+  ~BlasCall();
+  BlasCall(const BlasCall&) = delete;
+  BlasCall& operator=(const BlasCall&) = delete;
+};
+
 /// Lets the BLAS use its own threads while it lives: to measure a reference, with no task running.
 class BlasThreads {
  public:

@@ -49,7 +49,10 @@ class Family {
     Codelet& codelet = codelets_[index];
     codelet.name = name;
     codelet.signature = signature;
-    codelet.cpu = [body](const Arguments& arguments) { body.template operator()<T>(arguments); };
+    codelet.cpu = [body](const Arguments& arguments) {
+      const BlasCall call;
+      body.template operator()<T>(arguments);
+    };
     codelet.cost = cost;
   }
 

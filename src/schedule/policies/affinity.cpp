@@ -9,13 +9,14 @@
 namespace quadriga {
 namespace {
 
-/// Most of its like went to other kinds of device, and none has ended on this one.
+/// Most similar tasks went to other kinds of device, and none has ended on this one.
 bool is_guess(const Experience& e) {
   return e.learns && e.ended == 0 && e.placed > 2 * e.under_way;
 }
 
-/// A few on each kind, one after the other, and each once so many went where they seemed quick that
-/// it hardly counts: more of them where nothing else would go on meanwhile.
+/// Whether to run a task of unknown time on this kind of device as a trial. There are few trials,
+/// one after the other, each after so many placed tasks that its cost is small; after more of them
+/// where no other work would overlap the trial.
 bool is_worth_a_try(const Experience& e) {
   constexpr std::int64_t most = 2;
   const std::int64_t enough = e.beside > 0 ? 16 : 64;
