@@ -6,6 +6,7 @@
 ``QUADRIGA_TEST_SEED`` says which is the first.
 """
 
+import importlib.util
 import os
 import random
 
@@ -20,6 +21,8 @@ PROGRAMS = int(os.environ.get("QUADRIGA_TEST_PROGRAMS", "60"))
 FIRST = int(os.environ.get("QUADRIGA_TEST_SEED", "0"))
 with quadriga.Engine() as _engine:
     GPUS = [device for device in _engine.machine.devices if device.kind == "cuda"]
+#: What runs on GPUs: the bodies, on CuPy's arrays.
+ON_GPUS = {"arrays": "cupy"} if GPUS and importlib.util.find_spec("cupy") else {}
 SIZE = 12
 
 
@@ -46,9 +49,9 @@ BODIES = {
     "gather": (gather, ("read", "commute")),
 }
 CODELETS = {
-    (name, host_only): quadriga.codelet(access=access, name=name, host_only=host_only, cost=COST)(
-        body
-    )
+    (name, host_only): quadriga.codelet(
+        access=access, name=name, host_only=host_only, cost=COST, **({} if host_only else ON_GPUS)
+    )(body)
     for name, (body, access) in BODIES.items()
     for host_only in (True, False)
 }
@@ -190,6 +193,6 @@ def test_programs_give_what_numpy_gives(where):
     check(ENGINES[where])
 
 
-@pytest.mark.skipif(not GPUS, reason="there is no GPU")
+@pytest.mark.skipif(not ON_GPUS, reason="there is no GPU, or no CuPy")
 def test_programs_on_gpus():
     check({"devices": "auto"})
