@@ -101,8 +101,8 @@ void Engine::Impl::check_after(const Task* parent, std::span<const Future> after
   for (const Future& each : after) {
     const TaskRef ref = EngineAccess::task(each);
     if (!ref.task) continue;
-    const std::uint64_t its_parent = ref.task->parent_id.load(std::memory_order_acquire);
-    if (graph.ended(ref) || its_parent == inside) continue;
+    const Task* const its_parent = ref.task->parent();  // another task's if that has ended
+    if (graph.ended(ref) || its_parent == parent) continue;
     bool is_around = false;
     for (const Task* around = parent; around; around = around->parent())
       is_around |= around == ref.task;
@@ -127,7 +127,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
   }
   if (!given.after.empty()) {
     task.has_extra = true;
-    for (const Future& each : given.after) task.extra.after.push_back(EngineAccess::task(each));
+    task.extra.after = std::make_unique<std::vector<TaskRef>>();
+    for (const Future& each : given.after) task.extra.after->push_back(EngineAccess::task(each));
   }
   task.has_commute = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -146,10 +147,8 @@ void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Oper
     }
     std::memcpy(bytes, params.data(), params.size());
   }
-  task.has_parent = parent != nullptr;
-  if (parent) task.parent_task = parent;
-  task.parent_id.store(parent ? parent->id.load(std::memory_order_relaxed) : 0,
-                       std::memory_order_release);
+  task.has_parent.store(parent != nullptr, std::memory_order_release);
+  if (parent) task.parent_task.store(parent, std::memory_order_release);
   task.children.store(1, std::memory_order_relaxed);
 }
 
@@ -198,7 +197,7 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
   task.group = group;
   if (group) group->task_submitted();
-  if (task.has_parent) task.parent_task->children.fetch_add(1, std::memory_order_relaxed);
+  if (Task* const around = task.parent()) around->children.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t predecessors = 0;
   {
     std::lock_guard lock(impl.graph.submission());

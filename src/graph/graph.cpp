@@ -252,7 +252,8 @@ void Graph::link_without_data(Task& task, Counts& counts) {
     slot.datum = sequence;
     access(history_of(*sequence, task.parent()), task, slot, counts);
   }
-  for (const TaskRef& each : task.extra.after) follow(each, task, slot, counts);
+  if (task.extra.after)
+    for (const TaskRef& each : *task.extra.after) follow(each, task, slot, counts);
 }
 
 void Graph::link_hold(Task& task) {

@@ -147,8 +147,8 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
-  Datum* sequence = nullptr;   ///< Has no content: what it holds is the order of tasks.
-  std::vector<TaskRef> after;  ///< What it follows beside the accesses of its operands.
+  Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
+  std::unique_ptr<std::vector<TaskRef>> after;  ///< What it follows whatever it touches.
 };
 
 struct alignas(64) Task {
@@ -170,25 +170,27 @@ struct alignas(64) Task {
   std::uint16_t operand_count = 0;
   bool has_commute = false;
   bool has_params = false;
-  bool has_parent = false;
+  std::atomic<bool> has_parent = false;  ///< Atomic, as parent_task: for who holds (Task*, id).
   bool has_extra = false;
   std::atomic<bool> behind_hold{
       false};  ///< It followed an access of the host's, or a task that did.
-  std::atomic<std::uint64_t> parent_id{0};  ///< 0: none. For those who hold (Task*, id).
 
   OperandSlot inline_slots[inline_operands];
 
   std::uint32_t params_bytes = 0;  ///< Valid if has_params.
   DeviceId device = no_device;
   DeviceId owner = no_device;
-  Task* parent_task = nullptr;     ///< Valid if has_parent.
-  TaskGroup* group = nullptr;      ///< Null once the task has ended.
-  PlannedTask* planned = nullptr;  ///< The driver's part.
+  std::atomic<Task*> parent_task = nullptr;  ///< Valid if has_parent.
+  TaskGroup* group = nullptr;                ///< Null once the task has ended.
+  PlannedTask* planned = nullptr;            ///< The driver's part.
   alignas(8) std::byte inline_bytes[inline_params];
 
   TaskExtra extra;
 
-  Task* parent() const noexcept { return has_parent ? parent_task : nullptr; }
+  Task* parent() const noexcept {
+    if (!has_parent.load(std::memory_order_acquire)) return nullptr;
+    return parent_task.load(std::memory_order_acquire);
+  }
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
