@@ -130,6 +130,13 @@ def potrf(**settings: Any) -> None:
 
 
 @bench.command()
+@_common("streams", repeat=20)
+def streams(**settings: Any) -> None:
+    """Pipelines by the virtual clock beside their bound, and what an empty stage costs."""
+    run("streams", **settings)
+
+
+@bench.command()
 @_common("copies", repeat=3)
 @click.option("--devices", default="", help="As QUADRIGA_DEVICES; default: the machine in use.")
 @click.option("--sizes", default="", help="As 4KiB,1MiB,1GiB; default: 4 KiB to 1 GiB.")
