@@ -107,6 +107,16 @@ struct PipelineStats {
   std::vector<std::uint64_t> by_device;
 };
 
+/// What a run would take at least; see Pipeline::estimate().
+struct PipelineEstimate {
+  double seconds = 0;        ///< The bound.
+  std::string limit;         ///< What bounds it.
+  double without_limit = 0;  ///< The bound if what limits were twice as fast.
+  double one_device_more =
+      0;  ///< The bound with another device like the last, on links of its own.
+  std::vector<double> shares;  ///< Of the work, by device.
+};
+
 /// A chunk that was skipped.
 struct ChunkFailure {
   std::uint64_t chunk = 0;
@@ -157,6 +167,11 @@ class Pipeline {
   std::optional<Chunk> next(bool in_order = true);
   /// Ends the run early: the source isn't asked again, what hasn't begun is dropped.
   void stop();
+
+  /// The least time of a run over chunks like these, whose content isn't looked at, before it
+  /// begins. `seconds` a chunk are stated: the source's first, then one a stage in order; those of
+  /// kernels count where their cost is unknown. Errors: unavailable naming a kernel without either.
+  PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also while it runs, by any thread.
   PipelineStats stats() const;  ///< Also while it runs, by any thread.

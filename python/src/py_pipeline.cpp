@@ -261,9 +261,42 @@ nb::list failures_of(PyFlow& self) {
   return found;
 }
 
+nb::dict estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads,
+                  const nb::object& chunks, const std::vector<double>& seconds) {
+  std::vector<Chunk> like;
+  for (const nb::handle each : chunks) {
+    Chunk& chunk = like.emplace_back(like.size());
+    chunk.context = held(nb::borrow(each[0]));
+    lend_all(chunk, nb::borrow(each[1]));
+  }
+  std::vector<Stage> made;
+  for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
+  for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
+  FlowOptions options;
+  options.threads = threads;
+  options.host_bytes = 1;
+  const auto state = engine.state();
+  PipelineEstimate found;
+  {
+    const GilReleased released;
+    Flow flow(
+        state->engine(), std::move(made), [](Chunk&) { return false; }, options);
+    found = flow.estimate(like, seconds);
+  }
+  nb::dict told;
+  told["seconds"] = found.seconds;
+  told["limit"] = found.limit;
+  told["without_limit"] = found.without_limit;
+  told["one_device_more"] = found.one_device_more;
+  told["shares"] = nb::cast(found.shares);
+  return told;
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
+  module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
+             nb::arg("threads"), nb::arg("chunks"), nb::arg("seconds"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),

@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,9 @@ class Flow {
   /// After stop(): waits until what began has ended, but for a source that can't be interrupted.
   /// False after `seconds`. Under the virtual clock, or without results, the caller drives.
   bool drain(double seconds);
+
+  /// As Pipeline::estimate(); of a flow that hasn't begun.
+  PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds);
 
   void set_order(Order order);
   PipelineStats stats();
@@ -130,6 +134,9 @@ class Flow {
   void add_constants();
   void note_costs(FlowItem& item, const Segment& segment) const;
   void note_bytes(FlowItem& item, const Segment& segment) const;
+  void add_load(StreamLoad& load, const Chunk& like, std::span<const double> seconds) const;
+  void add_kernel_seconds(FlowItem& item, const Segment& segment, std::span<const double> seconds,
+                          std::vector<double>& sums) const;
   StreamChunk needs_of(const FlowItem& item, const Segment& segment) const;
   void begin_device(FlowItem& item, const Segment& segment);
   void pump_devices();

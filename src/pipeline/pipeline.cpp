@@ -137,6 +137,13 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
   return impl_->flow().next(in_order, -1, is_late);
 }
 
+PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
+                                    std::span<const double> host_seconds) {
+  Flow flow(
+      impl_->engine(), impl_->stages, [](Chunk&) { return false; }, impl_->flow_options);
+  return flow.estimate(chunks, host_seconds);
+}
+
 void Pipeline::stop() { impl_->flow().stop(); }
 void Pipeline::set_order(Order order) {
   if (impl_->flow_) impl_->flow_->set_order(order);

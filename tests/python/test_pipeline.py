@@ -248,6 +248,26 @@ def test_many_tiny_chunks_leave_memory_flat() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8_000  # KiB
 
 
+def test_an_estimate_tells_the_bound_and_what_limits_before_a_run() -> None:
+    machine = quadriga.Machine.parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s")
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine)
+        pipeline.kernel(double, reads=["x"], writes={"y": like_x})
+        like = [{"x": np.empty(1_000_000)} for _ in range(10)]
+        with pytest.raises(quadriga.Unavailable, match="'double' has no cost"):
+            pipeline.estimate(like)
+        kernels = pipeline.estimate(like, {"double": 0.1})
+        reading = pipeline.estimate(like, {"double": 0.1, "source": 0.5})
+        with pytest.raises(quadriga.InvalidArgument, match="seconds of 'triple'"):
+            pipeline.estimate(like, {"triple": 1.0})
+    # Ten kernels, and a copy of 8 MB each way that nothing hides.
+    assert kernels.seconds == pytest.approx(1.0 + 0.016, rel=1e-3)
+    assert kernels.limit == "kernels of emulated0"
+    assert kernels.one_device_more == pytest.approx(0.5 + 0.016, rel=1e-3)
+    assert reading.seconds == pytest.approx(5.0)
+    assert str(reading).endswith("source limits: one device more gains nothing")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -10,6 +10,6 @@ Examples
 0.0 calls/task
 """
 
-from .measure import CASES, copies, gemm, overhead, potrf
+from .measure import CASES, copies, gemm, overhead, potrf, streams
 
-__all__ = ["CASES", "copies", "gemm", "overhead", "potrf"]
+__all__ = ["CASES", "copies", "gemm", "overhead", "potrf", "streams"]

@@ -132,6 +132,13 @@ def potrf(**settings: Any) -> None:
 
 
 @bench.command()
+@_common("streams", repeat=20)
+def streams(**settings: Any) -> None:
+    """Pipelines by the virtual clock beside their bound, and what an empty stage costs."""
+    run("streams", **settings)
+
+
+@bench.command()
 @_common("copies", repeat=3)
 @click.option("--devices", default="", help="A device list; by default the configured one.")
 @click.option(

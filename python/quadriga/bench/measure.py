@@ -35,6 +35,8 @@ CASES: dict[str, list[str]] = {
         *("all-h2d", "all-d2h", "all-both", "all-peer", "ipc"),
     ],
 }
+_STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
+CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order"]
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -237,6 +239,29 @@ def copies(
             write_beside(target, text + "\n")
 
     return _rows("copies", lines())
+
+
+def streams(
+    cases: Iterable[str] = (),
+    repeat: int = 20,
+    note: Note = _silent,
+) -> Iterator[Row]:
+    """Pipelines of 48 chunks by the virtual clock, percent over their bound; what stages cost.
+
+    The value is the worst of ratios r of copies to kernels from 10 to 100 %, each the mean of
+    `repeat` draws of sizes; `worst` is the worst run.
+    """
+    wanted = _wanted("streams", cases)
+
+    def lines() -> Iterator[Row]:
+        for run in dict.fromkeys(case.rpartition("-")[0] for case in wanted):
+            note(f"streams: {run}")
+            words = ["--run", run, "--seeds", repeat]
+            for line in program.run(program.OURS, "streams", *words):
+                if line["case"] in wanted:
+                    yield line
+
+    return _rows("streams", lines())
 
 
 def _source() -> str:

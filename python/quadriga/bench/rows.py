@@ -19,14 +19,14 @@ KEYS = (
     "commit",
 )
 # Units of which more is better; of the others less is.
-_MORE = {"GFLOP/s", "bytes/s", "kernels / total"}
+_MORE = {"GFLOP/s", "bytes/s", "kernels / total", "of first-come's rate"}
 
 DEVICES = (1, 2, 4, 8)
 DECIDING = (1, 4, 8)
 
 
 class Target(NamedTuple):
-    """A limit of `value`, `ratio`, `growth` or `part` (of the bound; for times: multiple of it)."""
+    """A limit of `value`, `ratio`, `growth`, `worst` or `part` (of the bound; times: multiple)."""
 
     what: str
     limit: float
@@ -46,6 +46,7 @@ class Target(NamedTuple):
             "value": "",
             "ratio": " × ref",
             "part": " × bound",
+            "worst": " at worst",
             "growth": " × with 8 times the tasks",
         }[self.what]
         return f"{sign} {self.limit:g}{of}"
@@ -87,6 +88,17 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "idgraf-600MB-rate": [Target("part", 0.99)],
     },
     "copies": {},
+    "streams": {
+        **{
+            f"fixed-{n}": [Target("value", x)]
+            for n, x in zip(range(1, 5), (1, 1, 4, 1), strict=True)
+        },
+        **{f"random-{n}": [Target("value", 4), Target("worst", 6)] for n in range(1, 5)},
+        **{f"ahead-8-{n}": [Target("value", 10)] for n in range(1, 5)},
+        "rate-4": [Target("value", 1.05)],
+        "cost-parallel": [Target("value", 500)],
+        "cost-serial_in_order": [Target("value", 500)],
+    },
 }
 
 # Published figures: gigabytes (2^30) moved by the better of the two systems in the XKaapi paper's

@@ -4,6 +4,6 @@
 
 from .chunk import Chunk
 from .pipeline import Pipeline
-from .stats import ChunkFailure, PipelineStats, StageStats
+from .stats import ChunkFailure, PipelineEstimate, PipelineStats, StageStats
 
-__all__ = ["Chunk", "ChunkFailure", "Pipeline", "PipelineStats", "StageStats"]
+__all__ = ["Chunk", "ChunkFailure", "Pipeline", "PipelineEstimate", "PipelineStats", "StageStats"]

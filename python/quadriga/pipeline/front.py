@@ -114,6 +114,14 @@ class Front:
             for stage in self._stages
         ]
 
+    def shown(self, number: int, given: Any) -> tuple[Chunk, list[FieldTuple]]:
+        """A chunk with what kernels will write."""
+        chunk = Chunk(number, given)
+        for stage in self._stages:
+            for use in stage.uses:
+                self._complete(chunk, use)
+        return chunk, self._fields(chunk)
+
     # Called by the run.
 
     def next(self, number: int) -> tuple[Chunk, list[FieldTuple]] | None:
@@ -121,12 +129,7 @@ class Front:
         if self._source is None:
             return None
         try:
-            given = next(self._source)
-            chunk = Chunk(number, given)
-            for stage in self._stages:
-                for use in stage.uses:
-                    self._complete(chunk, use)
-            return chunk, self._fields(chunk)
+            return self.shown(number, next(self._source))
         except StopIteration:
             self.close()
             return None

@@ -20,7 +20,7 @@ from ..engine import Engine
 from ..errors import Error, InvalidArgument, InvalidType
 from .chunk import Chunk
 from .front import Front, KernelUse, Shape, Stage
-from .stats import ChunkFailure, PipelineStats, from_core
+from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
 _ORDERS = {"adaptive": 0, "largest": 1, "first_come": 2, "smallest": 3}
 _MODES = ("parallel", "serial", "serial_in_order")
@@ -223,6 +223,43 @@ class Pipeline:
             raise InvalidType(f"map takes a function of a chunk, got {type(function).__name__}")
         title = name or str(getattr(function, "__name__", mode))
         return self._add(Stage(mode, title, function=function))
+
+    def estimate(
+        self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
+    ) -> PipelineEstimate:
+        """The least time of a run over chunks like these, before it begins.
+
+        Parameters
+        ----------
+        chunks : iterable
+            As a source yields them; their content isn't looked at, but by the shapes of ``writes``.
+        seconds : dict of str to float, optional
+            What ``"source"`` and stages take for a chunk, by name; of a kernel whose cost isn't
+            known it is needed.
+
+        Raises
+        ------
+        Unavailable
+            If a kernel has neither.
+        """
+        given = dict(seconds or {})
+        names = ["source", *(stage.name for stage in self._stages)]
+        for name in given:
+            if name not in names:
+                raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
+        front = Front(iter(()), self._stages, has_cuda=False)
+        shown = [front.shown(number, each) for number, each in enumerate(chunks)]
+        threads: Any = self._options["threads"]
+        told = _core.estimate_pipeline(
+            self.engine.core,
+            front,
+            front.stages(),
+            threads,
+            shown,
+            [float(given.get(name, 0.0)) for name in names],
+        )
+        told["shares"] = tuple(told["shares"])
+        return PipelineEstimate(**told)
 
     # Runs
 

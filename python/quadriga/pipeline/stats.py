@@ -113,6 +113,34 @@ class PipelineStats:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class PipelineEstimate:
+    """The least time of a run that hasn't begun.
+
+    Attributes
+    ----------
+    seconds : float
+    limit : str
+        What bounds it.
+    without_limit, one_device_more : float
+        The same if what limits were twice as fast; with another device like the last, on links of
+        its own.
+    shares : tuple of float
+        Of the work, by device.
+    """
+
+    seconds: float
+    limit: str
+    without_limit: float
+    one_device_more: float
+    shares: tuple[float, ...]
+
+    def __str__(self) -> str:
+        gain = self.seconds / self.one_device_more if self.one_device_more > 0 else 1.0
+        more = "gains nothing" if gain < 1.01 else f"makes it {gain:.2g} times as fast"
+        return f"at least {self.seconds:.3g} s; {self.limit} limits: one device more {more}"
+
+
 def from_core(told: dict[str, Any]) -> PipelineStats:
     """As the extension tells them."""
     stages = tuple(StageStats(**each) for each in told.pop("stages"))
