@@ -34,7 +34,8 @@ struct Device {
   std::string pci_address;  ///< "0000:17:00.0".
   int pcie_generation = 0;
   int pcie_lanes = 0;
-  int node = -1;  ///< The host's NUMA node that is nearest; -1: unknown.
+  int node = -1;     ///< The host's NUMA node that is nearest; -1: unknown.
+  std::string path;  ///< Of kind file: where it is made; empty: among temporary files.
 };
 
 /// A NUMA node of the host: memory, and the cores that are near to it.

@@ -45,9 +45,9 @@ constexpr bool reads(Access access) noexcept {
 
 std::string_view name(Access access) noexcept;
 
-/// What executes a task. Kinds that a backend adds have further values, which device_kind()
-/// (machine.h) tells by their names.
-enum class DeviceKind : std::uint8_t { cpu, emulated, cuda };
+/// What executes a task; a `file` only holds what the host has no memory for. Kinds that a backend
+/// adds have further values, which device_kind() (machine.h) tells by their names.
+enum class DeviceKind : std::uint8_t { cpu, emulated, cuda, file };
 
 /// Index of a device of the engine's machine, from 0.
 using DeviceId = std::uint16_t;

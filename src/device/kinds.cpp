@@ -17,6 +17,7 @@
 
 #include "device/cuda/cuda_backend.h"
 #include "device/factory.h"
+#include "device/file/file_backend.h"
 
 namespace quadriga {
 
@@ -44,6 +45,9 @@ std::vector<KindOfDevice> built_in() {
        .absence = cuda_absence,
        .make = [](const Machine& machine,
                   const BackendOptions&) { return make_cuda_backend(machine); }},
+      {.name = "file",
+       .make = [](const Machine& machine,
+                  const BackendOptions&) { return make_file_backend(machine); }},
   };
 }
 

@@ -88,6 +88,7 @@ void read_place(const Json& json, const std::string& path, Device& device) {
   device.pcie_generation = read_count(json, "pcie_generation", path, 0, 0);
   device.pcie_lanes = read_count(json, "pcie_lanes", path, 0, 0);
   device.node = read_count(json, "node", path, 0, -1);
+  device.path = read_text(json, "path", path);
 }
 
 // Kind, and column of kernel times unless another is stated. A file's "gpu" is an accelerator of
@@ -278,6 +279,7 @@ Json write_device(const Device& device) {
   if (device.pcie_generation > 0) json["pcie_generation"] = device.pcie_generation;
   if (device.pcie_lanes > 0) json["pcie_lanes"] = device.pcie_lanes;
   if (device.node >= 0) json["node"] = device.node;
+  if (!device.path.empty()) json["path"] = device.path;
   return json;
 }
 

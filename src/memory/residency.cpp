@@ -14,6 +14,8 @@ Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions
       rule_(options.rule ? *options.rule : farthest_use_),
       spill_(options.spill_bytes, options.spill_file) {
   pools_.reserve(spaces.size());
+  const auto file = std::ranges::find(spaces, true, &SpaceResources::is_file);
+  if (file != spaces.end()) file_ = static_cast<SpaceId>(file - spaces.begin());
   for (SpaceId space = 0; space < spaces.size(); ++space)
     if (space == host_space)
       pools_.emplace_back(spill_);
@@ -74,7 +76,8 @@ void Residency::collect_candidates(SpaceId space, std::span<const Need> needs) {
   const Directory& directory = replicas_.directory();
   const auto has_to_stay = [&](TileId tile) {
     return space == host_space && directory.dirty(tile, space) &&
-           (directory.home(tile) == host_space || !transfers_.confirmed(tile, space));
+           ((directory.home(tile) == host_space && !can_go_to_file(tile)) ||
+            !transfers_.confirmed(tile, space));
   };
   for (const TileId tile : pools_[space].residents()) {
     if (!replicas_.idle(tile, space) || has_to_stay(tile) ||
@@ -103,6 +106,7 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
 double Residency::write_back_seconds(TileId tile, SpaceId space) const {
   const SpaceId home = replicas_.directory().home(tile);
   const std::size_t bytes = replicas_.bytes(tile);
+  if (space == host_space && home == host_space) return transfers_.seconds(space, file_, bytes);
   if (space == host_space || !needs_host(tile, space))
     return transfers_.seconds(space, home, bytes);
   const double onward = home == host_space ? 0 : transfers_.seconds(host_space, home, bytes);
@@ -186,8 +190,8 @@ bool Residency::quiet(SpaceId space) const noexcept {
                              [&](TileId tile) { return replicas_.idle(tile, space); });
 }
 
-// Room on the host: made by tiles that a device holds as well, and by those that are at home on
-// one, which are written home first if they are dirty.
+// Room on the host: made by tiles that a device holds as well, by those that are at home on one,
+// which are written home first if they are dirty, and by those that a file has room for.
 
 bool Residency::allocate_on_host(std::span<const Need> needs) {
   for (;;) {
@@ -212,11 +216,38 @@ bool Residency::make_host_room(std::size_t needed, std::span<const Need> needs) 
   if (transfers_.leaving_bytes(host_space) >= needed) return false;
   collect_candidates(host_space, needs);
   const auto leaving = std::span(candidates_).first(choose_anywhere(rule_, candidates_, needed));
-  for (const Candidate& each : leaving)
-    if (each.dirty) write_back(each.tile, Reason::evict);
+  for (const Candidate& each : leaving) {
+    if (!each.dirty) continue;
+    if (replicas_.directory().home(each.tile) == host_space)
+      write_to_file(each.tile);
+    else
+      write_back(each.tile, Reason::evict);
+  }
   if (leaving.empty() || std::ranges::any_of(leaving, &Candidate::dirty)) return false;
   for (const Candidate& each : leaving) release(each.tile, host_space);
   return true;
+}
+
+bool Residency::can_go_to_file(TileId tile) const {
+  return file_ != no_space && !replicas_.at_home(tile, host_space) && replicas_.bytes(tile) > 0;
+}
+
+/// Queues a copy from a buffer of the host to the file; false if that is full.
+bool Residency::write_to_file(TileId tile) {
+  while (!allocate(tile, file_))
+    if (!make_file_room(replicas_.block_bytes(tile, file_))) return false;
+  transfers_.queue(tile, host_space, file_, Reason::evict);
+  return true;
+}
+
+/// Of what others hold as well: the rest has nowhere to go.
+bool Residency::make_file_room(std::size_t bytes) {
+  collect_candidates(file_);
+  std::erase_if(candidates_, [](const Candidate& each) { return each.dirty; });
+  victims_.resize(candidates_.size());
+  const std::size_t count = pools_[file_].choose(rule_, candidates_, bytes, victims_);
+  for (const TileId tile : std::span(victims_).first(count)) release(tile, file_);
+  return count > 0;
 }
 
 bool Residency::needs_host(TileId tile, SpaceId owner) const {
@@ -249,7 +280,7 @@ bool Residency::send_home(TileId tile, Reason reason) {
 
 void Residency::clean_ahead(SpaceId space) {
   const Pool& pool = pools_[space];
-  if (!pool.has_memory() || !transfers_.sends_nothing(space)) return;
+  if (space == file_ || !pool.has_memory() || !transfers_.sends_nothing(space)) return;
   if (pool.free_bytes() > pool.capacity() / 8) return;
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {

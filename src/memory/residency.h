@@ -9,6 +9,8 @@
 //   3. A buffer of the host is taken from a tile only for a copy that is queued at once, or for a
 //      task that is issued at once; who leaves a device to a buffer that is scarce has left the
 //      device when the copy ends. So two tiles never undo for ever what the other did.
+//   4. What has no home and leaves the host's buffers for a file is written there first; its buffer
+//      goes once that has ended (invariant 2). It comes back by the host's buffers.
 //
 // Nobody waits here: who finds no room comes again when something has ended.
 #pragma once
@@ -94,6 +96,9 @@ class Residency {
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
   bool make_host_room(std::size_t bytes, std::span<const Need> needs);
+  bool can_go_to_file(TileId tile) const;
+  bool write_to_file(TileId tile);
+  bool make_file_room(std::size_t bytes);
   void collect_candidates(SpaceId space, std::span<const Need> needs = {});
   Candidate candidate(TileId tile, SpaceId space) const;
   double write_back_seconds(TileId tile, SpaceId space) const;
@@ -108,6 +113,7 @@ class Residency {
   FarthestUse farthest_use_;
   const EvictionRule& rule_;  ///< What was given, or farthest_use_.
   Spill spill_;
+  SpaceId file_ = no_space;  ///< The space of a file, if there is one.
   std::vector<Pool> pools_;  ///< By space.
   std::vector<Candidate> candidates_;
   std::vector<TileId> victims_;

@@ -242,6 +242,9 @@ void Replay::take(const Json& line) {
     spaces_.push_back({line[1].get<DeviceId>(), address_of<std::byte>(line[2]),
                        line[3].get<std::size_t>(), line[4].get<StreamId>(), line[5].get<StreamId>(),
                        line[6].get<std::vector<StreamId>>()});
+    SpaceResources& space = spaces_.back();
+    space.is_file = space.device < machine_.devices.size() &&
+                    machine_.devices[space.device].kind == DeviceKind::file;
   } else if (kind == "kernel_streams") {
     make_scheduler(line);
   } else if (kind == "codelet") {

@@ -3,8 +3,8 @@
 #include <quadriga/error.h>
 
 #include "base/config.h"
-#include "device/emulated/emulated_memory.h"
 #include "device/emulated/paced_links.h"
+#include "device/emulated_memory.h"
 #include "device/factory.h"
 #include "device/kinds.h"
 #include "device/stream_threads.h"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "device/backend.h"
-#include "device/emulated/emulated_memory.h"
+#include "device/emulated_memory.h"
 
 namespace quadriga {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "device/backend.h"
-#include "device/emulated/emulated_memory.h"
+#include "device/emulated_memory.h"
 #include "device/factory.h"
 #include "device/fair_share.h"
 #include "device/operation.h"

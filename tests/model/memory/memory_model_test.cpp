@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/memory/memory_model_test.cpp: random tasks on three devices of three tiles each, with
 // the virtual clock, give what they give one after another on plain arrays. Homes are on the host,
-// on a device, or nowhere; for some seeds the host has buffers for the latter and one more. For
-// others columns are padded.
+// on a device, or nowhere; for some seeds the host has buffers for the latter and one more, for
+// others for a few, and a file has room for the rest. For some columns are padded.
 #include "memory/memory.h"
 
 #include <gtest/gtest.h>
@@ -79,16 +79,43 @@ constexpr int few_buffers_from = 12;
 /// Of so many seeds one is with padded columns.
 constexpr int seeds_a_padded = 3;
 
+/// From here on the host has buffers for two tasks' operands only, and a file.
+constexpr int file_from = 24;
+constexpr SpaceId file_space = 4;
+
+/// A fourth space, joined to the host alone.
+void add_file(Machine& machine) {
+  Device file;
+  file.name = "file";
+  file.kind = DeviceKind::file;
+  file.space = file_space;
+  file.memory_bytes = 4 * most_tiles * most_bytes;
+  machine.devices.push_back(file);
+  machine.links.push_back({.name = "disk", .bytes_per_second = 1e8, .latency_seconds = 1e-5});
+  const int disk = static_cast<int>(machine.links.size()) - 1;
+  machine.routes.push_back({.from = host_space, .to = file_space, .links = {disk}});
+  machine.routes.push_back({.from = file_space, .to = host_space, .links = {disk}});
+}
+
 Machine machine_of(int seed) {
   Machine machine = small_machine(seed % 2 == 0, 3 * most_bytes);
   if (seed % seeds_a_padded == 0) pad_columns(machine);
+  if (seed >= file_from) add_file(machine);
+  return machine;
+}
+
+/// Its devices have more memory than the arenas: for homes.
+Machine large_machine(int seed) {
+  Machine machine = small_machine(seed % 2 == 0, std::size_t{1} << 20);
+  if (seed >= file_from) add_file(machine);
   return machine;
 }
 
 MemoryOptions host_of(int seed) {
   MemoryOptions options;
   if (seed >= few_buffers_from)
-    options.spill_bytes = (most_tiles / 2 + 1) * Spill::rounded(most_bytes / 8 * 9);
+    options.spill_bytes = (seed >= file_from ? 2 * most_operands : most_tiles / 2 + 1) *
+                          Spill::rounded(most_bytes / 8 * 9);
   return options;
 }
 
@@ -118,10 +145,12 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
         return i;
     return no_next_use;
   }
-  void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId, std::size_t,
+  void copy_ended(StreamId, Reason, TileId, SpaceId from, SpaceId to, std::size_t,
                   const Completion& completion) override {
     EXPECT_FALSE(completion.error);
     ++copies_;
+    if (to == file_space) ++to_file_;
+    if (from == file_space) ++from_file_;
   }
   void evicted(TileId, SpaceId) override { ++evictions_; }
   void probed(SpaceId, const Completion&) override {}
@@ -342,9 +371,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
 
   Random random_{static_cast<std::uint64_t>(GetParam())};
   Machine machine_ = machine_of(GetParam());
-  /// Its devices have more memory than the arenas: for homes.
-  std::unique_ptr<Backend> backend_ =
-      make_virtual_backend(small_machine(GetParam() % 2 == 0, std::size_t{1} << 20));
+  std::unique_ptr<Backend> backend_ = make_virtual_backend(large_machine(GetParam()));
   DeviceSpaces spaces_{*backend_, machine_};
   const bool has_memory_ = (spaces_.take_memory(machine_), true);
   Instructions instructions_;
@@ -359,7 +386,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   std::uint64_t position_ = 0;
   std::map<std::pair<StreamId, std::uint64_t>, Running> running_;
   std::map<StreamId, std::uint64_t> launches_;
-  int copies_ = 0, evictions_ = 0, wrong_columns_ = 0;
+  int copies_ = 0, evictions_ = 0, wrong_columns_ = 0, to_file_ = 0, from_file_ = 0;
   bool careless_ = false;  ///< Kernels don't wait for their operands: a planted bug.
 };
 
@@ -368,6 +395,14 @@ TEST_P(MemoryModelTest, GivesWhatPlainArraysGive) {
   EXPECT_EQ(wrong_columns_, 0) << "seed " << GetParam();
   EXPECT_GT(copies_, 100);
   EXPECT_GT(evictions_, 50);
+  const bool are_equal = GetParam() % 4 < 2;  // Small tiles may fit the buffers.
+  if (GetParam() < file_from) {
+    EXPECT_EQ(to_file_, 0);
+  }
+  if (GetParam() >= file_from && are_equal) {
+    EXPECT_GT(to_file_, 5);
+    EXPECT_GT(from_file_, 5);
+  }
   // Whether it is home or not: what is given up needn't be written back.
   for (const Tile& tile : tiles_) memory_.residency().remove(tile.id);
   memory_.validate();
@@ -380,7 +415,7 @@ TEST_P(MemoryModelTest, FindsKernelsThatDoNotWait) {
   EXPECT_GT(wrong_columns_, 0) << "seed " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seed, MemoryModelTest, ::testing::Range(0, 24));
+INSTANTIATE_TEST_SUITE_P(Seed, MemoryModelTest, ::testing::Range(0, 48));
 
 }  // namespace
 }  // namespace quadriga

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/emulated/emulated_memory.h: the memory of an emulated device, a bounded range of
+// src/device/emulated_memory.h: the memory of an emulated device, a bounded range of
 // addresses.
 #pragma once
 

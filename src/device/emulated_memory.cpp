@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/emulated/emulated_memory.cpp: a reserved range of pages with a first-fit map of gaps.
-#include "device/emulated/emulated_memory.h"
+// src/device/emulated_memory.cpp: a reserved range of pages with a first-fit map of gaps.
+#include "device/emulated_memory.h"
 
 #include <fmt/format.h>
 #include <quadriga/error.h>

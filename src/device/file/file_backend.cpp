@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/file/file_backend.cpp: files that are read and written where addresses that nobody can
+// touch say.
+#include "device/file/file_backend.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <utility>
+
+#include "base/units.h"
+#include "device/emulated_memory.h"
+#include "device/operation.h"
+#include "device/stream_threads.h"
+
+namespace quadriga {
+namespace {
+
+/// An open file without a name, which goes with its descriptor.
+class File {
+ public:
+  /// Its blocks are reserved: no write finds the disk full.
+  File(std::string path, std::size_t bytes) : path_(std::move(path)) {
+    if (path_.empty()) {
+      path_ = (std::filesystem::temp_directory_path() / "quadriga-XXXXXX").string();
+      descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    } else {
+      descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    }
+    if (descriptor_ < 0)
+      fail(Errc::io,
+           fmt::format("can't make the file '{}' of a memory space: {}; it must not exist", path_,
+                       std::strerror(errno)));
+    ::unlink(path_.c_str());
+    const int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+    if (error == 0) return;
+    ::close(descriptor_);
+    fail(Errc::io, fmt::format("the file '{}' of a memory space gets no {} on its disk: {}", path_,
+                               format_bytes(static_cast<double>(bytes)), std::strerror(error)));
+  }
+  ~File() { ::close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void read(std::byte* to, std::size_t bytes, std::size_t offset) const {
+    transfer("read", bytes, [&](std::size_t done) {
+      return ::pread(descriptor_, to + done, bytes - done, static_cast<off_t>(offset + done));
+    });
+  }
+  void write(const std::byte* from, std::size_t bytes, std::size_t offset) const {
+    transfer("write", bytes, [&](std::size_t done) {
+      return ::pwrite(descriptor_, from + done, bytes - done, static_cast<off_t>(offset + done));
+    });
+  }
+
+ private:
+  /// All bytes, by as many calls as it takes.
+  template <class Call>
+  void transfer(std::string_view what, std::size_t bytes, Call&& call) const {
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t count = call(done);
+      if (count > 0) done += static_cast<std::size_t>(count);
+      if (count > 0 || (count < 0 && errno == EINTR)) continue;
+      fail(Errc::io, fmt::format("can't {} {} bytes of the file '{}': {}", what, bytes - done,
+                                 path_, count < 0 ? std::strerror(errno) : "it ends before them"));
+    }
+  }
+
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+/// A device's file, and the addresses that stand for places in it.
+struct FileSpace {
+  explicit FileSpace(const Device& device)
+      : addresses(device.memory_bytes, false), file(device.path, device.memory_bytes) {}
+  EmulatedMemory addresses;
+  File file;
+};
+
+class FileBackend final : public Backend {
+ public:
+  explicit FileBackend(Machine machine)
+      : machine_(std::move(machine)),
+        threads_(machine_, 1, [this](const Copy& copy, const std::atomic<bool>& stopping) {
+          carry_out(copy, stopping);
+        }) {
+    for (const Device& device : machine_.devices) files_.emplace_back(device);
+  }
+
+  std::byte* allocate(DeviceId device, std::size_t bytes) override {
+    checked_device(machine_, device);
+    return files_[device].addresses.allocate(bytes);
+  }
+  void deallocate(DeviceId device, std::byte* memory) noexcept override {
+    if (device < files_.size()) files_[device].addresses.deallocate(memory);
+  }
+  StreamId create_stream(DeviceId device, StreamKind kind) override {
+    return threads_.create_stream(device, kind);
+  }
+  Event copy(StreamId stream, const Copy& copy) override {
+    check_copy(machine_, copy, machine_.route(copy.from, copy.to));
+    return threads_.enqueue(stream, copy);
+  }
+  Event launch(StreamId, const Launch& launch) override {
+    fail(Errc::invalid_argument, fmt::format("'{}' can't run in a file", launch.name));
+  }
+  void wait(StreamId stream, Event event) override { threads_.wait(stream, event); }
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
+    return threads_.next_completion(out, deadline);
+  }
+  void wake() noexcept override { threads_.wake(); }
+  bool tell(std::function<void()> ended) override { return threads_.tell(std::move(ended)); }
+  Nanoseconds now() const noexcept override { return threads_.now(); }
+  bool is_virtual() const noexcept override { return false; }
+  bool pin(std::byte*, std::size_t) override { return false; }
+  void unpin(std::byte*, std::size_t) noexcept override {}
+  const Machine& machine() const noexcept override { return machine_; }
+
+ private:
+  const FileSpace& at(SpaceId space) const {
+    const auto found = std::ranges::find(machine_.devices, space, &Device::space);
+    return files_[static_cast<std::size_t>(found - machine_.devices.begin())];
+  }
+
+  void carry_out(const Copy& copy, const std::atomic<bool>& stopping) const {
+    if (bytes_of(copy) == 0) return;
+    const bool out = copy.to == host_space;
+    const FileSpace& space = at(out ? copy.from : copy.to);
+    const std::byte* const base = space.addresses.base();
+    for (std::size_t run = 0; run < copy.height && !stopping; ++run) {
+      const std::byte* const source = copy.source + run * copy.source_pitch;
+      std::byte* const target = copy.target + run * copy.target_pitch;
+      if (out)
+        space.file.read(target, copy.width_bytes, static_cast<std::size_t>(source - base));
+      else
+        space.file.write(source, copy.width_bytes, static_cast<std::size_t>(target - base));
+    }
+  }
+
+  const Machine machine_;
+  std::deque<FileSpace> files_;  // By device.
+  StreamThreads threads_;        // Last, so that its threads end before the rest goes.
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_file_backend(Machine machine) {
+  for (const Device& device : machine.devices)
+    require(device.kind == DeviceKind::file && device.space != host_space,
+            "the file backend drives devices of kind file only, each with a space of its own");
+  for (const Route& route : machine.routes)
+    require(route.from == host_space || route.to == host_space,
+            "what is in a file is copied from and to the host only");
+  return std::make_unique<FileBackend>(std::move(machine));
+}
+
+}  // namespace quadriga
