@@ -122,7 +122,7 @@ def kept_in() -> tuple[str, str]:
     try:
         nearest = next(each for each in (path, *path.parents) if each.exists())
         if not nearest.is_dir():
-            return str(path), f"{nearest} is no folder"
+            return str(path), f"{nearest} is not a folder"
         if not os.access(nearest, os.W_OK | os.X_OK):
             return str(path), f"{nearest} can't be written"
         if nearest == path and not _is_ours(path):

@@ -150,7 +150,7 @@ nlohmann::json read_object(const std::string& path, std::ifstream& file) {
   auto content = nlohmann::json::parse(file, nullptr, false);
   if (!content.is_object())
     fail(Errc::invalid_argument,
-         fmt::format("{} is no JSON object; expected settings, as {{\"devices\": \"cpu:2\"}}",
+         fmt::format("{} is not a JSON object; expected settings, as {{\"devices\": \"cpu:2\"}}",
                      path));
   return content;
 }

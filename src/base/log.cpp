@@ -57,7 +57,7 @@ LogLevel parse_log_level(std::string_view text) {
   for (std::size_t i = 0; i < level_names.size(); ++i)
     if (std::ranges::equal(text, level_names[i], same)) return static_cast<LogLevel>(i);
   fail(Errc::invalid_argument,
-       fmt::format("'{}' is no log level; expected {}", text, fmt::join(level_names, ", ")));
+       fmt::format("'{}' is not a log level; expected {}", text, fmt::join(level_names, ", ")));
 }
 
 void set_log_sink(LogSink sink) {

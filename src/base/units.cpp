@@ -52,7 +52,7 @@ bool same_word(std::string_view a, std::string_view b) {
 [[noreturn]] void refuse(std::string_view text, std::string_view quantity,
                          std::string_view expected) {
   fail(Errc::invalid_argument,
-       fmt::format("'{}' is no {}; expected a number {}", text, quantity, expected));
+       fmt::format("'{}' is not a {}; expected a number {}", text, quantity, expected));
 }
 
 // The number times its unit's factor; a number alone counts as 1 of the base unit.
@@ -118,7 +118,7 @@ long long parse_integer(std::string_view text, long long least, long long most) 
   const auto [end, status] = std::from_chars(trimmed.data(), last, value);
   if (status != std::errc() || end != last || value < least || value > most)
     fail(Errc::invalid_argument,
-         fmt::format("'{}' is no whole number from {} to {}", text, least, most));
+         fmt::format("'{}' is not a whole number from {} to {}", text, least, most));
   return value;
 }
 

@@ -103,7 +103,7 @@ Table& table() {
 
 DeviceKind add_kind(KindOfDevice kind) {
   require(!kind.name.empty() && kind.name.find_first_of(":;,= ") == std::string::npos,
-          fmt::format("add_kind(): '{}' is no name for a device list", kind.name));
+          fmt::format("add_kind(): '{}' is not a name for a device list", kind.name));
   for (const std::string_view word : {"auto", "gpu", "host", "machine"})
     require(kind.name != word, fmt::format("add_kind(): '{}' means something else", word));
   require(kind.make != nullptr, fmt::format("add_kind(): '{}' makes no backend", kind.name));

@@ -105,7 +105,7 @@ void read_head(Item& item, std::string_view text) {
   const bool is_number =
       !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
   if (!is_number && text.starts_with("machine=")) return;
-  if (!is_number) refuse(item.text, fmt::format("'{}' is no number of devices", number));
+  if (!is_number) refuse(item.text, fmt::format("'{}' is not a number of devices", number));
   item.count = static_cast<int>(parse_integer(number, 1, most_devices));
   item.head = text.substr(0, colon);
 }

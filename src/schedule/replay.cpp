@@ -229,7 +229,7 @@ void Replay::take_event(const std::string& kind, const Json& line) {
     data_.erase(line[1].get<TileId>());
     return;
   }
-  fail(Errc::io, fmt::format("'{}' is no event", kind));
+  fail(Errc::io, fmt::format("'{}' is not an event", kind));
 }
 
 void Replay::take(const Json& line) {

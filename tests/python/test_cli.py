@@ -226,8 +226,8 @@ class TestBadFiles:
 
     def test_what_is_no_file(self, folder, run):
         os.mkfifo("pipe")
-        self.check(run, "pipe: is no regular file", "cholesky", "pipe")
-        self.check(run, "/dev/zero: is no regular file", "cholesky", "/dev/zero")
+        self.check(run, "pipe: is not a regular file", "cholesky", "pipe")
+        self.check(run, "/dev/zero: is not a regular file", "cholesky", "/dev/zero")
 
     def test_pickles_are_not_opened(self, folder, run):
         class Trap:

@@ -165,7 +165,7 @@ def test_where_kernels_are_kept_is_told(tmp_path, monkeypatch):
     assert not folder.parent.exists()
     assert kept_in("off") == ("", "")
     (tmp_path / "file").write_text("")
-    assert kept_in(tmp_path / "file")[1] == f"{tmp_path / 'file'} is no folder"
+    assert kept_in(tmp_path / "file")[1] == f"{tmp_path / 'file'} is not a folder"
     (tmp_path / "cuda").mkdir()
     (tmp_path / "cuda").chmod(0o777)
     assert kept_in(tmp_path)[1] == "others can write it"

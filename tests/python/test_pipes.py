@@ -31,7 +31,7 @@ except (quadriga.Error, ValueError) as error:
     )
     assert result.returncode == 0, result.stderr
     assert name in result.stdout
-    assert "no regular file" in result.stdout
+    assert "not a regular file" in result.stdout
 
 
 @pytest.mark.parametrize("command", ["report", "solve", "matmul", "cholesky"])

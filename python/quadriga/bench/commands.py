@@ -106,8 +106,8 @@ def overhead(**settings: Any) -> None:
 def _matrix_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options of the case `host`; the other cases are fixed by their names."""
     for option in (
-        click.option("--devices", default="cpu", show_default=True, help="Device list of the case host."),
-        click.option("--tile", default=0, type=click.IntRange(0), help="Tile size of the case host."),
+        click.option("--devices", default="cpu", show_default=True, help="Of the case host."),
+        click.option("--tile", default=0, type=click.IntRange(0), help="Tiles of the case host."),
         click.option("--n", default=4096, show_default=True, type=click.IntRange(1),
                      help="Order of the matrices of the case host."),
     ):  # fmt: skip

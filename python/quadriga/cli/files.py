@@ -38,7 +38,7 @@ def read(path: Path) -> Array:
     """
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):  # a pipe would make us wait
-            raise IoError(f"{path}: is no regular file; expected a .npy file")
+            raise IoError(f"{path}: is not a regular file; expected a .npy file")
         with path.open("rb") as file:
             shape, fortran, dtype = _header(path, file)
             begin = file.tell()

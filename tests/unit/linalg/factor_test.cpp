@@ -252,7 +252,7 @@ TEST(Factor, FilesThatLieAreRefused) {
   std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(8).put('\x03');
   expect_io_error(load, "version 3");
   expect_io_error([&] { factor.save(scratch.file("missing/f")); }, "No such file");
-  expect_io_error([&] { factor.save(scratch.path.string()); }, "no regular file");
+  expect_io_error([&] { factor.save(scratch.path.string()); }, "not a regular file");
 }
 
 TEST(Factor, EachDamagedByteIsFound) {

@@ -109,7 +109,7 @@ class _Columns:
 
     def _label(self, text: str) -> int:
         if not isinstance(text, str):
-            raise TypeError(f"{text!r} is no text")
+            raise TypeError(f"{text!r} is not a text")
         return self.labels.setdefault(text, len(self.labels))
 
     def _time(self, item: dict[str, Any], key: str) -> Any:
@@ -209,7 +209,7 @@ def contents(path: str) -> bytes:
         If it is packed and damaged.
     """
     if not Path(path).is_file() and Path(path).exists():
-        raise TraceError(f"{path}: is no regular file; expected a trace file of Quadriga's")
+        raise TraceError(f"{path}: is not a regular file; expected a trace file of Quadriga's")
     raw = Path(path).read_bytes()
     if not raw.startswith(_PACKED):
         return raw
