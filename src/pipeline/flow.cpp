@@ -95,13 +95,11 @@ bool Flow::drain(double seconds) {
                                 [this] { return over_; });
 }
 
+/// Who takes the last mail may end the flow: nothing of it is touched without the lock.
 void Flow::post(const Mail& mail) {
-  {
-    const std::lock_guard lock(mutex_);
-    mail_.push_back(mail);
-    if (has_mail_.exchange(true)) return;
-  }
-  arrived_.notify_one();
+  const std::lock_guard lock(mutex_);
+  mail_.push_back(mail);
+  if (!has_mail_.exchange(true)) arrived_.notify_one();
 }
 
 /// False at the deadline, which is one of the real clock.
@@ -161,7 +159,12 @@ void Flow::take(const Mail& mail) {
       ++alive_;
       return begin_segment(*mail.item);
     case Mail::Kind::host:
-      return host_ended(*mail.item);
+      for (FlowItem* item = mail.item; item;) {
+        FlowItem* const next = std::exchange(item->next, nullptr);
+        host_ended(*item);
+        item = next;
+      }
+      return;
     case Mail::Kind::staged:
       mail.item->staged = clock();
       return dispatch_->staged(mail.item->slot);

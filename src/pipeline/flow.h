@@ -80,9 +80,9 @@ class Flow {
     std::map<std::uint64_t, FlowItem*> early;  ///< Of a serial stage in order.
     std::uint64_t next_number = 0;
     int running = 0;
-    std::vector<FlowItem*> batch;  ///< What the running task of a serial stage takes.
+    std::vector<FlowItem*> batch;  ///< Scratch: what one task takes.
   };
-  /// What a task on the host is told.
+  /// What a task on the host is told: the first of a chain of chunks.
   struct HostParams {
     Flow* flow;
     FlowItem* item;
@@ -123,9 +123,10 @@ class Flow {
   void begin_host(FlowItem& item, Segment& segment);
   void pump_host(Segment& segment);
   void submit_host(const Codelet& codelet, std::span<const std::byte> params, TaskGroup* group);
-  void submit_parallel(FlowItem& item, Segment& segment);
+  std::size_t quick_chunks(const Segment& segment) const;
+  void submit_batch(Segment& segment);
   void submit_serial(Segment& segment);
-  void run_body(FlowItem& item, const Segment& segment);
+  Nanoseconds run_body(FlowItem& item, const Segment& segment);
   static void host_body(const Arguments& arguments);
   void host_ended(FlowItem& item);
 

@@ -88,6 +88,7 @@ struct FlowItem final : CopyWatch {
   std::size_t host_bytes = 0;
   std::size_t segment = 0;
   std::uint32_t slot = 0;
+  FlowItem* next = nullptr;  ///< In the chain that one task on the host takes.
   DeviceId device = no_device;
   std::unique_ptr<TaskGroup> group;
   std::vector<std::unique_ptr<HeldField>> held;

@@ -101,19 +101,15 @@ bool Flow::read_one() {
     fail_item(*item, std::current_exception(), "source");
     item->host_bytes = 0;
   }
-  bool is_first;
-  {
-    const std::lock_guard lock(mutex_);
-    largest_ = std::max(largest_, item->host_bytes);
-    if (!admission_.fits(item->host_bytes)) {
-      pending_ = item;
-      return false;
-    }
-    let_in(*item);
-    mail_.push_back({Mail::Kind::arrived, item});
-    is_first = !has_mail_.exchange(true);
+  const std::lock_guard lock(mutex_);
+  largest_ = std::max(largest_, item->host_bytes);
+  if (!admission_.fits(item->host_bytes)) {
+    pending_ = item;
+    return false;
   }
-  if (is_first) arrived_.notify_one();
+  let_in(*item);
+  mail_.push_back({Mail::Kind::arrived, item});
+  if (!has_mail_.exchange(true)) arrived_.notify_one();
   return true;
 }
 

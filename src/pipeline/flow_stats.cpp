@@ -10,6 +10,8 @@ namespace quadriga {
 namespace {
 
 constexpr double nano = 1e-9;
+/// A stage's mean before its first chunk: one chunk a task, until it is known.
+constexpr Nanoseconds quick_until_known = 1'000'000;
 /// Failures that are kept to be told; all are counted.
 constexpr std::size_t most_failures = 1000;
 
@@ -61,6 +63,12 @@ void FlowStats::worked(std::size_t stage, Nanoseconds time, bool passed) {
 
 void FlowStats::waited(std::size_t stage, Nanoseconds time) {
   counters_[stage].waited.fetch_add(time, std::memory_order_relaxed);
+}
+
+Nanoseconds FlowStats::mean(std::size_t stage) const {
+  const Counter& counter = counters_[stage];
+  const auto chunks = static_cast<Nanoseconds>(counter.chunks.load(std::memory_order_relaxed));
+  return chunks > 0 ? counter.busy.load(std::memory_order_relaxed) / chunks : quick_until_known;
 }
 
 void FlowStats::arrived(Nanoseconds latency) {

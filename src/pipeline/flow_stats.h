@@ -43,6 +43,8 @@ class FlowStats {
   /// Stage 0 is the source. Any thread.
   void worked(std::size_t stage, Nanoseconds time, bool passed);
   void waited(std::size_t stage, Nanoseconds time);
+  /// Of a chunk in a stage so far. Any thread.
+  Nanoseconds mean(std::size_t stage) const;
   void arrived(Nanoseconds latency);
   void failed(const ChunkFailure& failure);
   const std::vector<ChunkFailure>& failures() const { return failures_; }
