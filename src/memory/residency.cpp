@@ -216,14 +216,17 @@ bool Residency::make_host_room(std::size_t needed, std::span<const Need> needs) 
   if (transfers_.leaving_bytes(host_space) >= needed) return false;
   collect_candidates(host_space, needs);
   const auto leaving = std::span(candidates_).first(choose_anywhere(rule_, candidates_, needed));
-  for (const Candidate& each : leaving) {
-    if (!each.dirty) continue;
-    if (replicas_.directory().home(each.tile) == host_space)
-      write_to_file(each.tile);
+  // Room in the file is made from the same scratch.
+  std::vector<TileId> dirty;
+  for (const Candidate& each : leaving)
+    if (each.dirty) dirty.push_back(each.tile);
+  for (const TileId tile : dirty) {
+    if (replicas_.directory().home(tile) == host_space)
+      write_to_file(tile);
     else
-      write_back(each.tile, Reason::evict);
+      write_back(tile, Reason::evict);
   }
-  if (leaving.empty() || std::ranges::any_of(leaving, &Candidate::dirty)) return false;
+  if (leaving.empty() || !dirty.empty()) return false;
   for (const Candidate& each : leaving) release(each.tile, host_space);
   return true;
 }
