@@ -136,6 +136,9 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   return stage;
 }
 
+using Told = nb::typed<nb::dict, nb::str, nb::any>;
+using NextTuple = nb::typed<nb::tuple, bool, nb::any>;
+
 /// A run, and what it needs until it has ended: the engine and the front.
 class PyFlow {
  public:
@@ -213,7 +216,7 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   return {state, std::move(front), stages, options};
 }
 
-nb::dict stats_of(PyFlow& self) {
+Told stats_of(PyFlow& self) {
   PipelineStats stats;
   {
     const GilReleased released;
@@ -230,7 +233,7 @@ nb::dict stats_of(PyFlow& self) {
     stage["occupancy"] = each.occupancy;
     stages.append(stage);
   }
-  nb::dict told;
+  Told told;
   told["stages"] = stages;
   told["chunks"] = stats.chunks;
   told["failed"] = stats.failed;
@@ -245,8 +248,8 @@ nb::dict stats_of(PyFlow& self) {
 }
 
 /// (chunk, stage, message) of each.
-nb::list failures_of(PyFlow& self) {
-  nb::list found;
+nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
+  nb::typed<nb::list, nb::any> found;
   for (const ChunkFailure& each : self.flow().failures()) {
     std::string message = "unknown";
     try {
@@ -261,8 +264,8 @@ nb::list failures_of(PyFlow& self) {
   return found;
 }
 
-nb::dict estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads,
-                  const nb::object& chunks, const std::vector<double>& seconds) {
+Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads,
+              const nb::object& chunks, const std::vector<double>& seconds) {
   std::vector<Chunk> like;
   for (const nb::handle each : chunks) {
     Chunk& chunk = like.emplace_back(like.size());
@@ -283,7 +286,7 @@ nb::dict estimate(PyEngine& engine, nb::object front, const nb::object& stages, 
         state->engine(), std::move(made), [](Chunk&) { return false; }, options);
     found = flow.estimate(like, seconds);
   }
-  nb::dict told;
+  Told told;
   told["seconds"] = found.seconds;
   told["limit"] = found.limit;
   told["without_limit"] = found.without_limit;
@@ -305,9 +308,9 @@ void bind_pipeline(nb::module_& module) {
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",
-          [](PyFlow& self, bool in_order, double seconds) {
+          [](PyFlow& self, bool in_order, double seconds) -> NextTuple {
             const auto [is_known, context] = self.next(in_order, seconds);
-            return nb::make_tuple(is_known, context);
+            return nb::borrow<NextTuple>(nb::make_tuple(is_known, context));
           },
           nb::arg("in_order"), nb::arg("seconds"))
       .def("stop", &PyFlow::stop)
