@@ -185,18 +185,22 @@ class Record:
         self._start()
         if self.given is not None and (lacking := self.given.lacking()) is not None:
             return lacking
+        views: list[Any] = []
         parameters = self.parameters
         try:
             with arrays.on_stream(stream, device):
-                views: list[Any] = [
+                views += [
                     arrays.view(place.layout, address, ld, device)
                     for (place, _), (address, ld) in zip(self.operands, places, strict=True)
                 ]
                 if self.given is not None:
                     views = self.given.operands(views)
                     parameters = self.given.parameters()
-                self._keep([function(*views, **parameters)], places, [])
+                held = [function(*views, **parameters)]
+                views.clear()
+                self._keep(held, places, [])
         except BaseException as exception:
+            views.clear()
             self._fail(exception, places, [], ended=True)
             raise
         return None

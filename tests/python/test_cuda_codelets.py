@@ -10,6 +10,7 @@ import quadriga
 from quadriga import cuda_grid, cuda_source, device_arrays, nvrtc
 from quadriga.cuda_source import Matrix, matrix_of
 from quadriga.errors import InvalidArgument, InvalidType, Unavailable
+from quadriga.given import Result
 from quadriga.layout import layout_of, layout_of_new
 from quadriga.record import Record
 
@@ -244,7 +245,7 @@ class OnTheHost(device_arrays.DeviceArrays):
 
 
 def run_on_device(function, *arrays, **parameters):
-    """What the engine does with a record of such a codelet."""
+    """What the engine does with a record of such a codelet; its result, which somebody can read."""
     codelet = quadriga.Codelet(None, ["update"] * len(arrays), cuda=function, arrays="cupy")
     codelet.arrays = OnTheHost()
     with quadriga.Engine("cpu:1") as engine:
@@ -255,8 +256,10 @@ def run_on_device(function, *arrays, **parameters):
             (array.ctypes.data, each.place.layout.ld)
             for array, each in zip(arrays, data, strict=True)
         )
+        result = Result()
+        record.result = weakref.ref(result)
         record.run_on_device(places, 77, 3)
-        return record
+        return result
 
 
 def test_callables_get_arrays_on_the_stream_of_the_task():
@@ -273,12 +276,12 @@ def test_callables_get_arrays_on_the_stream_of_the_task():
     original = OnTheHost.on_stream
     OnTheHost.on_stream = lambda self, *given: original(record_of_library, *given)
     try:
-        record = run_on_device(scale, x, y, factor=3.0)
+        result = run_on_device(scale, x, y, factor=3.0)
     finally:
         OnTheHost.on_stream = original
     assert seen == [(77, 3)]
     assert record_of_library.current == []
-    assert record.value == "done"
+    assert result.value == "done"
     assert (x == 3).all()
     assert (y == 3).all()
 
@@ -298,9 +301,9 @@ def test_what_a_callable_raises_is_kept_without_its_arrays():
 
 def test_a_callable_may_return_part_of_its_operand():
     x = np.arange(4.0)
-    record = run_on_device(lambda x: {"first": x[:2]}, x)
-    assert record.value["first"].tolist() == [0, 1]
-    assert not np.may_share_memory(record.value["first"], x)
+    result = run_on_device(lambda x: {"first": x[:2]}, x)
+    assert result.value["first"].tolist() == [0, 1]
+    assert not np.may_share_memory(result.value["first"], x)
 
 
 def test_libraries_that_are_not_installed_are_named(monkeypatch):
