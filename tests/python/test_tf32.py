@@ -26,7 +26,7 @@ def error_of(product, a, b):
 
 
 def test_off_unless_asked_for():
-    assert quadriga.config.allow_tf32 == "false"
+    assert quadriga.config.allow_tf32 is False
     with pytest.raises(quadriga.InvalidArgument, match="allow_tf32.*'perhaps'"):
         quadriga.config.allow_tf32 = "perhaps"
 

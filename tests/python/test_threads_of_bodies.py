@@ -42,15 +42,18 @@ def test_threads_keep_what_python_knows_of_them():
         assert [future.result(20) for future in futures] == [1, 2, 3, 4, 5]
 
 
+def threads_of_the_process():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Threads"))
+
+
 def test_threads_of_closed_engines_end():
-    before = threading.active_count()
+    before = threads_of_the_process()
     for _ in range(20):
         with quadriga.Engine("cpu:2") as engine:
             engine.submit(quadriga.codelet(access=["update"])(lambda x: None),
                           engine.data(np.zeros(1)).update())  # fmt: skip
-    with open("/proc/self/status") as file:
-        threads = next(int(line.split()[1]) for line in file if line.startswith("Threads"))
-    assert threads < before + 20
+    assert threads_of_the_process() < before + 20
 
 
 def test_who_submits_much_lets_bodies_and_other_threads_go_on():
