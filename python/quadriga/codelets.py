@@ -78,7 +78,7 @@ class Codelet:
             raise InvalidType(f"cost is {cost!r}; expected a quadriga.Cost")
         if body is not None:
             functools.update_wrapper(self, body, updated=())
-        self._options = {
+        self._options: dict[str, Any] = {
             "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda, "arrays": arrays
         }  # fmt: skip
         self.body = body
