@@ -17,7 +17,8 @@ void replay_log(const Settings& settings) {
   std::ifstream file(path);
   if (!file) fail(Errc::io, fmt::format("can't read the log '{}' (--log FILE)", path));
   const double begin = now();
-  const ReplayResult result = replay(file);
+  const auto every = static_cast<std::uint64_t>(settings.integer("validate", 0, 0));
+  const ReplayResult result = replay(file, every);
   const double seconds = now() - begin;
   if (!result.difference.empty())
     fail(Errc::internal, "decided otherwise than logged:\n" + result.difference);

@@ -45,7 +45,8 @@ class NoListener final : public ScheduleListener, public TaskRunner {
 
 class Replay {
  public:
-  explicit Replay(std::istream& log) : log_(log) {}
+  Replay(std::istream& log, std::uint64_t validate_every)
+      : log_(log), validate_every_(validate_every) {}
   ~Replay() {
     for (Reduction& reduction : reductions_)
       for (std::unique_ptr<Datum>& partial : reduction.partials)
@@ -68,6 +69,7 @@ class Replay {
   TaskGroup* group(const Json& number);
 
   std::istream& log_;
+  std::uint64_t validate_every_;
   ReplayResult result_;
   std::uint64_t line_ = 0;
   Machine machine_;
@@ -253,6 +255,7 @@ void Replay::take(const Json& line) {
     expect_nothing_more(line.dump());
     ++result_.events;
     take_event(kind, line);
+    if (validate_every_ != 0 && result_.events % validate_every_ == 0) scheduler_->validate();
   }
 }
 
@@ -299,6 +302,8 @@ ReplayResult Replay::run() {
 
 }  // namespace
 
-ReplayResult replay(std::istream& log) { return Replay(log).run(); }
+ReplayResult replay(std::istream& log, std::uint64_t validate_every) {
+  return Replay(log, validate_every).run();
+}
 
 }  // namespace quadriga

@@ -17,9 +17,11 @@ struct ReplayResult {
 };
 
 /// Gives the events of a log (see log.h) to a new scheduler and compares its instructions with
-/// those of the log. Touches none of the memory that the log names.
+/// those of the log. Touches none of the memory that the log names. The scheduler's invariants are
+/// checked after every so many events, never if that is 0; each check looks at all that it holds.
 ///
 /// Errors:  io naming the line if it isn't a log of this form, or ends within one.
-ReplayResult replay(std::istream& log);
+///          internal if an invariant doesn't hold.
+ReplayResult replay(std::istream& log, std::uint64_t validate_every = 0);
 
 }  // namespace quadriga

@@ -31,7 +31,8 @@ std::string logged_run(Run&& run) {
 
 inline ReplayResult replay_text(const std::string& log) {
   std::istringstream lines(log);
-  return replay(lines);
+  constexpr std::uint64_t validate_every = 7;
+  return replay(lines, validate_every);
 }
 
 }  // namespace quadriga
