@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "linalg/kernels/codelets.h"
+#include "sanitized.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg::testing {
@@ -186,6 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Order 1,000,000 on any machine: minutes by tasks, seconds by smaller ones.
 TEST(Estimate, OfAnyOrderTakesSeconds) {
+  if (is_thread_sanitized) GTEST_SKIP() << "one thread, ten times slower";
   for (const char* const devices :
        {"cpu:2", "emulated:2,memory=1GiB", "machine=idgraf.json:2", "machine=h200x4.json"})
     for (const Problem& problem :
