@@ -23,14 +23,15 @@ class Chunk {
     std::shared_ptr<void> keeper;  ///< What keeps its memory.
   };
 
-  Chunk() = default;
-  explicit Chunk(std::uint64_t number) : number_(number) {}
-  Chunk(Chunk&&) = default;
-  Chunk& operator=(Chunk&&) = default;
+  Chunk();
+  explicit Chunk(std::uint64_t number);
+  ~Chunk();
+  Chunk(Chunk&&) noexcept;
+  Chunk& operator=(Chunk&&) noexcept;
 
   /// Its place in the source, from 0.
   std::uint64_t number() const noexcept { return number_; }
-  std::span<const Field> fields() const noexcept { return fields_; }
+  std::span<const Field> fields() const noexcept;
   /// Null if there is none of that name.
   const View* find(std::string_view name) const noexcept;
   /// Errors: invalid_argument naming the field and those that there are.

@@ -72,16 +72,10 @@ FieldUses updates(Fields... names) {
   return {FieldUse{names, Access::update}...};
 }
 /// A field that the kernel writes whole; `shape` is asked when the chunk arrives.
-inline FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape) {
-  return {FieldUse{std::move(name), Access::write, std::move(shape)}};
-}
+FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape);
 /// The same for a field that later kernels of the same row update or read, and nobody else.
-inline FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape) {
-  return {FieldUse{std::move(name), Access::write, std::move(shape), {}, true}};
-}
-inline FieldUses constant(std::string name, const View& value) {
-  return {FieldUse{std::move(name), Access::read, {}, value}};
-}
+FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape);
+FieldUses constant(std::string name, const View& value);
 
 /// What a stage did so far. Seconds are of the engine's clock.
 struct StageStats {

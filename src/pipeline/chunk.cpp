@@ -16,6 +16,14 @@ std::size_t bytes_of(const View& view) noexcept {
 
 }  // namespace
 
+Chunk::Chunk() = default;
+Chunk::Chunk(std::uint64_t number) : number_(number) {}
+Chunk::~Chunk() = default;
+Chunk::Chunk(Chunk&&) noexcept = default;
+Chunk& Chunk::operator=(Chunk&&) noexcept = default;
+
+std::span<const Chunk::Field> Chunk::fields() const noexcept { return fields_; }
+
 const View* Chunk::find(std::string_view name) const noexcept {
   for (const Field& each : fields_)
     if (each.name == name) return &each.view;

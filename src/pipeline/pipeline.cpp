@@ -11,6 +11,16 @@
 
 namespace quadriga {
 
+FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  return {FieldUse{std::move(name), Access::write, std::move(shape)}};
+}
+FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  return {FieldUse{std::move(name), Access::write, std::move(shape), {}, true}};
+}
+FieldUses constant(std::string name, const View& value) {
+  return {FieldUse{std::move(name), Access::read, {}, value}};
+}
+
 struct Pipeline::Impl {
   explicit Impl(PipelineOptions given) : options(std::move(given)) {
     if (!options.memory.empty()) flow_options.memory_bytes = parse_bytes(options.memory);
