@@ -38,15 +38,17 @@ Experience TaskHistory::experience(DeviceKind kind) const {
 }
 
 /// The first of a kind may have prepared what the others found: the quicker of two counts, then a
-/// moving average.
+/// moving average, in which a task that something else held up counts little: a kind of device that
+/// is believed slow gets no more tasks that could tell otherwise.
 void TaskHistory::measured(DeviceKind kind, double seconds) {
+  constexpr double most = 4;  // times as long as before, as far as it counts
   Kind& own = on(kind);
-  if (++own.ended == 1)
+  if (++own.ended == 1 || own.seconds == 0)
     own.seconds = seconds;
   else if (own.ended == 2)
     own.seconds = std::min(own.seconds, seconds);
   else
-    own.seconds += (seconds - own.seconds) / 8;
+    own.seconds += (std::min(seconds, most * own.seconds) - own.seconds) / 8;
 }
 
 void TaskHistory::guess_from(const TaskHistory& other) {

@@ -107,7 +107,7 @@ def test_a_timeout_longer_than_a_slice(engine, thread):
     else:
         late()
     go_on.set()
-    assert 0.17 <= took[0] < 2
+    assert 0.17 <= took[0] < 10
     future.result(timeout=20)
     engine.wait(timeout=20)
     assert array.tolist() == [1, 1]

@@ -159,7 +159,7 @@ class TestComputing:
         for command in (["cholesky", "huge.npy"], ["matmul", "huge.npy", "huge.npy"]):
             begin = time.perf_counter()
             status, out, err = run(*command, "--estimate", "--devices", devices, "--json")
-            assert time.perf_counter() - begin < 10
+            assert time.perf_counter() - begin < 30
             assert status == DONE, err
             found = json.loads(out)
             assert len(found["extrapolated_from"]) == 3

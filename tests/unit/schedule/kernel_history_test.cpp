@@ -27,6 +27,22 @@ TEST(KernelHistory, OneSlowBeginningIsForgotten) {
   EXPECT_NEAR(tasks.seconds(DeviceKind::cuda), 2, 1e-3);
 }
 
+TEST(KernelHistory, WhatOneWasHeldUpCountsLittle) {
+  TaskHistory tasks;
+  for (int i = 0; i < 10; ++i) tasks.measured(DeviceKind::cpu, 1);
+  tasks.measured(DeviceKind::cpu, 1000);
+  EXPECT_LT(tasks.seconds(DeviceKind::cpu), 2);
+  for (int i = 0; i < 50; ++i) tasks.measured(DeviceKind::cpu, 1000);
+  EXPECT_GT(tasks.seconds(DeviceKind::cpu), 900) << "no exception any more";
+}
+
+TEST(KernelHistory, AfterTasksOfNoTimeOthersCount) {
+  TaskHistory tasks;
+  for (int i = 0; i < 3; ++i) tasks.measured(DeviceKind::cpu, 0);
+  tasks.measured(DeviceKind::cpu, 1);
+  EXPECT_EQ(tasks.seconds(DeviceKind::cpu), 1);
+}
+
 TEST(KernelHistory, SizesAreApartButForGuesses) {
   const Codelet codelet, other;
   KernelHistory kernel_history;
