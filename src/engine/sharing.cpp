@@ -13,14 +13,15 @@
 namespace quadriga {
 namespace {
 
-/// Where home is there is nothing to do: the task's operands say what has to be there.
+/// Where home is there is nothing to do: the task's operands say what has to be there. A variant
+/// for GPUs would let GPUs run what has to be at the host.
 Codelet refresh_codelet(std::size_t newer, bool host_only) {
   Codelet codelet;
   codelet.name = "refresh";
   codelet.signature.assign(newer + 1, Access::read);
   codelet.signature.front() = Access::write;
   codelet.cpu = [](const Arguments&) {};
-  codelet.cuda = codelet.cpu;
+  if (!host_only) codelet.cuda = codelet.cpu;
   codelet.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
   codelet.host_only = host_only;
   return codelet;

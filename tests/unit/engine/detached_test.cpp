@@ -21,17 +21,17 @@ class DetachedTest : public EngineTest {
 
   /// Leaves its promise and its operand's address to the test.
   Codelet& detaching(Access access = Access::update) {
-    Codelet& made = codelet("detaching", {access}, [this](const Arguments& arguments) {
+    Codelet& made = host_codelet("detaching", {access}, [this](const Arguments& arguments) {
       const std::lock_guard lock(mutex_);
       promises_.push_back(*arguments.promise);
       places_.push_back(arguments.operands[0].as<double>());
     });
-    made.host_only = made.detaches = true;
+    made.detaches = true;
     return made;
   }
   Codelet& blocking(std::vector<Access> signature, Body body) {
-    Codelet& made = codelet("blocking", std::move(signature), std::move(body));
-    made.host_only = made.blocks = true;
+    Codelet& made = host_codelet("blocking", std::move(signature), std::move(body));
+    made.blocks = true;
     return made;
   }
   /// Waits for the promises of so many bodies; a thread that drives the virtual clock must run.
@@ -62,9 +62,7 @@ class DetachedTest : public EngineTest {
   std::vector<double*> places_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, DetachedTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, DetachedTest, every_engine(), where_name);
 
 TEST_P(DetachedTest, SuccessorsSeeWhatWasWrittenFromOutside) {
   Codelet& detaching = this->detaching();
@@ -84,11 +82,11 @@ TEST_P(DetachedTest, SuccessorsSeeWhatWasWrittenFromOutside) {
 }
 
 TEST_P(DetachedTest, MayEndBeforeItsBody) {
-  Codelet& early = codelet("early", {Access::write}, [](const Arguments& arguments) {
+  Codelet& early = host_codelet("early", {Access::write}, [](const Arguments& arguments) {
     first(arguments) = 5;
     arguments.promise->set_value();
   });
-  early.host_only = early.detaches = true;
+  early.detaches = true;
   const Data x = tile(), y = tile();
   for (int i = 0; i < 50; ++i) {
     engine().submit(early, {{x, Access::write}});
@@ -115,19 +113,20 @@ TEST_P(DetachedTest, FailuresFromOutsideAreTheTasks) {
 
 TEST_P(DetachedTest, DroppedPromisesFail) {
   const Data x = tile();
-  Codelet& forgetful = codelet("forgetful", {Access::update}, [](const Arguments&) {});
-  forgetful.host_only = forgetful.detaches = true;
+  Codelet& forgetful = host_codelet("forgetful", {Access::update}, [](const Arguments&) {});
+  forgetful.detaches = true;
   engine().submit(forgetful, {{x, Access::update}});
   EXPECT_NE(failure_of([&] { wait(); }).find("promise"), std::string::npos);
 }
 
 TEST_P(DetachedTest, WhatABodyThrowsEndsTheTask) {
   const Data x = tile();
-  Codelet& throwing = codelet("throwing", {Access::update}, [this](const Arguments& arguments) {
-    promises_.push_back(*arguments.promise);
-    throw std::runtime_error("no such line");
-  });
-  throwing.host_only = throwing.detaches = true;
+  Codelet& throwing =
+      host_codelet("throwing", {Access::update}, [this](const Arguments& arguments) {
+        promises_.push_back(*arguments.promise);
+        throw std::runtime_error("no such line");
+      });
+  throwing.detaches = true;
   engine().submit(throwing, {{x, Access::update}});
   EXPECT_NE(failure_of([&] { wait(); }).find("no such line"), std::string::npos);
   EXPECT_FALSE(promises_[0].set_value());
@@ -181,7 +180,7 @@ TEST_P(DetachedTest, ManyAtOnceInAnyOrder) {
 }
 
 TEST_P(DetachedTest, BlockingBodiesLeaveTheCoresToOthers) {
-  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "bodies run one after the other there";
+  if (is_virtual(GetParam())) GTEST_SKIP() << "bodies run one after the other there";
   constexpr int count = 8;  // more than there are cores
   std::latch all_there(count);
   Codelet& block = blocking({Access::write}, [&](const Arguments& arguments) {
@@ -220,11 +219,12 @@ TEST_P(DetachedTest, ALimitOfThreadsIsKept) {
   });
   for (int i = 0; i < 20; ++i) engine().submit(block, {});
   wait();
-  EXPECT_EQ(most, GetParam() == Where::virtual_clock ? 1 : 3);
+  EXPECT_EQ(most, is_virtual(GetParam()) ? 1 : 3);
 }
 
 TEST_P(DetachedTest, CodeletsThatCannotDetachAreRefused) {
   Codelet& anywhere = codelet("anywhere", {Access::update}, [](const Arguments&) {});
+  anywhere.cuda = nullptr;
   anywhere.detaches = true;
   EXPECT_NE(failure_of([&] {
               engine().submit(anywhere, {{tile(), Access::update}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/engine/engines.h: the three ways to run tasks, for tests that hold for all of them.
+// tests/unit/engine/engines.h: the ways to run tasks, for tests that hold for all of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,21 +20,33 @@
 
 namespace quadriga {
 
-enum class Where { host, emulated, virtual_clock };
+/// Under the virtual clock, devices of kind cuda run functions of the host.
+enum class Where { host, emulated, virtual_clock, virtual_gpus };
+
+inline bool is_virtual(Where where) {
+  return where == Where::virtual_clock || where == Where::virtual_gpus;
+}
 
 inline std::string where_name(const testing::TestParamInfo<Where>& info) {
-  constexpr const char* names[] = {"Host", "Emulated", "VirtualClock"};
+  constexpr const char* names[] = {"Host", "Emulated", "VirtualClock", "VirtualGpus"};
   return names[static_cast<int>(info.param)];
+}
+
+inline auto every_engine() {
+  return testing::Values(Where::host, Where::emulated, Where::virtual_clock, Where::virtual_gpus);
 }
 
 inline WrappedOptions options_for(Where where) {
   WrappedOptions options;
   options.devices = where == Where::host ? "cpu:2" : "emulated:2,memory=1MiB,peer=4GB/s;cpu:1";
-  if (where != Where::virtual_clock) return options;
+  if (!is_virtual(where)) return options;
   options.virtual_clock = true;
   options.machine = Machine::parse(options.devices);
   for (const char* const rates : {"emulated", "cpu", ""})
     options.machine->kernels["unit"][rates][1] = 1e-5;
+  for (Device& device : options.machine->devices)
+    if (where == Where::virtual_gpus && device.kind == DeviceKind::emulated)
+      device.kind = DeviceKind::cuda;
   return options;
 }
 
@@ -61,7 +73,15 @@ class EngineTest : public testing::TestWithParam<Where> {
     made.name = std::move(name);
     made.signature = std::move(signature);
     made.cpu = std::move(body);
+    if (GetParam() == Where::virtual_gpus) made.cuda = made.cpu;
     made.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+    return made;
+  }
+  /// Of which GPUs have no variant.
+  Codelet& host_codelet(std::string name, std::vector<Access> signature, Body body) {
+    Codelet& made = codelet(std::move(name), std::move(signature), std::move(body));
+    made.cuda = nullptr;
+    made.host_only = true;
     return made;
   }
   /// A codelet with one operand.
@@ -86,7 +106,7 @@ class EngineTest : public testing::TestWithParam<Where> {
   /// so there it returns at once.
   Codelet& gate(std::vector<Access> signature) {
     return codelet("gate", std::move(signature), [this](const Arguments&) {
-      if (GetParam() == Where::virtual_clock) return;
+      if (is_virtual(GetParam())) return;
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
       while (!open_.load() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -48,7 +48,7 @@ class HomesTest : public testing::TestWithParam<Where> {
     options.machine = Machine::parse(devices);
     for (const Device& device : options.machine->devices)
       options.machine->kernels["unit"][device.rates][1] = 1e-5;
-    options.virtual_clock = GetParam() == Where::virtual_clock;
+    options.virtual_clock = is_virtual(GetParam());
     if (change) change(options);
     engine_ = EngineAccess::make_unique(homes_.around(options));
     for (const DeviceId device : {DeviceId{0}, DeviceId{1}}) {

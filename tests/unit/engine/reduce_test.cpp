@@ -59,9 +59,7 @@ class ReduceTest : public EngineTest {
   std::atomic<int> combined{0};
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, ReduceTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, ReduceTest, every_engine(), where_name);
 
 TEST_P(ReduceTest, SumsOfAllDevicesComeTogether) {
   const Data sum = tile(1000), one = tile(1), seen = tile();
@@ -110,23 +108,24 @@ TEST_P(ReduceTest, DevicesAddAtTheSameTime) {
   if (!has_devices()) GTEST_SKIP() << "cores add in place";
   const Data sum = tile(), one = tile(1);
   std::atomic<int> inside{0};
-  const bool is_virtual = GetParam() == Where::virtual_clock;
+  const bool stands_still = is_virtual(GetParam());
   Codelet& add = adder();
-  add.cpu = [&inside, is_virtual](const Arguments& a) {
+  Body& body = GetParam() == Where::virtual_gpus ? add.cuda : add.cpu;
+  body = [&inside, stands_still](const Arguments& a) {
     ++inside;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!is_virtual && inside < 2 && std::chrono::steady_clock::now() < end)
+    while (!stands_still && inside < 2 && std::chrono::steady_clock::now() < end)
       std::this_thread::yield();
-    EXPECT_TRUE(is_virtual || inside >= 2);
+    EXPECT_TRUE(stands_still || inside >= 2);
     first(a, 1) += 1;
   };
   const Nanoseconds before = engine().now();
-  const int tasks = is_virtual ? 40 : 2;
+  const int tasks = stands_still ? 40 : 2;
   for (int i = 0; i < tasks; ++i)
     engine().submit(add, {{one, Access::read}, {sum, Access::reduce}}, on(i % 2));
   wait();
   EXPECT_EQ(home(0), tasks);
-  if (is_virtual) {
+  if (stands_still) {
     EXPECT_LT(engine().now() - before, 30 * 10'000);  // a task takes 10 us
   }
 }

@@ -92,9 +92,7 @@ class TraceTest : public EngineTest {
   std::deque<std::vector<double>> homes_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, TraceTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, TraceTest, every_engine(), where_name);
 
 TEST_P(TraceTest, IsRefusedWithoutTracing) {
   try {
@@ -198,7 +196,7 @@ TEST_P(TraceTest, TheHeadHoldsTheGraphAndTheBound) {
   const Json trace = traced();
   const Json& head = trace["quadriga"];
   EXPECT_EQ(head["version"], 1);
-  EXPECT_EQ(head["clock"], GetParam() == Where::virtual_clock ? "virtual" : "real");
+  EXPECT_EQ(head["clock"], is_virtual(GetParam()) ? "virtual" : "real");
   ASSERT_EQ(head["tasks"].size(), tasks_in(GetParam()));
   std::map<std::uint64_t, Nanoseconds> duration, path;
   for (const Json& event : trace["traceEvents"])
@@ -227,7 +225,7 @@ TEST_P(TraceTest, TheHeadHoldsTheGraphAndTheBound) {
   const double parts[] = {bound["work_seconds"], bound["critical_path_seconds"],
                           bound["link_seconds"]};
   EXPECT_EQ(bound["seconds"], *std::ranges::max_element(parts));
-  if (GetParam() == Where::virtual_clock) {
+  if (is_virtual(GetParam())) {
     EXPECT_GE(head["seconds"].get<double>(), bound["critical_path_seconds"].get<double>());
   }
 }
@@ -243,7 +241,7 @@ TEST_P(TraceTest, KernelsSayHowLongTheMachinesTableExpectedThem) {
     ++told;
   }
   // Only the machine of the virtual clock has a table.
-  EXPECT_EQ(told, GetParam() == Where::virtual_clock ? kernels : 0);
+  EXPECT_EQ(told, is_virtual(GetParam()) ? kernels : 0);
 }
 
 TEST_P(TraceTest, ResetForgetsCountersAndEvents) {
@@ -264,7 +262,7 @@ TEST_P(TraceTest, ResetForgetsCountersAndEvents) {
 }
 
 TEST_P(TraceTest, TheVirtualClockRepeatsTheTraceToTheByte) {
-  if (GetParam() != Where::virtual_clock) GTEST_SKIP() << "the real clock doesn't repeat";
+  if (!is_virtual(GetParam())) GTEST_SKIP() << "the real clock doesn't repeat";
   const std::string once = traced().dump();
   EXPECT_EQ(traced().dump(), once);
 }

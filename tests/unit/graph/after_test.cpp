@@ -16,7 +16,7 @@ class AfterTest : public EngineTest {
   Codelet& noting() {
     return codelet("note", {Access::update}, [this](const Arguments& arguments) {
       const int number = arguments.param<int>();
-      if (GetParam() != Where::virtual_clock && number == 0)
+      if (!is_virtual(GetParam()) && number == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       last_.store(number);
     });
@@ -33,9 +33,7 @@ class AfterTest : public EngineTest {
   std::atomic<int> last_ = -1;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, AfterTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, AfterTest, every_engine(), where_name);
 
 TEST_P(AfterTest, BeginsOnceTheOthersHaveEnded) {
   Codelet& note = noting();
@@ -116,7 +114,7 @@ TEST_P(AfterTest, MoreFailuresThanAreKeptAreFailuresAllTheSame) {
 }
 
 TEST_P(AfterTest, InsideOfATaskWhatMayWaitForItIsRefused) {
-  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "a body there can't wait for the program";
+  if (is_virtual(GetParam())) GTEST_SKIP() << "a body there can't wait for the program";
   std::atomic<bool> told = false;
   Future around, later;
   std::string own, behind;

@@ -19,9 +19,7 @@ class DependenciesTest : public EngineTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, DependenciesTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, DependenciesTest, every_engine(), where_name);
 
 TEST_P(DependenciesTest, ReadsWaitForTheWriteAndTheNextWriteForThem) {
   const Data data = tile();
@@ -86,9 +84,7 @@ class GroupTest : public DependenciesTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, GroupTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, GroupTest, every_engine(), where_name);
 
 TEST_P(GroupTest, MembersRunOneAtATimeBetweenTheirNeighbours) {
   for (const Access mode : {Access::commute, Access::reduce}) {

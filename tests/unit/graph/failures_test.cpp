@@ -35,9 +35,7 @@ class FailuresTest : public EngineTest {
   Codelet& copy_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, FailuresTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, FailuresTest, every_engine(), where_name);
 
 TEST_P(FailuresTest, WaitNamesTheTaskItsCodeletDeviceAndOperands) {
   const Data data = tile();
@@ -174,7 +172,7 @@ TEST_P(FailuresTest, WhatIsntAnExceptionIsReportedToo) {
 }
 
 TEST_P(FailuresTest, AWaitEndsAtItsDeadlineAndTheWorkGoesOn) {
-  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "bodies take no time";
+  if (is_virtual(GetParam())) GTEST_SKIP() << "bodies take no time";
   const Data data = tile();
   const Future task = engine().submit(gate({Access::update}), {{data, Access::update}});
   engine().submit(more_, {{data, Access::update}});
@@ -200,7 +198,7 @@ TEST_P(FailuresTest, AWaitEndsAtItsDeadlineAndTheWorkGoesOn) {
 }
 
 TEST_P(FailuresTest, UnderTheVirtualClockDeadlinesAreVirtual) {
-  if (GetParam() != Where::virtual_clock) GTEST_SKIP();
+  if (!is_virtual(GetParam())) GTEST_SKIP();
   const Data data = tile();
   for (int i = 0; i < 100; ++i) engine().submit(more_, {{data, Access::update}});
   EXPECT_THROW(engine().wait(1e-4), Error);

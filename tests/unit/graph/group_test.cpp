@@ -137,9 +137,7 @@ TEST_P(TaskGroupTest, CancellingInsideOfATaskDoesNotWaitForIt) {
   EXPECT_EQ(home(0), 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, TaskGroupTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engines, TaskGroupTest, every_engine(), where_name);
 
 }  // namespace
 }  // namespace quadriga

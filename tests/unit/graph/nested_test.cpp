@@ -17,9 +17,7 @@ class NestedTest : public EngineTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, NestedTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, NestedTest, every_engine(), where_name);
 
 TEST_P(NestedTest, SuccessorsWaitForTheLastChild) {
   const Data data = tile(1), seen = tile();
@@ -140,7 +138,7 @@ TEST_P(NestedTest, WhatATaskWroteIsSeenOnceAnotherThreadsTaskHasItsSlot) {
 TEST_P(NestedTest, TheWindowBoundsWhatIsSubmittedAndNotEnded) {
   constexpr std::size_t window = 32;
   make([](EngineOptions& options) { options.window = window; });
-  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "tasks run only while somebody waits";
+  if (is_virtual(GetParam())) GTEST_SKIP() << "tasks run only while somebody waits";
   const Data data = tile();
   Codelet& task = codelet(Access::update, [](const Arguments&) {});
   std::atomic<std::size_t> submitted{0};

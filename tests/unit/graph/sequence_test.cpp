@@ -17,7 +17,7 @@ class SequenceTest : public EngineTest {
     return codelet("note", std::move(signature), [this](const Arguments& arguments) {
       EXPECT_EQ(running_.fetch_add(1), 0);
       const int number = arguments.param<int>();
-      if (GetParam() != Where::virtual_clock)
+      if (!is_virtual(GetParam()))
         std::this_thread::sleep_for(std::chrono::microseconds(number < 5 ? 2000 : 20));
       order_.push_back(number);
       running_.fetch_sub(1);
@@ -34,9 +34,7 @@ class SequenceTest : public EngineTest {
   std::vector<int> order_;  ///< Each task's to write: they run one after the other.
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, SequenceTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, SequenceTest, every_engine(), where_name);
 
 TEST_P(SequenceTest, IsKeptByTasksThatShareNoDataWhateverBecomesOfThem) {
   constexpr int count = 40;

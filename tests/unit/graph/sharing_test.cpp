@@ -35,9 +35,7 @@ class SharingTest : public EngineTest {
   bool has_devices() const { return GetParam() != Where::host; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engine, SharingTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         where_name);
+INSTANTIATE_TEST_SUITE_P(Engine, SharingTest, every_engine(), where_name);
 
 TEST_P(SharingTest, TheSameMemoryIsTheSameData) {
   std::array<double, 8> memory{};
@@ -176,7 +174,7 @@ TEST_P(SharingTest, TasksWaitForTheHostAndOthersDoNot) {
   HostAccess access = engine().on_host(from, Access::write, patience);
   const Future follows = engine().submit(twice_, {{from, Access::read}, {to, Access::write}});
   const Future runs = engine().submit(more_, {{other, Access::update}});
-  if (GetParam() != Where::virtual_clock) {
+  if (!is_virtual(GetParam())) {
     EXPECT_TRUE(access.is_awaited());
     EXPECT_NE(failure_of([&] { wait(); }).find("leave it before you wait"), std::string::npos);
   }
