@@ -1,48 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/driver.cpp: the driver's life: messages in, steps, completions, news out.
+// src/engine/driver.cpp: the driver's life: messages in, steps, completions, and what the scheduler
+// tells.
 #include "engine/driver.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/config.h"
 #include "base/thread.h"
 #include "device/factory.h"
-#include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/libraries.h"
 #include "schedule/policy_registry.h"
 
 namespace quadriga {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool poisons_freed_blocks = false;
+#else
+constexpr bool poisons_freed_blocks = true;
+#endif
+
+}  // namespace
 
 Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                const EngineOptions& options, std::unique_ptr<Backend> backend)
     : graph_(graph),
       failures_(failures),
-      recorder_(recorder),
       machine_(machine),
+      computes_(options.compute),
       backend_(std::move(backend)),
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
+      record_(recorder, machine, *backend_),
+      releases_(graph, inbox_),
+      waiters_(*backend_),
       completions_(64),
       virtual_(backend_->is_virtual()),
-      blocking_(options.blocking_threads) {
+      bodies_(*this, graph, machine, !virtual_, options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
   library_bytes_ = make_library_handles(*backend_, machine_, *spaces_, kernel_streams);
   spaces_->take_memory(machine_);
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
   scheduler_ = std::make_unique<Scheduler>(
-      machine_, instructions_, static_cast<ScheduleListener&>(*this),
-      static_cast<TaskRunner&>(*this),
+      machine_, instructions_, static_cast<ScheduleListener&>(*this), bodies_,
       ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed}),
                       .memory = memory,
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
-  issuers_ = std::make_unique<Issuers>(*backend_, device_of_stream_, !virtual_);
+  issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
   if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
 
@@ -62,15 +74,9 @@ void Driver::open_log(const EngineOptions& options, const MemoryOptions& memory,
 
 /// Lanes for the streams of copies, and streams with lanes for kernels; returns these by device.
 std::vector<std::vector<StreamId>> Driver::open_streams() {
-  const auto name_lane = [&](DeviceId device, StreamId stream, int lane) {
-    if (lane_of_stream_.size() <= stream) lane_of_stream_.resize(stream + 1, -1);
-    if (device_of_stream_.size() <= stream) device_of_stream_.resize(stream + 1, 0);
-    lane_of_stream_[stream] = lane;
-    device_of_stream_[stream] = device;
-  };
   spaces_->for_each_stream(
       machine_, [&](DeviceId device, StreamId stream, StreamKind kind, std::string name) {
-        name_lane(device, stream, recorder_.add_lane(device, kind, std::move(name)));
+        record_.open(device, stream, kind, std::move(name));
       });
   std::vector<std::vector<StreamId>> kernel_streams(machine_.devices.size());
   for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
@@ -80,13 +86,10 @@ std::vector<std::vector<StreamId>> Driver::open_streams() {
     for (int i = 0; i < count; ++i) {
       // The first of an accelerator takes the kernels that fill it; others pass these.
       const StreamKind kind = is_cpu || i == 0 ? StreamKind::compute : StreamKind::panel;
-      const StreamId stream = backend_->create_stream(d, kind);
-      name_lane(d, stream,
-                recorder_.add_lane(d, StreamKind::compute,
-                                   count == 1 ? "compute" : fmt::format("compute {}", i)));
-      kernel_streams[d].push_back(stream);
+      kernel_streams[d].push_back(backend_->create_stream(d, kind));
+      record_.open(d, kernel_streams[d].back(), StreamKind::compute,
+                   count == 1 ? "compute" : fmt::format("compute {}", i));
     }
-    lane_of_device_.push_back(lane_of_stream_[kernel_streams[d].front()]);
   }
   return kernel_streams;
 }
@@ -98,7 +101,7 @@ Driver::~Driver() {
     thread_.join();
   }
   issuers_->stop();
-  if (broken_ || (!virtual_ && scheduler_->in_flight())) {
+  if (inbox_.is_broken() || (!virtual_ && scheduler_->in_flight())) {
     // What is queued may still use this memory, and the host's buffers.
     backend_.reset();
     spaces_->release();
@@ -121,47 +124,30 @@ void Driver::loop() {
 
 /// A bug of ours or of the backend's: nothing more is driven, and whoever waits is told why.
 void Driver::break_down(std::exception_ptr error) {
-  std::vector<std::shared_ptr<Command>> commands;
-  {
-    std::lock_guard lock(inbox_mutex_);
-    broken_ = error;
-    commands.swap(commands_);
-  }
-  for (const std::shared_ptr<Command>& command : commands) answer(*command, error);
-  signal_waiters();
-}
-
-void Driver::rethrow_if_broken() {
-  std::lock_guard lock(inbox_mutex_);
-  if (broken_) std::rethrow_exception(broken_);
+  inbox_.break_down(std::move(error));
+  waiters_.signal();
 }
 
 void Driver::post(const Message& message) {
-  bool was_empty;
-  {
-    std::lock_guard lock(inbox_mutex_);
-    was_empty = inbox_.empty();
-    inbox_.push_back(message);
-  }
-  if (virtual_) arrived_.notify_all();
+  const bool was_empty = inbox_.post(message);
   if (was_empty && !virtual_ && std::this_thread::get_id() != thread_.get_id()) backend_->wake();
 }
 
-void Driver::add(Datum& datum) { post({Message::Kind::data, nullptr, &datum}); }
-void Driver::final_later(Datum& datum) { post({Message::Kind::final, nullptr, &datum}); }
-void Driver::submitted(Task& task) { post({Message::Kind::submitted, &task, nullptr}); }
+void Driver::add(Datum& datum) { post({.kind = Message::Kind::data, .datum = &datum}); }
+void Driver::final_later(Datum& datum) { post({.kind = Message::Kind::final, .datum = &datum}); }
+void Driver::submitted(Task& task) { post({.kind = Message::Kind::submitted, .task = &task}); }
 void Driver::ready(Task& task, std::uint64_t id) {
-  post({Message::Kind::ready, &task, nullptr, id});
+  post({.kind = Message::Kind::ready, .task = &task, .id = id});
 }
 
 void Driver::kept(Task& task, std::uint64_t id, std::exception_ptr error) {
-  post({Message::Kind::kept, &task, nullptr, id, std::move(error)});
+  post({.kind = Message::Kind::kept, .task = &task, .id = id, .error = std::move(error)});
 }
 
 void Driver::execute(const std::function<void()>& work) {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    rethrow_if_broken();
+    inbox_.rethrow_if_broken();
     try {
       take_messages();
       work();
@@ -173,51 +159,32 @@ void Driver::execute(const std::function<void()>& work) {
     return;
   }
   if (std::this_thread::get_id() == thread_.get_id()) return work();
-  const auto command = std::make_shared<Command>();
-  command->work = &work;
-  {
-    std::lock_guard lock(inbox_mutex_);
-    if (broken_) std::rethrow_exception(broken_);
-    commands_.push_back(command);
-  }
+  const auto request = std::make_shared<Request>(work);
+  inbox_.post(request);
   backend_->wake();
-  command->done.wait(false, std::memory_order_acquire);
-  if (command->error) std::rethrow_exception(command->error);
+  request->await();
 }
 
-void Driver::answer(Command& command, std::exception_ptr error) {
-  command.error = std::move(error);
-  command.done.store(true, std::memory_order_release);
-  command.done.notify_all();
-}
-
-bool Driver::run_commands() {
-  std::vector<std::shared_ptr<Command>> commands;
-  {
-    std::lock_guard lock(inbox_mutex_);
-    commands.swap(commands_);
-  }
-  if (!commands.empty()) take_messages();  // of the data that they are about
-  for (std::size_t i = 0; i < commands.size(); ++i) {
+bool Driver::run_requests() {
+  const std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
+  if (!requests.empty()) take_messages();  // of the data that they are about
+  for (std::size_t i = 0; i < requests.size(); ++i) {
     try {
-      (*commands[i]->work)();
+      requests[i]->run();
       settle();
-      answer(*commands[i], nullptr);
+      requests[i]->answer(nullptr);
     } catch (...) {
-      for (; i < commands.size(); ++i) answer(*commands[i], std::current_exception());
+      for (; i < requests.size(); ++i) requests[i]->answer(std::current_exception());
       throw;
     }
   }
-  return !commands.empty();
+  return !requests.empty();
 }
 
 void Driver::take_messages() {
   if (const bool on = cancelled_.load(); on != is_cancelled_)
     scheduler_->cancel(is_cancelled_ = on);
-  {
-    std::lock_guard lock(inbox_mutex_);
-    taken_.swap(inbox_);
-  }
+  inbox_.take(taken_);
   for (const Message& message : taken_) take(message);
   taken_.clear();
   settle();
@@ -230,7 +197,7 @@ void Driver::take(const Message& message) {
       scheduler_->add(*message.datum);
       break;
     case Message::Kind::submitted:
-      if (extent_.first < 0) extent_.first = now();
+      record_.submitted();
       scheduler_->submitted(*task, cost_of(*task));
       break;
     case Message::Kind::ready:
@@ -274,24 +241,20 @@ bool Driver::decide() {
   return true;
 }
 
-bool Driver::has_mail() {
-  std::lock_guard lock(inbox_mutex_);
-  return !inbox_.empty() || !commands_.empty();
-}
-
 bool Driver::step(Nanoseconds deadline) {
   take_messages();
-  // A command may have taken what the caller of this step waits for.
-  const bool has_run = run_commands();
-  any_ended_ = false;
+  // A request may have taken what the caller of this step waits for.
+  const bool has_run = run_requests();
+  const std::uint64_t left = releases_.left();
   bool happened = decide();
   // No completion tells of tasks that failed instead of being issued, nor of what they made ready.
-  if (any_ended_) {
+  const bool any_left = releases_.left() != left;
+  if (any_left) {
     happened = true;
-    graph_.flush(free_);
-    if (waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
+    releases_.flush();
+    waiters_.signal();
   }
-  if (any_ended_ || has_run || scheduler_->has_more() || has_mail())
+  if (any_left || has_run || scheduler_->has_more() || !inbox_.empty())
     deadline = std::min(deadline, backend_->now());
   if (virtual_ && !scheduler_->in_flight()) return happened;
   return take_completions(deadline) > 0 || happened;
@@ -303,94 +266,40 @@ std::size_t Driver::take_completions(Nanoseconds deadline) {
     scheduler_->ended(completions_[i]);
     settle();
   }
-  graph_.flush(free_);
-  if (count > 0 && waiters_.load(std::memory_order_seq_cst) > 0) signal_waiters();
+  releases_.flush();
+  if (count > 0) waiters_.signal();
   return count;
 }
 
 void Driver::settle() {
-  // What follows may be news as well.
-  for (std::size_t i = 0; i < news_.size(); ++i) {
-    const News news = news_[i];
-    if (news.issued)
-      release_successors(*news.issued);
-    else
-      task_ended(news.ended);
-  }
-  news_.clear();
+  releases_.settle(*scheduler_);
   issuers_->take(instructions_);
 }
 
-/// Successors on devices may be queued behind an issued task.
-void Driver::release_successors(PlannedTask& planned) {
-  const EndedTask by{.device = planned.device};
-  planned.released = Graph::issued(*planned.task, [&](Task& successor) {
-    if (successor.planned)
-      scheduler_->ready(successor, Predecessors::issued, &by);
-    else  // the message that it was submitted is still to be read
-      ready(successor, successor.id);
-  });
+// What the scheduler tells.
+
+void Driver::failed(Task& task, std::exception_ptr error, DeviceId device) {
+  failures_.record(task, std::move(error),
+                   device == no_device ? "no device" : machine_.devices[device].name);
 }
 
-void Driver::task_ended(const EndedTask& ended) {
-  any_ended_ = true;
-  Task& task = *ended.task;
-  const bool childless = task.children.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (childless && task.pending.load(std::memory_order_acquire) == 0)
-    release(ended);
-  else
-    waiting_[&task] = ended;
+void Driver::copied(const EndedCopy& copy, const Completion& completion) {
+  if (copy.datum && copy.datum->watch)
+    copy.datum->watch->copied(*copy.datum, copy.to, completion.error);
+  record_.copied(copy, completion);
 }
 
-/// The task's successors learn that it is done; `late` are those that ran before it was.
-void Driver::drop_edges(Task& task, const EndedTask& ended, std::vector<Task*>& late) {
-  graph_.ended(task, ended.released, [&](Task& successor, std::uint64_t pending) {
-    if (successor.planned)
-      scheduler_->ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued,
-                        &ended);
-    // It has run already, or the message that it was submitted is still to be read.
-    else if (!waiting_.contains(&successor))
-      ready(successor, successor.id);
-    else if (pending == 0)
-      late.push_back(&successor);
-  });
+void Driver::ran(const PlannedTask& planned, const Completion& completion) {
+  record_.ran(planned, completion);
+  const Task& task = *planned.task;
+  if (!computes_ && is_detached(*task.codelet)) kept(*planned.task, task.id, nullptr);
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
-  // Nobody waits behind it: then nothing was fetched since it began either.
-  if (Graph::end_alone(hold)) return;
-  execute([&] {
-    take_messages();
-    for (Datum* const each : written) scheduler_->host_wrote(*each);
-    std::vector<Task*> late;
-    drop_edges(hold, {}, late);
-    for (Task* const waiting : late) release_waiting(*waiting);
-  });
-}
-
-void Driver::release(const EndedTask& ended) {
-  Task& task = *ended.task;
-  Task* const parent = task.parent();
-  TaskGroup* const group = std::exchange(task.group, nullptr);
-  std::vector<Task*> late;
-  drop_edges(task, ended, late);
-  graph_.release(&task, free_);
-  ended_.fetch_add(1, std::memory_order_release);
-  if (group) group->task_ended();
-  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    late.push_back(parent);
-  for (Task* const waiting : late) release_waiting(*waiting);
-}
-
-/// Ends a task that ran before, once neither children nor predecessors are left.
-void Driver::release_waiting(Task& task) {
-  const auto found = waiting_.find(&task);
-  if (found == waiting_.end() || task.children.load(std::memory_order_acquire) != 0 ||
-      task.pending.load(std::memory_order_acquire) != 0)
-    return;
-  const EndedTask ended = found->second;
-  waiting_.erase(found);
-  release(ended);
+/// Who still reads it finds NaN. Under the virtual clock protection catches that instead.
+void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
+  const DeviceId device = spaces_->spaces()[space].device;
+  if (poisons_freed_blocks && !virtual_ && machine_.devices[device].kind == DeviceKind::emulated)
+    std::memset(block, 0xff, bytes);
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/log.h"
 #include "engine/bodies.h"
 #include "engine/driver.h"
 
@@ -14,27 +13,13 @@ namespace quadriga {
 
 /// A step under the virtual clock, by whoever waits.
 bool Driver::drive(Nanoseconds deadline) {
-  rethrow_if_broken();
+  inbox_.rethrow_if_broken();
   try {
     return step(deadline);
   } catch (...) {
     break_down(std::current_exception());
     throw;
   }
-}
-
-void Driver::signal_waiters() {
-  std::lock_guard lock(wait_mutex_);
-  changed_.notify_all();
-}
-
-void Driver::tell_notices() {
-  std::vector<std::string> notices;
-  {
-    std::lock_guard lock(wait_mutex_);
-    notices.swap(notices_);
-  }
-  for (const std::string& text : notices) log(LogLevel::warning, text);
 }
 
 bool Driver::help() {
@@ -44,7 +29,7 @@ bool Driver::help() {
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
-  rethrow_if_broken();
+  inbox_.rethrow_if_broken();
   std::this_thread::sleep_for(std::chrono::microseconds(50));
   return false;
 }
@@ -54,7 +39,7 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
     fail(Errc::unavailable,
          "a task on a device can't wait; it may submit tasks, and its successors wait for them");
   const bool met = virtual_ ? drive_until(condition, deadline) : sleep_until(condition, deadline);
-  tell_notices();
+  waiters_.tell_notices();
   return met;
 }
 
@@ -72,34 +57,21 @@ bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds dea
 /// promise, others may drive meanwhile. False if there is none to wait for and no message came.
 bool Driver::await_promise() {
   constexpr std::chrono::milliseconds a_while{20};
-  std::unique_lock inbox(inbox_mutex_);
-  if (!inbox_.empty()) return true;
+  if (inbox_.has_messages()) return true;
   if (!scheduler_->awaits_promises()) return false;
   driving_.unlock();
-  arrived_.wait_for(inbox, a_while);
-  inbox.unlock();
+  inbox_.wait_for(a_while);
   driving_.lock();
   return true;
 }
 
 bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
-  bool met = false;
-  {
-    Nanoseconds pause = 50'000;
-    std::unique_lock lock(wait_mutex_);
-    while (true) {
-      lock.unlock();
-      met = condition();
-      if (!met) rethrow_if_broken();
-      lock.lock();
-      if (met || now() >= deadline) break;
-      changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));
-      pause = std::min<Nanoseconds>(pause * 2, 1'000'000);
-    }
-  }
-  waiters_.fetch_sub(1, std::memory_order_seq_cst);
-  return met;
+  const auto met = [&] {
+    if (condition()) return true;
+    inbox_.rethrow_if_broken();
+    return false;
+  };
+  return waiters_.sleep_until(met, deadline);
 }
 
 /// Starts the way home if it can; true if there is nothing left to wait for: no way will be found
@@ -174,6 +146,16 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
+void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+  // Nobody waits behind it: then nothing was fetched since it began either.
+  if (Graph::end_alone(hold)) return;
+  execute([&] {
+    take_messages();
+    for (Datum* const each : written) scheduler_->host_wrote(*each);
+    releases_.end_hold(*scheduler_, hold);
+  });
+}
+
 void Driver::final(Datum& datum) {
   execute([&] {
     take_messages();  // from here on all writers are known
@@ -210,7 +192,7 @@ std::size_t Driver::memory_bytes(DeviceId device) const {
 void Driver::count(Counters& counters) const {
   auto& self = const_cast<Driver&>(*this);
   self.execute([&] {
-    recorder_.count(counters);
+    record_.count(counters);
     counters.ended = ended();
     counters.spill_bytes = scheduler_->memory().residency().spill().most();
     for (DeviceId d = 0; d < machine_.devices.size(); ++d) {
@@ -220,17 +202,11 @@ void Driver::count(Counters& counters) const {
       counters.devices[d].arena_bytes = memory_bytes(d);
       counters.devices[d].library_bytes = library_bytes_[d];
     }
-    counters.work_seconds = static_cast<double>(extent_.work) / 1e9;
-    counters.critical_path_seconds = static_cast<double>(extent_.longest_path) / 1e9;
-    if (extent_.first >= 0) counters.elapsed = extent_.last_end - extent_.first;
   });
 }
 
 void Driver::reset_counters() {
-  execute([&] {
-    recorder_.reset();
-    extent_ = {};
-  });
+  execute([&] { record_.reset(); });
 }
 
 std::string Driver::status() const {

@@ -222,6 +222,19 @@ TEST_P(DetachedTest, ALimitOfThreadsIsKept) {
   EXPECT_EQ(most, is_virtual(GetParam()) ? 1 : 3);
 }
 
+TEST_P(DetachedTest, WhereBodiesDontRunNobodyWaitsForPromises) {
+  if (!is_virtual(GetParam())) GTEST_SKIP() << "bodies run under the real clock";
+  make([](WrappedOptions& options) { options.compute = false; });
+  const Data x = tile();
+  Codelet& block = blocking({Access::update}, [](const Arguments&) {});
+  for (int i = 0; i < 3; ++i) {
+    engine().submit(detaching(Access::update), {{x, Access::update}});
+    engine().submit(block, {{x, Access::update}});
+  }
+  wait();
+  EXPECT_TRUE(promises_.empty());
+}
+
 TEST_P(DetachedTest, CodeletsThatCannotDetachAreRefused) {
   Codelet& anywhere = codelet("anywhere", {Access::update}, [](const Arguments&) {});
   anywhere.cuda = nullptr;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/inbox.h: what other threads give the driver: messages in their order, and work that
+// has to be done on its side.
+//
+// Invariants
+//   1. mutex_ guards all members; it is held while nothing else happens.
+//   2. Each request is answered once: by who took it, or by break_down(). After that none is taken
+//      in, so nobody waits for an answer that never comes.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "graph/task.h"
+
+namespace quadriga {
+
+struct Message {
+  enum class Kind : std::uint8_t { data, submitted, ready, kept, final };
+  Kind kind;
+  Task* task = nullptr;
+  Datum* datum = nullptr;
+  std::uint64_t id = 0;           ///< Of a task that is ready, or whose promise was kept.
+  std::exception_ptr error = {};  ///< Of a task whose promise was kept.
+};
+
+/// Work that another thread waits for.
+class Request {
+ public:
+  explicit Request(const std::function<void()>& work) : work_(work) {}
+  void run() const { work_(); }
+  void answer(std::exception_ptr error);
+  /// Waits for the answer. Errors: as answered.
+  void await() const;
+
+ private:
+  const std::function<void()>& work_;  ///< The waiting thread's.
+  std::exception_ptr error_;
+  std::atomic<bool> answered_{false};
+};
+
+class Inbox {
+ public:
+  /// True if no message lay there.
+  bool post(const Message& message);
+  /// Leaves the request to the driver. Errors: what broke it.
+  void post(std::shared_ptr<Request> request);
+  /// Exchanges the messages for an empty list's memory.
+  void take(std::vector<Message>& messages);
+  std::vector<std::shared_ptr<Request>> take_requests();
+  bool empty();
+  bool has_messages();
+  /// Until there is a message, or so long.
+  void wait_for(std::chrono::milliseconds a_while);
+
+  /// Nobody takes anything any more: requests are answered with the error, now and later.
+  void break_down(std::exception_ptr error);
+  void rethrow_if_broken();
+  bool is_broken();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<Message> messages_;
+  std::vector<std::shared_ptr<Request>> requests_;
+  std::exception_ptr broken_;
+};
+
+}  // namespace quadriga

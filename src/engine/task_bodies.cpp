@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/task_bodies.cpp: the body, or why it doesn't run.
+#include "engine/task_bodies.h"
+
+#include "engine/bodies.h"
+#include "schedule/recovery.h"
+#include "schedule/variants.h"
+
+namespace quadriga {
+namespace {
+
+/// Whether a task that wrote one of its operands failed: the scheduler may not know that yet.
+bool met_failure(const PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (slot.access != Access::write && planned.number > slot.datum->failed_number.load() &&
+        planned.accesses[i].epoch == slot.datum->failed_epoch.load())
+      return true;
+  }
+  return false;
+}
+
+void note_failure(const PlannedTask& planned) noexcept {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    const OperandSlot& slot = planned.task->operands[i];
+    if (!writes(slot.access)) continue;
+    slot.datum->failed_epoch.store(planned.accesses[i].epoch);
+    slot.datum->failed_number.store(planned.number);
+  }
+}
+
+}  // namespace
+
+void TaskBodies::run(const PlannedTask& planned, const Arguments& arguments) {
+  try {
+    if (met_failure(planned)) fail(Errc::cancelled, "an operand's producer failed");
+    run_variant(planned, arguments);
+  } catch (...) {
+    if (!is_device_lost(std::current_exception())) note_failure(planned);  // else it runs again
+    throw;
+  }
+}
+
+void TaskBodies::run_variant(const PlannedTask& planned, const Arguments& arguments) {
+  const DeviceKind kind = machine_.devices[planned.device].kind;
+  const Codelet& codelet = *planned.task->codelet;
+  if (is_detached(codelet))
+    return run_detached(executor_, waits_ ? &threads_ : nullptr, graph_, *planned.task, arguments);
+  const RunningTask running(graph_, planned.task);
+  // Partial results that this task is the first to fill are set to the neutral element.
+  for (std::size_t i = 0; i < arguments.operands.size() && planned.to_init; ++i)
+    if (planned.to_init >> i & 1)
+      variant_for(*codelet.init, kind)({arguments.operands.subspan(i, 1), {}, arguments.stream});
+  run_body(graph_, *planned.task, variant_for(codelet, kind), arguments);
+}
+
+}  // namespace quadriga
