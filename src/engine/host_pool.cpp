@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <utility>
 
 #include "base/log.h"
 #include "base/thread.h"
-#include "base/units.h"
 #include "engine/bodies.h"
 
 namespace quadriga {
@@ -35,9 +33,9 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       recorder_(recorder),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
-      buffer_limit_(options.buffer_bytes),
+      waiters_(*this),
+      buffers_(options.buffer_bytes, options.spill),
       blocking_(options.blocking_threads) {
-  if (!options.spill.empty()) spill_.emplace(options.buffer_bytes, options.spill);
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.index = i;
@@ -62,9 +60,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
 HostPool::~HostPool() { stop(); }
 
 void HostPool::stop() noexcept {
-  stopping_.store(true, std::memory_order_seq_cst);
-  wakeups_.fetch_add(1, std::memory_order_seq_cst);
-  wakeups_.notify_all();
+  work_.stop();
   for (auto& worker : workers_)
     if (worker->thread.joinable()) worker->thread.join();
 }
@@ -75,49 +71,10 @@ HostPool::Worker* HostPool::own() const noexcept {
 
 Nanoseconds HostPool::now() const { return clock_now() - start_; }
 
-/// Room for a tile without a home, from memory or the spill file; throws if there is none.
-std::byte* HostPool::new_buffer(std::size_t bytes, std::size_t used) {
-  std::byte* buffer = nullptr;
-  std::string refusal;
-  if (spill_) {
-    std::lock_guard lock(spill_lock_);
-    buffer = spill_->allocate(bytes);
-    if (!buffer) refusal = spill_->refusal();
-  } else if (used <= buffer_limit_) {
-    buffer = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}, std::nothrow));
-  }
-  if (buffer) return buffer;
-  buffer_bytes_.fetch_sub(bytes);
-  if (refusal.empty())
-    refusal = fmt::format("{} of host buffers may be used (host_memory, spill)",
-                          format_bytes(static_cast<double>(buffer_limit_)));
-  fail(Errc::too_large, fmt::format("tiles without a home need {}: {}",
-                                    format_bytes(static_cast<double>(used)), refusal));
-}
-
-void HostPool::add(Datum& datum) {
-  const std::size_t bytes = datum.bytes();
-  if (datum.home || bytes == 0) return;
-  const std::size_t now_used = buffer_bytes_.fetch_add(bytes) + bytes;
-  datum.buffer = new_buffer(bytes, now_used);
-  datum.home = datum.buffer;
-  std::size_t most = most_buffer_bytes_.load();
-  while (most < now_used && !most_buffer_bytes_.compare_exchange_weak(most, now_used)) {
-  }
-}
+void HostPool::add(Datum& datum) { buffers_.add(datum); }
 
 void HostPool::remove(std::span<Datum* const> data) {
-  for (Datum* const datum : data) {
-    if (!datum->buffer) continue;
-    if (spill_) {
-      std::lock_guard lock(spill_lock_);
-      spill_->deallocate(datum->buffer, datum->bytes());
-    } else {
-      ::operator delete (datum->buffer, std::align_val_t{64});
-    }
-    datum->buffer = nullptr;
-    buffer_bytes_.fetch_sub(datum->bytes());
-  }
+  for (Datum* const datum : data) buffers_.remove(*datum);
 }
 
 void HostPool::check(const Task& task) {
@@ -134,14 +91,7 @@ void HostPool::ready(Task& task, std::uint64_t) {
 
 void HostPool::push(Worker& to, Task& task) {
   to.queue.push(&task);
-  if (sleepers_.load(std::memory_order_seq_cst) > 0 &&
-      searching_.load(std::memory_order_seq_cst) == 0)
-    wake_sleeper();
-}
-
-void HostPool::wake_sleeper() {
-  wakeups_.fetch_add(1, std::memory_order_seq_cst);
-  wakeups_.notify_one();
+  work_.added();
 }
 
 void HostPool::loop(Worker& self) {
@@ -152,7 +102,7 @@ void HostPool::loop(Worker& self) {
     if (!task) task = find(self);
     if (task) {
       task = run(self, *task);
-    } else if (stopping_.load(std::memory_order_acquire)) {
+    } else if (work_.stopping()) {
       break;
     } else {
       idle(self);
@@ -196,9 +146,7 @@ Task* HostPool::steal(Worker& self) {
   const Task& first = *self.batch[0];
   if (victim + 1 != workers_.size())
     recorder_.mark(self.lane, Mark::steal, no_tile, first.id, recorder_.tracing() ? now() : 0);
-  if (there > self.batch_count && sleepers_.load(std::memory_order_relaxed) > 0 &&
-      searching_.load(std::memory_order_relaxed) == 0)
-    wake_sleeper();
+  if (there > self.batch_count) work_.left_over();
   for (std::size_t i = 1; i < std::min(fetched_ahead, self.batch_count); ++i)
     fetch_ahead(self.batch[i]);
   return next_of_batch(self);
@@ -211,46 +159,23 @@ void HostPool::settle(Worker& self) {
   self.tasks = 0;
 }
 
+bool HostPool::work_somewhere() const noexcept {
+  return std::ranges::any_of(workers_, [](const auto& each) { return each->queue.size() > 0; });
+}
+
 void HostPool::idle(Worker& self) {
-  const auto work_somewhere = [&] {
-    for (const auto& worker : workers_)
-      if (worker->queue.size() > 0) return true;
-    return false;
-  };
+  const auto work = [this] { return work_somewhere(); };
   settle(self);
-  searching_.fetch_add(1, std::memory_order_seq_cst);
-  // Work that comes in quick succession is met awake: sleeping and waking cost microseconds.
-  constexpr int pauses = 100;
-  constexpr int yields = 60;
-  // A yield that takes longer than waking gave the core to other programs, and the next would too.
-  constexpr Nanoseconds most = 200'000;
-  Nanoseconds before = 0;
-  for (int spin = 0; spin < pauses + yields; ++spin) {
-    if (work_somewhere()) {
-      searching_.fetch_sub(1, std::memory_order_seq_cst);
-      return;
-    }
-    if (spin < pauses) {
-      pause_briefly();
-      continue;
-    }
-    const Nanoseconds begin = clock_now();
-    if (before > 0 && begin - before > most) break;
-    before = begin;
-    std::this_thread::yield();
-  }
-  searching_.fetch_sub(1, std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
-  const std::uint32_t seen = wakeups_.load(std::memory_order_seq_cst);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  if (!work_somewhere() && !stopping_.load(std::memory_order_seq_cst)) wakeups_.wait(seen);
-  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (work_.search(work, clock_now)) return;
+  waiters_.signal();
+  work_.sleep(work);
 }
 
 Task* HostPool::run(Worker& self, Task& task) {
-  if (task.has_commute && !take_commuting(task)) return nullptr;
+  if (task.has_commute && !commuting_.take(task)) return nullptr;
   execute(self, task);
-  if (task.has_commute) release_commuting(self, task);
+  if (task.has_commute)
+    for (Task* const blocked : commuting_.release(task)) push(self, *blocked);
   if (task.children.load(std::memory_order_acquire) != 1 &&
       task.children.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return nullptr;  // its last child finishes it
@@ -326,7 +251,7 @@ void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
   }
   if (Task* const next = finish(*self, task)) push(*self, *next);
   graph_.flush(self->free);
-  if (waiters_.load(std::memory_order_seq_cst) > 0) notify_waiters();
+  waiters_.signal();
 }
 
 Task* HostPool::finish(Worker& self, Task& task) {
@@ -348,44 +273,6 @@ Task* HostPool::finish(Worker& self, Task& task) {
     next = nullptr;
   }
   return next;
-}
-
-bool HostPool::take_commuting(Task& task) {
-  const auto is_exclusive = [](const OperandSlot& slot) {
-    return slot.access == Access::commute || slot.access == Access::reduce;
-  };
-  const auto try_all = [&] {
-    int taken = 0;
-    for (; taken < task.operand_count; ++taken) {
-      OperandSlot& slot = task.operands[taken];
-      if (is_exclusive(slot) && slot.datum->busy.exchange(true, std::memory_order_seq_cst)) break;
-    }
-    if (taken == task.operand_count) return true;
-    while (taken-- > 0)
-      if (is_exclusive(task.operands[taken]))
-        task.operands[taken].datum->busy.store(false, std::memory_order_seq_cst);
-    return false;
-  };
-  if (try_all()) return true;
-  std::lock_guard lock(blocked_mutex_);
-  blocked_count_.fetch_add(1, std::memory_order_seq_cst);
-  if (try_all()) {
-    blocked_count_.fetch_sub(1, std::memory_order_seq_cst);
-    return true;
-  }
-  blocked_.push_back(&task);
-  return false;
-}
-
-void HostPool::release_commuting(Worker& self, Task& task) {
-  for (OperandSlot& slot : task.slots())
-    if (slot.access == Access::commute || slot.access == Access::reduce)
-      slot.datum->busy.store(false, std::memory_order_seq_cst);
-  if (blocked_count_.load(std::memory_order_seq_cst) == 0) return;
-  std::lock_guard lock(blocked_mutex_);
-  for (Task* blocked : blocked_) push(self, *blocked);
-  blocked_count_.fetch_sub(static_cast<int>(blocked_.size()), std::memory_order_seq_cst);
-  blocked_.clear();
 }
 
 bool HostPool::help() {

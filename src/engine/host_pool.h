@@ -3,35 +3,30 @@
 // core.
 //
 // Invariants
-//   1. A ready task is in exactly one place: a queue, a worker's batch, or the list of
-//      blocked tasks.
-//   2. Whoever pushes a task looks for sleepers afterwards; a worker announces itself as a sleeper,
-//      then looks at all queues once more, then sleeps. So no task waits while all workers sleep.
-//   3. A worker's counters and free slots are its own; the guest's (submitters that help, a full
+//   1. A ready task is in exactly one place: a queue, a worker's batch, or blocked in `commuting_`.
+//   2. A worker's counters and free slots are its own; the guest's (submitters that help, a full
 //      window) are guarded by guest_lock_.
-//   4. `busy` of a datum is held by at most one running task of mode commute or reduce; whoever
-//      fails to take all it needs holds none and is blocked until some holder lets go.
-//   5. A detached task counts its promise among its children: who comes last, its body or its
+//   3. A detached task counts its promise among its children: who comes last, its body or its
 //      promise, finishes it.
-//   6. A waiter sleeps on ended_, woken when workers run out of work or, if it asked so, by
-//      each end.
+//   4. Waiters are signalled when workers run out of work, and when a promise is kept.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/commuting.h"
+#include "engine/event_count.h"
 #include "engine/executor.h"
+#include "engine/home_buffers.h"
 #include "engine/promises.h"
 #include "engine/ready_queue.h"
 #include "engine/recorder.h"
+#include "engine/waiters.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
-#include "memory/spill.h"
 #include "schedule/policy_registry.h"
 
 namespace quadriga {
@@ -113,11 +108,8 @@ class HostPool final : public Executor {
   void execute(Worker& self, Task& task);
   void run_detached(Task& task, const Arguments& arguments);
   Task* finish(Worker& self, Task& task);
-  bool take_commuting(Task& task);
-  void release_commuting(Worker& self, Task& task);
   void push(Worker& to, Task& task);
-  void wake_sleeper();
-  void notify_waiters();
+  bool work_somewhere() const noexcept;
   bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
   Worker* own() const noexcept;
 
@@ -129,25 +121,11 @@ class HostPool final : public Executor {
   std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
   SpinLock guest_lock_;
 
-  alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<int> searching_{0};
-  std::atomic<std::uint32_t> wakeups_{0};  ///< Sleepers wait for it to change.
-  std::atomic<bool> stopping_{false};
+  EventCount work_;
   std::atomic<bool> cancelled_{false};
-
-  alignas(64) std::atomic<int> waiters_{0};
-  std::mutex wait_mutex_;
-  std::condition_variable ended_;
-
-  std::mutex blocked_mutex_;  ///< Guards blocked_.
-  std::vector<Task*> blocked_;
-  std::atomic<int> blocked_count_{0};
-  std::byte* new_buffer(std::size_t bytes, std::size_t used);
-  std::atomic<std::size_t> buffer_bytes_{0};  ///< Buffers of tiles without a home, now and at most.
-  std::atomic<std::size_t> most_buffer_bytes_{0};
-  std::size_t buffer_limit_;
-  std::mutex spill_lock_;       ///< Guards what follows.
-  std::optional<Spill> spill_;  ///< Buffers in a file, if one was given.
+  Waiters waiters_;
+  Commuting commuting_;
+  HomeBuffers buffers_;
   BlockingThreads blocking_;
 };
 

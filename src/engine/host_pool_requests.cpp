@@ -3,35 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
-#include "base/units.h"
 #include "engine/bodies.h"
 #include "engine/host_pool.h"
 
 namespace quadriga {
 
-void HostPool::notify_waiters() {
-  std::lock_guard lock(wait_mutex_);
-  ended_.notify_all();
-}
-
 bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
   if (condition()) return true;
-  if (current_task(graph_)) return wait_inside_task(condition, deadline);
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
-  bool met = false;
-  Nanoseconds pause = 50'000;
-  {
-    std::unique_lock lock(wait_mutex_);
-    while (!(met = condition()) && now() < deadline) {
-      ended_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now())));
-      pause = std::min<Nanoseconds>(pause * 2, 1'000'000);
-    }
-  }
-  waiters_.fetch_sub(1, std::memory_order_seq_cst);
-  return met;
+  return current_task(graph_) ? wait_inside_task(condition, deadline)
+                              : waiters_.sleep_until(condition, deadline);
 }
 
 bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {
@@ -83,14 +65,14 @@ void HostPool::count(Counters& counters) const {
     counters.work_seconds += static_cast<double>(device.computing) / 1e9;
   }
   counters.ended = ended();
-  counters.spill_bytes = most_buffer_bytes_.load();
+  counters.spill_bytes = buffers_.most();
 }
 
 void HostPool::reset_counters() { recorder_.reset(); }
 
 std::string HostPool::status() const {
   std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,
-                                 sleepers_.load());
+                                 work_.sleepers());
   for (const auto& worker : workers_)
     if (const auto size = worker->queue.size())
       text += fmt::format("  {}: {} ready tasks\n",

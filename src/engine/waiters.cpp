@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/waiters.cpp: waiting for the driver, and writing to the log.
+// src/engine/waiters.cpp: waiting for an executor, and writing to the log.
 #include "engine/waiters.h"
 
 #include <algorithm>
@@ -30,19 +30,24 @@ bool Waiters::sleep_until(const std::function<bool()>& condition, Nanoseconds de
   constexpr Nanoseconds longest_pause = 1'000'000;
   Nanoseconds pause = 50'000;
   const Counted counted(count_);
-  while (!condition()) {
-    const Nanoseconds now = clock_.now();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const std::uint64_t seen = signals_;
+    lock.unlock();
+    if (condition()) return true;
+    const Nanoseconds now = executor_.now();
     if (now >= deadline) return false;
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now)));
+    lock.lock();
+    changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now)),
+                      [&] { return signals_ != seen; });
     pause = std::min(pause * 2, longest_pause);
   }
-  return true;
 }
 
 void Waiters::signal() {
   if (count_ == 0) return;
   const std::lock_guard lock(mutex_);
+  ++signals_;
   changed_.notify_all();
 }
 
