@@ -37,7 +37,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
       record_(recorder, machine, *backend_),
       releases_(graph, inbox_),
-      waiters_(*this),
+      waiters_([this] { return now(); }),
       completions_(64),
       virtual_(backend_->is_virtual()),
       bodies_(*this, graph, machine, !virtual_, options.blocking_threads) {

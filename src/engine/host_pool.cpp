@@ -33,7 +33,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       recorder_(recorder),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
-      waiters_(*this),
+      waiters_([this] { return now(); }),
       buffers_(options.buffer_bytes, options.spill),
       blocking_(options.blocking_threads) {
   for (int i = 0; i <= options.workers; ++i) {

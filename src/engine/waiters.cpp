@@ -35,7 +35,7 @@ bool Waiters::sleep_until(const std::function<bool()>& condition, Nanoseconds de
     const std::uint64_t seen = signals_;
     lock.unlock();
     if (condition()) return true;
-    const Nanoseconds now = executor_.now();
+    const Nanoseconds now = now_();
     if (now >= deadline) return false;
     lock.lock();
     changed_.wait_for(lock, std::chrono::nanoseconds(std::min(pause, deadline - now)),

@@ -14,15 +14,17 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/executor.h"
+#include "device/backend.h"
 
 namespace quadriga {
 
 class Waiters {
  public:
-  explicit Waiters(const Executor& executor) : executor_(executor) {}
+  using Clock = std::function<Nanoseconds()>;
+  explicit Waiters(Clock now) : now_(std::move(now)) {}
 
   /// Until the condition holds, which is looked at after signals. False at the deadline.
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
@@ -34,7 +36,7 @@ class Waiters {
   void tell_notices();
 
  private:
-  const Executor& executor_;
+  const Clock now_;
   std::atomic<int> count_{0};
   std::mutex mutex_;
   std::condition_variable changed_;

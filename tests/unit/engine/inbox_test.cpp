@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/engine/inbox_test.cpp: messages in their order, and requests that are always answered.
+#include "engine/inbox.h"
+
+#include <gtest/gtest.h>
+#include <quadriga/error.h>
+
+#include <thread>
+
+namespace quadriga {
+namespace {
+
+std::exception_ptr broken() { return std::make_exception_ptr(Error(Errc::internal, "it broke")); }
+
+TEST(InboxTest, MessagesComeInTheirOrder) {
+  Inbox inbox;
+  EXPECT_TRUE(inbox.empty());
+  EXPECT_TRUE(inbox.post({.kind = Message::Kind::ready, .id = 1}));
+  EXPECT_FALSE(inbox.post({.kind = Message::Kind::kept, .id = 2})) << "one lay there";
+  std::vector<Message> taken;
+  inbox.take(taken);
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_EQ(taken[0].id, 1u);
+  EXPECT_EQ(taken[1].kind, Message::Kind::kept);
+  EXPECT_TRUE(inbox.empty());
+}
+
+TEST(InboxTest, WhoAsksGetsTheAnswer) {
+  Inbox inbox;
+  int runs = 0;
+  const std::function<void()> work = [&] { ++runs; };
+  const auto good = std::make_shared<Request>(work);
+  const auto bad = std::make_shared<Request>(work);
+  inbox.post(good);
+  inbox.post(bad);
+  std::thread driver([&] {
+    for (const auto& request : inbox.take_requests()) {
+      request->run();
+      request->answer(runs == 1 ? nullptr : broken());
+    }
+  });
+  good->await();
+  EXPECT_THROW(bad->await(), Error);
+  driver.join();
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(InboxTest, OnceBrokenNobodyWaits) {
+  Inbox inbox;
+  const std::function<void()> work = [] {};
+  const auto before = std::make_shared<Request>(work);
+  inbox.post(before);
+  inbox.break_down(broken());
+  EXPECT_THROW(before->await(), Error);
+  EXPECT_THROW(inbox.post(std::make_shared<Request>(work)), Error);
+  EXPECT_THROW(inbox.rethrow_if_broken(), Error);
+  EXPECT_TRUE(inbox.is_broken());
+}
+
+TEST(InboxTest, AMessageEndsTheWait) {
+  Inbox inbox;
+  std::thread other([&] { inbox.post({.kind = Message::Kind::ready}); });
+  inbox.wait_for(std::chrono::seconds(60));
+  EXPECT_TRUE(inbox.has_messages());
+  inbox.wait_for(std::chrono::seconds(60));  // it is still there
+  other.join();
+}
+
+}  // namespace
+}  // namespace quadriga
