@@ -33,8 +33,6 @@
 
 namespace quadriga {
 
-/// The queues, threads and completions that the cpu and the emulated backend share.
-///
 /// A thread starts with the first operation of its stream and sleeps while it has nothing to do.
 class StreamThreads {
  public:

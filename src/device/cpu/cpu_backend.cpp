@@ -4,59 +4,26 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
-#include "base/cgroup.h"
 #include "device/factory.h"
-#include "device/stream_threads.h"
+#include "device/threaded_backend.h"
 
 namespace quadriga {
 namespace {
 
-class CpuBackend final : public Backend {
+/// The user's: there is nothing to allocate, and no route to copy by.
+class HostMemory final : public ThreadedMemory {
  public:
-  explicit CpuBackend(Machine machine)
-      : machine_(std::move(machine)), threads_(machine_, most_kernels(machine_), Copier{}) {}
-
-  std::byte* allocate(DeviceId device, std::size_t) override {
-    checked_device(machine_, device);
-    return nullptr;
-  }
+  std::byte* allocate(DeviceId, std::size_t) override { return nullptr; }
   void deallocate(DeviceId, std::byte*) noexcept override {}
-  StreamId create_stream(DeviceId device, StreamKind kind) override {
-    return threads_.create_stream(device, kind);
-  }
-  Event copy(StreamId, const Copy& copy) override {
-    check_copy(machine_, copy, nullptr);
-    return {};
-  }
-  Event launch(StreamId stream, const Launch& launch) override {
-    check_launch(launch);
-    return threads_.enqueue(stream, launch);
-  }
-  void wait(StreamId stream, Event event) override { threads_.wait(stream, event); }
-  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
-    return threads_.next_completion(out, deadline);
-  }
-  void wake() noexcept override { threads_.wake(); }
-  bool tell(std::function<void()> ended) override { return threads_.tell(std::move(ended)); }
-  Nanoseconds now() const noexcept override { return threads_.now(); }
-  bool is_virtual() const noexcept override { return false; }
-  bool pin(std::byte*, std::size_t) override { return false; }
-  void unpin(std::byte*, std::size_t) noexcept override {}
-  const Machine& machine() const noexcept override { return machine_; }
-
- private:
-  using Copier = StreamThreads::Copier;
-
-  // Whoever asks for "cpu:8" on 2 cores gets 8 at once.
-  static int most_kernels(const Machine& machine) {
-    int cores = 0;
-    for (const Device& device : machine.devices) cores += device.compute_streams;
-    return cores;
-  }
-
-  const Machine machine_;
-  StreamThreads threads_;  // Last, so that its threads end before the rest goes.
+  void copy(const Copy&, const std::atomic<bool>&) override {}
 };
+
+// Whoever asks for "cpu:8" on 2 cores gets 8 at once.
+int most_kernels(const Machine& machine) {
+  int cores = 0;
+  for (const Device& device : machine.devices) cores += device.compute_streams;
+  return cores;
+}
 
 }  // namespace
 
@@ -65,7 +32,9 @@ std::unique_ptr<Backend> make_cpu_backend(Machine machine) {
     require(device.kind == DeviceKind::cpu, "the cpu backend drives devices of kind cpu only");
   }
   machine.routes.clear();
-  return std::make_unique<CpuBackend>(std::move(machine));
+  const int cores = most_kernels(machine);
+  return std::make_unique<ThreadedBackend>(std::move(machine), cores,
+                                           std::make_unique<HostMemory>());
 }
 
 }  // namespace quadriga

@@ -17,8 +17,7 @@
 
 #include "base/units.h"
 #include "device/emulated_memory.h"
-#include "device/operation.h"
-#include "device/stream_threads.h"
+#include "device/threaded_backend.h"
 
 namespace quadriga {
 namespace {
@@ -85,52 +84,22 @@ struct FileSpace {
   File file;
 };
 
-class FileBackend final : public Backend {
+class Files final : public ThreadedMemory {
  public:
-  explicit FileBackend(Machine machine)
-      : machine_(std::move(machine)),
-        threads_(machine_, 1, [this](const Copy& copy, const std::atomic<bool>& stopping) {
-          carry_out(copy, stopping);
-        }) {
+  explicit Files(Machine machine) : machine_(std::move(machine)) {
     for (const Device& device : machine_.devices) files_.emplace_back(device);
   }
 
   std::byte* allocate(DeviceId device, std::size_t bytes) override {
-    checked_device(machine_, device);
     return files_[device].addresses.allocate(bytes);
   }
   void deallocate(DeviceId device, std::byte* memory) noexcept override {
-    if (device < files_.size()) files_[device].addresses.deallocate(memory);
+    files_[device].addresses.deallocate(memory);
   }
-  StreamId create_stream(DeviceId device, StreamKind kind) override {
-    return threads_.create_stream(device, kind);
-  }
-  Event copy(StreamId stream, const Copy& copy) override {
-    check_copy(machine_, copy, machine_.route(copy.from, copy.to));
-    return threads_.enqueue(stream, copy);
-  }
-  Event launch(StreamId, const Launch& launch) override {
+  void check(const Launch& launch) const override {
     fail(Errc::invalid_argument, fmt::format("'{}' can't run in a file", launch.name));
   }
-  void wait(StreamId stream, Event event) override { threads_.wait(stream, event); }
-  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
-    return threads_.next_completion(out, deadline);
-  }
-  void wake() noexcept override { threads_.wake(); }
-  bool tell(std::function<void()> ended) override { return threads_.tell(std::move(ended)); }
-  Nanoseconds now() const noexcept override { return threads_.now(); }
-  bool is_virtual() const noexcept override { return false; }
-  bool pin(std::byte*, std::size_t) override { return false; }
-  void unpin(std::byte*, std::size_t) noexcept override {}
-  const Machine& machine() const noexcept override { return machine_; }
-
- private:
-  const FileSpace& at(SpaceId space) const {
-    const auto found = std::ranges::find(machine_.devices, space, &Device::space);
-    return files_[static_cast<std::size_t>(found - machine_.devices.begin())];
-  }
-
-  void carry_out(const Copy& copy, const std::atomic<bool>& stopping) const {
+  void copy(const Copy& copy, const std::atomic<bool>& stopping) override {
     if (bytes_of(copy) == 0) return;
     const bool out = copy.to == host_space;
     const FileSpace& space = at(out ? copy.from : copy.to);
@@ -145,9 +114,14 @@ class FileBackend final : public Backend {
     }
   }
 
+ private:
+  const FileSpace& at(SpaceId space) const {
+    const auto found = std::ranges::find(machine_.devices, space, &Device::space);
+    return files_[static_cast<std::size_t>(found - machine_.devices.begin())];
+  }
+
   const Machine machine_;
   std::deque<FileSpace> files_;  // By device.
-  StreamThreads threads_;        // Last, so that its threads end before the rest goes.
 };
 
 }  // namespace
@@ -159,7 +133,8 @@ std::unique_ptr<Backend> make_file_backend(Machine machine) {
   for (const Route& route : machine.routes)
     require(route.from == host_space || route.to == host_space,
             "what is in a file is copied from and to the host only");
-  return std::make_unique<FileBackend>(std::move(machine));
+  auto files = std::make_unique<Files>(machine);
+  return std::make_unique<ThreadedBackend>(std::move(machine), 1, std::move(files));
 }
 
 }  // namespace quadriga
