@@ -59,11 +59,21 @@ using Kernel = std::function<void(const Arguments& arguments)>;
 /// for policies.
 ///
 /// The table gives seconds by order; the rate order^3/seconds is interpolated at `order`, and the
-/// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel.
+/// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel. Tasks
+/// that are no such kernels state their time or their work instead.
 struct Cost {
   std::string_view kernel;  ///< Name in the table, as "dgemm"; must outlive the task.
   double order = 0;
   double volume = 0;
+
+  /// The same time on each device.
+  static constexpr Cost of_seconds(double seconds) noexcept { return {"seconds", 0, seconds}; }
+  /// As long as so many floating-point operations take, or reading and writing so many bytes of the
+  /// device's memory, whichever is longer, by the rows "flops" and "bytes" of the table: seconds
+  /// of one each. Known where the table has both rows.
+  static constexpr Cost of_work(double flops, double bytes) noexcept {
+    return {"work", bytes, flops};
+  }
 };
 
 /// An operation with its signature. Create it once for many tasks; it must outlive them, and must

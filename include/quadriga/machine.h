@@ -107,7 +107,8 @@ class Machine {
   /// Bytes a second of a copy by such runs that has its links to itself.
   double copy_rate(const Route& route, double run_bytes) const noexcept;
   /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders
-  /// of the table. Errors: unavailable if the table lacks the kernel for this device.
+  /// of the table; also what a Cost states as seconds or work. Errors: unavailable if the table
+  /// lacks the kernel for this device.
   double kernel_seconds(const Device& device, std::string_view kernel, double order,
                         double volume) const;
   /// Whether the table has the kernel for this device.

@@ -7,6 +7,8 @@ their operands.
 from __future__ import annotations
 
 import functools
+import math
+import numbers
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -26,14 +28,37 @@ ACCESSES: dict[str, _core.Access] = {
 
 
 class Cost(NamedTuple):
-    """How long a task takes by a machine's table, for the virtual clock.
+    """How long a task takes by a machine's table, for the virtual clock and for policies.
 
-    The rate order**3/seconds is interpolated at `order`; the task takes volume/rate.
+    The rate order**3/seconds is interpolated at `order`; the task takes volume/rate. Tasks that are
+    no such kernels state their time or their work instead: `of_seconds`, `of_work`.
     """
 
     kernel: str
     order: float
     volume: float
+
+    @classmethod
+    def of_seconds(cls, seconds: float) -> Cost:
+        """Return the cost of a task that takes as many seconds on each device."""
+        return cls("seconds", 0, _not_negative(seconds, "seconds"))
+
+    @classmethod
+    def of_work(cls, *, flops: float = 0, bytes: float = 0) -> Cost:
+        """Return the cost of so many floating-point operations and bytes of a device's memory.
+
+        The task takes as long as these or those, whichever are longer, by the rows ``flops`` and
+        ``bytes`` of the machine's table: seconds of one each. Known where the table has both.
+        """
+        return cls("work", _not_negative(bytes, "bytes"), _not_negative(flops, "flops"))
+
+
+def _not_negative(value: float, name: str) -> float:
+    if not isinstance(value, numbers.Real):
+        raise InvalidType(f"{name} is {value!r}; expected a number")
+    if not 0 <= value < math.inf:
+        raise InvalidArgument(f"{name} is {value!r}; expected a finite number that isn't negative")
+    return float(value)
 
 
 class Codelet:

@@ -40,6 +40,12 @@ double rate_at(const Times& times, double order) {
   return rate_of(*below) + part * (rate_of(*above) - rate_of(*below));
 }
 
+// What a Cost without a kernel of its own names, and rows of the table: seconds of one.
+constexpr std::string_view stated_seconds = Cost::of_seconds(0).kernel;
+constexpr std::string_view stated_work = Cost::of_work(0, 0).kernel;
+constexpr std::string_view flops_row = "flops";
+constexpr std::string_view bytes_row = "bytes";
+
 }  // namespace
 
 std::string_view name(StreamKind kind) noexcept {
@@ -119,6 +125,10 @@ double Machine::copy_rate(const Route& route, double run_bytes) const noexcept {
 
 double Machine::kernel_seconds(const Device& device, std::string_view kernel, double order,
                                double volume) const {
+  if (kernel == stated_seconds) return volume;
+  if (kernel == stated_work)
+    return std::max(kernel_seconds(device, flops_row, 1, volume),
+                    kernel_seconds(device, bytes_row, 1, order));
   const Times* times = find_times(*this, device, kernel);
   if (times == nullptr) {
     fail(Errc::unavailable,
@@ -129,6 +139,8 @@ double Machine::kernel_seconds(const Device& device, std::string_view kernel, do
 }
 
 bool Machine::has_kernel(const Device& device, std::string_view kernel) const noexcept {
+  if (kernel == stated_seconds) return true;
+  if (kernel == stated_work) return has_kernel(device, flops_row) && has_kernel(device, bytes_row);
   return find_times(*this, device, kernel) != nullptr;
 }
 

@@ -32,7 +32,8 @@ KernelTime KernelTimes::look_up(const Cost& cost, const Device& device) const {
   time.known = machine_.has_kernel(device, cost.kernel);
   if (!time.known) return time;
   time.seconds = machine_.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
-  time.fills = device.space != host_space &&
+  // A stated time says nothing of it.
+  time.fills = device.space != host_space && cost.order > 0 &&
                time.seconds <=
                    gain * machine_.kernel_seconds(device, cost.kernel, 2 * cost.order, cost.volume);
   return time;

@@ -90,6 +90,14 @@ def test_codelets(access, options, match):
         quadriga.codelet(access, **options)(add.body)
 
 
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "2", None])
+def test_stated_costs_are_numbers(value):
+    with pytest.raises(quadriga.InvalidArgument, match="seconds is .*; expected a"):
+        quadriga.Cost.of_seconds(value)
+    with pytest.raises(quadriga.InvalidArgument, match="flops is .*; expected a"):
+        quadriga.Cost.of_work(flops=value)
+
+
 def test_bodies_can_be_called():
     with pytest.raises(quadriga.InvalidType, match="body is 5; expected a function"):
         quadriga.codelet(["read"])(5)

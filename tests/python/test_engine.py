@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_engine.py: data, codelets, futures and failures.
 import gc
+import json
 import threading
 import time
 import traceback
@@ -365,3 +366,18 @@ class TestFailures:
                 engine.wait()
             frames = list(traceback.walk_tb(caught.value.__traceback__))
             assert not any("kept" in frame.f_locals for frame, _ in frames)
+
+
+def test_stated_costs_pass_on_the_virtual_clock():
+    machine = json.loads(quadriga.Machine.parse("emulated:1,memory=1MiB").to_json())
+    column = machine["devices"][0].get("rates", "gpu")
+    machine["kernels"] = {"flops": {column: {"1": 1e-9}}, "bytes": {column: {"1": 1e-12}}}
+    described = quadriga.Machine.from_json(json.dumps(machine))
+    stated = quadriga.Cost.of_seconds(0.25), quadriga.Cost.of_work(flops=5e8, bytes=1e9)
+    with quadriga.Engine(described, virtual_clock=True) as engine:
+        data = engine.data(np.zeros(1))
+        for cost in stated:
+            timed = quadriga.codelet(access=["update"], cost=cost, host_only=False)(lambda x: None)
+            engine.submit(timed, data.update())
+        engine.wait()
+        assert engine.now() == pytest.approx(0.75, abs=1e-3)

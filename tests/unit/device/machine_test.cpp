@@ -2,6 +2,7 @@
 // tests/unit/device/machine_test.cpp: device lists, JSON descriptions, their errors, and what a
 // machine answers.
 #include <gtest/gtest.h>
+#include <quadriga/codelet.h>
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
@@ -152,6 +153,24 @@ TEST(Machine, CopiesByRunsAreAsFastAsTheSlowestLink) {
   EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 1), 4096), 0.75e9) << "the slot";
   EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(0, 2), 4096), 1e9);
   EXPECT_DOUBLE_EQ(machine.copy_rate(*machine.route(1, 2), 4096), 0.5e9) << "the bus twice";
+}
+
+TEST(Machine, TimeAndWorkAreStatedToo) {
+  Machine machine = Machine::from_json(small);
+  const Device& gpu = machine.devices[0];
+  const auto seconds = [&](const Cost& cost) {
+    return machine.kernel_seconds(gpu, cost.kernel, cost.order, cost.volume);
+  };
+  EXPECT_EQ(seconds(Cost::of_seconds(0.5)), 0.5);
+  const Cost work = Cost::of_work(2e9, 3e6);
+  EXPECT_FALSE(machine.has_kernel(gpu, work.kernel));
+  expect_in(message_of(Errc::unavailable, [&] { (void)seconds(work); }), "flops");
+  machine.kernels["flops"][gpu.rates][1] = 1e-12;
+  EXPECT_FALSE(machine.has_kernel(gpu, work.kernel)) << "bytes are still unknown";
+  machine.kernels["bytes"][gpu.rates][1] = 1e-9;
+  EXPECT_TRUE(machine.has_kernel(gpu, work.kernel));
+  EXPECT_DOUBLE_EQ(seconds(work), 3e-3) << "the bytes are slower";
+  EXPECT_DOUBLE_EQ(seconds(Cost::of_work(2e9, 1e3)), 2e-3);
 }
 
 TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
