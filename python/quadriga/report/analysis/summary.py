@@ -25,7 +25,7 @@ LIMITS = {
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """What a run did, as plain numbers that JSON can hold.
+    """What a run did, as plain values for JSON.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ def summary(trace: Trace) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies``,
-        ``totals``, ``late`` (for how long the host didn't see ends), ``disagreements`` (text; empty
-        if the counters equal the trace), ``part`` (which part of a trace, in words) and ``runs``
-        (how many the whole trace holds).
+        ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies`` and
+        ``totals``, with units in the names of their keys; ``late`` (the time that passed before the
+        host saw several operations end), ``disagreements`` (text; empty if the counters agree with
+        the events), ``part`` (which part of a trace, in words) and ``runs`` (how many are in the
+        whole trace); ``file``, ``clock``, ``policy`` and ``devices_requested``.
     """
     return summarize(Analysis(trace))
 
@@ -152,13 +153,17 @@ def largest_loss(facts: dict[str, Any]) -> str:
 
 
 def summary_text(trace: Trace, width: int = 24) -> str:
-    """The summary for a terminal, without colour.
+    """The summary as text for a terminal, without colour.
 
     Parameters
     ----------
     trace : Trace
     width : int
-        Characters of a full bar.
+        Length of a full bar, in characters.
+
+    Returns
+    -------
+    str
     """
     facts = summary(trace)
     sentence, loss = verdict(facts)
