@@ -30,9 +30,13 @@ class SourceLike(Protocol):
     """
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> Any:
+        """The type of the elements, as NumPy takes it."""
+
     def read(self, rows: slice, cols: slice, out: Array) -> object:
         """Write the elements of these rows and columns to `out`, of the shape that they have."""
 
