@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis/summary.py: the run as a dictionary, and as a few lines.
-"""One glance: how long, how far from the bound, what the limit was, how much overlap."""
+"""The summary of a run: time, distance to the bound, the limit, overlap."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _device(run: Analysis, index: int) -> dict[str, Any]:
 
 
 def verdict(facts: dict[str, Any]) -> tuple[str, str]:
-    """The run in a sentence, and what cost most in another (empty if nothing did)."""
+    """The run in a sentence, and its largest loss in another (empty if there is none)."""
     devices = formats.plural(len(facts["devices"]), "device")
     text = f"{formats.time(facts['seconds'])} on {devices}"
     if facts["bound"]:
@@ -207,7 +207,7 @@ def _late_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def is_late(facts: dict[str, Any]) -> bool:
-    """Whether the host saw ends so late that times in the trace are much in doubt."""
+    """Whether the host saw ends so late that times in the trace are unreliable."""
     return bool(facts["late"]["share"] > _LATE)
 
 
