@@ -133,8 +133,8 @@ class Data(Registered):
             If the timeout passes first.
         Unavailable
             Inside a body, or to write what this thread reads in an enclosing block.
-        Exception
-            The failure of a task that should have written the content.
+        TaskFailed
+            If a task that should have written the content failed; the message says how.
 
         Examples
         --------
