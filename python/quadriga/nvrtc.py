@@ -238,7 +238,7 @@ def _folder() -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write there."""
+    """Whether no other user can write there."""
     found = folder.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
     return found.st_uid == os.geteuid() and not found.st_mode & others
