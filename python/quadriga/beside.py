@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/beside.py: files that are written beside their place and then take it.
-"""Outputs that are there whole or, if anything fails, as they were before."""
+"""Output files that are complete or, if writing fails, as they were before."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .errors import IoError
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Where an output really goes, links followed.
+    """The file that an output replaces or makes, with links followed.
 
     Raises
     ------
     IoError
-        If nothing can take that place: it is a folder, a device or a pipe, or its folder is
+        If no file can be put there: it is a folder, a device or a pipe, or its folder is
         missing or can't be written.
     """
     if not os.fspath(path):
@@ -44,7 +44,9 @@ def target_of(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
-    """A new file beside `path`, as its descriptor and name; takes its place if the block ends well.
+    """Make a new file beside `path`, which replaces it if the block succeeds.
+
+    Gives the file's descriptor and name.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
 
 
 def _mode_of(target: Path) -> int:
-    """That of the file that is replaced; a new one's follows the umask."""
+    """The mode of the file that is replaced; for a new one that of the umask."""
     with suppress(FileNotFoundError):
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -84,9 +86,9 @@ def _mode_of(target: Path) -> int:
 
 
 def write_beside(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file that is there whole or, if anything fails, as it was before.
+    """Write a text file that is complete or, if writing fails, as it was before.
 
-    It is UTF-8; "?" stands for what isn't, as names of files may be.
+    It is UTF-8, with "?" for what can't be encoded, such as some names of files.
     """
     content = text.encode("utf-8", "replace")
     with beside(path) as (handle, _), open(handle, "wb", closefd=False) as file:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/blas.py: NumPy and SciPy compute on one thread while a task's body runs.
-"""Tasks share the cores; a BLAS that starts threads in each of them would take them twice.
+"""Limits other BLAS libraries to one thread while bodies run, since tasks already use all cores.
 
 NumPy's and SciPy's BLAS aren't the engine's: each wheel brings its own, with a number of threads
 for the whole process. The first body that begins sets it to one, the last that ends restores it.

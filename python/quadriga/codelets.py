@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/codelets.py: operations in Python, and their variants.
-"""Codelets in Python: a function of NumPy views, what stands for it on GPUs, and how both touch
-their operands.
+"""Codelets in Python: a function of NumPy views, its variant for GPUs, and how both access their
+operands.
 """
 
 from __future__ import annotations
@@ -28,10 +28,18 @@ ACCESSES: dict[str, _core.Access] = {
 
 
 class Cost(NamedTuple):
-    """How long a task takes by a machine's table, for the virtual clock and for policies.
+    """How long a task takes by a machine's table of kernel times, for the virtual clock.
 
-    The rate order**3/seconds is interpolated at `order`; the task takes volume/rate. Tasks that are
-    no such kernels state their time or their work instead: `of_seconds`, `of_work`.
+    The table gives seconds by order; the rate order**3/seconds is interpolated at `order`, and the
+    task takes volume/rate. Tasks that are no such kernels state their time or their work instead:
+    `of_seconds`, `of_work`.
+
+    Attributes
+    ----------
+    kernel : str
+        Name in the table, such as ``"dgemm"``.
+    order, volume : float
+        A square tile of order b has volume b**3, whatever the kernel.
     """
 
     kernel: str
@@ -40,15 +48,28 @@ class Cost(NamedTuple):
 
     @classmethod
     def of_seconds(cls, seconds: float) -> Cost:
-        """Return the cost of a task that takes as many seconds on each device."""
+        """Return the cost of a task that takes the same time on each device.
+
+        Parameters
+        ----------
+        seconds : float
+            Not negative.
+        """
         return cls("seconds", 0, _not_negative(seconds, "seconds"))
 
     @classmethod
     def of_work(cls, *, flops: float = 0, bytes: float = 0) -> Cost:
-        """Return the cost of so many floating-point operations and bytes of a device's memory.
+        """Return the cost of a task by what it computes and what it reads and writes.
 
-        The task takes as long as these or those, whichever are longer, by the rows ``flops`` and
-        ``bytes`` of the machine's table: seconds of one each. Known where the table has both.
+        It takes as long as its operations or its bytes, whichever is longer, by the rows ``flops``
+        and ``bytes`` of the machine's table: seconds of one each. Known where the table has both.
+
+        Parameters
+        ----------
+        flops : float
+            Floating-point operations.
+        bytes : float
+            Bytes of the device's memory, read and written.
         """
         return cls("work", _not_negative(bytes, "bytes"), _not_negative(flops, "flops"))
 
@@ -62,20 +83,21 @@ def _not_negative(value: float, name: str) -> float:
 
 
 class Codelet:
-    """An operation with a variant for the host, one for CUDA devices, or both; as by `codelet`.
+    """An operation with a variant for the host, one for CUDA devices, or both.
 
-    Called with arrays it is the function that it was made of, whose name and documentation it has.
+    Parameters and errors are those of `codelet`, with the function first. Called with arrays, a
+    codelet calls this function, whose name and documentation it has.
 
     Attributes
     ----------
     name : str
-        As it stands in traces and errors.
+        Its name in traces and errors.
     access : tuple of str
         One mode for each operand.
     body : callable or None
         The function; gets one NumPy view for each operand. None: it runs on CUDA devices only.
     cuda : CudaSource or callable or None
-        What runs on CUDA devices.
+        The variant for CUDA devices.
     """
 
     def __init__(
@@ -119,12 +141,12 @@ class Codelet:
         self._cores: dict[tuple[int, ...], _core.Codelet] = {}
 
     def core_without(self, places: tuple[int, ...]) -> _core.Codelet:
-        """The same for tasks that are given results: those among the operands are no tiles.
+        """The codelet without the operands at these places, which are results of other tasks.
 
         Raises
         ------
         InvalidArgument
-            If there is a CUDA source only, which gets its values when it is submitted.
+            If there is only a CUDA source, whose values are set when a task is submitted.
         """
         if places not in self._cores:
             variant = self._variant_of_cuda
@@ -168,7 +190,7 @@ class Codelet:
         return _core.CudaVariant.none
 
     def __call__(self, *arrays: Any, **parameters: Any) -> Any:
-        """Call the body on arrays, without an engine."""
+        """Call the body on arrays, without an engine; raises `InvalidArgument` if it has none."""
         if self.body is None:
             raise InvalidArgument(
                 f"codelet '{self.name}' has no body to be called; it runs on CUDA devices only"
@@ -176,7 +198,7 @@ class Codelet:
         return self.body(*arrays, **parameters)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By its name, where that leads here, as of a decorated function; else by its parts."""
+        """By name if its module has it under that name, as a decorated function; else by parts."""
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         name = getattr(self, "__qualname__", "")
         for part in name.split("."):
@@ -205,15 +227,15 @@ def codelet(
     cuda: CudaSource | Callable[..., Any] | None = None,
     arrays: str | None = None,
 ) -> Callable[[Callable[..., Any]], Codelet]:
-    """Make a codelet of a function on NumPy arrays, and of what does the same on CUDA devices.
+    """Make a codelet of a function on NumPy arrays and, optionally, a variant for CUDA devices.
 
     Parameters
     ----------
     access : sequence of str
-        How the function touches each operand: ``"read"``, ``"write"``, ``"update"`` (read and
-        write), ``"commute"`` (an update whose order doesn't matter) or ``"reduce"``.
+        How the function accesses each operand: ``"read"``, ``"write"``, ``"update"`` (read and
+        write), ``"commute"`` or ``"reduce"`` (updates that may run in any order).
     name : str, optional
-        As it stands in traces; the function's name by default.
+        Name in traces and errors. Default: the function's.
     host_only : bool
         Whether the function runs on the host's cores only. False: on emulated devices, too.
     submits : bool
@@ -222,26 +244,32 @@ def codelet(
         Its time by the machine's table; the virtual clock needs it. None: learned by running some
         tasks on each kind of device.
     cuda : CudaSource or callable, optional
-        What runs on CUDA devices. A callable gets arrays of the library `arrays`, made over the
-        operands where they lie, while that library's current stream is the task's.
+        The variant for CUDA devices. A callable gets arrays of the library `arrays`, views of the
+        operands, while that library's current stream is the task's.
     arrays : {"cupy", "torch"}, optional
-        What a callable for CUDA devices gets. Without `cuda` the function itself is called with it.
+        What a callable for CUDA devices gets. Without `cuda` the function itself is the callable.
 
     Returns
     -------
     callable
-        A decorator that makes a `Codelet`.
+        A decorator that makes a `Codelet` of a function, which gets one view for each operand, of
+        the shape and type that was registered, then the task's parameters by name.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument isn't accepted; `InvalidType` if its type is wrong.
 
     Notes
     -----
-    Views are valid while the body runs; those of mode read can't be written. NumPy's and SciPy's
-    BLAS run on one thread meanwhile, in the whole process. What the body raises comes back from
-    `Engine.wait` and `Future.result` with its type and traceback. Parts of operands that it returns
-    are copied; a result that hides one, as a generator does, is the task's failure.
+    Views are valid while the body runs; those of mode read can't be written. Meanwhile NumPy's and
+    SciPy's BLAS run on one thread, in the whole process. `Engine.wait` and `Future.result` raise
+    what the body raised, with its type and traceback. Parts of operands that it returns are copied;
+    a result that refers to one indirectly, as a generator does, fails the task.
 
-    A callable on CUDA devices returns once it has queued its work on the current stream; the task
-    ends when that work has. Its arrays are gone then, also if something still refers to them, and
-    nothing keeps it from writing those of mode read. One such callable runs at a time.
+    A callable for CUDA devices returns once it has queued its work on the current stream; the task
+    ends when that work has ended. Its arrays are invalid then, even if something still refers to
+    them, and those of mode read aren't write-protected. One such callable runs at a time.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/collector.py: what the garbage collector finds is let go when the engine ends.
-"""Under the virtual clock runs repeat to the byte, but the collector runs whenever it likes.
+"""Repeatable runs under the virtual clock, whenever the garbage collector runs.
 
-What reference counts free is freed at the same step of each run and leaves its engine there. What
-the collector frees is kept until the engine ends, so that it makes no difference when it ran.
+Data freed by reference counts leave the engine at the same step of each run. Data freed by the
+collector are kept until the engine ends, so that it doesn't matter when it ran.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _note(phase: str, _: dict[str, int]) -> None:
 
 
 class Kept(deque[Any]):
-    """What nobody holds any more, but for what the collector found: that is in `late`."""
+    """Data without references; those that the collector found are in `late`."""
 
     def __init__(self) -> None:
         super().__init__()

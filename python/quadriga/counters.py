@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/counters.py: what an engine counts, as dataclasses that notebooks can show.
-"""Counters of a run: bytes a link, hits and misses, busy times, distance to the lower bound."""
+"""Counters of a run: bytes by link, hits and misses, busy times, parts of the lower bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from .machine import Device
 
 @dataclass(frozen=True)
 class LinkCounters:
-    """Traffic from one memory space to another; space 0 is the host's."""
+    """Traffic from one memory space to another.
+
+    Attributes
+    ----------
+    source, target : int
+        Memory spaces: 0 is the host's, the others are those of devices with a memory, in order.
+    bytes, copies : int
+    source_name, target_name : str
+        ``"host"``, or the device's name.
+    """
 
     source: int
     target: int
@@ -26,7 +35,29 @@ class LinkCounters:
 
 @dataclass(frozen=True)
 class DeviceCounters:
-    """What happened on one device."""
+    """What happened on one device.
+
+    Attributes
+    ----------
+    name : str
+    tasks : int
+        Tasks that ran here.
+    hits, misses : int
+        Operands that were here or on their way when their task was issued; that had to be copied.
+    prefetches, evictions, write_backs : int
+        Copies begun before their task was issued; replicas given up to make room; copies home.
+    steals : int
+        Tasks taken from another device's or worker's queue.
+    most_bytes : int
+        Peak use of its memory since the engine was made.
+    copying_seconds, computing_seconds, overlap_seconds : float
+        Time with at least one copy to or from it; with at least one kernel (without devices but
+        the host's cores: the sum of their times); with both.
+    busy_seconds : dict of str to float
+        Sums over its streams, by kind: copy_in, copy_out, peer_in, compute and panel.
+    arena_bytes, library_bytes : int
+        Memory allocated for tiles; what libraries took before that on a device short of memory.
+    """
 
     name: str
     tasks: int
@@ -46,14 +77,29 @@ class DeviceCounters:
 
     @property
     def overlap(self) -> float:
-        """Part of the possible overlap of copies and kernels that was reached, 0 to 1."""
+        """Fraction reached of the possible overlap of copies and kernels, 0 to 1."""
         possible = min(self.copying_seconds, self.computing_seconds)
         return self.overlap_seconds / possible if possible > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Counters:
-    """Totals since the engine was made or its counters were reset."""
+    """Totals since the engine was made or its counters were reset.
+
+    Attributes
+    ----------
+    links : tuple of LinkCounters
+    devices : tuple of DeviceCounters
+    submitted, ended, failed : int
+        Tasks.
+    elapsed_seconds : float
+        From the first submission to the last end.
+    spill_bytes : int
+        Peak size of the host buffers, or the file, for tiles without an array.
+    work_seconds, critical_path_seconds : float
+        Sum of kernel times; the longest chain of dependent kernels, by their times (on the host's
+        cores alone only with a trace).
+    """
 
     links: tuple[LinkCounters, ...]
     devices: tuple[DeviceCounters, ...]
@@ -77,7 +123,7 @@ class Counters:
 
     @property
     def overlap(self) -> float:
-        """Part of the possible overlap of copies and kernels that was reached, 0 to 1."""
+        """Fraction reached of the possible overlap of copies and kernels, 0 to 1."""
         possible = sum(min(d.copying_seconds, d.computing_seconds) for d in self.devices)
         return sum(d.overlap_seconds for d in self.devices) / possible if possible > 0 else 1.0
 

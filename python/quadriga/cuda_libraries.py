@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/cuda_libraries.py: finds cuBLAS and cuSOLVER of pip, conda or the system.
-"""The extension module opens them by name when a GPU computes, and takes those already loaded."""
+"""Loads CUDA's libraries, which the extension module opens by name and then finds loaded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/cuda_source.py: CUDA C++ as a codelet's variant: its types, its grid, its launch.
-"""Kernels of the user's, compiled when they are first needed."""
+"""Users' CUDA kernels, compiled when they are first needed."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class CudaSource:
 
     A kernel takes one ``quadriga::Tile<T>`` for each operand, ``Tile<const T>`` for those that are
     only read, and then the values of `parameters`. It may be a template. A tile has ``data``,
-    ``rows``, ``cols``, ``row_step`` and ``col_step``: element (i, j) is ``tile(i, j)``, which is
-    ``data[i * row_step + j * col_step]``, whether the array is in C or in Fortran order, and
-    ``tile[k]`` the k-th of ``tile.size()`` elements row by row. An array of one dimension is a
-    column; one of none, or of more than two, a column of all its elements as they lie in memory.
-    ``quadriga::thread_x()`` and ``thread_y()`` number the threads of the whole grid.
+    ``rows``, ``cols``, ``row_step`` and ``col_step`` (in elements): element (i, j) is
+    ``tile(i, j)``, which is ``data[i * row_step + j * col_step]``, for arrays in C and in Fortran
+    order, and ``tile[k]`` is the k-th of ``tile.size()`` elements row by row. An array of one
+    dimension is a column; one of none, or of more than two, is a column of all its elements in
+    memory order. ``quadriga::thread_x()`` and ``thread_y()`` number the threads of the whole grid.
 
     Parameters
     ----------
@@ -63,28 +63,34 @@ class CudaSource:
         The source. `T` is float, double, float2 or double2 (complex), bool, or a C++ integer; int64
         is ``long long``.
     kernel : str, optional
-        Name of the ``__global__`` function; the codelet's by default.
+        Name of the ``__global__`` function. Default: the codelet's name.
     parameters : mapping of str to dtype
         Names and types of the task's parameters that the kernel takes, in its order.
     grid : int, sequence of int or callable, optional
-        Blocks, along x, y and z; a callable gets the shapes of all operands. Default: enough for
-        one thread an element of the first operand that is written. A block of one dimension counts
-        the elements along x; in others x counts columns and y rows. CUDA has at most 65,535 blocks
-        along y and z: a task that takes more is refused when it is submitted.
+        Numbers of blocks along x, y and z; a callable gets the shapes of all operands. Default: one
+        thread an element of the first operand that is written. In a block of one dimension, x
+        counts elements; otherwise x counts columns and y rows. CUDA has at most 65,535 blocks along
+        y and z: a task that needs more is refused when it is submitted.
     block : int, sequence of int or callable
-        Threads of a block.
+        Numbers of threads in a block along x, y and z; a callable as for `grid`.
     shared_bytes : int
-        Dynamic shared memory of a block.
+        Dynamic shared memory of a block, in bytes.
     options : sequence of str
-        Further options of NVRTC, as ``"--use_fast_math"``.
+        Further options of NVRTC, such as ``"--use_fast_math"``.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument isn't accepted; `InvalidType` if its type is wrong.
 
     Notes
     -----
-    It is compiled for the devices of the process when a task is first submitted to an engine with
-    CUDA devices, by the package cuda-bindings (``pip install quadriga[cuda]``), and kept in the
-    folder that the setting `cache` names, unless it includes files. ``submit`` raises
-    `InvalidArgument` with the compiler's messages if the source doesn't compile, or has no kernel
-    of the operands' types. A launch that CUDA refuses is the task's failure.
+    NVRTC compiles it for all GPU architectures of the process when a task is first submitted to an
+    engine with CUDA devices, by way of the package cuda-bindings (``pip install quadriga[cuda]``).
+    The result is kept in the folder that the setting `cache` names, unless the source includes
+    files. ``submit`` raises `InvalidArgument` with the compiler's messages if the source doesn't
+    compile or has no kernel for the operands' types, and `Unavailable` without NVRTC. A launch that
+    CUDA refuses fails the task.
 
     Examples
     --------

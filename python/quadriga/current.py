@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/current.py: whose `with` block a thread is inside of.
-"""A block counts for whoever entered it, and for threads that were started since."""
+"""Open `with` blocks of engines: each holds for its thread and those started since."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/data.py: arrays that an engine knows, as tasks are given them.
-"""Registered arrays, and the operands that they make."""
+"""Registered arrays, and the operands made of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .place import Place
 
 
 class Owner(Protocol):
-    """What data need of their engine."""
+    """The part of an engine that its data use."""
 
     core: _core.Engine
 
@@ -29,7 +29,7 @@ class Owner(Protocol):
 
 
 class Operand(NamedTuple):
-    """Data, and how a task touches it; made by `Data.read()` and its like."""
+    """Data and the mode in which a task accesses it; made by `Data.read`, `write` and so on."""
 
     data: Data
     access: str
@@ -74,12 +74,14 @@ class OnHost:
 
 
 class Data(Registered):
-    """An array, or a tile without one, that tasks of an engine work on; made by `Engine.data`.
+    """A registered array, or a tile without one; made by `Engine.data` and `Engine.temporary`.
+
+    Two are equal if they stand for the same memory in the same engine.
 
     Attributes
     ----------
     engine : Engine
-        The one that it belongs to.
+        The engine that it belongs to.
     """
 
     def __init__(self, engine: Owner, place: Place) -> None:
@@ -90,8 +92,7 @@ class Data(Registered):
     def array(self) -> Any:
         """The user's array, current after `Engine.wait` or `wait`; None for a temporary.
 
-        While a device holds newer content, or tasks may still write it, a view of it that can't be
-        written.
+        While a device holds newer content, or tasks may still write it, a read-only view of it.
         """
         given = self.known
         if self.place.array is None or self.engine.core.is_home(self.place.core):
@@ -102,28 +103,38 @@ class Data(Registered):
 
     @property
     def known(self) -> Any:
+        """The array as it was registered, without a look at its content; None for a temporary."""
         given = self.place.given
         return given.native if isinstance(given, DeviceArray) else given
 
     def on_host(self, mode: Mode = "r", timeout: float | None = None) -> OnHost:
-        """The array, for the host to touch in a ``with`` block, beside running tasks.
+        """The array, for access by the host in a ``with`` block, while other tasks run.
 
         The block begins once the tasks that conflict with it have ended and the array is current;
-        tasks submitted later wait for its end. It is the only way to touch `resident` arrays.
+        conflicting tasks submitted later wait for its end. `resident` arrays are accessed only so.
 
         Parameters
         ----------
         mode : {"r", "w", "rw"}
-            To read it; to write all of it, whose old content isn't brought; or both.
+            To read it, to overwrite all of it (its old content isn't copied), or to update it.
         timeout : float, optional
-            Seconds to wait for the tasks.
+            Seconds to wait for the tasks. Default: no limit.
+
+        Returns
+        -------
+        context manager
+            It gives a view of the array, read-only in mode ``"r"`` and after the block.
 
         Raises
         ------
+        InvalidArgument
+            For another mode, without an array on the host, or to write one that is read-only.
         Deadline
-            If the timeout passes before.
+            If the timeout passes first.
         Unavailable
-            Inside of a body, or if this thread is in a block that reads it and wants to write.
+            Inside a body, or to write what this thread reads in an enclosing block.
+        TaskFailed
+            If a task that should have written the content failed; the message says how.
 
         Examples
         --------
@@ -150,17 +161,19 @@ class Data(Registered):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the array or tile."""
         return self.place.layout.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
         return self.place.layout.dtype
 
     def __array__(
         self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        """The content, once the tasks that touch it have ended: the user's array, if that is on
-        the host; else a copy.
+        """The content, once the tasks that access it have ended: the user's array, if that is on
+        the host; else a copy. Raises ValueError if `copy` is False and one is needed.
         """
         found = self.place.array
         if found is not None:
@@ -174,35 +187,41 @@ class Data(Registered):
         return np.asarray(found, dtype)
 
     def read(self) -> Operand:
-        """As an operand that is only read."""
+        """Make an operand that the task only reads."""
         return Operand(self, "read")
 
     def write(self) -> Operand:
-        """As an operand that is overwritten whole; its old content isn't brought."""
+        """Make an operand that the task overwrites whole; its old content isn't copied.
+
+        This and the modes below raise `InvalidArgument` if the array is read-only.
+        """
         return self._written("write")
 
     def update(self) -> Operand:
-        """As an operand that is read and written."""
+        """Make an operand that the task reads and writes."""
         return self._written("update")
 
     def commute(self) -> Operand:
-        """As an operand of updates whose order among each other doesn't matter."""
+        """Make an operand that the task updates, in any order among tasks that commute on it."""
         return self._written("commute")
 
     def reduce(self) -> Operand:
-        """As an operand that tasks add to."""
+        """Make an operand that the task adds to, in any order among tasks that reduce into it."""
         return self._written("reduce")
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the tasks that touch it have ended and the array is current."""
+        """Wait until the tasks that access it have ended and the array is current.
+
+        `timeout` is in seconds; raises `Deadline` if it passes first, or the tasks' failure.
+        """
         self.engine.wait_data(self, timeout)
 
     def final(self) -> None:
-        """Say that no task submitted later writes it: it goes home as soon as it may."""
+        """Declare that no later task writes it, so that it is written back early."""
         self.engine.core.final(self.place.core)
 
     def evict(self) -> None:
-        """Drop its replicas on devices, for measurements from a cold start."""
+        """Drop replicas on devices if the array is current, to measure from a cold start."""
         self.engine.core.evict(self.place.core)
 
     def __eq__(self, other: object) -> bool:

@@ -25,8 +25,15 @@ _options: dict[str, Any] = {}
 def default_engine() -> Engine:
     """The engine of the innermost ``with`` block, else one shared by the whole program.
 
-    A thread is inside of its own blocks, else of those in which it was started. The shared engine
-    is made on first use, from what `configure` and `config` say; a forked child makes its own.
+    A thread is in its own blocks, else in those in which it was started. The shared engine is made
+    when it is first needed, as `configure` and `config` say; a forked child makes its own.
+
+    Raises
+    ------
+    InvalidArgument
+        If several threads are in blocks and it isn't known which of them started this one.
+    Unavailable
+        In a child forked from a process that used GPUs, if the engine would use them too.
 
     Examples
     --------
@@ -50,14 +57,14 @@ def default_engine() -> Engine:
 
 
 def configure(devices: str | Machine | None = None, **options: Any) -> None:
-    """Replace the default engine; the next call that needs one makes it.
+    """Close the default engine and set how the next one is made, when a call first needs it.
 
     Parameters
     ----------
     devices : str or Machine, optional
-        As `Engine` takes them.
+        A device list or a machine, as for `Engine`.
     **options
-        Further arguments of `Engine`.
+        Further arguments of `Engine`, which are checked when the engine is made.
     """
     global _engine
     with _lock:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/doctor.py: what this machine has, what of it is used, and why the rest is not.
-"""Facts are collected in one place and judged in another, so that any machine can be judged."""
+"""Facts about the machine, and findings from them, apart so that tests can make up facts."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # python/quadriga/ending.py: how an engine ends: closed, dropped, left, or with Python.
 """The end of engines.
 
-What an engine keeps for its tasks may refer to the engine: only the engine itself holds it, so that
-the garbage collector finds an engine that nobody else holds. Those that live are known by weak
-references, and end before Python does.
+What an engine keeps for its tasks may refer to the engine; only the engine itself holds it, so that
+the garbage collector finds an engine that is no longer used. Weak references to all engines allow
+them to end before Python does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _left: list[object] = []  # engines whose end was interrupted, and what their ta
 
 
 class Ending:
-    """Ends an engine once; what its tasks touch is let go after them."""
+    """Ends an engine once, and then releases what its tasks used."""
 
     def __init__(
         self,

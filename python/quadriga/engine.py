@@ -47,34 +47,39 @@ _gpus_used_by: int | None = None  # the process; CUDA doesn't work in its childr
 class Engine:
     """Runs tasks on devices; a context manager that waits at its end.
 
-    Inside of its ``with`` block it is what `default_engine` returns.
+    Inside its ``with`` block it is what `default_engine` returns.
 
     Parameters
     ----------
     devices : str or Machine, optional
-        A device list, as ``"cpu:2"`` or ``"emulated:4,memory=64MiB,h2d=6GB/s"``, or a machine.
-        Default: as configured, else all GPUs that can be used, else the host's cores.
+        A device list, such as ``"cpu:2"`` or ``"emulated:4,memory=64MiB"``, or a machine.
+        Default: the setting, else all usable GPUs, else the host's cores.
     policy : str, optional
-        Chooses device and order of tasks: one of `policies`, as ``"affinity"`` or ``"steal"``.
+        Chooses device and order of tasks: one of `policies`. Default: the setting.
     window : int, optional
-        Most tasks submitted and not ended.
+        Limit of tasks submitted and not ended. Default: the setting.
     virtual_clock : bool
-        Run by discrete events on the machine's stated rates, repeatable from the seed.
-    compute : bool
-        Under the virtual clock: run the bodies, or only take their time.
-    protect : bool
-        Under the virtual clock: catch bodies that touch memory that isn't their operands'.
+        Simulate time from the machine's stated rates; the same seed gives the same run.
+    compute, protect : bool
+        Under the virtual clock: run the bodies, or only count their time; fail tasks that access
+        device memory other than their operands'.
     seed : int
-        Of the policy's random choices.
+        Seed of the policy's random choices.
     trace : bool or path-like, optional
-        Record what runs when; a path: and write it there when the engine is closed.
+        Record a trace; a path is where it is written when the engine is closed.
     host_memory : int or str, optional
-        Most host memory for tiles that have no array there, as ``"2GiB"``.
+        Limit of host memory for tiles without an array there: bytes, or text such as ``"2GiB"``.
     spill : path-like, optional
-        A file that holds such tiles instead.
+        A file to make, which holds such tiles instead.
     reproducible : bool, optional
-        For calls of `linalg` that don't say: tiles as for one device, so that results are the same
-        to the bit for any number of devices of a kind and memory. Default: as the setting says.
+        Default of `reproducible` in calls of `linalg`. If not given: the setting.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument, or a part of the device list, isn't accepted.
+    Unavailable, IoError
+        If there are no such devices; if `trace` or `spill` can't be written.
 
     Examples
     --------
@@ -153,19 +158,23 @@ class Engine:
         """Register an array: tasks work on its memory, which the engine keeps alive.
 
         The same memory is the same data, however often it is registered; views of it, and other
-        arrays that overlap it, share its order and content. What the program writes into the array
-        after `wait` is what later tasks read.
+        arrays that overlap it, share its order and content. Later tasks read what the program
+        writes into the array after `wait`.
 
         Parameters
         ----------
         array : ndarray, or array of CuPy, PyTorch or another library
-            Of any type without Python objects, with contiguous rows or columns. Not copied: tasks
-            on the device where it lies use it in place. What was queued on its owner's stream
-            before comes first.
+            Of any shape and any type without Python objects; one that isn't contiguous has one or
+            two dimensions, two of them with contiguous rows or columns. It isn't copied: tasks on
+            the device where it lies use it in place, after what its owner's stream has queued.
         resident : bool
-            Lend it to the engine: what devices hold of it outlives `wait`, which saves the copies
-            of the next tasks. The program touches it within `Data.on_host` only, in every
-            registration of it.
+            Replicas on devices outlive `wait`, so that later tasks copy less. The program then
+            accesses the array only within `Data.on_host`.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is no array or can't be used in place.
         """
         reference = self._known.get(id(array))
         known = None if reference is None else reference()
@@ -211,14 +220,14 @@ class Engine:
     def temporary(
         self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, *, keep: bool = False
     ) -> Data:
-        """A tile without an array: exists on devices, spills to the host if it must.
+        """Make a tile without an array, on devices; it spills to the host if it must.
 
         Parameters
         ----------
         shape : int or tuple of int
         dtype : dtype
         keep : bool
-            Whether it stays on devices until somebody asks for it.
+            Leave it on devices until it is evicted or accessed.
         """
         self._forget_retired()
         layout = layout_of_new(sizes(shape), dtype)
@@ -235,23 +244,26 @@ class Engine:
         device: int | str | None = None,
         **parameters: Any,
     ) -> Future:
-        """Submit a task; among tasks that touch the same data, the order of submission counts.
+        """Submit a task; tasks that access the same data run in the order of submission.
 
         Parameters
         ----------
         codelet : Codelet
-        *operands : Operand
-            As ``a.read(), b.update()``.
+        *operands : Operand or Future
+            One for each mode in the codelet's `access`, such as ``a.read(), b.update()``.
         priority : int
             Larger runs earlier among ready tasks.
         device : int or str, optional
-            Index or name of the device it is to run on, if that can run it.
+            Index or name of the device that runs it. Default: the policy chooses.
         **parameters
-            Passed to the body by name.
+            Passed to the body by name; may be or contain Futures of this engine.
 
-        Returns
-        -------
-        Future
+        Raises
+        ------
+        InvalidArgument
+            If codelet, operands or device don't fit together or aren't this engine's.
+        TooLarge, Unavailable
+            If the operands together fit no device; if no device can run the codelet.
         """
         self._forget_retired(_MANY_RETIRED)
         self._tasks.make_room()
@@ -292,35 +304,35 @@ class Engine:
     def wait(self, timeout: float | None = None) -> None:
         """Wait until every task has ended and the arrays are current.
 
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds; on the virtual clock, of its time.
+        `timeout` is in seconds, of simulated time under the virtual clock; None: no limit.
 
         Raises
         ------
         Deadline
-            If the timeout passes before; the work goes on.
+            If the timeout passes first; the work goes on.
         Exception
-            The first failure since the last wait, as it was raised in its body.
+            The first failure since the last wait, with the type raised in the body.
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
-        """Wait until the tasks that touch the data have ended and its array is current."""
+        """Wait for the tasks that access the data; timeout and errors as of `wait`."""
         try:
             self.core.wait_data(data.place.core, seconds_of(timeout))
         except TaskFailed as error:
             raise self._tasks.original(error) from None
 
     def cancel(self) -> None:
-        """Cancel what has not started and wait for what runs; the engine works on afterwards."""
+        """Cancel tasks that haven't started and wait for the others; the engine stays usable."""
         self.core.cancel()
         self._tasks.reap()
 
     def close(self) -> None:
-        """End the engine: what has not started is cancelled. Done once; later uses raise."""
+        """End the engine and cancel tasks that haven't started; later uses raise `InvalidArgument`.
+
+        The trace is written first if `trace` was a path, which may raise `IoError`.
+        """
         if not self._ending.is_due:
             return
         _ = self.machine  # what lived here tells of it afterwards
@@ -334,7 +346,7 @@ class Engine:
 
     @property
     def machine(self) -> Machine:
-        """The machine it runs on."""
+        """The machine that it runs on."""
         if self._machine is None:
             self._machine = Machine(self.core.machine())
         return self._machine
@@ -355,28 +367,18 @@ class Engine:
         self.core.reset_counters()
 
     def status(self) -> str:
-        """Which tasks wait for what; for people."""
+        """Text that lists the waiting tasks and what each waits for."""
         return self.core.status()
 
     def now(self) -> float:
-        """Seconds since the engine's start, by its clock."""
+        """Seconds since the engine's start, by its clock, real or virtual."""
         return self.core.now() / 1e9
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:
-        """Name a part of the program, which a report shows above its time line.
+        """Name the ``with`` block, which a report shows above its time line.
 
-        Calls of `quadriga.linalg` have their names already.
-
-        Examples
-        --------
-        >>> import numpy as np, quadriga
-        >>> with quadriga.Engine("cpu:1", trace=True) as engine:
-        ...     with engine.section("check"):
-        ...         _ = quadriga.linalg.matmul(np.eye(8), np.eye(8), engine=engine)
-        ...     trace = engine.trace_json()
-        >>> '"name":"check"' in trace
-        True
+        Calls of `quadriga.linalg` have their names already. Raises `InvalidType` unless it is text.
         """
         if not isinstance(name, str):
             raise InvalidType(f"name is {name!r}; expected a str")
@@ -391,11 +393,11 @@ class Engine:
                 self.core.section(name, begin, self.core.now())
 
     def trace_json(self) -> str:
-        """The trace so far; raises `Unavailable` if tracing is off."""
+        """The trace so far, as JSON; raises `Unavailable` if tracing is off."""
         return self.core.trace_json()
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace so far, for ``quadriga report``."""
+        """Write the trace so far; errors as of `trace_json`, and `IoError`."""
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:

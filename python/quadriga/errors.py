@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/errors.py: the exceptions of the package; each is a builtin one, too.
-"""What can go wrong, so that it can be caught by our names or by Python's own."""
+"""Exceptions, each of which is also one of Python's or NumPy's own."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import numpy as np
 
 
 class Error(Exception):
-    """Base of all that Quadriga raises by itself."""
+    """Base of all exceptions that Quadriga raises itself."""
 
 
 class InvalidArgument(Error, ValueError):
-    """A value, shape or type that the caller passed; the message says what was expected."""
+    """A value, shape or type isn't accepted; the message says what was expected."""
 
 
 class InvalidType(InvalidArgument, TypeError):
-    """A value of a type, or an array of an element type, that isn't accepted."""
+    """The type of a value, or an array's element type, isn't accepted."""
 
 
 class TooLarge(Error, MemoryError):
-    """A task or a matrix that can never fit the memory it needs; both sizes are named."""
+    """A task or a matrix can never fit the memory; the message names both sizes in bytes."""
 
 
 class NotPositiveDefinite(Error, np.linalg.LinAlgError):
-    """A matrix without a Cholesky factor.
+    """A matrix has no Cholesky factor.
 
     Attributes
     ----------
     minor : int
-        The leading minor that isn't positive, counted from 1 as LAPACK's `info`.
+        Order of the first leading minor that isn't positive, from 1, as LAPACK's `info`.
     """
 
     minor: int = 0
 
 
 class SingularMatrix(Error, np.linalg.LinAlgError):
-    """A triangular matrix with a zero on its diagonal."""
+    """A triangular matrix has a zero on its diagonal."""
 
 
 class LinAlgWarning(RuntimeWarning):
-    """A matrix so nearly singular that the solution has no digit to rely on."""
+    """A matrix is so nearly singular that no digit of the solution is reliable."""
 
 
 class TaskFailed(Error, RuntimeError):
-    """A task failed for a reason that isn't an exception of Python's."""
+    """A task failed for a reason other than an exception in Python."""
 
 
 class DeviceLost(Error, RuntimeError):
-    """A device is gone, and with it the only copy of some data."""
+    """A device is lost, and with it the only valid copy of some data."""
 
 
 class Deadline(Error, TimeoutError):
@@ -56,7 +56,7 @@ class Deadline(Error, TimeoutError):
 
 
 class Cancelled(Error, RuntimeError):
-    """The work was cancelled before it ran.
+    """The task was cancelled before it ran, by a call or because a task it depends on failed.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class Cancelled(Error, RuntimeError):
 
 
 class IoError(Error, OSError):
-    """A file that can't be read, written or held."""
+    """A file can't be read or written; the message names it."""
 
 
 class Unavailable(Error, RuntimeError):
-    """Not on this machine, not in this build, or not in this process (after a fork)."""
+    """What was asked for isn't there: on this machine, in this build, or in a forked process."""
 
 
 class Internal(Error, RuntimeError):
-    """A bug of Quadriga's; please report it."""
+    """A bug in Quadriga; please report it."""

@@ -19,7 +19,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out about one part of the machine, and what would help."""
+    """A fact about one part of the machine, and what would help."""
 
     part: str
     state: State

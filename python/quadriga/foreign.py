@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/foreign.py: arrays of other libraries, used where they lie, and results like them.
-"""Arrays of CuPy, PyTorch and whatever offers `__cuda_array_interface__` or DLPack.
+"""Arrays of CuPy, PyTorch and libraries that offer `__cuda_array_interface__` or DLPack.
 
-What lies on the host is seen as a NumPy array, without a copy. What lies on a device is described
-by a `DeviceArray`, which has no elements to look at: nothing here moves any.
+An array on the host becomes a NumPy array of the same memory. One on a device is described by a
+`DeviceArray`, whose elements can't be read: nothing here copies any.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _CUDA, _CUDA_MANAGED = 2, 13  # of DLPack
 
 @dataclass(frozen=True)
 class Kind:
-    """Whose array something is, and where: results are made in kind.
+    """The library and device of an array; results are made of the same kind.
 
     Attributes
     ----------
     library : str
-        The module: "numpy", "cupy", "torch", or another that results can't be made in.
+        The module: "numpy", "cupy", "torch", or another, of which no results can be made.
     place : Any
-        The library's own word for the device; None for NumPy's.
+        The device, as the library describes it; None for NumPy.
     """
 
     library: str = "numpy"
@@ -215,16 +215,16 @@ class DeviceArray:
 
 
 class Registered:
-    """What stands for an array that an engine knows, as `Data` does."""
+    """Base of `Data`: an object that stands for a registered array."""
 
     @property
     def known(self) -> Any:
-        """The array, wherever it is; None if there is none."""
+        """The array, on the host or a device; None if there is none."""
         raise NotImplementedError
 
 
 def kind_of(value: Any) -> Kind | None:
-    """Whose array it is; None for lists, numbers and sources, which are nobody's."""
+    """An array's library and device; None for lists, numbers and sources."""
     if isinstance(value, Registered):
         return None if value.known is None else kind_of(value.known)
     library = type(value).__module__.partition(".")[0]
@@ -247,8 +247,8 @@ _ON_DEVICE = (_CUDA, _CUDA_MANAGED)
 
 
 def seen(value: Any) -> Any:
-    """A DeviceArray of what lies on a device, a NumPy array of what another library has on the
-    host, and anything else as it is; never a copy.
+    """A DeviceArray for an array on a device, a NumPy array for another library's on the host, and
+    anything else unchanged; never a copy.
     """
     if isinstance(value, Registered) and value.known is not None:
         value = value.known
@@ -324,7 +324,7 @@ def _by_dlpack(value: Any, kind: Kind) -> DeviceArray:
 
 
 def place_on(core: _core.Engine, array: DeviceArray) -> int | None:
-    """The engine's device that holds the array; waits until its owner's stream is done with it.
+    """The engine's device that holds the array; waits for what its owner's stream has queued.
 
     None for an array without elements.
     """

@@ -17,6 +17,9 @@ from .watcher import watch
 class Future(Promised):
     """A task that was submitted; made by `Engine.submit`.
 
+    It can be awaited, and given to later tasks as an operand that is read or as a parameter, where
+    it stands for its result.
+
     Examples
     --------
     >>> import numpy as np, quadriga
@@ -44,28 +47,48 @@ class Future(Promised):
         return self._record.id
 
     def done(self) -> bool:
-        """Whether the task has ended, well or not."""
+        """Whether the task has ended: done, failed or cancelled."""
         return self._tasks.ended(self._record)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the task failed with, once it has ended; None if it ended well.
+        """The task's failure, once it has ended; None if it succeeded.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait. Default: no limit.
 
         Raises
         ------
         Deadline
-            If the timeout passes before; the task goes on.
+            If the timeout passes first; the task goes on.
         """
         return self._tasks.outcome(self._record, seconds_of(timeout))
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the body returned, once the task has ended; raises what it raised."""
+        """What the body returned, once the task has ended.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait. Default: no limit.
+
+        Raises
+        ------
+        Deadline
+            If the timeout passes first; the task goes on.
+        Cancelled
+            If the task was cancelled, or one that it depends on failed.
+        Exception
+            What the body raised.
+        """
         error = self.exception(timeout)
         if error is not None:
             raise error
         return self._result.value
 
     def cancel(self) -> bool:
-        """Cancel the task if its Python body hasn't started; what follows from it is cancelled too.
+        """Cancel the task if its Python body hasn't started, and the tasks that depend on it.
 
         Returns
         -------
@@ -81,8 +104,8 @@ class Future(Promised):
     def add_done_callback(self, callback: Callable[[Future], object]) -> None:
         """Call a function with this future once the task has ended; at once if it has.
 
-        It is called by a thread of its own; what it raises goes to the logger "quadriga". Under the
-        virtual clock tasks run while somebody waits.
+        If it hasn't, a separate thread calls it later. What it raises goes to the logger
+        "quadriga". Under the virtual clock tasks run only while a thread waits.
         """
         watch(self, callback)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/given.py: results of tasks among what later tasks are called with.
-"""A task may be given what another one returns, before that has ended."""
+"""Results of tasks as arguments of later ones, which are submitted before the results exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEEPEST = 8  # holders in holders
 
 
 class Result:
-    """What a body returned, for as long as somebody can ask for it."""
+    """What a body returned, kept while a future or a later task can read it."""
 
     __slots__ = ("__weakref__", "value")
 
@@ -27,7 +27,7 @@ class Result:
 
 
 class Producer(Protocol):
-    """A task whose result is given to others."""
+    """A task whose result others read."""
 
     @property
     def submitted(self) -> _core.Future: ...
@@ -37,7 +37,7 @@ class Producer(Protocol):
 
 
 class Promised:
-    """What stands for a task's result until that is there: a `Future`."""
+    """Base of `Future`: it stands for a task's result."""
 
     __slots__ = ("_record", "_result", "_tasks")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/gpus.py: for each GPU why it isn't used, or not all of it.
-"""Readings are NVML's, which sees every GPU, and CUDA's, which sees those that it may use."""
+"""Findings on GPUs, from readings of NVML, which sees all, and CUDA, which sees usable ones."""
 
 from __future__ import annotations
 

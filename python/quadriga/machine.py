@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/machine.py: machines: devices, memory spaces and links, found or described.
-"""What a machine consists of."""
+"""Machines: devices, memories and links."""
 
 from __future__ import annotations
 
@@ -15,10 +15,20 @@ from . import _core
 
 @dataclass(frozen=True)
 class Device:
-    """A device of a machine; `memory_bytes` is 0 if it works on the host's memory.
+    """A device of a machine.
 
-    What is unknown of its model and of where it is plugged in is empty, 0, or -1 (`node`, the
-    host's NUMA node that is nearest).
+    Attributes
+    ----------
+    name, kind : str
+        `kind` is ``"cpu"``, ``"emulated"``, ``"cuda"``, ``"file"``, or one that a backend added.
+    memory_bytes : int
+        0 if it works on the host's memory.
+    cores, compute_streams : int
+        CPU cores; kernels that may run at once.
+    model, pci_address, pcie_generation, pcie_lanes
+        Empty or 0 if unknown.
+    node : int
+        The host's nearest NUMA node; -1 if unknown.
     """
 
     name: str
@@ -34,16 +44,21 @@ class Device:
 
     @property
     def is_bare_host(self) -> bool:
-        """Whether it is only there for tasks that need the host: a CPU without cores to compute."""
+        """Whether it only runs tasks that need the host: a CPU without cores to compute."""
         return self.kind == "cpu" and self.cores == 0
 
 
 @dataclass(frozen=True)
 class Link:
-    """What copies cross; shared by those that cross it at once.
+    """A link, whose rate the copies that cross it at once share.
 
-    `runs` says what copies of separate runs reach of the rate, as pairs of a run's bytes and a
-    share, shortest first; empty where the machine doesn't tell.
+    Attributes
+    ----------
+    name : str
+    bytes_per_second, latency_seconds : float
+    runs : tuple of (float, float)
+        The fraction of the rate that copies of separate runs reach: pairs of bytes per run and
+        fraction, shortest first; empty if unknown.
     """
 
     name: str
@@ -54,7 +69,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Route:
-    """A way that copies go: names of both ends, the links crossed, and the rate of one copy."""
+    """A route of copies: names of both ends, the links crossed, and the rate of one copy."""
 
     source: str
     target: str
@@ -65,7 +80,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Node:
-    """A NUMA node of the host: its memory, and the cores near to it (`processors`: "0-3,8")."""
+    """A NUMA node of the host: its memory, and the cores near it (`processors`: "0-3,8")."""
 
     index: int
     memory_bytes: int
@@ -79,7 +94,9 @@ def host_nodes() -> tuple[Node, ...]:
 
 
 class Machine:
-    """Devices, memory spaces and links, discovered or described.
+    """Devices, memories and links, discovered or described.
+
+    Made by `host`, `parse`, `from_file` and `from_json`; `Engine` takes it.
 
     Examples
     --------
@@ -106,18 +123,25 @@ class Machine:
         Parameters
         ----------
         devices : str
-            Lists joined by ``;``, each a kind, a number and options.
+            Items joined by ``;``, each a kind, a number and options.
+
+        Raises
+        ------
+        InvalidArgument
+            If the list isn't understood; the message names the part and what is accepted.
+        Unavailable
+            If there are no such devices.
         """
         return cls(_core.Machine.parse(devices))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Machine:
-        """A machine described by a JSON file."""
+        """A machine described by a JSON file; raises `IoError`, and what `from_json` raises."""
         return cls(_core.Machine.from_file(os.fspath(path)))
 
     @classmethod
     def from_json(cls, text: str) -> Machine:
-        """A machine described by JSON."""
+        """A machine described by JSON; raises `InvalidArgument` naming what is wrong in it."""
         return cls(_core.Machine.from_json(text))
 
     def to_json(self) -> str:
@@ -131,10 +155,12 @@ class Machine:
 
     @property
     def name(self) -> str:
+        """The machine's name."""
         return str(self._description.get("name", ""))
 
     @property
     def devices(self) -> tuple[Device, ...]:
+        """Its devices, in the order of their indices."""
         known = {field.name for field in fields(Device)}
         return tuple(
             Device(
@@ -146,6 +172,7 @@ class Machine:
 
     @property
     def links(self) -> tuple[Link, ...]:
+        """The links that routes cross."""
         return tuple(
             Link(
                 name,
@@ -158,6 +185,7 @@ class Machine:
 
     @property
     def routes(self) -> tuple[Route, ...]:
+        """The routes of copies between the host and devices, and between devices."""
         rates = {link.name: link.bytes_per_second for link in self.links}
         return tuple(
             Route(
@@ -172,7 +200,7 @@ class Machine:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The host's NUMA nodes; none if the description doesn't say."""
+        """The host's NUMA nodes; empty if the description has none."""
         return tuple(
             Node(node["index"], node["memory"], node["cores"], node.get("processors", ""))
             for node in self._description.get("nodes", [])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/nvrtc.py: compiles CUDA C++ by NVRTC, and keeps what it made on disk.
-"""From CUDA C++ to code for an architecture, once a source.
+"""Compiles CUDA C++ for an architecture, once for each source, and caches the result on disk.
 
-A kept kernel is named by the hash of all that it follows from: source, kernel, options,
-architecture and version of the compiler. Its file carries a hash of its content, so that a damaged
-one is made anew, and is written beside its place, so that processes don't meet half of one. A
-source that includes files isn't kept, for these may change; nor is anything in a folder that
-others can write, for it would run here.
+A cached kernel is named by a hash of its inputs: source, kernel, options, architecture and version
+of the compiler. Its file carries a hash of its content, so that a damaged one is compiled again,
+and is written to a temporary file and renamed, so that no process reads half of it. A source that
+includes files isn't cached, as these may change, nor is anything in a folder that others can write,
+as its code would run here.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _folder() -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write there."""
+    """Whether no other user can write there."""
     found = folder.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
     return found.st_uid == os.geteuid() and not found.st_mode & others

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/place.py: where a registered array or tile is; what tasks hold of it.
-"""A registered tile, and the list of those that nobody holds any more."""
+"""A registered tile, and the list of those without references."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Retired = deque[tuple[_core.Data, Any]]
 class Place:
     """A registered tile, without its engine: what tasks that are not done hold.
 
-    Whoever lets it go last puts it on the engine's list of data to remove, with its array, which
-    the engine may still write to until then.
+    When its last reference goes, it is put on the engine's list of data to remove, with its array,
+    which the engine may still write to until then.
     """
 
     __slots__ = (

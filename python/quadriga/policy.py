@@ -8,12 +8,13 @@ from . import _core
 
 
 def policies() -> dict[str, str]:
-    """Policies that engines, the setting `policy` and ``--policy`` accept.
+    """The policies that engines, the setting `policy` and ``--policy`` accept.
 
     Returns
     -------
-    dict
-        What each does, in one line, by name; those registered by `quadriga/policy.h` included.
+    dict of str to str
+        From each name to one line that describes it; includes those registered in C++
+        (`quadriga/policy.h`).
 
     Examples
     --------

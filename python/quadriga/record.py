@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/record.py: a task of Python's from its submission to its end.
-"""What the engine calls when a task runs, and what came of it."""
+"""Tasks from Python: what the engine calls when they run, and how they ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _starting = threading.Lock()  # whether a body starts or is cancelled before
 
 
 def _begin_child() -> None:
-    """After fork(): whoever held the lock isn't here."""
+    """After fork(): the thread that held the lock isn't in the child."""
     global _starting
     _starting = threading.Lock()
 
@@ -239,7 +239,7 @@ class Record:
         ]
 
     def drop(self) -> None:
-        """The task has ended: let its operands go."""
+        """Release the operands of an ended task."""
         self.operands = ()
         self.parameters = {}
         self.given = None

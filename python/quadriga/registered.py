@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/registered.py: the engines that may know an array's memory.
-"""Whoever reads or writes arrays on the host comes after the tasks that touch their memory."""
+"""Orders reads and writes of arrays on the host after the tasks that access their memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .foreign import DeviceArray
 
 
 class Settling(Protocol):
-    """An engine, as far as it is needed here."""
+    """The part of an engine that is used here."""
 
     def _settle(self, address: int, size: int, writes: bool) -> None: ...
 
@@ -25,7 +25,7 @@ os.register_at_fork(after_in_child=_engines.clear)
 
 
 def note(engine: Settling) -> None:
-    """The engine knows arrays from now on."""
+    """Add an engine, which has registered arrays from now on."""
     _engines.add(engine)
 
 

@@ -2,9 +2,9 @@
 # python/quadriga/results.py: what a body returns, made to refer to no operand.
 """Results outlive the operands that they were computed from.
 
-An operand's view is over memory that the engine gives to others once the task has ended, or is the
-user's array, which later tasks write. Arrays that overlap it are copied. What can't be looked into
-is refused if it keeps a view's memory: whoever used it later would read what isn't there any more.
+An operand's view is of memory that the engine reuses once the task has ended, or is the user's
+array, which later tasks write. Arrays that overlap it are copied. An object whose parts can't be
+found is refused if it keeps a view's memory, since later uses would read other content.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def owned(
 def own_arguments(
     exception: BaseException, places: Sequence[tuple[Layout, int, int]], memories: list[Any]
 ) -> None:
-    """The same for what an exception carries; what can't be copied is replaced by its type."""
+    """The same for an exception's arguments; what can't be copied is replaced by its type."""
     if not exception.args:
         return
     carried = [[each] for each in exception.args]

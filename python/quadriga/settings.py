@@ -22,10 +22,15 @@ class Setting(NamedTuple):
 
     Attributes
     ----------
+    key : str
     value : str, int or bool
         Sizes are in bytes.
+    origin, source : str
+        The kind of place that set it, and which one: a variable or a file.
+    meaning : str
+        What it sets, in one line.
     text : str
-        The value as it is written, as in "2GiB".
+        The value as it is written, such as "2GiB".
     """
 
     key: str
@@ -46,11 +51,17 @@ def as_text(key: str, value: object) -> str:
 
 
 class Config(MutableMapping[str, Any]):
-    """The settings, by attribute or by key; unknown ones and wrong values raise.
+    """The settings, by attribute or by key.
 
-    Values are typed: flags are bools, counts and sizes in bytes ints, all others texts. Each is
-    also accepted as it is written in the environment. Deleting a key forgets what the program
-    set. Calling it sets values for a while.
+    Values are typed: flags are bools, numbers and sizes (in bytes) are ints, all others strings.
+    Each is also accepted as it is written in the environment. Deleting a key forgets what the
+    program set. A call sets values for a ``with`` block.
+
+    Raises
+    ------
+    InvalidArgument
+        For an unknown setting or a value that isn't accepted; AttributeError if an unknown one is
+        read as an attribute.
 
     Examples
     --------
@@ -136,12 +147,12 @@ def _restore(before: Setting | None) -> None:
 
 
 def settings() -> list[Setting]:
-    """All settings in force, in a fixed order."""
+    """All settings with their values, in a fixed order."""
     return [Setting(*each) for each in _core.settings()]
 
 
 def show_config(file: Any = None) -> None:
-    """Print every setting, its value and where that comes from.
+    """Print every setting, its value, where that comes from, and its meaning.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/tasks.py: an engine's tasks that aren't known to have ended, and how they ended.
-"""Keeps alive what running tasks need, and finds what a failure was in Python."""
+"""Keeps alive what running tasks need, and finds the Python exception of a failure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Tasks:
                 return
 
     def reap(self) -> None:
-        """Lets go what tasks needed that have ended; futures know how they ended."""
+        """Releases what ended tasks needed; their futures know how they ended."""
         for number in list(self.pending):
             record = self.pending.get(number)
             if record is None or record.core is None or not self.core.done(record.core):
@@ -89,12 +89,12 @@ class Tasks:
         return record.settled or self.closed or self.core.done(record.submitted)
 
     def outcome(self, record: Record, seconds: float) -> BaseException | None:
-        """What a task failed with, once it has ended; None if it ended well.
+        """A task's failure, once it has ended; None if it succeeded.
 
         Raises
         ------
         Deadline
-            If the seconds pass before.
+            If the seconds pass first.
         """
         if not record.settled:
             error: BaseException | None = None
@@ -143,7 +143,7 @@ class Tasks:
         self.reap()
 
     def original(self, error: TaskFailed) -> BaseException:
-        """What the body raised, if it was a body."""
+        """The exception of the body that failed, if it was one in Python."""
         found = self.failures.take(getattr(error, "record", 0))
         if found is None:
             return error

@@ -2,8 +2,8 @@
 # python/quadriga/watcher.py: a thread that calls back when tasks have ended.
 """Callbacks of futures.
 
-One thread for the whole process looks at those that are watched, every millisecond at least. It
-ends when none has been watched for a while.
+One thread of the process polls the watched futures, at least every millisecond. It ends when none
+has been watched for a while.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_IDLE = 5.0
 
 
 class Watched(Protocol):
-    """What is watched."""
+    """What can be watched."""
 
     def done(self) -> bool: ...
 

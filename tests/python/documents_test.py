@@ -67,6 +67,24 @@ def test_figures_on_the_front_page_are_rows_of_one_commit():
             assert figure.strip() in known, f"{what} {order} on {gpus}"
 
 
+def test_figures_of_gpus_are_rows_of_the_commits_named():
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    files = (ROOT / "bench" / "results").glob("*-h200.jsonl")
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    table = re.findall(
+        r"^\| (Cholesky|product), order (\d+) \|([^|]+)\|([^|]+)\|([^|]+)\|", page, re.M
+    )
+    assert len(table) >= 7
+    for what, order, *cells in table:
+        case = {"Cholesky": "potrf", "product": "gemm"}[what]
+        for gpus, cell in zip((1, 2, 4), cells, strict=True):
+            setting = {"case": case, "gpus": gpus, "n": int(order), "tile": 0, "pinned": "on"}
+            for figure, commit in re.findall(r"([\d.]+) \((\w+)", cell):
+                wanted = setting | {"commit": commit}
+                measured = [row["tflops"] for row in rows if wanted.items() <= row.items()]
+                assert figure in {f"{each:.1f}" for each in measured}, f"{what} {order} on {gpus}"
+
+
 def test_what_deciding_costs_is_as_measured():
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     shown, commit, path = re.search(

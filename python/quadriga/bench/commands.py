@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/commands.py: `quadriga bench` on the command line.
-"""The group that the command line takes in; one command a benchmark."""
+"""The commands of `quadriga bench`, one for each benchmark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     show: Callable[[list[measure.Row], Console], None] = table.show,
     **settings: Any,
 ) -> None:
-    """Measures; prints each row as it comes, or all of them as a table."""
+    """Measures, and prints each row as it is measured, or all of them as a table."""
     progress = Console(stderr=True)
     function: Callable[..., Iterator[measure.Row]] = getattr(measure, benchmark)
     rows = []
@@ -85,7 +85,7 @@ def _common(
 
 @click.group()
 def bench() -> None:
-    """Measure Quadriga on this machine; every figure beside a reference and its bound."""
+    """Measure Quadriga on this machine, each figure with a reference and a bound."""
 
 
 @bench.command()
@@ -99,7 +99,7 @@ def bench() -> None:
     help="Tiles in each direction of the smaller matrix, for the cases decide.",
 )
 def overhead(**settings: Any) -> None:
-    """Cost of a task beside its work; of one that does nothing beside StarPU's if installed."""
+    """Measure the cost of a task beyond its work, with StarPU as reference if it is installed."""
     run("overhead", **settings)
 
 
@@ -119,7 +119,7 @@ def _matrix_options(function: Callable[..., None]) -> Callable[..., None]:
 @_common("gemm")
 @_matrix_options
 def gemm(**settings: Any) -> None:
-    """Products: on this host beside OpenBLAS, and out of core by the virtual clock."""
+    """Measure products: on this host against OpenBLAS, and out of core by the virtual clock."""
     run("gemm", **settings)
 
 
@@ -127,14 +127,14 @@ def gemm(**settings: Any) -> None:
 @_common("potrf")
 @_matrix_options
 def potrf(**settings: Any) -> None:
-    """Cholesky: on this host beside OpenBLAS, and on several devices by the virtual clock."""
+    """Measure Cholesky: on this host against OpenBLAS, on several devices by the virtual clock."""
     run("potrf", **settings)
 
 
 @bench.command()
 @_common("streams", repeat=20)
 def streams(**settings: Any) -> None:
-    """Pipelines by the virtual clock beside their bound, and what an empty stage costs."""
+    """Measure pipelines by the virtual clock against their bound, and the cost of a stage."""
     run("streams", **settings)
 
 
@@ -148,7 +148,7 @@ def streams(**settings: Any) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Write a description with these links, for QUADRIGA_MACHINE.")  # fmt: skip
 def copies(**settings: Any) -> None:
-    """Rates of every kind of copy between the host and devices, among devices and processes."""
+    """Measure copies between the host and devices, among devices, and among processes."""
     run("copies", show=matrix.show, **settings)
     if settings["output"]:
         print(f"{settings['output']}: written", file=sys.stderr)

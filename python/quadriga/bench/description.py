@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/description.py: a machine's description with links as they were measured.
-"""Devices and kernel times stay as they were found; links, routes and latencies are measured."""
+"""Descriptions of machines: devices and kernel times as discovered, links as measured."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Measured:
         return max(rate for _, rate in found) if found else None
 
     def runs(self, kind: str, source: str, target: str) -> Json | None:
-        """Shares that short runs reach, up to the first length that loses nothing."""
+        """Fractions of the rate that short runs reach, up to the first length without a loss."""
         found = sorted(self._by_runs.get((f"runs-{kind}", source, target), []))
         if not found:
             return None
@@ -52,7 +52,7 @@ class _Measured:
         return table | {str(enough): 1.0}
 
     def latency(self, kind: str, source: str, target: str) -> float:
-        """What a small copy in a row of them takes beyond its bytes, as a stream's time."""
+        """Seconds that a small copy within a sequence takes beyond those of its bytes."""
         size, small = min(self._of[kind, source, target])
         best = self.rate(kind, source, target)
         assert best is not None
@@ -141,7 +141,7 @@ class _Description:
         return name
 
     def _found_runs(self, source: str, target: str) -> Json:
-        """What discovery supposes, where it was not measured."""
+        """The discovered runs, where none were measured."""
         for link in self._found_route(source, target).get("links", []):
             if runs := self._found["links"][link].get("runs"):
                 return dict(runs)

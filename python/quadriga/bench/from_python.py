@@ -34,7 +34,7 @@ def run(case: str, repeat: int, cores: int) -> Iterator[dict[str, Any]]:
 
 
 def _chains(cores: int) -> float:
-    """Nanoseconds a task that does nothing, submitted and ended, each after one of the others."""
+    """Nanoseconds for each empty task, submitted and ended, in chains."""
     nothing = codelet(access=["update"], name="nothing")(_nothing)
     with Engine(f"cpu:{cores}") as engine:
         operands = [engine.data(np.zeros(1)).update() for _ in range(_CHAINS)]
@@ -62,7 +62,7 @@ def _register_again() -> float:
 
 
 def _on_host() -> float:
-    """An access to resident data that nothing has touched."""
+    """Nanoseconds for an access to resident data that no task has accessed meanwhile."""
     with Engine("emulated:2,memory=16MiB") as engine:
         data = engine.data(np.zeros(8), resident=True)
 

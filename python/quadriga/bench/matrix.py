@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/matrix.py: rates of copies as matrices of kinds and sizes.
-"""One row a kind and pair of memories, one column a size or a length of runs, in GB/s."""
+"""Tables of copies in GB/s: a row for each kind and pair of memories, a column for each size."""
 
 from __future__ import annotations
 

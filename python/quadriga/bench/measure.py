@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/measure.py: which programs a benchmark runs, how often, and in which order.
-"""Each function gives its rows one by one, as soon as they are measured."""
+"""Measurements: each function yields its rows one by one, as soon as they are measured."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def overhead(
     tiles: int = 64,
     note: Note = _silent,
 ) -> Iterator[Row]:
-    """What a task costs beside its work: time, calls of malloc, memory of the runtime.
+    """The cost of a task beyond its work: time, calls of malloc, memory of the runtime.
 
     `decide-N` is the processor time that decisions for N devices take, in a Cholesky factorization
     of `tiles` x `tiles` tiles and of twice as many in each direction.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/program.py: runs the C++ programs that measure, each time in a new process.
-"""The programs lie beside the extension module, in `bin`."""
+"""Runs the benchmark programs, which are in `bin` beside the extension module."""
 
 from __future__ import annotations
 

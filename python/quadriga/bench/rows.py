@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/rows.py: what a result is compared with, and what it should reach.
-"""References that were published, and targets; docs/benchmarks.md explains them."""
+"""Published references, and targets; docs/benchmarks.md explains them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ _PUBLISHED: dict[tuple[str, str], tuple[str, float]] = {
 def finish(
     benchmark: str, raw: dict[str, Any], machine: dict[str, Any], commit: str | None
 ) -> dict[str, Any]:
-    """A measured line with all keys, in order, and what else it brought behind them."""
+    """A measured line with all keys in order, followed by its additional keys."""
     row: dict[str, Any] = dict.fromkeys(KEYS)
     reference = _PUBLISHED.get((benchmark, raw["case"]))
     if reference:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/bench/table.py: results as a table for people.
-"""One row a case; columns that would be empty are left out."""
+"""A table with a row for each case; empty columns are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = {"value", "reference", "bound", "ratio"}
 
 
 def number(value: float | None) -> str:
-    """Four digits, without exponents where people don't write them."""
+    """Four digits, without an exponent for usual sizes."""
     if value is None:
         return ""
     if value and not 1e-3 <= abs(value) < 1e7:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/cli/compute.py: solve, cholesky and matmul on .npy files.
-"""The linear algebra, from files to files."""
+"""The commands of the linear algebra, from files to files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Where:
 
 
 def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Says which option isn't a size."""
+    """Checks a size; the error names the option."""
     try:
         _core.parse_bytes(value or "0")
     except InvalidArgument as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/cli/files.py: .npy files, mapped: read with care, written whole or not at all.
-"""Arrays in files."""
+"""Arrays in .npy files, and where outputs may go."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _nvlinks(routes: Iterable[Route]) -> list[str]:
 
 
 def table(machine: Machine) -> list[str]:
-    """Devices, one a line; columns that nobody fills are left out."""
+    """Devices, one a line; empty columns are left out."""
     heads = ("device", "kind", "model", "memory", "cores", "node", "PCIe")
     rows = [
         (

@@ -2,26 +2,28 @@
 # python/quadriga/linalg/__init__.py: dense linear algebra on all devices, with SciPy's signatures.
 """Dense linear algebra on all devices, for matrices bigger than any device's memory.
 
-Signatures, defaults and results are SciPy's (NumPy's for `matmul`). Each function takes, too:
+Signatures, defaults and results are SciPy's (NumPy's for `matmul`). Types are float32, float64,
+complex64 and complex128; bool and integers are promoted. Each function also takes:
 
 engine : Engine, optional
-    Where to run; by default on `quadriga.default_engine()`.
+    Where to run. Default: `quadriga.default_engine()`.
 devices : str or Machine, optional
     Instead of an engine: devices for this call alone.
 tile : int, optional
-    Tile size, in rows and columns; by default chosen by sizes, types and devices.
+    Tile size, in rows and columns. Default: chosen by sizes, types and devices.
 reproducible : bool, optional
     Choose tiles as for one device: results are then the same to the bit for any number of devices
-    of a kind and memory. By default as the engine was made, else as the setting `reproducible`
-    says, which is off.
+    of a kind and memory. Default: the engine's, else the setting `reproducible`.
 progress : bool or callable, optional
-    True shows a bar; a callable gets the fraction done, about ten times a second.
+    True shows a bar; a callable gets the fraction done, 0 to 1, about ten times a second.
 
-Wherever an input matrix is expected, an object with ``shape``, ``dtype`` and
-``read(rows, cols, out)`` will do; see `from_function`. Arrays of h5py, Zarr and Dask are read tile
-by tile, where they are needed. Arrays that an engine knows, and their
-`quadriga.Data`, as inputs and as `out`, are used after the tasks that were submitted on their
-memory.
+A *source* may take the place of any input matrix: an object with ``shape``, ``dtype`` and
+``read(rows, cols, out)``; see `from_function`. Arrays of h5py, Zarr and Dask are read tile by tile,
+where they are needed. Registered arrays and their `quadriga.Data`, as inputs and as `out`, are used
+after the tasks that were submitted on their memory.
+
+All raise `quadriga.InvalidArgument` (a ValueError) if shapes, types, values or memory aren't
+accepted, `quadriga.TooLarge` (a MemoryError) if tiles fit no device, and what a source raises.
 
 Examples
 --------

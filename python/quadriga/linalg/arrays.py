@@ -235,7 +235,7 @@ def _subtractable(array: Array) -> Array:
 def check_symmetric(value: Input, wanted: bool | float) -> None:
     """Refuses a matrix that isn't hermitian, within `wanted` times its largest element.
 
-    True stands for 100 roundings.
+    True stands for 100 times the type's precision.
     """
     if wanted is False or (isinstance(value, Source) and value.hermitian):
         return

@@ -29,18 +29,19 @@ class Estimate:
     seconds, bound_seconds : float
         The time by the virtual clock, and a lower bound for every schedule.
     host_bytes : float
-        Moved between host and devices.
-    links : dict
+        Bytes moved between the host and devices, both ways.
+    links : dict of str to float
         Bytes over each link, by name.
-    device_bytes : dict
+    device_bytes : dict of str to int
         Peak use of each device's memory, by name.
     buffer_bytes : int
         Peak use of host buffers or the spill file.
     matrix_bytes : int
         Memory of the caller's own matrices.
     tile, tile_cols : int
-        Rows and columns of the largest tile, of a product's result.
+        Rows and columns of the largest tile; of a product, of its result.
     tasks : int
+        Number of tasks.
     extrapolated_from : list of int
         Numbers of tasks of the smaller programs that were simulated instead; empty if the call
         itself was simulated.
@@ -121,15 +122,33 @@ def estimate(
     ----------
     operation : {"matmul", "cholesky", "cho_solve"}
     *sizes : int
-        Of matmul: rows, columns and inner size; of cholesky: the order; of cho_solve: the order
-        and the right-hand sides (the factorization counts).
+        Of matmul: rows and columns of the product, and the inner size; of cholesky: the order; of
+        cho_solve: the order and the number of right-hand sides (it includes the factorization).
     dtype : dtype
+        As of the call's arrays; integers stand for float64.
     from_source : bool
-        Whether the matrix of a factorization is computed where it is needed.
+        Whether the matrix of a factorization is a source.
     accumulate : bool
-        Whether a product is added to what is there.
+        Whether a product is added to the content of `out`.
     tile, reproducible, engine, devices
         See `quadriga.linalg`.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InvalidArgument
+        If operation, sizes or dtype aren't accepted.
+    TooLarge
+        If the call would raise it, and for matrices of 1 EiB or more.
+
+    Examples
+    --------
+    >>> from quadriga import linalg
+    >>> linalg.estimate("cholesky", 4096, devices="emulated:2,memory=64MiB").matrix_bytes
+    134217728
     """
     if operation not in _KINDS:
         raise InvalidArgument(f"operation {operation!r}: expected one of {', '.join(_KINDS)}")

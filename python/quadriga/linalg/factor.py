@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/linalg/factor.py: Cholesky factors that stay where they are until asked for.
-"""`cho_factor`, `cho_solve` and the factor between them."""
+"""`cho_factor`, `cho_solve` and `Factor`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,17 @@ _TYPES: dict[_core.DType, DType] = {
 
 @dataclass(frozen=True)
 class Held:
-    """Where a factor's tiles are, in bytes."""
+    """Where a factor's tiles are, in bytes.
+
+    Attributes
+    ----------
+    bytes : int
+        Size of the factor: the tiles of its triangle.
+    devices : dict of str to int
+        Valid replicas on each device.
+    buffers : int
+        In host buffers or the spill file.
+    """
 
     bytes: int
     devices: dict[str, int]
@@ -56,13 +66,14 @@ class Held:
 class Factor:
     """A Cholesky factor; made by `cho_factor`.
 
-    Its tiles stay on devices until asked for, so that a solve moves none that is there already.
-    It unpacks as SciPy's ``(c, lower)``, which `scipy.linalg.cho_solve` takes.
+    Its tiles stay on the devices, so that a solve copies only those that are missing there.
+    It unpacks as SciPy's ``(c, lower)``, which `scipy.linalg.cho_solve` takes. It pickles as its
+    file, and is loaded on the default engine. Threads may share it.
 
     Attributes
     ----------
     engine : Engine
-        Where it lives; it works on even if that was closed.
+        The engine that holds it. A factor stays usable after its engine is closed.
 
     Examples
     --------
@@ -95,10 +106,12 @@ class Factor:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Its rows and columns."""
         return (self._core.order(), self._core.order())
 
     @property
     def dtype(self) -> DType:
+        """The type of its elements."""
         return _TYPES[self._core.dtype()]
 
     @property
@@ -108,7 +121,7 @@ class Factor:
 
     @property
     def tile(self) -> int:
-        """Order of its tiles."""
+        """Rows and columns of a tile."""
         return self._core.tile()
 
     def solve(
@@ -119,7 +132,7 @@ class Factor:
         *,
         progress: Progress = None,
     ) -> Any:
-        """Solve ``a @ x = b`` for x; parameters as of `cho_solve`."""
+        """Solve ``a @ x = b`` for x; parameters, result and errors as of `cho_solve`."""
         return _solve(self, as_input(b, "b"), b, overwrite_b, check_finite, progress)
 
     def logdet(self) -> float:
@@ -128,20 +141,20 @@ class Factor:
             return self._core.logdet(self._options())
 
     def inverse_diagonal(self, *, progress: Progress = None) -> Array:
-        """The diagonal of the inverse matrix, as real numbers in NumPy's array."""
+        """The diagonal of the inverse of the matrix: a NumPy array of n float64."""
         out = np.empty(self.shape[0])
         with self._lock, start("inverse", self.engine, None, None, progress) as call:
             self._core.inverse_diagonal(out.ctypes.data, call.options(out))
         return out
 
     def unpack(self, clean: bool = False) -> Any:
-        """The factor as an array, of the kind of the matrix.
+        """The factor as an array of shape (n, n), of the library and device of the matrix.
 
         Parameters
         ----------
         clean : bool
-            Whether the other triangle is set to zero. In a matrix that was overwritten, it is
-            otherwise what it was.
+            Set the other triangle to zero. It is zero anyhow, except in a matrix that was
+            overwritten, whose array is returned with its other triangle unchanged.
         """
         with self._lock:
             if self._memory is not None and not clean:
@@ -153,7 +166,13 @@ class Factor:
             return self._kind.give(out)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the factor to a file, which `load` reads; complete or not at all."""
+        """Write the factor to a file, which `load` reads; complete or not at all.
+
+        Raises
+        ------
+        IoError
+            If the file can't be written, also for a full disk; the message names it.
+        """
         with self._lock:
             self._core.save(str(target_of(path)), self._options())
 
@@ -170,13 +189,13 @@ class Factor:
         Raises
         ------
         IoError
-            If the file is missing, no factor, truncated or of another version.
+            If the file is missing, truncated, damaged, no factor or of another version.
         """
         with start("load", engine, devices, None, None) as call:
             return cls(call.engine, _core.load_factor(call.core, os.fspath(path), call.options()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as its file; loaded, it lives on the default engine of its process."""
+        """Pickles as its file; it is loaded on the default engine of its process."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "factor"
             self.save(path)
@@ -257,16 +276,17 @@ def cho_factor(
     Parameters
     ----------
     a : array_like or source
-        Hermitian and positive definite; only the triangle `lower` says is used.
+        Hermitian and positive definite, of shape (n, n); only the triangle given by `lower` is
+        read.
     lower : bool
-        Whether to compute the lower triangle; the upper one by default.
+        Compute the lower factor, ``a = l @ l.conj().T``, instead of the upper one.
     overwrite_a : bool
-        Factorize in the memory of `a`, which then is the factor's; needs contiguous rows or
-        columns, without which the factor gets memory of its own.
+        Factorize in the memory of `a`, which holds the factor once it is unpacked. Without
+        contiguous rows or columns the factor gets memory of its own.
     check_finite : bool
-        Refuse infinities and NaNs.
+        Refuse infinities and NaNs in arrays.
     check_symmetric : bool or float
-        Refuse a matrix that isn't hermitian, within a number times its largest element.
+        As of `cholesky`.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
@@ -278,7 +298,9 @@ def cho_factor(
     Raises
     ------
     NotPositiveDefinite
-        A `numpy.linalg.LinAlgError` naming the leading minor.
+        A `numpy.linalg.LinAlgError` that names the leading minor.
+    TooLarge
+        If neither the devices nor the host's buffers can hold the factor.
     """
     matrix = square(a)
     _check(matrix, check_finite, check_symmetric)
@@ -343,19 +365,25 @@ def cho_solve(
     Parameters
     ----------
     c_and_lower : Factor or (array_like, bool)
-        As `cho_factor` or SciPy's gives it.
+        What this `cho_factor` or SciPy's returned; the array has shape (n, n).
     b : array_like
-        Right-hand side or sides.
+        One right-hand side, of shape (n,), or k of them, of shape (n, k).
     overwrite_b : bool
-        Whether the solution may go to `b`.
+        Whether the solution may be written to `b`.
     check_finite : bool
-        Refuse infinities and NaNs.
+        Refuse infinities and NaNs in arrays.
     tile, reproducible, engine, devices, progress
-        See `quadriga.linalg`; a `Factor` has its own.
+        See `quadriga.linalg`; of a `Factor` only `progress` is used.
 
     Returns
     -------
-    ndarray
+    array
+        Of the shape, library and device of `b`.
+
+    Raises
+    ------
+    InvalidArgument
+        If the factor isn't square or the shapes disagree.
 
     Examples
     --------

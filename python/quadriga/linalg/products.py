@@ -52,20 +52,28 @@ def matmul(
     Parameters
     ----------
     a, b : array_like or source
-        Integers are promoted to float64.
+        Of shapes (m, k) and (k, n) after `op`, or vectors of length k. Integers are promoted to
+        float64.
     out : array, optional
-        Where the product goes; shares no memory with `a` or `b`. Needed if `beta` isn't 0, and if
-        `a` and `b` are arrays of different libraries or devices.
+        Where the product goes, of its shape and type; shares no memory with `a` or `b`. Needed if
+        `beta` isn't 0, and if `a` and `b` are arrays of different libraries or devices.
     alpha, beta : scalar
+        Complex ones make the product of real matrices complex.
     trans_a, trans_b : {0, 1, 2, 'N', 'T', 'C'}
-        1 or 'T': the transpose of a matrix, 2 or 'C': the conjugate transpose.
+        `op`: 1 or 'T' is the transpose of a matrix, 2 or 'C' the conjugate transpose.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
     -------
     array or scalar
-        `out` if it was given, else of the kind of `a` and `b`.
+        Of shape (m, n), without the dimension that a vector lacks: `out` if it was given, else an
+        array of the library and device of `a` and `b`.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes or types disagree, or `out` shares memory with an input.
 
     Examples
     --------
@@ -210,22 +218,29 @@ def syrk(
     Parameters
     ----------
     alpha, beta : scalar
+        Real for real types.
     a : array_like or source
+        Of shape (n, k); with `trans`, (k, n).
     c : array, optional
-        Added `beta` times; its other triangle is in the result as it is.
-    trans : {0, 1}
-        1: ``a.T @ a`` instead.
+        Of shape (n, n). Its other triangle is returned unchanged. Default: zeros.
+    trans : {0, 1, 'N', 'T'}
+        1 or 'T': ``a.T @ a`` instead. Real types also take 2 and 'C'.
     lower : bool
-        Which triangle.
+        Compute the lower triangle instead of the upper one.
     overwrite_c : bool
-        Whether the result may go to `c`.
+        Whether the result may be written to `c`.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
     -------
     array
-        Of the kind of `c`, or else of `a`.
+        Of shape (n, n), and of the library and device of `c`, else of `a`.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes, types or values disagree.
 
     Examples
     --------
@@ -263,8 +278,8 @@ def herk(
 ) -> Any:
     """A triangle of ``alpha * a @ a.conj().T + beta * c``, as `scipy.linalg.blas.zherk`.
 
-    Parameters are those of `syrk`, with real `alpha` and `beta`, and `trans` 0 or 2 (1 for real
-    matrices, too).
+    Parameters, result and errors are those of `syrk`, but `alpha` and `beta` are real, and any
+    `trans` but 0 and 'N' stands for ``a.conj().T @ a``.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
         if complex(value).imag != 0:

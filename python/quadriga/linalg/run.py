@@ -84,7 +84,7 @@ def start(
 ) -> Iterator[Call]:
     """Runs the block's work; what a source raised comes back as it was raised.
 
-    An engine made for `devices` ends when nobody holds it, as a factor may.
+    An engine made for `devices` ends with its last reference, which a factor may hold.
     """
     if engine is not None and devices is not None:
         raise InvalidArgument("give an engine or devices, not both")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/linalg/solves.py: cholesky, solve and solve_triangular.
-"""Cholesky's factorization and solutions of linear systems."""
+"""Cholesky factorization and solution of linear systems."""
 
 from __future__ import annotations
 
@@ -69,29 +69,31 @@ def cholesky(
     Parameters
     ----------
     a : array_like or source
-        Hermitian and positive definite; only the triangle `lower` says is used.
+        Hermitian and positive definite, of shape (n, n); only the triangle given by `lower` is
+        read.
     lower : bool
-        Whether to compute the lower factor, ``a = l @ l.conj().T``; the upper one by default.
+        Compute the lower factor, ``a = l @ l.conj().T``, instead of the upper one.
     overwrite_a : bool
-        Whether the factor may go to `a`: then no other memory of its size is needed.
+        Whether the factor may be written to `a`: then no other memory of its size is needed.
     check_finite : bool
-        Refuse infinities and NaNs.
+        Refuse infinities and NaNs in arrays.
     out : array, optional
-        Where the factor goes, as a memory-mapped file.
+        Where the factor goes, such as a memory-mapped file; of the factor's shape and type.
     check_symmetric : bool or float
-        Refuse a matrix that isn't hermitian, within a number times its largest element.
+        Refuse a matrix that differs from its conjugate transpose by more than this number times its
+        largest element; True stands for 100 times the type's precision.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
     -------
     array
-        Of the kind of `a`, with zeros in the other triangle.
+        `out`, or one of the shape, library and device of `a`; its other triangle is zero.
 
     Raises
     ------
     NotPositiveDefinite
-        A `numpy.linalg.LinAlgError` naming the leading minor.
+        A `numpy.linalg.LinAlgError` that names the leading minor.
 
     Examples
     --------
@@ -167,37 +169,40 @@ def solve(
     Parameters
     ----------
     a : array_like or source
-        Hermitian and positive definite.
+        Hermitian and positive definite, of shape (n, n).
     b : array_like
-        Right-hand side or sides; the solution is of its kind.
+        One right-hand side, of shape (n,), or k of them, of shape (n, k).
     lower : bool
-        Which triangle of `a` is used.
+        Read the lower triangle of `a` instead of the upper one.
     overwrite_a, overwrite_b : bool
         Whether `a` may be overwritten by its factor, and `b` by the solution.
     check_finite : bool
-        Refuse infinities and NaNs.
+        Refuse infinities and NaNs in arrays.
     assume_a : {"pos", "positive definite", None}
-        What is known of `a`. None: that it is hermitian is checked. Other kinds aren't available.
+        What is known of `a`. None: it is checked to be hermitian. SciPy's others aren't available.
     transposed : bool
         Solve ``a.T @ x = b``; for real matrices only.
     check_symmetric : bool or float
-        Refuse a matrix that isn't hermitian, within a number times its largest element.
+        As of `cholesky`.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
     -------
     array
+        Of the shape, library and device of `b`.
 
     Raises
     ------
     NotPositiveDefinite
-        A `numpy.linalg.LinAlgError` naming the leading minor.
+        A `numpy.linalg.LinAlgError` that names the leading minor.
+    Unavailable
+        If `assume_a` is a structure that SciPy knows and Quadriga doesn't.
 
     Warns
     -----
     LinAlgWarning
-        If the size of the solution shows that the matrix is singular but for rounding.
+        If the size of the solution shows that the matrix is singular to working precision.
     """
     _check_structure(assume_a)
     matrix, right = as_input(a, "a"), as_input(b, "b")
@@ -278,9 +283,9 @@ def solve_triangular(
     Parameters
     ----------
     a : array_like or source
-        Only the triangle `lower` says is used.
+        Of shape (n, n); only the triangle given by `lower` is read.
     b : array_like
-        Right-hand side or sides; the solution is of its kind.
+        One right-hand side, of shape (n,), or k of them, of shape (n, k).
     trans : {0, 1, 2, 'N', 'T', 'C'}
         Solve with `a`, its transpose, or its conjugate transpose.
     lower : bool
@@ -288,20 +293,21 @@ def solve_triangular(
     unit_diagonal : bool
         Whether the diagonal is taken to be 1.
     overwrite_b : bool
-        Whether the solution may go to `b`.
+        Whether the solution may be written to `b`.
     check_finite : bool
-        Refuse infinities and NaNs.
+        Refuse infinities and NaNs in arrays.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
     Returns
     -------
     array
+        Of the shape, library and device of `b`.
 
     Raises
     ------
     SingularMatrix
-        A `numpy.linalg.LinAlgError`, if there is a zero on the diagonal.
+        A `numpy.linalg.LinAlgError`, if there is a zero on the diagonal of an array.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/linalg/sources.py: matrices whose elements are made where they are needed.
-"""Sources: functions, covariances, and whatever has ``shape``, ``dtype`` and ``read``."""
+"""Sources: functions, covariances, and objects with ``shape``, ``dtype`` and ``read``."""
 
 from __future__ import annotations
 
@@ -23,27 +23,40 @@ _KINDS = {"rbf": 0, "matern12": 1, "matern32": 2, "matern52": 3}
 
 @runtime_checkable
 class SourceLike(Protocol):
-    """What an object needs to stand for an input matrix."""
+    """What an object needs to take the place of an input matrix.
+
+    Its ``read`` is called by the engine's threads, one call at a time; what it raises, the call of
+    `linalg` raises. It may also have ``hermitian``, a bool, as `Source` has.
+    """
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> Any:
+        """The type of the elements, as NumPy takes it."""
+
     def read(self, rows: slice, cols: slice, out: Array) -> object:
-        """Write the elements of these rows and columns to `out`."""
+        """Write the elements of these rows and columns to `out`, of the shape that they have."""
 
 
 class Source:
-    """A matrix that need not exist: its tiles are computed or read as tasks.
+    """A matrix that need not exist: tasks compute or read its tiles where they are needed.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    dtype : dtype
+    hermitian : bool
+        Whether it equals its conjugate transpose, so that one triangle is read.
 
     Attributes
     ----------
-    shape : tuple of int
-    dtype : dtype
-    hermitian : bool
-        Whether it is its own conjugate transpose, so that one triangle is enough.
+    shape, dtype, hermitian
+        As given.
     failure : BaseException or None
-        What the last failing `read` raised.
+        What the last failed `read` raised.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: npt.DTypeLike, hermitian: bool) -> None:
@@ -58,10 +71,11 @@ class Source:
 
     @property
     def ndim(self) -> int:
+        """2, as of a matrix."""
         return 2
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
-        """Write the elements of these rows and columns to `out`."""
+        """Write the elements of these rows and columns to `out`, of the shape that they have."""
         raise NotImplementedError
 
     def astype(self, dtype: npt.DTypeLike) -> Source:
@@ -100,7 +114,7 @@ class Source:
         return self if self.hermitian and self.dtype.kind != "c" else _Transposed(self)
 
     def __getitem__(self, key: Any) -> Any:
-        """Some of the elements, as an array: by numbers and slices, as in NumPy."""
+        """Elements as an array, by numbers and slices as in NumPy; others raise InvalidArgument."""
         ranges, is_number = _ranges(key, self.shape)
         low = [min(each, default=0) for each in ranges]
         high = [max(each, default=-1) + 1 for each in ranges]
@@ -112,7 +126,7 @@ class Source:
         return out[steps]
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
-        """All elements."""
+        """All elements, in a new array; raises ValueError if `copy` is False."""
         if copy is False:
             raise ValueError(f"{self!r} has no array, so that one has to be made")
         return np.asarray(self[:, :], dtype)
@@ -229,18 +243,24 @@ def from_function(
     Parameters
     ----------
     shape : int or (int, int)
-        One number: of a square matrix.
+        An int stands for a square matrix.
     function : callable
-        ``function(i, j)`` with a column of row indices and a row of column indices; what it
-        returns must fit the block, as NumPy broadcasts.
+        ``function(i, j)`` gets row indices of shape (m, 1) and column indices of shape (1, n), and
+        returns values that NumPy broadcasts to (m, n).
     hermitian : bool
-        Whether the matrix is its own conjugate transpose; then one triangle is computed.
+        Whether the matrix equals its conjugate transpose; then one triangle is computed.
     dtype : dtype
         Type of the elements.
 
     Returns
     -------
     FunctionSource
+
+    Raises
+    ------
+    InvalidArgument
+        If shape or function aren't accepted. Values of another shape, or of a type that `dtype`
+        can't hold, raise it in the call that reads them.
 
     Examples
     --------
@@ -333,13 +353,13 @@ def covariance(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances by the name of their function, which is one of `rbf`, `matern12` to `matern52`.
+    """Covariances by the name of their function.
 
     Parameters
     ----------
     kind : {"rbf", "matern12", "matern32", "matern52"}
     points, others, length_scale, variance, nugget, dtype
-        As of `rbf`.
+        As of `rbf`, as are result and errors.
     """
     if kind not in _KINDS:
         raise InvalidArgument(f"covariance {kind!r}: expected one of {', '.join(_KINDS)}")
@@ -360,17 +380,27 @@ def rbf(
     Parameters
     ----------
     points : array_like
-        Coordinates, a row for each point.
+        Coordinates of the rows' points, of shape (points, dimensions), or (points,) for one.
     others : array_like, optional
-        The points of the columns; by default the same ones.
+        Coordinates of the columns' points. Default: `points`; the matrix is hermitian then.
     length_scale : float or sequence of float
-        What coordinates are divided by: one number, or one for each coordinate.
+        What coordinates are divided by: one positive number, or one for each dimension.
     variance : float
-        The covariance of a point with itself.
+        The covariance of a point with itself, positive.
     nugget : float
-        Added on the diagonal, if there is one set of points.
+        Added on the diagonal if `others` isn't given, at least 0.
     dtype : dtype
-        float64 or float32; computed in float64.
+        float64 or float32; values are computed in float64.
+
+    Returns
+    -------
+    Covariance
+        A source of shape (points, others).
+
+    Raises
+    ------
+    InvalidArgument
+        If numbers aren't finite or positive, or shapes disagree.
 
     Examples
     --------
@@ -391,7 +421,7 @@ def matern12(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * exp(-r)``; parameters as of `rbf`."""
+    """Covariances ``variance * exp(-r)``; parameters, result and errors as of `rbf`."""
     return Covariance("matern12", points, others, length_scale, variance, nugget, dtype)
 
 
@@ -404,7 +434,7 @@ def matern32(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * (1 + s) * exp(-s)``, s = sqrt(3) r; parameters as of `rbf`."""
+    """Covariances ``variance * (1 + s) * exp(-s)``, s = sqrt(3) r; else as `rbf`."""
     return Covariance("matern32", points, others, length_scale, variance, nugget, dtype)
 
 
@@ -417,5 +447,5 @@ def matern52(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; as `rbf`."""
+    """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; else as `rbf`."""
     return Covariance("matern52", points, others, length_scale, variance, nugget, dtype)

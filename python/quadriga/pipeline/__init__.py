@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/pipeline/__init__.py: streams: chunks through stages on all devices.
-"""Streams: chunks through files, copies, kernels and bodies, as fast as the slowest allows."""
+"""Streams: chunks that pass a source, copies, kernels and bodies, several at a time."""
 
 from .chunk import Chunk
 from .pipeline import Pipeline

@@ -13,15 +13,15 @@ from ..errors import InvalidType
 
 
 class Chunk(Mapping[str, Any]):
-    """A piece of a stream: arrays by name, and other values, which stay on the host.
+    """A piece of a stream: a mapping from names to arrays and other values, which stay on the host.
 
-    A chunk that was yielded as an array has the field ``"array"``; one that was yielded as a tuple
-    has ``"0"``, ``"1"`` and so on; of a dict the keys are the names.
+    A chunk that was yielded as an array has the field ``"array"``; a tuple has ``"0"``, ``"1"`` and
+    so on; a dict has its keys. A field that is missing raises KeyError naming those there are.
 
     Attributes
     ----------
     number : int
-        Its place in the source, from 0.
+        Its position in the source, from 0.
     """
 
     __slots__ = ("_fields", "number", "records", "sizes")
@@ -46,7 +46,7 @@ class Chunk(Mapping[str, Any]):
         return len(self._fields)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Its fields that are arrays, which kernels can use."""
+        """Its fields that are NumPy arrays, which kernels can use."""
         return {
             name: value
             for name, value in self._fields.items()

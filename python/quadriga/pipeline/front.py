@@ -24,7 +24,7 @@ FieldTuple = tuple[str, int, int, int, int, _core.DType]
 
 
 class _Nowhere:
-    """Where places go that nobody holds any more: the run removes its data itself."""
+    """Takes places without references, and drops them: the run removes its data itself."""
 
     def append(self, _: object) -> None:
         return

@@ -39,30 +39,36 @@ def _bytes(name: str, value: int | str | None) -> int:
 
 
 class Pipeline:
-    """Chunks through a source, kernels on all devices, and bodies on the host.
+    """Passes chunks from a source through kernels on all devices and bodies on the host.
 
     Parameters
     ----------
     memory : int or str, optional
-        Of each device, as ``"4GiB"``; nothing of the run goes beyond. Default: what tiles may fill.
+        Limit of each device's memory for the run: bytes, or text such as ``"4GiB"``. Default: all
+        that tiles may use.
     devices : str or Machine, optional
         As of `Engine`, for an engine of its own.
     engine : Engine, optional
         Instead of one of its own.
     host_memory : int or str, optional
-        Of the host, for chunks on their way. Default: half of the engine's.
+        Limit of host memory for chunks on their way. Default: half of the engine's.
     order : {"adaptive", "largest", "first_come", "smallest"}
-        Which chunk goes to a device next; adaptive: two small ones a device, then the largest
+        Which chunk goes to a device next; adaptive: two small ones on each device, then the largest
         first, and the smallest last.
     on_error : {"raise", "skip"}
-        Whether a stage's failure ends the run, or its chunk is dropped and noted in `failures`.
+        Whether a stage's failure ends the run, or its chunk is dropped and kept in `failures`.
     look_ahead : int
-        Most chunks that were read and have not got to a device.
+        Limit of chunks that were read and haven't reached a device.
     most_on_device, most_on_link, most_in_all : int, optional
         Limits: chunks on a device, copies at once on a link (default: as many as fill it), chunks
         on all devices.
     threads : int, optional
-        Most bodies of parallel stages at once. Default: the usable cores.
+        Limit of bodies of parallel stages at once. Default: the number of usable cores.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument isn't accepted. What `Engine` raises comes when it is first used.
 
     Examples
     --------
@@ -117,10 +123,11 @@ class Pipeline:
     # Stages
 
     def source(self, chunks: Iterable[Any]) -> Pipeline:
-        """Where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
+        """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
 
-        It is asked by one thread at a time, when there is room. What it yields is the pipeline's
-        until the chunk ends; values that aren't arrays stay on the host.
+        One thread at a time asks it, when there is room. What it yields must not be changed until
+        the chunk has ended; values that aren't arrays stay on the host. Returns the pipeline;
+        raises `InvalidArgument` if it has a source already.
         """
         if self._source is not None:
             raise InvalidArgument("the pipeline has a source already")
@@ -151,23 +158,33 @@ class Pipeline:
         Parameters
         ----------
         function : callable, optional
-            On NumPy views; runs on cores and emulated devices.
-        cuda : CudaSource or callable, optional
-            What runs on CUDA devices, as of `codelet`; a callable needs ``arrays=``.
-        arrays : {"cupy", "torch"}, optional
+            Gets NumPy views; runs on cores and emulated devices.
+        cuda, arrays
+            The variant for CUDA devices, as of `codelet`.
         reads, updates : sequence of str
-            Fields that it reads; reads and writes. By default, if it has no updates, a first kernel
-            reads all fields of a source that yields arrays: the field ``"array"``.
+            Fields that it reads; that it reads and writes. Default of `reads` in a first kernel
+            without updates: the field ``"array"``.
         writes : dict of str to callable
-            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, asked when the chunk
+            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, called when the chunk
             arrives.
         temporaries : dict of str to callable
-            The same for fields that live on the device, for the kernels that follow in this row.
+            The same for fields that exist on the device only, for kernels in a row.
         constants : dict
             Arrays that all chunks share, and numbers.
         name : str, optional
+            Default: the function's.
         cost : Cost, optional
-            Its time by the machine's table, for the virtual clock.
+            As of `codelet`.
+
+        Returns
+        -------
+        Pipeline
+            This one, as of `source` and `map`.
+
+        Raises
+        ------
+        InvalidArgument
+            If an argument isn't accepted, or the run has begun.
         """
         fixed = dict(constants or {})
         shared = {key: value for key, value in fixed.items() if isinstance(value, np.ndarray)}
@@ -212,10 +229,12 @@ class Pipeline:
         Parameters
         ----------
         function : callable
-            Returns None, or an array or dict of fields that are added to the chunk.
+            Returns None, an array (the field ``"array"``), or a dict of fields that are added to
+            the chunk.
         mode : {"parallel", "serial", "serial_in_order"}
-            Of several chunks at once; of one at a time; of one at a time as the source gave them.
+            Several chunks at once; one at a time; one at a time in the source's order.
         name : str, optional
+            Default: the function's.
         """
         if mode not in _MODES:
             raise InvalidArgument(f"mode is {mode!r}; expected one of {', '.join(_MODES)}")
@@ -232,15 +251,17 @@ class Pipeline:
         Parameters
         ----------
         chunks : iterable
-            As a source yields them; their content isn't looked at, but by the shapes of ``writes``.
+            As a source yields them; only the functions in ``writes`` look at their content.
         seconds : dict of str to float, optional
-            What ``"source"`` and stages take for a chunk, by name; of a kernel whose cost isn't
-            known it is needed.
+            Seconds that ``"source"`` and stages take for a chunk, by name; needed for kernels whose
+            cost isn't known.
 
         Raises
         ------
+        InvalidArgument
+            If `seconds` names no stage.
         Unavailable
-            If a kernel has neither.
+            If the time of a kernel isn't known; the message names it.
         """
         given = dict(seconds or {})
         names = ["source", *(stage.name for stage in self._stages)]
@@ -264,12 +285,12 @@ class Pipeline:
     # Runs
 
     def run(self, progress: bool = False) -> PipelineStats:
-        """Run until the source has ended and all chunks have passed; what they leave is dropped.
+        """Run until the source has ended and all chunks have passed; results are dropped.
 
         Parameters
         ----------
         progress : bool
-            Whether a line on standard error tells how far it is.
+            Show progress in a line on standard error.
 
         Returns
         -------
@@ -298,10 +319,10 @@ class Pipeline:
         return self.stats()
 
     def results(self, in_order: bool = True) -> Iterator[Chunk]:
-        """The chunks that have passed all stages, as the source gave them or as they complete.
+        """Iterate over chunks that have passed all stages, in the source's order or as completed.
 
-        The run begins with the first and goes on between two of them. Whoever leaves the loop stops
-        it: the source isn't asked again.
+        The run begins with the first and goes on between two of them. Leaving the loop stops it:
+        the source isn't asked again.
 
         Raises
         ------
@@ -328,7 +349,7 @@ class Pipeline:
                 self._leave()
 
     def stop(self) -> None:
-        """End the run early, from any thread: what has begun ends, the rest is dropped."""
+        """End the run early, from any thread: chunks in a stage finish it, the rest is dropped."""
         if self._flow is not None:
             self._flow.stop()
 
@@ -353,14 +374,14 @@ class Pipeline:
             self._flow.set_order(self._options["order"])
 
     def stats(self) -> PipelineStats:
-        """What the run did so far, beside the least time that it needs."""
+        """Statistics of the run so far; raises `InvalidArgument` before it has begun."""
         if self._flow is None:
             raise InvalidArgument("the pipeline hasn't run yet")
         return from_core(self._flow.stats())
 
     @property
     def failures(self) -> list[ChunkFailure]:
-        """Chunks that failed so far, the first thousand of them."""
+        """Chunks that failed so far, at most a thousand."""
         if self._flow is None or self._front is None:
             return []
         raised = self._front.raised

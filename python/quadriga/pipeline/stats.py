@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/pipeline/stats.py: what a run counts, and how it is told.
-"""Figures of a pipeline's run."""
+"""Statistics of a pipeline's run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ class StageStats:
     Attributes
     ----------
     name, kind : str
+        `kind` is ``"source"``, ``"copy in"``, ``"kernel"``, ``"copy out"``, or the mode of a body.
     chunks : int
-        That have passed it.
+        Chunks that have passed it.
     busy_seconds : float
         Sum of the times in which it processed chunks.
     waiting_seconds : float
         Sum of the times that chunks waited for it.
     occupancy : float
-        Share of what it can process that it did.
+        `busy_seconds` over the elapsed time and the number of chunks it can process at once, 0
+        to 1.
     """
 
     name: str
@@ -40,7 +42,9 @@ class ChunkFailure:
     Attributes
     ----------
     chunk : int
+        Its number.
     stage : str
+        The stage's name.
     error : BaseException
         What the stage raised.
     """
@@ -52,23 +56,23 @@ class ChunkFailure:
 
 @dataclass(frozen=True)
 class PipelineStats:
-    """What a run did, beside the least time that its chunks need on the machine.
+    """What a run did, and the least time that its chunks need on the machine.
 
     Attributes
     ----------
     stages : tuple of StageStats
     chunks, failed : int
-        That arrived as results; that were skipped.
+        Chunks that arrived as results; that were skipped.
     seconds, bound_seconds : float
-        Since the run began; the least for these chunks, 0 if unknown.
+        Time since the run began; the least time for these chunks, 0 if unknown.
     limit : str
-        What bounds it, as ``"copies to gpu0"`` or the name of a stage.
+        What sets the bound, such as ``"copies to gpu0"`` or the name of a stage.
     latency_median, latency_99 : float
-        Seconds from the source to the result.
+        Seconds from the source to the result: median, and 99th percentile.
     most_host_bytes : int
-        Of chunks on their way, at most.
+        Peak host memory of chunks on their way.
     by_device : tuple of int
-        Chunks that each device had.
+        Chunks that each device processed.
     """
 
     stages: tuple[StageStats, ...]
@@ -84,11 +88,12 @@ class PipelineStats:
 
     @property
     def overhead(self) -> float:
-        """Time over the bound, as a share of it; 0 if that is unknown."""
+        """Time above the bound as a fraction of it; 0 if the bound is unknown."""
         return self.seconds / self.bound_seconds - 1 if self.bound_seconds > 0 else 0.0
 
     @property
     def chunks_per_second(self) -> float:
+        """Results per second so far."""
         return self.chunks / self.seconds if self.seconds > 0 else 0.0
 
     def __str__(self) -> str:
@@ -120,13 +125,14 @@ class PipelineEstimate:
     Attributes
     ----------
     seconds : float
+        The bound.
     limit : str
-        What bounds it.
+        What sets it.
     without_limit, one_device_more : float
-        The same if what limits were twice as fast; with another device like the last, on links of
+        The bound if the limit were twice as fast; with another device like the last, on links of
         its own.
     shares : tuple of float
-        Of the work, by device.
+        Fraction of the work, by device.
     """
 
     seconds: float

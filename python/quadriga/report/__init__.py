@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/__init__.py: what can be done with a trace file.
-"""Reports on runs: an HTML page, a summary, exports, and the check of counters against events.
+"""Reports on traces: an HTML page, a picture, a summary, exports, and a check of the counters.
 
 Examples
 --------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis/counters.py: recomputes each counter from the events.
-"""Counters and traces tell the same story; ``check`` says where one of a run doesn't."""
+"""Counters computed from the events of a trace; ``check`` compares them with the engine's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ _SLACK_SECONDS = 1e-6
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One counter whose reported value isn't what the events add up to."""
+    """One counter whose reported value differs from what its events add up to.
+
+    Attributes
+    ----------
+    where, counter : str
+        The device, link or run; the counter's name.
+    reported, recounted : float
+        The engine's value; the events'. In the counter's unit.
+    """
 
     where: str
     counter: str
@@ -71,7 +79,7 @@ def recount(trace: Trace) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``links`` and ``devices``, of the form that the file's ``counters`` have.
+        ``links`` and ``devices``, in the form of the file's ``counters`` (docs/report.md).
     """
     devices = [_device(trace, pid, name) for pid, name in trace.devices.items()]
     return {"links": _links(trace), "devices": devices}
@@ -148,8 +156,8 @@ def check(trace: Trace) -> list[Disagreement]:
     Returns
     -------
     list of Disagreement
-        Empty if all agree: numbers exactly, seconds to a microsecond. Of a part of a trace, the
-        whole is compared, as that is what was counted.
+        Empty if all agree: numbers exactly, seconds to a microsecond. For a part of a trace the
+        whole trace is compared, since the engine counted the whole.
     """
     trace = trace.whole or trace
     reported, recounted = trace.counters, recount(trace)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis/part.py: one run of several, or a stretch of time.
-"""A trace lasts as long as its engine; often one call of many is what somebody wants to see.
+"""Parts of traces. A trace covers its engine's lifetime; often one of several calls is of interest.
 
-A *run* is what lies between two pauses: moments at which nothing was under way for 50 µs, such that
-no later task waited for an earlier one. Calls that end with their results at home are runs. What is
-on its way home right after a pause is a late result, and no run begins with it.
+A *run* lies between two pauses of 50 µs or more in which no operation was in flight and after which
+no task waited for an earlier one. Calls that end with their results at home are runs. A copy home
+right after a pause is a late result, and no run begins with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAUSE = 50_000  # nanoseconds
 
 
 def runs(trace: Trace) -> list[tuple[float, float]]:
-    """Begin and end of each run that a trace holds, in seconds of the trace.
+    """Start and end of each run in a trace.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def runs(trace: Trace) -> list[tuple[float, float]]:
     Returns
     -------
     list of (float, float)
-        In order; empty for a trace without events.
+        Seconds of the trace, in order; empty for a trace without events.
     """
     return [(start / 1e9, end / 1e9) for start, end in _runs(trace)]
 
@@ -52,10 +52,10 @@ def part(
     ----------
     trace : Trace
     run : int or "last", optional
-        Counted from 1, as ``runs`` finds them.
+        Number of a run in `runs`, from 1.
     start, end : float, optional
-        Seconds of the trace, of the run if one is given too. Events that cross them are cut, and
-        of their bytes the share stays that belongs to the time that stays.
+        Seconds of the trace, or of the run if one is given. Events that cross them are cut, and
+        their bytes are reduced in proportion to their time.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def part(
     Raises
     ------
     ValueError
-        If there is no such run, or nothing between the times.
+        If there is no such run, or no time between start and end.
     """
     if run is None and start is None and end is None:
         return trace

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis/sight.py: when the host learnt late that operations had ended.
-"""Times of a real device are those at which the host saw that something had ended.
+"""How late the host saw operations end.
 
-A host that is busy otherwise sees ends late, and those of many streams at once: to the nanosecond,
-which no devices manage by themselves. Until then nothing that waits for the host goes on.
+Times of a real device are those at which the host saw an operation end. A busy host sees ends late,
+and those of many streams at the same nanosecond, which doesn't happen otherwise. Meanwhile the work
+that waits for the host is delayed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SILENCE = 100_000  # nanoseconds before, in which no end was seen
 
 @dataclass(frozen=True)
 class Sight:
-    """How much of a run passed before ends that were seen at once, in nanoseconds."""
+    """Time that passed before ends of several streams were seen at once, in nanoseconds."""
 
     late: int
     longest: int

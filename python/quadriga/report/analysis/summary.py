@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/analysis/summary.py: the run as a dictionary, and as a few lines.
-"""One glance: how long, how far from the bound, what the limit was, how much overlap."""
+"""The summary of a run: time, distance to the bound, the limit, overlap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMITS = {
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """What a run did, as plain numbers that JSON can hold.
+    """What a run did, as plain values for JSON.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ def summary(trace: Trace) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies``,
-        ``totals``, ``late`` (for how long the host didn't see ends), ``disagreements`` (text; empty
-        if the counters equal the trace), ``part`` (which part of a trace, in words) and ``runs``
-        (how many the whole trace holds).
+        ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies`` and
+        ``totals``, with units in the names of their keys; ``late`` (the time that passed before the
+        host saw several operations end), ``disagreements`` (text; empty if the counters agree with
+        the events), ``part`` (which part of a trace, in words) and ``runs`` (how many are in the
+        whole trace); ``file``, ``clock``, ``policy`` and ``devices_requested``.
     """
     return summarize(Analysis(trace))
 
@@ -108,7 +109,7 @@ def _device(run: Analysis, index: int) -> dict[str, Any]:
 
 
 def verdict(facts: dict[str, Any]) -> tuple[str, str]:
-    """The run in a sentence, and what cost most in another (empty if nothing did)."""
+    """The run in a sentence, and its largest loss in another (empty if there is none)."""
     devices = formats.plural(len(facts["devices"]), "device")
     text = f"{formats.time(facts['seconds'])} on {devices}"
     if facts["bound"]:
@@ -152,13 +153,17 @@ def largest_loss(facts: dict[str, Any]) -> str:
 
 
 def summary_text(trace: Trace, width: int = 24) -> str:
-    """The summary for a terminal, without colour.
+    """The summary as text for a terminal, without colour.
 
     Parameters
     ----------
     trace : Trace
     width : int
-        Characters of a full bar.
+        Length of a full bar, in characters.
+
+    Returns
+    -------
+    str
     """
     facts = summary(trace)
     sentence, loss = verdict(facts)
@@ -202,7 +207,7 @@ def _late_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def is_late(facts: dict[str, Any]) -> bool:
-    """Whether the host saw ends so late that times in the trace are much in doubt."""
+    """Whether the host saw ends so late that times in the trace are unreliable."""
     return bool(facts["late"]["share"] > _LATE)
 
 

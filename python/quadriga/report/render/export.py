@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/render/export.py: a trace for Graphviz and for Perfetto.
-"""The task graph as DOT, and the trace with what a viewer can add to it."""
+"""Exports: the task graph for Graphviz, and the trace with additions for Perfetto."""
 
 from __future__ import annotations
 
@@ -25,12 +25,20 @@ _RATE_POINTS = 500
 
 
 def to_dot(trace: Trace) -> str:
-    """The task graph in Graphviz' language, one colour a device.
+    """The task graph in Graphviz's DOT language, with a colour for each device.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     TraceError
-        If the file has no graph, or one that no layout program could draw.
+        If the file has no graph, or one with too many tasks to be drawn.
     """
     tasks = trace.tasks
     if not tasks:
@@ -60,11 +68,24 @@ def _quoted(text: str) -> str:
 
 
 def to_perfetto(trace: Trace) -> str:
-    """The trace for Perfetto, with what the run's own file leaves out.
+    """The trace as JSON for Perfetto, with additions.
 
-    Always the whole, also of a part. Devices and streams are in order, each way has a track of
-    bytes a second, and where the graph is known, arrows lead from a task to those that waited for
-    it.
+    Devices and streams are ordered, each link has a track of bytes per second, and if the file has
+    the graph, arrows lead from each task to those that waited for it. Of a part, the whole trace is
+    exported.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TraceError, OSError
+        If the file has changed since it was loaded, or can't be read again.
     """
     trace = trace.whole or trace
     events: list[dict[str, Any]] = []

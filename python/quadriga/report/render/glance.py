@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/render/glance.py: the figures at the page's head, for the template.
-"""What one glance should catch: time, distance to the bound, its cause, overlap."""
+"""The top of the page: time, distance to the bound, its cause, overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def source(facts: dict[str, Any]) -> list[str]:
 
 
 def tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
-    """The four figures that a glance should catch."""
+    """The four figures at the top."""
     bound, overlap = facts["bound"], facts["overlap"]
     tasks = formats.plural(facts["totals"]["tasks"], "task")
     devices = formats.plural(len(facts["devices"]), "device")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/render/page.py: fills the HTML template with a run's figures and pictures.
-"""The report: one HTML file that needs nothing else."""
+"""The report: one HTML file without external resources."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _ALONE = 0.95  # of all kernels' time: if less, the page says that kernels share
 
 
 def to_html(trace: Trace, *, small: bool = False) -> str:
-    """The report on a run, as one HTML page without anything from elsewhere.
+    """The report on a run, as one HTML page without external resources.
 
     Parameters
     ----------
     trace : Trace
     small : bool, optional
-        Draw less: about a tenth of a megabyte for a run of thousands of events.
+        Draw fewer shapes: about 100 KB for a run of thousands of events.
 
     Returns
     -------
     str
-        Under 5 MB for a million events; the same trace gives the same text.
+        The page's text, under 5 MB for a million events; the same for the same trace.
     """
     run = Analysis(trace)
     detail = drawing.SMALL if small else drawing.FULL
@@ -84,7 +84,7 @@ def write_report(trace_path: str | os.PathLike[str], out_path: str | os.PathLike
     Returns
     -------
     Trace
-        What was read, for a caller that prints a summary too.
+        The trace that was read.
 
     Raises
     ------

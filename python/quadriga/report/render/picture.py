@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/render/picture.py: the time line as one SVG file, for pages and slides.
-"""What a report shows first, where HTML can't be shown: a README, a slide, an issue."""
+"""The top of a report as a picture, for places that show no HTML: a README, a slide, an issue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Lane:
 
 
 def to_svg(trace: Trace) -> str:
-    """The run's sentence, where each device's time went and the time line, as an SVG picture.
+    """The run's sentence, where each device's time went, and the time line, as an SVG picture.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def to_svg(trace: Trace) -> str:
     Returns
     -------
     str
-        Text of a file; the same trace gives the same text.
+        The file's text; the same for the same trace.
     """
     run = Analysis(trace)
     facts, timeline = summarize(run), Timeline(run, drawing.SMALL, hover=False)

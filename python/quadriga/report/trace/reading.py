@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/trace/reading.py: reads a trace file, and says what is wrong with one.
-"""From a file to columns.
+"""Reads a trace file into columns.
 
-A file of a million events is about 150 MB of JSON. Events are therefore taken apart while the
-parser meets them, one column a field, and never exist as a million dictionaries.
+A file of a million events is about 150 MB of JSON. So events are turned into columns, one for each
+field, while the file is parsed, and never exist as a million dictionaries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PACKED = b"\x1f\x8b"  # how gzip's files begin
 
 @dataclass
 class _Columns:
-    """Takes events apart as the parser hands them over."""
+    """Collects the fields of events as the parser delivers them."""
 
     path: str
     labels: dict[str, int] = field(default_factory=dict)
@@ -201,12 +201,12 @@ def _arrays(columns: tuple[array[Any], ...], times: int) -> list[Integers]:
 
 
 def contents(path: str) -> bytes:
-    """A trace file's text; one that gzip made is unpacked.
+    """A trace file's content; one compressed by gzip is decompressed.
 
     Raises
     ------
     TraceError
-        If it is packed and damaged.
+        If it is compressed and damaged.
     """
     if not Path(path).is_file() and Path(path).exists():
         raise TraceError(f"{path}: is not a regular file; expected a trace file of Quadriga's")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/report/trace/trace.py: a run's events as NumPy columns.
-"""A run's trace: what the engine recorded, as NumPy columns."""
+"""A trace: the events that the engine recorded, as NumPy columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Instants:
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """One run: its events as columns and what the engine said about it.
+    """A trace, or a part of one; made by `load` and `part`.
 
     Attributes
     ----------
@@ -85,12 +85,14 @@ class Trace:
     labels : list of str
         All names; columns hold indices into it.
     processes, streams, kinds : dict
-        Names by pid (0 is the host, else the device's index + 1) and by (pid, tid), and what the
-        streams are for, where the file says so.
+        Names of devices by pid (0 is the host, else the device's index + 1) and of streams by
+        (pid, tid); the streams' kinds, where the file has them.
+    spans, instants : Spans, Instants
+        Copies and kernels; events without a duration. Times are in nanoseconds.
     header : dict
         The file's ``quadriga`` object: counters, bound, machine and, if recorded, tasks.
     whole : Trace or None
-        What this is a part of.
+        The trace of which this is a part.
     part : str
         Which part, in words.
     """
@@ -112,18 +114,22 @@ class Trace:
 
     @property
     def seconds(self) -> float:
+        """Its duration."""
         return float(self.header["seconds"])
 
     @property
     def counters(self) -> dict[str, Any]:
+        """The engine's counters, in the form of docs/report.md."""
         return self.header["counters"]  # type: ignore[no-any-return]
 
     @property
     def bound(self) -> dict[str, Any]:
+        """The lower bound, in seconds, with its parts; empty if the file has none."""
         return self.header.get("bound") or {}
 
     @property
     def tasks(self) -> list[dict[str, Any]]:
+        """The task graph; empty if it wasn't recorded."""
         return self.header.get("tasks") or []
 
     @property
@@ -133,9 +139,7 @@ class Trace:
 
     @property
     def host_only(self) -> list[str]:
-        """Kernels that ran in the place for tasks that need the host, on a machine that has no
-        CPU to compute.
-        """
+        """Names of kernels that needed the host, on a machine without a CPU to compute."""
         described = (self.header.get("machine") or {}).get("devices")
         counted = self.counters["devices"]
         if not isinstance(described, list) or len(described) != len(counted) or not counted:
