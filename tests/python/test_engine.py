@@ -165,7 +165,7 @@ class TestTasks:
             future = engine.submit(increment, data.update())
             data.final()
             deadline = time.monotonic() + 20
-            while x[0] == 0 and time.monotonic() < deadline:
+            while not (future.done() and x[0]) and time.monotonic() < deadline:
                 time.sleep(0.005)
             assert future.done()
             assert x.tolist() == [1.0] * 3
