@@ -69,8 +69,8 @@ struct Cost {
   /// The same time on each device.
   static constexpr Cost of_seconds(double seconds) noexcept { return {"seconds", 0, seconds}; }
   /// As long as so many floating-point operations take, or reading and writing so many bytes of the
-  /// device's memory, whichever is longer, by the rows "flops" and "bytes" of the table: seconds
-  /// of one each. Known where the table has both rows.
+  /// device's memory, whichever is longer, by the rows "flops" and "bytes" of the table:
+  /// seconds of order^3 each. Known where the table has both rows.
   static constexpr Cost of_work(double flops, double bytes) noexcept {
     return {"work", bytes, flops};
   }

@@ -62,7 +62,7 @@ class Cost(NamedTuple):
         """Return the cost of a task by what it computes and what it reads and writes.
 
         It takes as long as its operations or its bytes, whichever is longer, by the rows ``flops``
-        and ``bytes`` of the machine's table: seconds of one each. Known where the table has both.
+        and ``bytes`` of the machine's table: seconds of order**3 each. Known where it has both.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ double rate_at(const Times& times, double order) {
   return rate_of(*below) + part * (rate_of(*above) - rate_of(*below));
 }
 
-// What a Cost without a kernel of its own names, and rows of the table: seconds of one.
+// What a Cost without a kernel of its own names, and rows of the table.
 constexpr std::string_view stated_seconds = Cost::of_seconds(0).kernel;
 constexpr std::string_view stated_work = Cost::of_work(0, 0).kernel;
 constexpr std::string_view flops_row = "flops";
@@ -127,8 +127,8 @@ double Machine::kernel_seconds(const Device& device, std::string_view kernel, do
                                double volume) const {
   if (kernel == stated_seconds) return volume;
   if (kernel == stated_work)
-    return std::max(kernel_seconds(device, flops_row, 1, volume),
-                    kernel_seconds(device, bytes_row, 1, order));
+    return std::max(kernel_seconds(device, flops_row, std::cbrt(volume), volume),
+                    kernel_seconds(device, bytes_row, std::cbrt(order), order));
   const Times* times = find_times(*this, device, kernel);
   if (times == nullptr) {
     fail(Errc::unavailable,

@@ -167,7 +167,7 @@ TEST(Machine, TimeAndWorkAreStatedToo) {
   expect_in(message_of(Errc::unavailable, [&] { (void)seconds(work); }), "flops");
   machine.kernels["flops"][gpu.rates][1] = 1e-12;
   EXPECT_FALSE(machine.has_kernel(gpu, work.kernel)) << "bytes are still unknown";
-  machine.kernels["bytes"][gpu.rates][1] = 1e-9;
+  machine.kernels["bytes"][gpu.rates][1000] = 1;
   EXPECT_TRUE(machine.has_kernel(gpu, work.kernel));
   EXPECT_DOUBLE_EQ(seconds(work), 3e-3) << "the bytes are slower";
   EXPECT_DOUBLE_EQ(seconds(Cost::of_work(2e9, 1e3)), 2e-3);
