@@ -74,6 +74,7 @@ double rate(const Machine& machine, Problem::Kind kind, double order) {
 
 struct Sample {
   double share = 1;
+  double rate = 0;
   Line line;
 };
 
@@ -96,7 +97,7 @@ Sample beside_neighbours(const std::string& name, Problem::Kind kind, const Mach
   line.add("value", own / best).add("n", order).add("rate", own * 1e-12);
   line.add("best", best * 1e-12).add("best_n", best_order);
   line.add("devices", machine.spaces() - 1.0);
-  return {own / best, std::move(line)};
+  return {own / best, own, std::move(line)};
 }
 
 /// Of the line between the rates of the powers of two below and above it.
@@ -110,10 +111,11 @@ Sample beside_line(const std::string& name, Problem::Kind kind, const Machine& m
   Line line(name);
   line.add("value", own / expected).add("n", order).add("rate", own * 1e-12);
   line.add("line", expected * 1e-12).add("devices", machine.spaces() - 1.0);
-  return {own / expected, std::move(line)};
+  return {own / expected, own, std::move(line)};
 }
 
-void print_summary(const std::string& name, std::vector<double> shares) {
+/// `rate`: the geometric mean of all.
+void print_summary(const std::string& name, std::vector<double> shares, double rate) {
   std::ranges::sort(shares);
   const auto at = [&](double part) {
     return shares[static_cast<std::size_t>(part * static_cast<double>(shares.size() - 1))];
@@ -125,6 +127,7 @@ void print_summary(const std::string& name, std::vector<double> shares) {
       .add("bound", 1)
       .add("five_percent", at(0.05))
       .add("median", at(0.5))
+      .add("rate", rate * 1e-12)
       .add("below_0.95", static_cast<double>(low))
       .add("of", static_cast<double>(shares.size()))
       .print();
@@ -155,12 +158,13 @@ void plans(const Settings& settings) {
       static_cast<double>(settings.integer("most", run == "machines" ? 30000 : 65536));
   Random random(seed);
   std::vector<double> shares;
+  double logarithms = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     Random own = random.split();
     if (only >= 0 && i != only) continue;
     const std::string name = fmt::format("{}-{}-{}", operation, run, i);
     double order = whole(least * std::pow(most / least, own.uniform()));
-    Sample sample{1, Line(name)};
+    Sample sample{1, 0, Line(name)};
     if (run == "machines") {
       const Machine machine = drawn_machine(file, devices, alike, own);
       sample = beside_neighbours(name, kind, machine, order, own);
@@ -169,9 +173,12 @@ void plans(const Settings& settings) {
       sample = beside_line(name, kind, machine_of(file, devices), order);
     }
     shares.push_back(sample.share);
+    logarithms += std::log(sample.rate);
     if (sample.share < 0.95 || run == "orders" || only >= 0) sample.line.print();
   }
-  if (!shares.empty()) print_summary(fmt::format("{}-{}", operation, run), std::move(shares));
+  if (shares.empty()) return;
+  const double mean = std::exp(logarithms / static_cast<double>(shares.size()));
+  print_summary(fmt::format("{}-{}", operation, run), std::move(shares), mean);
 }
 
 }  // namespace quadriga::bench

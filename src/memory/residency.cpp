@@ -268,7 +268,8 @@ bool Residency::write_back(TileId tile, Reason reason) {
   if (transfers_.probing(owner) || transfers_.probing(home)) return true;
   if (needs_host(tile, owner)) {
     if (!allocate(tile, host_space)) return false;
-    if (!directory.valid(tile, host_space)) transfers_.queue(tile, owner, host_space, reason);
+    if (!directory.valid(tile, host_space))
+      transfers_.queue(tile, transfers_.quickest_to_host(tile, owner), host_space, reason);
     owner = host_space;
   }
   if (home != host_space) transfers_.queue(tile, owner, home, reason);
@@ -281,10 +282,36 @@ bool Residency::send_home(TileId tile, Reason reason) {
   return allocate_on_host({&need, 1}) && write_back(tile, reason);
 }
 
+bool Residency::has_plenty(SpaceId space) const noexcept {
+  return pools_[space].free_bytes() > pools_[space].capacity() / 2;
+}
+
+void Residency::write_final(TileId tile) {
+  finals_.push_back(tile);
+  write_finals();
+}
+
+/// Of the first, those whose quickest way has room. What is home or has changed since is somebody
+/// else's.
+void Residency::write_finals() {
+  constexpr std::ptrdiff_t most = 32;
+  const Directory& directory = replicas_.directory();
+  const auto goes = [&](TileId tile) {
+    const SpaceId owner = directory.owner(tile);
+    if (owner == no_space || !listener_.is_final(tile)) return true;
+    const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
+                       transfers_.sends_enough(transfers_.quickest_to_host(tile, owner));
+    if (!waits) write_back(tile, Reason::final);
+    return !waits;
+  };
+  const auto end = finals_.begin() + std::min(most, std::ssize(finals_));
+  finals_.erase(std::remove_if(finals_.begin(), end, goes), end);
+}
+
 void Residency::clean_ahead(SpaceId space) {
   const Pool& pool = pools_[space];
   if (space == file_ || !pool.has_memory() || !transfers_.sends_nothing(space)) return;
-  if (pool.free_bytes() > pool.capacity() / 8) return;
+  if (has_plenty(space)) return;
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {
     if (directory.owner(tile) != space || directory.pins(tile, space) > 0) continue;
@@ -340,6 +367,7 @@ void Residency::copy_ended(const Transfer& transfer) {
   const bool moves = reason == Reason::evict && to == host_space &&
                      replicas_.has_block(tile, host_space) && buffers_are_scarce();
   if (moves && release_if_held(tile, from)) listener_.evicted(tile, from);
+  if (!finals_.empty()) write_finals();
 }
 
 void Residency::validate() const {

@@ -18,6 +18,7 @@
 #include <quadriga/machine.h>
 
 #include <cstddef>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ class Residency {
   bool write_back(TileId tile, Reason reason);
   /// The same, and makes room on the host for it; false as long as that takes.
   bool send_home(TileId tile, Reason reason);
+  /// The same of content that won't change, as soon as a link is free for it, or at once where its
+  /// memory may be needed: by then other devices may hold it, too.
+  void write_final(TileId tile);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
 
@@ -96,6 +100,9 @@ class Residency {
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
   bool make_host_room(std::size_t bytes, std::span<const Need> needs);
+  void write_finals();
+  /// Nothing has to leave soon: what is dirty may stay so.
+  bool has_plenty(SpaceId space) const noexcept;
   bool can_go_to_file(TileId tile) const;
   bool write_to_file(TileId tile);
   bool make_file_room(std::size_t bytes);
@@ -117,6 +124,7 @@ class Residency {
   std::vector<Pool> pools_;  ///< By space.
   std::vector<Candidate> candidates_;
   std::vector<TileId> victims_;
+  std::deque<TileId> finals_;  ///< That write_final() put off.
 };
 
 }  // namespace quadriga

@@ -56,6 +56,27 @@ SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
   return best;
 }
 
+SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
+  const Directory& directory = replicas_.directory();
+  const auto end = [&](SpaceId from) {
+    return seconds(from, host_space, spaces_[from].out.bytes + replicas_.bytes(tile));
+  };
+  SpaceId best = owner;
+  for (SpaceId space = 1; space < replicas_.spaces(); ++space)
+    if (directory.valid(tile, space) && directory.arrived(tile, space) && confirmed(tile, space) &&
+        !probing(space) && end(space) < end(best))
+      best = space;
+  return best;
+}
+
+bool Transfers::sends_enough(SpaceId space) const noexcept {
+  constexpr std::size_t least = 2;             // one that moves, and one behind it
+  constexpr double longest_reaction = 300e-6;  // of whoever queues the next
+  const Space& from = spaces_[space];
+  return from.out.records.size() >= least &&
+         seconds(space, host_space, from.out.bytes) > longest_reaction;
+}
+
 double Transfers::fetch_seconds(TileId tile, SpaceId to) const {
   if (replicas_.directory().valid(tile, to)) return 0;
   const std::size_t bytes = replicas_.bytes(tile);
@@ -117,7 +138,7 @@ void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason) {
   replicas_.touch(tile, to);
   stream.records.push_back({{tile, from, to, reason, nullptr}, arrival});
   ++in_flight_;
-  if (from == host_space) spaces_[to].incoming_bytes += replicas_.bytes(tile);
+  stream.bytes += replicas_.bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes += replicas_.block_bytes(tile, from);
 }
 
@@ -156,7 +177,7 @@ std::optional<Transfer> Transfers::ended(const Completion& completion) {
     return transfer;
   }
   if (error) fail_forwarded(tile, event, error);
-  if (from == host_space) spaces_[to].incoming_bytes -= replicas_.bytes(tile);
+  stream->bytes -= replicas_.bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes -= replicas_.block_bytes(tile, from);
   std::erase(replicas_.at(tile, from).reads, event);
   replicas_.directory().copy_ended(tile, from, to, !error);

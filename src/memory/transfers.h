@@ -71,6 +71,9 @@ class Transfers {
 
   /// Where to copy from, soonest; no_space if nowhere now.
   SpaceId source_for(TileId tile, SpaceId to) const;
+  /// Whose replica gets home to the host first: behind what is on its way there from each space;
+  /// the owner's, unless another's is there and certain.
+  SpaceId quickest_to_host(TileId tile, SpaceId owner) const;
   /// Seconds to fetch a tile to a space from its nearest replica; 0 if it is there.
   double fetch_seconds(TileId tile, SpaceId to) const;
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept {
@@ -86,10 +89,12 @@ class Transfers {
     return spaces_[space].in.records.size();
   }
   double host_seconds(SpaceId space) const noexcept {
-    return seconds(host_space, space, spaces_[space].incoming_bytes);
+    return seconds(host_space, space, spaces_[space].in.bytes);
   }
   /// Bytes of tiles that are being written back to make room.
   std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
+  /// More copies to the host, queued behind those on their way from a space, would only wait there.
+  bool sends_enough(SpaceId space) const noexcept;
   /// Nothing is on its way from a device to the host.
   bool sends_nothing(SpaceId space) const noexcept { return spaces_[space].out.records.empty(); }
   /// A probe decides whether the device is still there.
@@ -103,13 +108,13 @@ class Transfers {
   struct Stream {
     StreamId id = 0;
     std::deque<Record> records;
+    std::size_t bytes = 0;  ///< Of these.
   };
   struct Space {
     Stream in;
     Stream out;
-    std::vector<Stream> peers;       ///< By source space.
-    int probes = 0;                  ///< In flight.
-    std::size_t incoming_bytes = 0;  ///< From the host.
+    std::vector<Stream> peers;  ///< By source space.
+    int probes = 0;             ///< In flight.
     std::size_t leaving_bytes = 0;
   };
   void open(SpaceId space, const SpaceResources& resources, const Machine& machine);

@@ -198,7 +198,7 @@ void Scheduler::send_final_home(TileId tile) {
   if (uses.datum->poisoned.load() || !uses.datum->home ||
       memory_.directory().owner(tile) == no_space)
     return;
-  memory_.residency().write_back(tile, Reason::final);
+  memory_.residency().write_final(tile);
 }
 
 // Decisions.
