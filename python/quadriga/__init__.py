@@ -80,6 +80,7 @@ __all__ = [
     "configure",
     "default_engine",
     "errors",
+    "formats",
     "linalg",
     "policies",
     "report",
@@ -88,10 +89,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Reports are imported when they are needed: their templates take a while.
-    if name != "report":
+    # Imported when they are needed: the templates of reports take a while.
+    if name not in ("formats", "report"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(".report", __name__)
+    return importlib.import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:
