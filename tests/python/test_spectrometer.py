@@ -2,11 +2,12 @@
 # tests/python/test_spectrometer.py: the spectrometer of examples: transform, file, tones, kernels.
 """All recordings are synthetic."""
 
+import four_step
 import numpy as np
 import pytest
+import tones
 from kernels_on_host import compile_for_gpu, run_on_host
 from scipy import fft
-from spectrometer import four_step, tones
 
 import quadriga
 from quadriga import formats
