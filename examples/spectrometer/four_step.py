@@ -56,7 +56,7 @@ def unpack(pairs, x):
 
 
 def columns(x):
-    x[...] = fft.fft(x, axis=0, workers=1)
+    x[...] = fft.fft(x, axis=0, workers=1, overwrite_x=True)
 
 
 def columns_by_cufft(x):
@@ -66,7 +66,7 @@ def columns_by_cufft(x):
 
 
 def rows(x):
-    x[...] = fft.fft(x, axis=1, workers=1)
+    x[...] = fft.fft(x, axis=1, workers=1, overwrite_x=True)
 
 
 def rows_by_cufft(x):
@@ -86,12 +86,14 @@ def twiddle(x):
 
 
 def power(x, spectrum):
-    bins = x.T.ravel()
-    spectrum[...] = fft.fftshift(bins.real**2 + bins.imag**2)
+    powers = (x.real**2 + x.imag**2).T
+    half = len(powers) // 2
+    shifted = spectrum.reshape(powers.shape)
+    shifted[:half], shifted[half:] = powers[half:], powers[:half]
 
 
 def in_order(x, y):
-    y[...] = x.T.ravel()
+    y.reshape(x.T.shape)[...] = x.T
 
 
 def spectra(pipeline, shape):

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_spectrometer.py: the spectrometer of examples: transform, file, tones, kernels.
-"""All recordings are synthetic."""
+"""All recordings are synthetic. ``QUADRIGA_TEST_CHANNELS``, a power of two, says how long the
+longest transform is, 2**18 by default; 2**26 takes half a minute.
+"""
+
+import os
 
 import four_step
 import numpy as np
@@ -14,7 +18,8 @@ from quadriga import formats
 from quadriga.errors import IoError, Unavailable
 
 DEVICES = ["cpu:2", "emulated:2,memory=16MiB"]
-SHAPES = [(128, 128), (64, 256), (512, 512)]
+SHAPES = [(128, 128), (64, 256), (256, 64)]
+CHANNELS = int(os.environ.get("QUADRIGA_TEST_CHANNELS", 2**18))
 PLANTED = [tones.Tone(3000, 16), tones.Tone(9000, -9), tones.Tone(12345, 0)]
 
 try:
@@ -62,6 +67,12 @@ def assert_powers(devices, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_steps_are_scipys_fft(devices, shape):
     assert_transforms(devices, shape, chunks=3)
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", f"emulated:1,memory={24 * CHANNELS}"])
+def test_long_transforms_are_scipys_fft(devices):
+    rows = 1 << (CHANNELS.bit_length() // 2)
+    assert_transforms(devices, (rows, CHANNELS // rows), chunks=1)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
