@@ -2,7 +2,7 @@
 // examples/proteins/smith_waterman.cuh: local alignment scores with affine gaps, for GPUs.
 //
 // A thread aligns two sequences of the database with a query, in the halves of 32-bit words. Where
-// that saturates, it aligns each of them again in whole words. The matrix of cells is computed in
+// these don't suffice, it aligns each of them again in whole words. The matrix of cells is computed in
 // strips of so many columns (letters of the database) that stay in registers; the last column of a
 // strip is kept in the scratch memory, an element a letter of the query, for the next strip.
 //
@@ -11,9 +11,11 @@
 
 constexpr int strip = 16;
 constexpr int no_letter = 31;  // a column of the profile that ends every alignment
-constexpr int most_packed = 32767;
+// Sums of 16 bits wrap around. A cell is at most a score, of 8 bits, above those before it: as long
+// as the best is below this, none did.
+constexpr int most_packed = 32767 - 127;
 
-// Two scores of 16 bits in a word; sums saturate.
+// Two numbers of 16 bits in a word. Devices of architecture 90 have instructions for these.
 struct Packed {
   static constexpr int sequences = 2;
   static constexpr unsigned lowest = 0xC000C000;
@@ -21,9 +23,15 @@ struct Packed {
   __device__ static unsigned scores(const signed char* row, const int* letters) {
     return (row[letters[0]] & 0xffff) | static_cast<unsigned>(row[letters[1]]) << 16;
   }
-  __device__ static unsigned add(unsigned a, unsigned b) { return __vaddss2(a, b); }
-  __device__ static unsigned less(unsigned a, unsigned b) { return __vsubss2(a, b); }
+  __device__ static unsigned sum(unsigned a, unsigned b) { return __vadd2(a, b); }
   __device__ static unsigned larger(unsigned a, unsigned b) { return __vmaxs2(a, b); }
+  // The larger of a + b and c; the same, or 0.
+  __device__ static unsigned sum_or(unsigned a, unsigned b, unsigned c) {
+    return __viaddmax_s16x2(a, b, c);
+  }
+  __device__ static unsigned sum_or_none(unsigned a, unsigned b, unsigned c) {
+    return __viaddmax_s16x2_relu(a, b, c);
+  }
 };
 
 struct Wide {
@@ -33,10 +41,13 @@ struct Wide {
   __device__ static unsigned scores(const signed char* row, const int* letters) {
     return row[letters[0]];
   }
-  __device__ static unsigned add(unsigned a, unsigned b) { return a + b; }
-  __device__ static unsigned less(unsigned a, unsigned b) { return a - b; }
+  __device__ static unsigned sum(unsigned a, unsigned b) { return a + b; }
   __device__ static unsigned larger(unsigned a, unsigned b) {
     return max(static_cast<int>(a), static_cast<int>(b));
+  }
+  __device__ static unsigned sum_or(unsigned a, unsigned b, unsigned c) { return larger(a + b, c); }
+  __device__ static unsigned sum_or_none(unsigned a, unsigned b, unsigned c) {
+    return larger(larger(a + b, c), 0);
   }
 };
 
@@ -51,8 +62,8 @@ struct Query {
   long long length;
 };
 
-// What a thread keeps between strips: of row i, the cell of the strip's last column and the best
-// score that ends there in a gap.
+// What a thread keeps between strips: of row i, the cell of the strip's last column, and the best
+// score of a gap from there to the next column.
 struct Edge {
   int* data;
   long long step;
@@ -63,14 +74,14 @@ struct Edge {
 template <class A>
 __device__ unsigned align(const Sequence* found, const unsigned char* codes, Query query, Edge edge,
                           int open, int extend) {
-  const unsigned opening = A::both(open);
-  const unsigned extending = A::both(extend);
+  const unsigned opening = A::both(-open);
+  const unsigned extending = A::both(-extend);
   const long long columns =
       max(found[0].length, A::sequences == 2 ? found[1].length : static_cast<long long>(0));
   unsigned best = 0;
   for (long long begin = 0; begin < columns; begin += strip) {
     int letters[strip][2];
-    unsigned above[strip], down[strip];  // cells of the row before, gaps that come from above
+    unsigned above[strip], down[strip];  // cells of the row before, gaps from there to this row
     for (int c = 0; c < strip; ++c) {
       above[c] = 0;
       down[c] = A::lowest;
@@ -80,20 +91,21 @@ __device__ unsigned align(const Sequence* found, const unsigned char* codes, Que
     }
     unsigned corner = 0;
     for (long long i = 0; i < query.length; ++i) {
-      unsigned left = begin == 0 ? 0 : edge.cell(i);
       unsigned along = begin == 0 ? A::lowest : edge.gap(i);
       unsigned diagonal = corner;
-      corner = left;
+      corner = begin == 0 ? 0 : edge.cell(i);
+#pragma unroll
       for (int c = 0; c < strip; ++c) {
-        along = A::larger(A::less(along, extending), A::less(left, opening));
-        down[c] = A::larger(A::less(down[c], extending), A::less(above[c], opening));
-        const unsigned pair = A::add(diagonal, A::scores(query.profile + 32 * i, letters[c]));
+        const unsigned score = A::scores(query.profile + 32 * i, letters[c]);
+        const unsigned cell = A::sum_or_none(diagonal, score, A::larger(along, down[c]));
+        const unsigned opened = A::sum(cell, opening);
+        along = A::sum_or(along, extending, opened);
+        down[c] = A::sum_or(down[c], extending, opened);
         diagonal = above[c];
-        left = A::larger(A::larger(pair, 0), A::larger(along, down[c]));
-        above[c] = left;
-        best = A::larger(best, left);
+        above[c] = cell;
+        best = A::larger(best, cell);
       }
-      edge.cell(i) = left;
+      edge.cell(i) = above[strip - 1];
       edge.gap(i) = along;
     }
   }
@@ -125,7 +137,7 @@ __global__ void smith_waterman(
     const unsigned both = align<Packed>(found, codes.data, query, edge, open, extend);
     for (int s = 0; s < number; ++s) {
       int score = (both >> 16 * s) & 0xffff;
-      if (score == most_packed)
+      if (score >= most_packed)
         score = align<Wide>(found + s, codes.data, query, edge, open, extend);
       scores(order[2 * pair + s], q) = score;
     }

@@ -34,22 +34,25 @@ static void sincospif(float a, float* sine, float* cosine) {
   *sine = static_cast<float>(std::sin(M_PI * a));
   *cosine = static_cast<float>(std::cos(M_PI * a));
 }
-template <class F>
-static unsigned by_halves(unsigned a, unsigned b, F f) {
+template <class F, class... T>
+static unsigned by_halves(F f, T... words) {
   const auto half = [&](int shift) {
-    const int found = f(static_cast<short>(a >> shift), static_cast<short>(b >> shift));
-    return static_cast<unsigned>(std::clamp(found, -32768, 32767) & 0xffff) << shift;
+    return static_cast<unsigned>(f(static_cast<short>(words >> shift)...) & 0xffff) << shift;
   };
   return half(0) | half(16);
 }
-static unsigned __vaddss2(unsigned a, unsigned b) {
-  return by_halves(a, b, [](int x, int y) { return x + y; });
-}
-static unsigned __vsubss2(unsigned a, unsigned b) {
-  return by_halves(a, b, [](int x, int y) { return x - y; });
+static short wrapped(int x) { return static_cast<short>(x); }
+static unsigned __vadd2(unsigned a, unsigned b) {
+  return by_halves([](int x, int y) { return x + y; }, a, b);
 }
 static unsigned __vmaxs2(unsigned a, unsigned b) {
-  return by_halves(a, b, [](int x, int y) { return std::max(x, y); });
+  return by_halves([](int x, int y) { return max(x, y); }, a, b);
+}
+static unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
+  return by_halves([](int x, int y, int z) { return max<int>(wrapped(x + y), z); }, a, b, c);
+}
+static unsigned __viaddmax_s16x2_relu(unsigned a, unsigned b, unsigned c) {
+  return __vmaxs2(__viaddmax_s16x2(a, b, c), 0);
 }
 """
 ENTRY = """
