@@ -12,6 +12,7 @@ import numpy as np
 import parasail
 
 import quadriga
+from quadriga import formats
 
 OPEN, EXTEND = 11, 1
 LANES = 65536  # threads that a GPU is given, at most
@@ -100,3 +101,18 @@ def score(pipeline, queries):
         temporaries={"scratch": lanes},
         name="align",
     )
+
+
+def queries_in(path):
+    [given] = formats.fasta(path, records=10**6)
+    sequences = np.split(given["residues"], given["starts"][1:-1])
+    return Queries(given["names"], [bytes(each).decode() for each in sequences])
+
+
+def best_hits(database, queries, devices, records=64, most=3):
+    """The hits, and the run's figures."""
+    asked = queries_in(queries)
+    hits = Hits(asked, most)
+    pipeline = quadriga.Pipeline(devices=devices).source(formats.fasta(database, records))
+    score(pipeline, asked)
+    return hits, pipeline.map(hits.add, mode="serial", name="hits").run()

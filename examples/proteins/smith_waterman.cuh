@@ -2,9 +2,9 @@
 // examples/proteins/smith_waterman.cuh: local alignment scores with affine gaps, for GPUs.
 //
 // A thread aligns two sequences of the database with a query, in the halves of 32-bit words. Where
-// these don't suffice, it aligns each of them again in whole words. The matrix of cells is computed in
-// strips of so many columns (letters of the database) that stay in registers; the last column of a
-// strip is kept in the scratch memory, an element a letter of the query, for the next strip.
+// these don't suffice, it aligns each of them again in whole words. The matrix of cells is computed
+// in strips of so many columns (letters of the database) that stay in registers; the last column of
+// a strip is kept in the scratch memory, an element a letter of the query, for the next strip.
 //
 // Source: O. Gotoh, An improved algorithm for matching biological sequences, J. Mol. Biol. 162,
 // 1982; packed words as in Y. Liu et al., CUDASW++ 3.0, BMC Bioinformatics 14, 2013.

@@ -2,6 +2,8 @@
 # tests/python/test_proteins.py: the protein search example: scores as parasail's, hits, the kernel.
 """All sequences are random."""
 
+import by_pool
+import database
 import numpy as np
 import parasail
 import pytest
@@ -106,6 +108,12 @@ def test_hits_are_the_best_of_all_chunks(tmp_path):
         assert scores == sorted(expected[:, number], reverse=True)[:4]
         assert [expected[int(name[1:]), number] for _, name in best] == scores
     assert hits.cells == sum(map(len, QUERIES)) * sum(map(len, RECORDS))
+
+
+def test_a_pool_of_threads_finds_the_same(tmp_path):
+    files = database.synthetic(tmp_path, records=60)
+    hits, _ = search.best_hits(*files, "cpu:2", records=16)
+    assert by_pool.best_hits(*files, records=16, threads=2).best == hits.best
 
 
 def operands_of(queries, records, lanes):
