@@ -17,6 +17,7 @@ import importlib
 from typing import Any
 
 from . import _core, errors, linalg
+from .batches import prefetch
 from .codelets import Codelet, Cost, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
 from .cuda_source import CudaSource
@@ -83,6 +84,7 @@ __all__ = [
     "formats",
     "linalg",
     "policies",
+    "prefetch",
     "report",
     "show_config",
 ]
