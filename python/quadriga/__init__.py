@@ -17,6 +17,7 @@ import importlib
 from typing import Any
 
 from . import _core, errors, linalg
+from .batches import prefetch
 from .codelets import Codelet, Cost, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
 from .cuda_source import CudaSource
@@ -80,18 +81,20 @@ __all__ = [
     "configure",
     "default_engine",
     "errors",
+    "formats",
     "linalg",
     "policies",
+    "prefetch",
     "report",
     "show_config",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Reports are imported when they are needed: their templates take a while.
-    if name != "report":
+    # Imported when they are needed: the templates of reports take a while.
+    if name not in ("formats", "report"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(".report", __name__)
+    return importlib.import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:

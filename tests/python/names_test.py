@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import quadriga
-from quadriga import linalg, report
+from quadriga import formats, linalg, report
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
 # From a heading to the next one of its level, or above.
 SECTIONS = {
     "quadriga": "## Python\n(.*?)\n### quadriga.linalg",
     "quadriga.linalg": "### quadriga.linalg\n(.*?)\n### ",
+    "quadriga.formats": "### quadriga.formats\n(.*?)\n### ",
     "quadriga.report": "### quadriga.report\n(.*?)\n## ",
 }
-MODULES = [quadriga, linalg, report]
+MODULES = [quadriga, formats, linalg, report]
 
 
 def listed(text):

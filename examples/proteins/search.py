@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# examples/proteins/search.py: Smith-Waterman scores of a protein database, chunk by chunk.
+"""Local alignments with affine gaps by BLOSUM62; hosts use parasail, GPUs a kernel of this folder.
+
+A gap of k letters costs OPEN + (k - 1) * EXTEND.
+"""
+
+import heapq
+from pathlib import Path
+
+import numpy as np
+import parasail
+
+import quadriga
+from quadriga import formats
+
+OPEN, EXTEND = 11, 1
+LANES = 65536  # threads that a GPU is given, at most
+BLOCK = 128
+TEXT = Path(__file__).with_name("smith_waterman.cuh").read_text()
+
+
+class Queries:
+    """What sequences are compared with, as parasail and as the kernel want it."""
+
+    def __init__(self, names, sequences):
+        self.names = list(names)
+        self.profiles = [parasail.profile_create_sat(each, parasail.blosum62) for each in sequences]
+        # A letter's column of the matrix; parasail takes letters that it doesn't know as "*".
+        self.codes = np.array(parasail.blosum62.mapper, np.uint8)
+        self.starts = np.cumsum([0, *map(len, sequences)])
+        letters = np.frombuffer("".join(sequences).encode(), np.uint8)
+        # A row of 32 scores for each letter of the queries; where a sequence has ended, the least.
+        self.rows = np.full((len(letters), 32), -128, np.int8)
+        self.rows[:, :24] = parasail.blosum62.matrix[self.codes[letters]]
+
+    @property
+    def constants(self):
+        return {
+            "codes": self.codes,
+            "rows": self.rows,
+            "query_starts": self.starts,
+            "open": OPEN,
+            "extend": EXTEND,
+        }
+
+    def scores(self, residues, starts, *others, open, extend):
+        """On the host; others are what only the kernel needs, and the scores to write."""
+        table = others[4]
+        for record, (begin, end) in enumerate(zip(starts, starts[1:], strict=False)):
+            sequence = residues[begin:end].tobytes().decode()
+            for number, profile in enumerate(self.profiles):
+                found = parasail.sw_striped_profile_sat(profile, sequence, open, extend)
+                table[record, number] = found.score
+
+    def longest(self):
+        return int(np.diff(self.starts).max())
+
+
+class Hits:
+    """The best records for each query."""
+
+    def __init__(self, queries, most):
+        self.most = most
+        self.best = {name: [] for name in queries.names}
+        self.cells = 0
+        self._letters = int(queries.starts[-1])
+
+    def add(self, chunk):
+        self.cells += len(chunk["residues"]) * self._letters
+        for best, scores in zip(self.best.values(), chunk["scores"].T, strict=True):
+            new = zip(scores.tolist(), chunk["names"], strict=True)
+            best[:] = heapq.nlargest(self.most, [*best, *new], key=lambda hit: hit[0])
+
+
+def by_length(chunk):
+    """The longest first, so that threads side by side take equally long."""
+    return {"order": np.argsort(-np.diff(chunk["starts"]), kind="stable").astype("i4")}
+
+
+def score(pipeline, queries):
+    """From a chunk of `quadriga.formats.fasta` to its field "scores", records by queries."""
+
+    def lanes(chunk):
+        tasks = -(-(len(chunk["starts"]) - 1) // 2) * len(queries.names)
+        return (2 * queries.longest(), min(tasks, LANES)), "i4"
+
+    pipeline.map(by_length)
+    pipeline.kernel(
+        queries.scores,
+        cuda=quadriga.CudaSource(
+            TEXT,
+            "smith_waterman",
+            parameters={"open": "i4", "extend": "i4"},
+            grid=lambda *shapes: -(-shapes[-1][1] // BLOCK),
+            block=BLOCK,
+        ),
+        reads=["residues", "starts", "order"],
+        constants=queries.constants,
+        writes={"scores": lambda c: ((len(c["starts"]) - 1, len(queries.names)), "i4")},
+        temporaries={"scratch": lanes},
+        name="align",
+    )
+
+
+def queries_in(path):
+    [given] = formats.fasta(path, records=10**6)
+    sequences = np.split(given["residues"], given["starts"][1:-1])
+    return Queries(given["names"], [bytes(each).decode() for each in sequences])
+
+
+def best_hits(database, queries, devices, records=64, most=3):
+    """The hits, and the run's figures."""
+    asked = queries_in(queries)
+    hits = Hits(asked, most)
+    pipeline = quadriga.Pipeline(devices=devices).source(formats.fasta(database, records))
+    score(pipeline, asked)
+    return hits, pipeline.map(hits.add, mode="serial", name="hits").run()
