@@ -19,6 +19,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "pipeline/flow.h"
+#include "pipeline/stream_estimate.h"
 #include "py_codelet.h"
 #include "py_engine.h"
 
@@ -275,16 +276,12 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   std::vector<Stage> made;
   for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
   for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
-  FlowOptions options;
-  options.threads = threads;
-  options.host_bytes = 1;
   const auto state = engine.state();
   PipelineEstimate found;
   {
     const GilReleased released;
-    Flow flow(
-        state->engine(), std::move(made), [](Chunk&) { return false; }, options);
-    found = flow.estimate(like, seconds);
+    found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), threads, like,
+                            seconds);
   }
   Told told;
   told["seconds"] = found.seconds;

@@ -7,14 +7,6 @@
 #include <utility>
 
 namespace quadriga {
-namespace {
-
-std::size_t bytes_of(const View& view) noexcept {
-  return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols) *
-         size_of(view.dtype);
-}
-
-}  // namespace
 
 Chunk::Chunk() = default;
 Chunk::Chunk(std::uint64_t number) : number_(number) {}

@@ -71,12 +71,24 @@ Nanoseconds FlowStats::mean(std::size_t stage) const {
   return chunks > 0 ? counter.busy.load(std::memory_order_relaxed) / chunks : quick_until_known;
 }
 
+void FlowStats::end(Nanoseconds now) {
+  const std::lock_guard lock(mutex_);
+  if (end_ < 0) end_ = now;
+}
+
+std::vector<ChunkFailure> FlowStats::failures() const {
+  const std::lock_guard lock(mutex_);
+  return failures_;
+}
+
 void FlowStats::arrived(Nanoseconds latency) {
+  const std::lock_guard lock(mutex_);
   ++arrived_;
   latency_.add(latency);
 }
 
 void FlowStats::failed(const ChunkFailure& failure) {
+  const std::lock_guard lock(mutex_);
   ++failed_;
   if (failures_.size() < most_failures) failures_.push_back(failure);
 }
@@ -87,22 +99,24 @@ void FlowStats::left(const FlowItem& item, std::size_t first, std::size_t last, 
     counter.busy.fetch_add(time, std::memory_order_relaxed);
     counter.waited.fetch_add(waiting, std::memory_order_relaxed);
   };
+  const DeviceStay& stay = item.stay;
+  const std::lock_guard lock(mutex_);
   const auto d =
-      static_cast<std::size_t>(std::ranges::find(devices_, item.device) - devices_.begin());
-  const Nanoseconds began = std::max(item.staged, last_computed_[d]);
-  const Nanoseconds computing = std::max<Nanoseconds>(0, item.computed - began);
-  last_computed_[d] = std::max(last_computed_[d], item.computed);
-  if (item.has_head) add(copy_in_, item.staged - item.entered, item.entered - item.ready);
-  if (item.has_tail) add(copy_out_, now - item.leaving, item.leaving - item.computed);
+      static_cast<std::size_t>(std::ranges::find(devices_, stay.device) - devices_.begin());
+  const Nanoseconds began = std::max(stay.staged, last_computed_[d]);
+  const Nanoseconds computing = std::max<Nanoseconds>(0, stay.computed - began);
+  last_computed_[d] = std::max(last_computed_[d], stay.computed);
+  if (stay.has_head) add(copy_in_, stay.staged - stay.entered, stay.entered - item.ready);
+  if (stay.has_tail) add(copy_out_, now - stay.leaving, stay.leaving - stay.computed);
   // A row of kernels is one to the stream: its time is told with its first.
-  add(counters_[first + 1], computing, began - item.staged);
+  add(counters_[first + 1], computing, began - stay.staged);
   for (std::size_t s = first + 1; s < last; ++s) add(counters_[s + 1], 0, 0);
   busy_[d] += static_cast<double>(computing) * nano;
-  sizes_[d] += item.load.bytes_in + item.load.bytes_out;
-  sizes_in_all_ += item.load.bytes_in + item.load.bytes_out;
+  sizes_[d] += stay.load.bytes_in + stay.load.bytes_out;
+  sizes_in_all_ += stay.load.bytes_in + stay.load.bytes_out;
   ++by_device_[d];
-  costs_known_ &= item.costs_known;
-  load_->add({item.load.bytes_in, item.load.bytes_out, item.kernel_seconds});
+  costs_known_ &= stay.load.costs_known;
+  load_->add(stay.load);
 }
 
 StageStats FlowStats::stage(std::string name, std::string kind, const Counter& counter,
@@ -116,6 +130,7 @@ StageStats FlowStats::stage(std::string name, std::string kind, const Counter& c
 }
 
 PipelineStats FlowStats::tell(Nanoseconds now) const {
+  const std::lock_guard lock(mutex_);
   PipelineStats stats;
   stats.seconds = static_cast<double>((end_ >= 0 ? end_ : now) - begin_) * nano;
   const auto devices = static_cast<double>(devices_.size());

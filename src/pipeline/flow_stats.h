@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/pipeline/flow_stats.h: what a run counts: stages, copies, latencies, and its bound.
 //
-// worked() and waited() may be called by any thread; all else with the flow's results_mutex_ held,
-// or by the thread that drives where it says so.
+// Invariant: counters are atomic, so that worked() and waited() cost next to nothing; all else is
+// guarded by mutex_. Any thread may call anything but begin() and open(), which come first.
 #pragma once
 
 #include <quadriga/pipeline.h>
@@ -39,15 +39,15 @@ class FlowStats {
   FlowStats(const Machine& machine, const std::vector<Stage>& stages, int threads);
 
   void begin(Nanoseconds now) { begin_ = now; }
-  void end(Nanoseconds now) { end_ = now; }
-  /// Stage 0 is the source. Any thread.
+  void end(Nanoseconds now);
+  /// Stage 0 is the source.
   void worked(std::size_t stage, Nanoseconds time, bool passed);
   void waited(std::size_t stage, Nanoseconds time);
-  /// Of a chunk in a stage so far. Any thread.
+  /// Of a chunk in a stage so far.
   Nanoseconds mean(std::size_t stage) const;
   void arrived(Nanoseconds latency);
   void failed(const ChunkFailure& failure);
-  const std::vector<ChunkFailure>& failures() const { return failures_; }
+  std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
   /// Its head, its kernels and its tail, of a chunk that has left; `load`: what it asked for.
@@ -67,6 +67,8 @@ class FlowStats {
   const Machine& machine_;
   const std::vector<Stage>& stages_;
   const int threads_;
+
+  mutable std::mutex mutex_;
   std::deque<Counter> counters_;  ///< The source, then the stages.
   Counter copy_in_;
   Counter copy_out_;

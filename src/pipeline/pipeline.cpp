@@ -8,6 +8,7 @@
 #include "base/cgroup.h"
 #include "base/units.h"
 #include "pipeline/flow.h"
+#include "pipeline/stream_estimate.h"
 
 namespace quadriga {
 
@@ -149,9 +150,8 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
-  Flow flow(
-      impl_->engine(), impl_->stages, [](Chunk&) { return false; }, impl_->flow_options);
-  return flow.estimate(chunks, host_seconds);
+  return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages),
+                         impl_->flow_options.threads, chunks, host_seconds);
 }
 
 void Pipeline::stop() { impl_->flow().stop(); }

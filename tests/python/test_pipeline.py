@@ -193,7 +193,7 @@ def test_memory_stays_within_what_is_stated() -> None:
 def test_a_chunk_that_cant_pass_is_refused_with_both_sizes() -> None:
     pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB", memory="100KiB")
     pipeline.source([np.zeros(20_000)]).kernel(increment, updates=["array"])
-    with pytest.raises(quadriga.TooLarge, match=r"160256 bytes.*102400"):
+    with pytest.raises(quadriga.TooLarge, match=r"160000 bytes.*102400"):
         pipeline.run()
 
 

@@ -200,6 +200,42 @@ TEST_P(FlowTest, AConsumerThatLeavesStopsTheSource) {
   EXPECT_LT(asked.load(), 2000u);
 }
 
+TEST_P(FlowTest, AConsumerLeavesWhileChunksWaitForTheirTurn) {
+  std::atomic<std::uint64_t> ended{0};
+  {
+    Pipeline pipeline(options());
+    pipeline
+        .source([&](Chunk& chunk) {
+          chunk.add("x", 100, 1, DType::float64);
+          return true;  // for ever
+        })
+        .kernel(increment_, {updates("x")})
+        .serial_in_order([&](Chunk&) {
+          ++ended;
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        })
+        .parallel([](Chunk&) {})
+        .serial_in_order([](Chunk&) {});
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(pipeline.next().has_value());
+  }
+  EXPECT_GE(ended.load(), 20u);
+}
+
+TEST_P(FlowTest, ChunksMayFillADevicesMemory) {
+  Pipeline pipeline(options());  // devices of 1 MiB
+  std::vector<std::int64_t> lengths = random_lengths(60, 8);
+  for (std::int64_t& each : lengths) each *= 30;  // up to 480 kB, and as much for "y"
+  pipeline.source(numbers(lengths)).kernel(double_, {reads("x"), writes("y", like_x)});
+  std::uint64_t seen = 0;
+  while (const auto chunk = pipeline.next()) {
+    const auto y = chunk->values<double>("y");
+    ASSERT_EQ(y[0], 2.0 * static_cast<double>(seen));
+    ASSERT_EQ(y[y.size() - 1], 2.0 * static_cast<double>(seen));
+    ++seen;
+  }
+  EXPECT_EQ(seen, 60u);
+}
+
 TEST_P(FlowTest, NeverMoreHostMemoryThanStated) {
   PipelineOptions given = options();
   given.host_memory = "64KiB";

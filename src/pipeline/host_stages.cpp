@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/host_stages.cpp: tasks that call bodies.
+#include "pipeline/host_stages.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace quadriga {
+namespace {
+
+/// What several chunks of one task may take before the first is passed on: some mails' time.
+constexpr Nanoseconds quick = 20'000;
+
+}  // namespace
+
+HostStages::HostStages(const FlowParts& parts, ChunkRouter& router)
+    : parts_(parts), router_(router) {
+  for (const Segment& segment : parts.plan.segments()) {
+    std::unique_ptr<Lane>& lane = lanes_.emplace_back();
+    if (segment.kind == StageKind::kernel) continue;
+    lane = std::make_unique<Lane>();
+    lane->segment = &segment;
+    lane->codelet.name = parts.plan.stages()[segment.first].name;
+    lane->codelet.host_only = true;
+    lane->codelet.blocks = !parts.engine.host_only();
+    lane->codelet.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
+    lane->codelet.cpu = &HostStages::body;
+  }
+}
+
+void HostStages::add(FlowItem& item) {
+  Lane& lane = *lanes_[item.segment];
+  if (lane.segment->kind == StageKind::serial_in_order)
+    lane.in_order.put(item.chunk.number(), &item);
+  else
+    lane.queue.push_back(&item);
+}
+
+void HostStages::wont_come(std::size_t segment, std::uint64_t number) {
+  if (lanes_[segment] && lanes_[segment]->segment->kind == StageKind::serial_in_order)
+    lanes_[segment]->in_order.put(number, nullptr);
+}
+
+void HostStages::pump() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    if (!lane) continue;
+    while (FlowItem* const item = lane->in_order.take()) lane->queue.push_back(item);
+    if (lane->segment->kind == StageKind::parallel) {
+      pump_parallel(*lane);
+    } else if (lane->running == 0 && !lane->queue.empty()) {
+      take(*lane, std::numeric_limits<std::size_t>::max());
+      submit(*lane);
+    }
+  }
+}
+
+void HostStages::pump_parallel(Lane& lane) {
+  const bool is_bounded = !parts_.engine.host_only();
+  while (!lane.queue.empty() && (!is_bounded || running_ < parts_.options.threads)) {
+    take(lane, quick_chunks(lane));
+    running_ += static_cast<int>(lane.batch.size());
+    submit(lane);
+  }
+}
+
+/// Moves chunks from the queue to the batch.
+void HostStages::take(Lane& lane, std::size_t most) {
+  lane.batch.clear();
+  while (!lane.queue.empty() && lane.batch.size() < most) {
+    FlowItem* const item = lane.queue.front();
+    lane.queue.pop_front();
+    if (router_.is_unwanted(*item))
+      router_.dropped(*item);
+    else
+      lane.batch.push_back(item);
+  }
+}
+
+/// One task for the batch.
+void HostStages::submit(Lane& lane) {
+  if (lane.batch.empty()) return;
+  for (std::size_t i = 0; i + 1 < lane.batch.size(); ++i) lane.batch[i]->next = lane.batch[i + 1];
+  lane.batch.back()->next = nullptr;
+  lane.running += static_cast<int>(lane.batch.size());
+  const Params params{this, lane.batch.front(), lane.segment};
+  submit_body(parts_.engine, lane.codelet, std::as_bytes(std::span(&params, 1)), tasks_);
+}
+
+/// How many chunks one task takes: of bodies that take less than a task, several.
+std::size_t HostStages::quick_chunks(const Lane& lane) const {
+  Nanoseconds mean = 0;
+  for (std::size_t s = lane.segment->first; s < lane.segment->last; ++s)
+    mean += parts_.stats.mean(s + 1);
+  constexpr std::size_t most = 32;
+  const std::size_t share =
+      lane.queue.size() / static_cast<std::size_t>(parts_.options.threads) + 1;
+  return std::min(
+      {most, share, static_cast<std::size_t>(quick / std::max<Nanoseconds>(1, mean)) + 1});
+}
+
+/// Passes on what it has done as soon as that has taken longer than a mail.
+void HostStages::body(const Arguments& arguments) {
+  const auto params = arguments.param<Params>();
+  HostStages& self = *params.stages;
+  FlowItem* first = params.item;
+  Nanoseconds since = self.parts_.engine.now();
+  for (FlowItem* item = first; item;) {
+    FlowItem* const next = item->next;
+    const Nanoseconds end = self.run_bodies(*item, *params.segment);
+    if (!next || end - since > quick) {
+      item->next = nullptr;
+      self.parts_.mail.post({Mail::Kind::host, first});
+      first = next;
+      since = end;
+    }
+    item = next;
+  }
+}
+
+/// Of the segment's stages; what they throw is the chunk's failure. When they have ended.
+Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
+  Nanoseconds begin = parts_.engine.now();
+  parts_.stats.waited(segment.first + 1, begin - item.ready);
+  for (std::size_t s = segment.first; s < segment.last && !item.error; ++s) {
+    const Stage& stage = parts_.plan.stages()[s];
+    try {
+      stage.body(item.chunk);
+    } catch (...) {
+      item.fail(std::current_exception(), stage.name);
+    }
+    const Nanoseconds end = parts_.engine.now();
+    parts_.stats.worked(s + 1, end - begin, true);
+    begin = end;
+  }
+  return begin;
+}
+
+void HostStages::ended(FlowItem& chain) {
+  for (FlowItem* item = &chain; item;) {
+    FlowItem* const next = std::exchange(item->next, nullptr);
+    Lane& lane = *lanes_[item->segment];
+    --lane.running;
+    if (lane.segment->kind == StageKind::parallel) --running_;
+    router_.passed(*item);
+    item = next;
+  }
+}
+
+}  // namespace quadriga

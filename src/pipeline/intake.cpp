@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/intake.cpp: asking the source, and letting in what it gives.
+#include "pipeline/intake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quadriga {
+
+Intake::Intake(const FlowParts& parts, Pipeline::Source source)
+    : parts_(parts),
+      source_(std::move(source)),
+      admission_(parts.options.host_bytes,
+                 std::size_t{8} * static_cast<std::size_t>(parts.options.look_ahead)) {
+  codelet_.name = "source";
+  codelet_.host_only = true;
+  codelet_.blocks = true;
+  codelet_.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
+  codelet_.cpu = &Intake::body;
+}
+
+void Intake::pump() {
+  FlowItem* arrived = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pending_) {
+      if (!admission_.fits(pending_->host_bytes)) return;
+      let_in(*pending_);
+      arrived = std::exchange(pending_, nullptr);
+    }
+  }
+  if (arrived) parts_.mail.post({Mail::Kind::arrived, arrived});
+  {
+    const std::lock_guard lock(mutex_);
+    if (task_ || ended_.load() || !has_room()) return;
+  }
+  task_ = std::make_unique<TaskGroup>();
+  task_->on_end = [this] { parts_.mail.post({Mail::Kind::source, nullptr}); };
+  Intake* const self = this;
+  submit_body(parts_.engine, codelet_, std::as_bytes(std::span(&self, 1)), *task_);
+  task_->close();
+}
+
+void Intake::task_ended() { task_.reset(); }
+
+void Intake::close() {
+  ended_.store(true);
+  FlowItem* unwanted = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    unwanted = std::exchange(pending_, nullptr);
+  }
+  if (unwanted) give_back(*unwanted);
+}
+
+bool Intake::is_over() const {
+  if (task_ || !(ended_.load() || stopping_.load())) return false;
+  const std::lock_guard lock(mutex_);
+  return !pending_;
+}
+
+void Intake::entered(FlowItem& item) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(item.is_ahead, false)) --ahead_;
+}
+
+void Intake::give_back(FlowItem& item) {
+  item.chunk = Chunk();
+  item.error = nullptr;
+  item.failed_stage.clear();
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(item.is_ahead, false)) --ahead_;
+  if (std::exchange(item.is_let_in, false)) admission_.leave(item.host_bytes);
+  free_.push_back(&item);
+}
+
+std::size_t Intake::most_bytes_held() const {
+  const std::lock_guard lock(mutex_);
+  return admission_.most_bytes_held();
+}
+
+/// Guarded by mutex_.
+bool Intake::has_room() const {
+  return ahead_ < static_cast<std::size_t>(parts_.options.look_ahead) &&
+         admission_.has_room(largest_);
+}
+
+/// Guarded by mutex_.
+void Intake::let_in(FlowItem& item) {
+  admission_.enter(item.host_bytes);
+  item.is_let_in = true;
+  item.is_ahead = true;
+  ++ahead_;
+}
+
+void Intake::body(const Arguments& arguments) {
+  Intake& self = *arguments.param<Intake*>();
+  while (!self.stopping_.load() && !self.ended_.load() && self.read_one()) {
+  }
+}
+
+/// Null if there is no room.
+FlowItem* Intake::free_item() {
+  const std::lock_guard lock(mutex_);
+  if (!has_room()) return nullptr;
+  if (free_.empty()) return &items_.emplace_back(parts_.mail);
+  FlowItem* const item = free_.back();
+  free_.pop_back();
+  return item;
+}
+
+/// False if the source isn't to be asked again by this task.
+bool Intake::read_one() {
+  FlowItem* const item = free_item();
+  if (!item) return false;
+  item->chunk = Chunk(read_);
+  item->segment = 0;
+  item->host_bytes = 0;
+  if (!ask(*item)) {
+    ended_.store(true);
+    give_back(*item);
+    return false;
+  }
+  ++read_;
+  measure(*item);
+  {
+    const std::lock_guard lock(mutex_);
+    largest_ = std::max(largest_, item->host_bytes);
+    if (!admission_.fits(item->host_bytes)) {
+      pending_ = item;
+      return false;
+    }
+    let_in(*item);
+  }
+  parts_.mail.post({Mail::Kind::arrived, item});
+  return true;
+}
+
+/// False at the source's end, which may be its failure.
+bool Intake::ask(FlowItem& item) {
+  try {
+    const Nanoseconds begin = parts_.engine.now();
+    const bool more = source_(item.chunk);
+    item.read = parts_.engine.now();
+    parts_.stats.worked(0, item.read - begin, more);
+    return more;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
+/// The bytes of its whole way; a chunk that can't pass is one that failed.
+void Intake::measure(FlowItem& item) {
+  try {
+    parts_.plan.complete(item.chunk);
+    const std::size_t bytes = item.chunk.bytes();
+    admission_.check(item.chunk.number(), bytes);
+    item.host_bytes = bytes;
+  } catch (...) {
+    item.fail(std::current_exception(), "source");
+  }
+}
+
+}  // namespace quadriga
