@@ -84,8 +84,14 @@ struct StageStats {
   std::uint64_t chunks = 0;
   double busy_seconds = 0;     ///< Sum of the times in which it processed chunks.
   double waiting_seconds = 0;  ///< Sum of the times that chunks waited for it.
-  std::size_t queue = 0;       ///< Chunks that wait for it now.
+  double acquire_seconds = 0;  ///< Sum of the times in which it had nothing to process.
+  double reserve_seconds = 0;  ///< Sum of the times in which it had no room for what it makes.
   double occupancy = 0;        ///< busy_seconds / (elapsed * how many it can process at once).
+  std::size_t queue = 0;       ///< Chunks that wait for it now.
+  double mean_queue = 0;       ///< The mean over the run so far.
+  double chunks_per_second = 0;
+  double latency_median = 0;  ///< Seconds of a chunk, waiting for it and in it.
+  double latency_99 = 0;
 };
 
 struct PipelineStats {

@@ -231,7 +231,14 @@ Told stats_of(PyFlow& self) {
     stage["chunks"] = each.chunks;
     stage["busy_seconds"] = each.busy_seconds;
     stage["waiting_seconds"] = each.waiting_seconds;
+    stage["acquire_seconds"] = each.acquire_seconds;
+    stage["reserve_seconds"] = each.reserve_seconds;
     stage["occupancy"] = each.occupancy;
+    stage["queue"] = each.queue;
+    stage["mean_queue"] = each.mean_queue;
+    stage["chunks_per_second"] = each.chunks_per_second;
+    stage["latency_median"] = each.latency_median;
+    stage["latency_99"] = each.latency_99;
     stages.append(stage);
   }
   Told told;

@@ -144,6 +144,7 @@ void DeviceStages::begin(FlowItem& item) {
     item.fail(std::current_exception(), stages[row.kernels.front().stage].name);
     return router_.dropped(item);
   }
+  if (stay.has_head) parts_.stats.copy_in(first_of(item)).came();
   if (by_slot_.size() <= stay.slot) by_slot_.resize(stay.slot + 1);
   by_slot_[stay.slot] = &item;
 }
@@ -155,6 +156,7 @@ void DeviceStages::pump() {
     if (command->kind == StreamCommand::Kind::leave) {
       leave(item);
     } else if (router_.is_unwanted(item)) {
+      if (item.stay.has_head) parts_.stats.copy_in(first_of(item)).began(0);
       dispatch_->gone(item.stay.slot);
       router_.dropped(item);
     } else {
@@ -176,11 +178,14 @@ void DeviceStages::enter(FlowItem& item, DeviceId device) {
   DeviceStay& stay = item.stay;
   const KernelRow& row = row_of(item);
   stay.device = device;
-  stay.entered = stay.staged = parts_.engine.now();
+  stay.entered = parts_.engine.now();
+  stay.staged = never;
+  if (stay.has_head) parts_.stats.copy_in(first_of(item)).began(stay.entered - item.ready);
   try {
     hold_fields(item, row);
     stay.group = std::make_unique<TaskGroup>();
     stay.group->on_end = [this, &item] { parts_.mail.post({Mail::Kind::computed, &item}); };
+    if (!stay.has_head) staged_now(stay);
     submit(item, row);
   } catch (...) {
     item.fail(std::current_exception(), parts_.plan.stages()[row.kernels.front().stage].name);
@@ -230,29 +235,40 @@ void DeviceStages::submit(FlowItem& item, const KernelRow& row) {
   }
 }
 
+void DeviceStages::staged_now(DeviceStay& stay) {
+  if (stay.staged != never) return;
+  stay.staged = parts_.engine.now();
+  parts_.stats.staged(stay.device, 1);
+}
+
 void DeviceStages::staged(FlowItem& item) {
-  item.stay.staged = parts_.engine.now();
+  staged_now(item.stay);
   dispatch_->staged(item.stay.slot);
 }
 
 void DeviceStages::computed(FlowItem& item) {
   DeviceStay& stay = item.stay;
+  staged_now(stay);  // its kernels needed all of it
   stay.computed = parts_.engine.now();
+  parts_.stats.staged(stay.device, -1);
   if (const auto error = failure_of(*stay.group))
     item.fail(error, failed_stage(parts_.plan.stages(), row_of(item), error));
   stay.group.reset();
   if (item.error) return abandon(item);
   dispatch_->computed(stay.slot);
+  if (stay.has_tail) parts_.stats.copy_out(first_of(item)).came();
 }
 
 /// The tail: what kernels wrote goes home.
 void DeviceStages::leave(FlowItem& item) {
-  item.stay.leaving = parts_.engine.now();
+  DeviceStay& stay = item.stay;
+  stay.leaving = parts_.engine.now();
+  if (stay.has_tail) parts_.stats.copy_out(first_of(item)).began(stay.leaving - stay.computed);
   std::vector<HeldField*> tails;
-  for (const auto& field : item.stay.held)
+  for (const auto& field : stay.held)
     if (field->is_tail) tails.push_back(field.get());
   if (tails.empty()) return left(item);
-  item.stay.tails.store(static_cast<int>(tails.size()));
+  stay.tails.store(static_cast<int>(tails.size()));
   for (HeldField* const field : tails) {
     field->is_leaving.store(true);
     const bool came_early = field->came_early.load();

@@ -55,7 +55,11 @@ class DeviceStages {
   void add_constants();
   void open(const std::vector<DeviceId>& usable);
   const KernelRow& row_of(const FlowItem& item) const { return rows_.at(item.segment); }
+  std::size_t first_of(const FlowItem& item) const {
+    return parts_.plan.segments()[item.segment].first;
+  }
   void enter(FlowItem& item, DeviceId device);
+  void staged_now(DeviceStay& stay);
   void hold_fields(FlowItem& item, const KernelRow& row);
   std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel) const;
   void submit(FlowItem& item, const KernelRow& row);

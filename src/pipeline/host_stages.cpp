@@ -31,6 +31,7 @@ HostStages::HostStages(const FlowParts& parts, ChunkRouter& router)
 
 void HostStages::add(FlowItem& item) {
   Lane& lane = *lanes_[item.segment];
+  parts_.stats.of(lane.segment->first).came();
   if (lane.segment->kind == StageKind::serial_in_order)
     lane.in_order.put(item.chunk.number(), &item);
   else
@@ -70,10 +71,12 @@ void HostStages::take(Lane& lane, std::size_t most) {
   while (!lane.queue.empty() && lane.batch.size() < most) {
     FlowItem* const item = lane.queue.front();
     lane.queue.pop_front();
-    if (router_.is_unwanted(*item))
-      router_.dropped(*item);
-    else
+    if (!router_.is_unwanted(*item)) {
       lane.batch.push_back(item);
+      continue;
+    }
+    parts_.stats.of(lane.segment->first).began(0);
+    router_.dropped(*item);
   }
 }
 
@@ -91,7 +94,7 @@ void HostStages::submit(Lane& lane) {
 std::size_t HostStages::quick_chunks(const Lane& lane) const {
   Nanoseconds mean = 0;
   for (std::size_t s = lane.segment->first; s < lane.segment->last; ++s)
-    mean += parts_.stats.mean(s + 1);
+    mean += parts_.stats.mean(s);
   constexpr std::size_t most = 32;
   const std::size_t share =
       lane.queue.size() / static_cast<std::size_t>(parts_.options.threads) + 1;
@@ -121,7 +124,8 @@ void HostStages::body(const Arguments& arguments) {
 /// Of the segment's stages; what they throw is the chunk's failure. When they have ended.
 Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
   Nanoseconds begin = parts_.engine.now();
-  parts_.stats.waited(segment.first + 1, begin - item.ready);
+  parts_.stats.of(segment.first).began(begin - item.ready);
+  Nanoseconds came = item.ready;
   for (std::size_t s = segment.first; s < segment.last && !item.error; ++s) {
     const Stage& stage = parts_.plan.stages()[s];
     try {
@@ -130,8 +134,8 @@ Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
       item.fail(std::current_exception(), stage.name);
     }
     const Nanoseconds end = parts_.engine.now();
-    parts_.stats.worked(s + 1, end - begin, true);
-    begin = end;
+    parts_.stats.of(s).worked(end - begin, end - came);
+    begin = came = end;
   }
   return begin;
 }

@@ -34,6 +34,8 @@ void Intake::pump() {
     const std::lock_guard lock(mutex_);
     if (task_ || ended_.load() || !has_room()) return;
   }
+  if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
+    parts_.stats.source().reserving.fetch_add(parts_.engine.now() - since);
   task_ = std::make_unique<TaskGroup>();
   task_->on_end = [this] { parts_.mail.post({Mail::Kind::source, nullptr}); };
   Intake* const self = this;
@@ -41,7 +43,10 @@ void Intake::pump() {
   task_->close();
 }
 
-void Intake::task_ended() { task_.reset(); }
+void Intake::task_ended() {
+  task_.reset();
+  if (!ended_.load()) full_since_ = parts_.engine.now();
+}
 
 void Intake::close() {
   ended_.store(true);
@@ -142,7 +147,7 @@ bool Intake::ask(FlowItem& item) {
     const Nanoseconds begin = parts_.engine.now();
     const bool more = source_(item.chunk);
     item.read = parts_.engine.now();
-    parts_.stats.worked(0, item.read - begin, more);
+    if (more) parts_.stats.source().worked(item.read - begin, item.read - begin);
     return more;
   } catch (...) {
     error_ = std::current_exception();

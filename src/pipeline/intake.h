@@ -64,6 +64,8 @@ class Intake {
   Codelet codelet_;
   std::unique_ptr<TaskGroup> task_;  ///< The driver's; null: the source isn't being asked.
 
+  Nanoseconds full_since_ = -1;  ///< The driver's: since when there is no room.
+
   std::exception_ptr error_;
   std::uint64_t read_ = 0;
   std::atomic<bool> stopping_{false};

@@ -21,8 +21,17 @@ class StageStats:
         Sum of the times in which it processed chunks.
     waiting_seconds : float
         Sum of the times that chunks waited for it.
+    acquire_seconds, reserve_seconds : float
+        Sums of the times in which it had nothing to process, and no room for what it makes.
     occupancy : float
         Share of what it can process that it did.
+    queue : int
+        Chunks that wait for it now.
+    mean_queue : float
+        The mean over the run so far.
+    chunks_per_second : float
+    latency_median, latency_99 : float
+        Seconds of a chunk, waiting for it and in it.
     """
 
     name: str
@@ -30,7 +39,14 @@ class StageStats:
     chunks: int
     busy_seconds: float
     waiting_seconds: float
+    acquire_seconds: float
+    reserve_seconds: float
     occupancy: float
+    queue: int
+    mean_queue: float
+    chunks_per_second: float
+    latency_median: float
+    latency_99: float
 
 
 @dataclass(frozen=True)
@@ -104,10 +120,13 @@ class PipelineStats:
                 f"{100 * self.overhead:.0f} % over that"
             )
         width = max(len(stage.name) for stage in self.stages)
-        lines.append(f"{'stage':{width}}  chunks  busy    waited  occupancy")
+        lines.append(
+            f"{'stage':{width}}  chunks    a second  busy      queue   latency   99 %      occupancy"
+        )
         lines += [
-            f"{each.name:{width}}  {each.chunks:<6}  {each.busy_seconds:<6.3g}  "
-            f"{each.waiting_seconds:<6.3g}  {100 * each.occupancy:3.0f} %"
+            f"{each.name:{width}}  {each.chunks:<8}  {each.chunks_per_second:<8.3g}  "
+            f"{each.busy_seconds:<8.3g}  {each.mean_queue:<6.3g}  {each.latency_median:<8.3g}  "
+            f"{each.latency_99:<8.3g}  {100 * each.occupancy:3.0f} %"
             for each in self.stages
         ]
         return "\n".join(lines)

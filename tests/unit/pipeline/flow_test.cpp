@@ -236,6 +236,34 @@ TEST_P(FlowTest, ChunksMayFillADevicesMemory) {
   EXPECT_EQ(seen, 60u);
 }
 
+TEST_P(FlowTest, AStageTellsItsQueueAndWhatItWaitedFor) {
+  PipelineOptions given = options();
+  given.look_ahead = 8;
+  Pipeline pipeline(given);
+  std::size_t most = 0;
+  pipeline.source(numbers(std::vector<std::int64_t>(100, 10)))
+      .kernel(increment_, {updates("x")})
+      .serial(
+          [&](Chunk&) {
+            std::this_thread::sleep_for(std::chrono::microseconds(300));
+            most = std::max(most, pipeline.stats().stages.back().queue);
+          },
+          "slow");
+  const PipelineStats stats = pipeline.run();
+  const StageStats& slow = stats.stages.back();
+  EXPECT_EQ(slow.queue, 0u);
+  EXPECT_NEAR(slow.mean_queue * stats.seconds, slow.waiting_seconds, 1e-9);
+  EXPECT_LE(slow.latency_median, slow.latency_99);
+  for (const StageStats& each : stats.stages) EXPECT_EQ(each.queue, 0u) << each.name;
+  if (GetParam() == Where::virtual_clock) return;  // bodies take no time there
+  EXPECT_GT(most, 1u);
+  EXPECT_GT(slow.mean_queue, 1.0);
+  EXPECT_GT(slow.latency_99, 3e-4);
+  EXPECT_GT(slow.occupancy, 0.5);
+  EXPECT_NEAR(slow.chunks_per_second, 100 / stats.seconds, 1e-6 / stats.seconds);
+  EXPECT_GT(stats.stages[0].reserve_seconds, 0.05 * stats.seconds);  // the source had no room
+}
+
 TEST_P(FlowTest, NeverMoreHostMemoryThanStated) {
   PipelineOptions given = options();
   given.host_memory = "64KiB";
