@@ -67,20 +67,47 @@ auto with_gil(const Chunk& chunk, Work work) {
   }
 }
 
-bool ask(const nb::handle& front, Chunk& chunk) {
-  return with_gil(chunk, [&] {
-    const nb::object found = front.attr("next")(chunk.number());
-    if (found.is_none()) return false;
-    chunk.context = held(nb::borrow(found[0]));
-    lend_all(chunk, nb::borrow(found[1]));
-    return true;
-  });
+nb::tuple parts_of(const ChunkId& id) {
+  nb::list parts;
+  for (const std::uint32_t part : id.parts) parts.append(part);
+  return nb::tuple(parts);
 }
 
-void call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
-  with_gil(chunk, [&] {
-    const nb::object fields = front.attr("call")(stage, context_of(chunk));
+/// What the front says of a new chunk: its object, fields, bytes that no kernel uses, and stages or
+/// None. None: there is no chunk.
+bool fill(Chunk& chunk, const nb::object& found) {
+  if (found.is_none()) return false;
+  chunk.context = held(nb::borrow(found[0]));
+  lend_all(chunk, nb::borrow(found[1]));
+  chunk.context_bytes = nb::cast<std::size_t>(nb::object(found[2]));
+  const nb::object stages = nb::borrow(found[3]);
+  if (!stages.is_none()) chunk.stages = nb::cast<std::vector<std::string>>(stages);
+  return true;
+}
+
+bool ask(const nb::handle& front, Chunk& chunk) {
+  return with_gil(chunk, [&] { return fill(chunk, front.attr("next")(chunk.number())); });
+}
+
+/// The front's iterator over what becomes of a chunk, asked part by part.
+Pipeline::Source split(const nb::handle& front, std::size_t stage, Chunk& chunk) {
+  std::shared_ptr<void> parts =
+      with_gil(chunk, [&] { return held(front.attr("split")(stage, context_of(chunk))); });
+  return [front, parts](Chunk& part) {
+    return with_gil(part, [&] {
+      const nb::handle iterator = static_cast<PyObject*>(parts.get());
+      return fill(part, front.attr("part")(iterator, part.number(), parts_of(part.id())));
+    });
+  };
+}
+
+/// Whether the chunk goes on.
+bool call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
+  return with_gil(chunk, [&] {
+    const nb::object answer = front.attr("call")(stage, context_of(chunk));
+    const nb::object fields = nb::borrow(answer[1]);
     if (!fields.is_none()) lend_all(chunk, fields);
+    return nb::cast<bool>(nb::object(answer[0]));
   });
 }
 
@@ -117,7 +144,7 @@ FieldUses uses_of(nb::handle front, const nb::object& given) {
   return uses;
 }
 
-/// Kind, name, codelet or None, uses.
+/// Kind, name, codelet or None, uses, bytes of what a flat_map makes.
 Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   Stage stage;
   const nb::object parts = nb::borrow(given);
@@ -130,10 +157,16 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
     stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
     return stage;
   }
+  if (kind == "flat_map") {
+    stage.kind = StageKind::flat_map;
+    stage.most_bytes = nb::cast<std::size_t>(nb::object(parts[4]));
+    stage.split = [front, index](Chunk& chunk) { return split(front, index, chunk); };
+    return stage;
+  }
   stage.kind = kind == "serial"            ? StageKind::serial
                : kind == "serial_in_order" ? StageKind::serial_in_order
                                            : StageKind::parallel;
-  stage.body = [front, index](Chunk& chunk) { call_body(front, index, chunk); };
+  stage.body = [front, index](Chunk& chunk) { return call_body(front, index, chunk); };
   return stage;
 }
 
@@ -245,6 +278,7 @@ Told stats_of(PyFlow& self) {
   told["stages"] = stages;
   told["chunks"] = stats.chunks;
   told["failed"] = stats.failed;
+  told["dropped"] = stats.dropped;
   told["seconds"] = stats.seconds;
   told["bound_seconds"] = stats.bound_seconds;
   told["limit"] = stats.limit;
@@ -255,7 +289,7 @@ Told stats_of(PyFlow& self) {
   return told;
 }
 
-/// (chunk, stage, message) of each.
+/// (chunk, its parts, stage, message) of each.
 nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
   nb::typed<nb::list, nb::any> found;
   for (const ChunkFailure& each : self.flow().failures()) {
@@ -267,7 +301,7 @@ nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
     } catch (...) {
       message = "it threw no std::exception";
     }
-    found.append(nb::make_tuple(each.chunk, each.stage, message));
+    found.append(nb::make_tuple(each.chunk.number, parts_of(each.chunk), each.stage, message));
   }
   return found;
 }
@@ -277,8 +311,7 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   std::vector<Chunk> like;
   for (const nb::handle each : chunks) {
     Chunk& chunk = like.emplace_back(like.size());
-    chunk.context = held(nb::borrow(each[0]));
-    lend_all(chunk, nb::borrow(each[1]));
+    fill(chunk, nb::borrow(each));
   }
   std::vector<Stage> made;
   for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));

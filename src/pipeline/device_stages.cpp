@@ -67,7 +67,7 @@ DeviceStages::DeviceStages(const FlowParts& parts, ChunkRouter& router)
   const std::vector<Segment>& segments = parts.plan.segments();
   for (std::size_t i = 0; i < segments.size(); ++i)
     if (segments[i].kind == StageKind::kernel)
-      rows_.emplace(i, KernelRow(stages, segments[i].first, segments[i].last));
+      rows_.emplace(std::pair(i, std::vector<bool>{}), KernelRow(stages, segments[i]));
   const std::vector<DeviceId> usable = usable_devices(parts.engine.machine(), stages);
   add_constants();
   open(usable);
@@ -118,12 +118,21 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
   dispatch_.emplace(std::move(found.devices), std::move(limits), options.order);
 }
 
+const KernelRow& DeviceStages::row_of(const FlowItem& item) {
+  const Segment& segment = parts_.plan.segments()[item.segment];
+  auto place = std::pair(item.segment, item.passed.of(segment));
+  const auto known = rows_.find(place);
+  if (known != rows_.end()) return known->second;
+  return rows_.emplace(std::move(place), KernelRow(parts_.plan.stages(), segment, item.passed))
+      .first->second;
+}
+
 void DeviceStages::begin(FlowItem& item) {
-  const KernelRow& row = row_of(item);
   const std::vector<Stage>& stages = parts_.plan.stages();
   const Machine& machine = parts_.engine.machine();
   DeviceStay& stay = item.stay;
   try {
+    const KernelRow& row = row_of(item);
     stay.params.clear();
     stay.load = {0, 0, std::vector<double>(devices_.size(), 0.0)};
     for (const KernelRow::Kernel& kernel : row.kernels) {
@@ -141,7 +150,7 @@ void DeviceStages::begin(FlowItem& item) {
     stay.has_head = needs.has_head;
     stay.has_tail = needs.has_tail;
   } catch (...) {
-    item.fail(std::current_exception(), stages[row.kernels.front().stage].name);
+    item.fail(std::current_exception(), stages[first_of(item)].name);
     return router_.dropped(item);
   }
   if (stay.has_head) parts_.stats.copy_in(first_of(item)).came();
@@ -155,7 +164,7 @@ void DeviceStages::pump() {
     FlowItem& item = *by_slot_[command->chunk];
     if (command->kind == StreamCommand::Kind::leave) {
       leave(item);
-    } else if (router_.is_unwanted(item)) {
+    } else if (router_.is_unwanted(item.chunk.id())) {
       if (item.stay.has_head) parts_.stats.copy_in(first_of(item)).began(0);
       dispatch_->gone(item.stay.slot);
       router_.dropped(item);
@@ -294,7 +303,7 @@ void DeviceStages::abandon(FlowItem& item) {
 void DeviceStages::left(FlowItem& item) {
   if (item.stay.tail_error) item.fail(std::exchange(item.stay.tail_error, nullptr), "copy out");
   const Segment& segment = parts_.plan.segments()[item.segment];
-  parts_.stats.left(item, segment.first, segment.last, parts_.engine.now());
+  parts_.stats.left(item, segment, parts_.engine.now());
   release(item);
   router_.passed(item);
 }

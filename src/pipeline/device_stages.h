@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/dispatch.h"
@@ -54,7 +55,7 @@ class DeviceStages {
 
   void add_constants();
   void open(const std::vector<DeviceId>& usable);
-  const KernelRow& row_of(const FlowItem& item) const { return rows_.at(item.segment); }
+  const KernelRow& row_of(const FlowItem& item);
   std::size_t first_of(const FlowItem& item) const {
     return parts_.plan.segments()[item.segment].first;
   }
@@ -70,7 +71,8 @@ class DeviceStages {
 
   const FlowParts parts_;
   ChunkRouter& router_;
-  std::map<std::size_t, KernelRow> rows_;  ///< By segment.
+  /// By segment and which of its kernels are passed; empty: all.
+  std::map<std::pair<std::size_t, std::vector<bool>>, KernelRow> rows_;
   std::map<std::string, Constant> constants_;
   std::vector<DeviceId> devices_;
   std::optional<Dispatch> dispatch_;

@@ -16,13 +16,20 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
       options_(given),
       mail_(engine),
       stats_(engine.machine(), plan_.stages(), given.threads),
-      intake_({engine_, plan_, options_, mail_, stats_}, std::move(source)),
+      intake_({engine_, plan_, options_, mail_, stats_},
+              {plan_.shares_of(given.host_bytes).front(), 0, 0, "source"}, stats_.source()),
       hosts_({engine_, plan_, options_, mail_, stats_}, *this) {
+  const FlowParts parts{engine_, plan_, options_, mail_, stats_};
+  ChunkRouter& router = *this;
   if (plan_.has_kernels()) {
-    ChunkRouter& router = *this;
-    devices_.emplace(FlowParts{engine_, plan_, options_, mail_, stats_}, router);
+    devices_.emplace(parts, router);
     stats_.open(devices_->devices());
   }
+  const std::vector<std::size_t> shares = plan_.shares_of(given.host_bytes);
+  for (std::size_t s = 0; s < plan_.segments().size(); ++s)
+    if (plan_.segments()[s].kind == StageKind::flat_map)
+      flat_maps_.try_emplace(s, parts, router, s, shares[flat_maps_.size() + 1]);
+  intake_.open(std::move(source));
   stats_.begin(engine_.now());
 }
 
@@ -61,6 +68,7 @@ void Flow::advance() {
     moved_ = false;
     hosts_.pump();
     if (devices_) devices_->pump();
+    for (auto& [segment, stage] : flat_maps_) stage.pump();
   } while (moved_);
   if (stopping_.load() || failure_) intake_.close();
   intake_.pump();
@@ -81,20 +89,28 @@ void Flow::take(const Mail& mail) {
       return devices_->computed(*mail.item);
     case Mail::Kind::left:
       return devices_->left(*mail.item);
-    case Mail::Kind::source:
-      return source_ended();
+    case Mail::Kind::asked:
+      return asked(*mail.intake);
   }
 }
 
-void Flow::source_ended() {
-  intake_.task_ended();
-  if (!intake_.has_ended()) return;
-  if (devices_) devices_->close();
-  if (intake_.error()) note_failure({intake_.read(), "source", intake_.error()});
+void Flow::asked(Intake& intake) {
+  const bool has_ended = intake.task_ended();
+  if (&intake != &intake_ || !has_ended) return;
+  if (devices_ && flat_maps_.empty()) devices_->close();
+  if (intake.error()) note_failure({intake.next_id(), "source", intake.error()});
 }
 
-bool Flow::is_unwanted(const FlowItem& item) const {
-  return stopping_.load() || (failure_ && item.chunk.number() > failure_->chunk);
+/// What was made of it before a failure are chunks like others.
+void Flow::split(FlowItem& item, const std::optional<ChunkFailure>& failure) {
+  moved_ = true;
+  if (failure) count_failure(*failure);
+  --alive_;
+  Intake::release(item);
+}
+
+bool Flow::is_unwanted(const ChunkId& chunk) const {
+  return stopping_.load() || (failure_ && chunk > failure_->chunk);
 }
 
 void Flow::passed(FlowItem& item) {
@@ -105,25 +121,45 @@ void Flow::passed(FlowItem& item) {
 void Flow::begin_segment(FlowItem& item) {
   moved_ = true;
   item.ready = engine_.now();
-  if (item.error || is_unwanted(item)) return dropped(item);
-  if (item.segment == plan_.segments().size()) return finish(item);
-  if (plan_.segments()[item.segment].kind == StageKind::kernel) return devices_->begin(item);
-  hosts_.add(item);
+  if (item.error || item.is_filtered || is_unwanted(item.chunk.id())) return dropped(item);
+  const std::vector<Segment>& segments = plan_.segments();
+  while (item.segment < segments.size() && segments[item.segment].kind != StageKind::flat_map &&
+         !item.passed.has_any(segments[item.segment]))
+    hosts_.wont_come(item.segment++, item.sequence);
+  if (item.segment == segments.size()) return finish(item);
+  switch (segments[item.segment].kind) {
+    case StageKind::kernel:
+      return devices_->begin(item);
+    case StageKind::flat_map:
+      return flat_maps_.at(item.segment).add(item);
+    default:
+      return hosts_.add(item);
+  }
 }
 
-/// Its number passes the stages that follow.
+/// Its place in the order passes the stages that follow.
 void Flow::dropped(FlowItem& item) {
   moved_ = true;
-  const std::uint64_t number = item.chunk.number();
-  for (std::size_t s = item.segment; s < plan_.segments().size(); ++s) hosts_.wont_come(s, number);
-  if (item.error) {
-    const ChunkFailure failure{number, item.failed_stage, item.error};
-    stats_.failed(failure);
-    if (options_.on_error == OnError::stop) note_failure(failure);
+  const std::vector<Segment>& segments = plan_.segments();
+  for (std::size_t s = item.segment; s < segments.size(); ++s) {
+    if (segments[s].generation != item.generation) break;
+    if (segments[s].kind == StageKind::flat_map)
+      flat_maps_.at(s).wont_come(item.sequence);
+    else
+      hosts_.wont_come(s, item.sequence);
   }
-  results_.wont_come(number);
+  if (item.generation == plan_.last_generation()) results_.wont_come(item.sequence);
+  if (item.error)
+    count_failure({item.chunk.id(), item.failed_stage, item.error});
+  else if (item.is_filtered)
+    stats_.dropped();
   --alive_;
-  intake_.give_back(item);
+  Intake::release(item);
+}
+
+void Flow::count_failure(const ChunkFailure& failure) {
+  stats_.failed(failure);
+  if (options_.on_error == OnError::stop) note_failure(failure);
 }
 
 void Flow::note_failure(const ChunkFailure& failure) {
@@ -135,7 +171,7 @@ void Flow::note_failure(const ChunkFailure& failure) {
 void Flow::finish(FlowItem& item) {
   --alive_;
   stats_.arrived(engine_.now() - item.read);
-  if (!results_.put(item)) intake_.give_back(item);
+  if (!results_.put(item)) Intake::release(item);
 }
 
 void Flow::end_run(std::exception_ptr broken) {
@@ -144,8 +180,7 @@ void Flow::end_run(std::exception_ptr broken) {
 }
 
 void Flow::raise_if_failed() {
-  if (const auto failure = results_.take_failure())
-    raise_stage_error(failure->chunk, failure->stage, failure->error);
+  if (const auto failure = results_.take_failure()) raise_stage_error(*failure);
 }
 
 bool Flow::run(double seconds) {
@@ -187,7 +222,7 @@ std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {
     return std::nullopt;
   }
   std::optional<Chunk> chunk = std::move(found->chunk);
-  intake_.give_back(*found);
+  Intake::release(*found);
   mail_.post({Mail::Kind::wake, nullptr});
   return chunk;
 }
@@ -208,6 +243,7 @@ bool Flow::drain(double seconds) {
 void Flow::stop() {
   stopping_.store(true);
   intake_.stop();
+  for (auto& [segment, stage] : flat_maps_) stage.stop();
   mail_.post({Mail::Kind::wake, nullptr});
 }
 
@@ -219,6 +255,7 @@ void Flow::set_order(Order order) {
 PipelineStats Flow::stats() const {
   PipelineStats stats = stats_.tell(engine_.now());
   stats.most_host_bytes = intake_.most_bytes_held();
+  for (const auto& [segment, stage] : flat_maps_) stats.most_host_bytes += stage.most_bytes_held();
   return stats;
 }
 

@@ -6,12 +6,12 @@
 // ends comes back as mail. One thread at a time, whoever drives, takes it, tells the part that it
 // is about, and decides what follows:
 //
-//   Intake --> HostStages / DeviceStages, by segment --> Results
+//   Intake --> HostStages / DeviceStages / FlatMap, by segment --> Results
 //
 // Invariants
 //   1. A chunk is in one place: the intake, a stage's queue, the dispatch, a task, the results.
-//   2. A chunk's number comes to each stage that keeps the order and to the results once, also of
-//      those that failed: nothing waits for them.
+//   2. A chunk's place in the order of its generation comes to each stage that keeps the order,
+//      also of those that failed: nothing waits for them.
 //   3. Members are the driving thread's, but for the atomics and the parts that say otherwise.
 #pragma once
 
@@ -19,12 +19,14 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "pipeline/device_stages.h"
+#include "pipeline/flat_map.h"
 #include "pipeline/flow_parts.h"
 #include "pipeline/host_stages.h"
 #include "pipeline/intake.h"
@@ -62,10 +64,11 @@ class Flow final : ChunkRouter {
 
  private:
   // ChunkRouter
-  bool is_unwanted(const FlowItem& item) const override;
+  bool is_unwanted(const ChunkId& chunk) const override;
   void passed(FlowItem& item) override;
   void dropped(FlowItem& item) override;
-  void entered(FlowItem& item) override { intake_.entered(item); }
+  void split(FlowItem& item, const std::optional<ChunkFailure>& failure) override;
+  void entered(FlowItem& item) override { item.home.entered(item); }
 
   bool is_over() const;
   bool drive(double seconds, const std::function<bool()>& until);
@@ -73,7 +76,8 @@ class Flow final : ChunkRouter {
   void take(const Mail& mail);
   void begin_segment(FlowItem& item);
   void finish(FlowItem& item);
-  void source_ended();
+  void asked(Intake& intake);
+  void count_failure(const ChunkFailure& failure);
   void note_failure(const ChunkFailure& failure);
   void end_run(std::exception_ptr broken = nullptr);
   FlowItem* next_by_driving(double seconds, bool& is_late);
@@ -87,7 +91,8 @@ class Flow final : ChunkRouter {
   FlowStats stats_;
   Intake intake_;
   HostStages hosts_;
-  std::optional<DeviceStages> devices_;  ///< Of pipelines with kernels.
+  std::optional<DeviceStages> devices_;       ///< Of pipelines with kernels.
+  std::map<std::size_t, FlatMap> flat_maps_;  ///< By segment.
   Results results_;
 
   std::vector<Mail> taken_;  ///< Scratch.

@@ -52,10 +52,17 @@ struct DeviceStay {
 
 /// A chunk, from the source to its end. Its memory stays where it is, and is used again.
 struct FlowItem final : CopyWatch {
-  explicit FlowItem(Mailbox& mailbox) : mail(mailbox) {}
+  FlowItem(Mailbox& mailbox, Intake& intake) : mail(mailbox), home(intake) {}
 
   Mailbox& mail;
+  Intake& home;                ///< Where its memory comes from and goes to.
+  FlowItem* parent = nullptr;  ///< What it was made of, which lives as long.
+  std::atomic<int> users{1};   ///< Itself, and what was made of it.
   Chunk chunk;
+  std::uint64_t sequence = 0;  ///< Its place in the order of its generation.
+  std::size_t generation = 0;  ///< How many flat_maps made it.
+  StageSet passed;             ///< By its own list.
+  bool is_filtered = false;    ///< A filter has dropped it.
   std::size_t host_bytes = 0;
   std::size_t segment = 0;
   FlowItem* next = nullptr;  ///< In the chain that one task on the host takes.

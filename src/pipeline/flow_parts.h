@@ -2,6 +2,8 @@
 // src/pipeline/flow_parts.h: what the parts of a run share, and how they hand chunks over.
 #pragma once
 
+#include <optional>
+
 #include "engine/engine_access.h"
 #include "pipeline/flow_item.h"
 #include "pipeline/flow_stats.h"
@@ -24,11 +26,13 @@ class ChunkRouter {
  public:
   virtual ~ChunkRouter() = default;
   /// Whether the run has ended for it: it was stopped, or a chunk before this one failed.
-  virtual bool is_unwanted(const FlowItem& item) const = 0;
+  virtual bool is_unwanted(const ChunkId& chunk) const = 0;
   /// The chunk has passed its segment.
   virtual void passed(FlowItem& item) = 0;
   /// It won't be a result: it failed, or is unwanted.
   virtual void dropped(FlowItem& item) = 0;
+  /// All that is made of it has been made, or what failed at that.
+  virtual void split(FlowItem& item, const std::optional<ChunkFailure>& failure) = 0;
   /// It has got a device: another may be read ahead for it.
   virtual void entered(FlowItem& item) = 0;
 };

@@ -15,7 +15,7 @@ constexpr Nanoseconds quick_until_known = 1'000'000;
 constexpr std::size_t most_failures = 1000;
 
 std::string kind_of(StageKind kind) {
-  constexpr const char* names[] = {"kernel", "parallel", "serial", "serial_in_order"};
+  constexpr const char* names[] = {"kernel", "parallel", "serial", "serial_in_order", "flat_map"};
   return names[static_cast<int>(kind)];
 }
 
@@ -100,8 +100,9 @@ void FlowStats::staged(DeviceId device, int change) {
   staged_[place_of(device)] += change;
 }
 
-void FlowStats::left(const FlowItem& item, std::size_t first, std::size_t last, Nanoseconds now) {
+void FlowStats::left(const FlowItem& item, const Segment& segment, Nanoseconds now) {
   const DeviceStay& stay = item.stay;
+  const std::size_t first = segment.first;
   const std::lock_guard lock(mutex_);
   const std::size_t d = place_of(stay.device);
   const Nanoseconds began = std::max(stay.staged, last_computed_[d]);
@@ -112,7 +113,8 @@ void FlowStats::left(const FlowItem& item, std::size_t first, std::size_t last, 
   // A row of kernels is one to the stream: its time is told with its first.
   of(first).waited.fetch_add(began - stay.staged, std::memory_order_relaxed);
   of(first).worked(computing, stay.computed - stay.staged);
-  for (std::size_t s = first + 1; s < last; ++s) of(s).worked(0, 0);
+  for (std::size_t s = first + 1; s < segment.last; ++s)
+    if (item.passed.has(s)) of(s).worked(0, 0);
   busy_[d] += static_cast<double>(computing) * nano;
   sizes_[d] += stay.load.bytes_in + stay.load.bytes_out;
   sizes_in_all_ += stay.load.bytes_in + stay.load.bytes_out;
@@ -128,6 +130,7 @@ PipelineStats FlowStats::tell(Nanoseconds now) const {
   tell_stages(stats);
   stats.chunks = arrived_;
   stats.failed = failed_;
+  stats.dropped = dropped_.load();
   stats.latency_median = latency_.quantile(0.5);
   stats.latency_99 = latency_.quantile(0.99);
   stats.by_device = by_device_;

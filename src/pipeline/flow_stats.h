@@ -7,6 +7,7 @@
 
 #include <quadriga/pipeline.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -36,13 +37,14 @@ class FlowStats {
   Nanoseconds mean(std::size_t stage) const;
   void arrived(Nanoseconds latency);
   void failed(const ChunkFailure& failure);
+  void dropped() { ++dropped_; }
   std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
   /// Chunks on a device whose kernels can run: one more or less.
   void staged(DeviceId device, int change);
   /// Its head, its kernels and its tail, of a chunk that has left.
-  void left(const FlowItem& item, std::size_t first, std::size_t last, Nanoseconds now);
+  void left(const FlowItem& item, const Segment& segment, Nanoseconds now);
   PipelineStats tell(Nanoseconds now) const;
 
  private:
@@ -74,6 +76,7 @@ class FlowStats {
   std::uint64_t arrived_ = 0;
   std::vector<ChunkFailure> failures_;
   std::uint64_t failed_ = 0;
+  std::atomic<std::uint64_t> dropped_{0};
   Nanoseconds begin_ = 0;
   Nanoseconds end_ = -1;
 };

@@ -18,7 +18,7 @@ HostStages::HostStages(const FlowParts& parts, ChunkRouter& router)
     : parts_(parts), router_(router) {
   for (const Segment& segment : parts.plan.segments()) {
     std::unique_ptr<Lane>& lane = lanes_.emplace_back();
-    if (segment.kind == StageKind::kernel) continue;
+    if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) continue;
     lane = std::make_unique<Lane>();
     lane->segment = &segment;
     lane->codelet.name = parts.plan.stages()[segment.first].name;
@@ -33,14 +33,14 @@ void HostStages::add(FlowItem& item) {
   Lane& lane = *lanes_[item.segment];
   parts_.stats.of(lane.segment->first).came();
   if (lane.segment->kind == StageKind::serial_in_order)
-    lane.in_order.put(item.chunk.number(), &item);
+    lane.in_order.put(item.sequence, &item);
   else
     lane.queue.push_back(&item);
 }
 
-void HostStages::wont_come(std::size_t segment, std::uint64_t number) {
+void HostStages::wont_come(std::size_t segment, std::uint64_t sequence) {
   if (lanes_[segment] && lanes_[segment]->segment->kind == StageKind::serial_in_order)
-    lanes_[segment]->in_order.put(number, nullptr);
+    lanes_[segment]->in_order.put(sequence, nullptr);
 }
 
 void HostStages::pump() {
@@ -71,7 +71,7 @@ void HostStages::take(Lane& lane, std::size_t most) {
   while (!lane.queue.empty() && lane.batch.size() < most) {
     FlowItem* const item = lane.queue.front();
     lane.queue.pop_front();
-    if (!router_.is_unwanted(*item)) {
+    if (!router_.is_unwanted(item->chunk.id())) {
       lane.batch.push_back(item);
       continue;
     }
@@ -126,10 +126,11 @@ Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
   Nanoseconds begin = parts_.engine.now();
   parts_.stats.of(segment.first).began(begin - item.ready);
   Nanoseconds came = item.ready;
-  for (std::size_t s = segment.first; s < segment.last && !item.error; ++s) {
+  for (std::size_t s = segment.first; s < segment.last; ++s) {
+    if (item.error || item.is_filtered || !item.passed.has(s)) continue;
     const Stage& stage = parts_.plan.stages()[s];
     try {
-      stage.body(item.chunk);
+      item.is_filtered = !stage.body(item.chunk);
     } catch (...) {
       item.fail(std::current_exception(), stage.name);
     }

@@ -24,7 +24,7 @@ class HostStages {
   /// The chunk waits for its segment.
   void add(FlowItem& item);
   /// A chunk was dropped before it came to this segment.
-  void wont_come(std::size_t segment, std::uint64_t number);
+  void wont_come(std::size_t segment, std::uint64_t sequence);
   /// Submits what may run.
   void pump();
   /// A task has passed a chain of chunks on.
@@ -56,7 +56,7 @@ class HostStages {
 
   const FlowParts parts_;
   ChunkRouter& router_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< By segment; null: kernels.
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< By segment; null: not of bodies.
   TaskGroup tasks_;                           ///< They refer to the lanes' codelets.
   int running_ = 0;                           ///< Bodies of parallel segments.
 };

@@ -7,16 +7,37 @@
 
 namespace quadriga {
 
-Intake::Intake(const FlowParts& parts, Pipeline::Source source)
+Intake::Intake(const FlowParts& parts, const IntakePlace& place, StageCounter& counter)
     : parts_(parts),
-      source_(std::move(source)),
-      admission_(parts.options.host_bytes,
+      place_(place),
+      counter_(counter),
+      admission_(place.most_bytes,
                  std::size_t{8} * static_cast<std::size_t>(parts.options.look_ahead)) {
-  codelet_.name = "source";
+  codelet_.name = place.name;
   codelet_.host_only = true;
   codelet_.blocks = true;
   codelet_.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
   codelet_.cpu = &Intake::body;
+}
+
+void Intake::open(Pipeline::Source source) {
+  source_ = std::move(source);
+  error_ = nullptr;
+  made_.store(0);
+  ended_.store(false);
+}
+
+void Intake::open(const Pipeline::Split& split, FlowItem& parent) {
+  parent_ = &parent;
+  split_ = split;
+  open(nullptr);
+}
+
+ChunkId Intake::next_id() const {
+  if (!parent_) return {made_.load()};
+  ChunkId id = parent_->chunk.id();
+  id.parts.push_back(static_cast<std::uint32_t>(made_.load()));
+  return id;
 }
 
 void Intake::pump() {
@@ -35,17 +56,18 @@ void Intake::pump() {
     if (task_ || ended_.load() || !has_room()) return;
   }
   if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
-    parts_.stats.source().reserving.fetch_add(parts_.engine.now() - since);
+    counter_.reserving.fetch_add(parts_.engine.now() - since);
   task_ = std::make_unique<TaskGroup>();
-  task_->on_end = [this] { parts_.mail.post({Mail::Kind::source, nullptr}); };
+  task_->on_end = [this] { parts_.mail.post({Mail::Kind::asked, nullptr, this}); };
   Intake* const self = this;
   submit_body(parts_.engine, codelet_, std::as_bytes(std::span(&self, 1)), *task_);
   task_->close();
 }
 
-void Intake::task_ended() {
+bool Intake::task_ended() {
   task_.reset();
   if (!ended_.load()) full_since_ = parts_.engine.now();
+  return ended_.load();
 }
 
 void Intake::close() {
@@ -55,7 +77,7 @@ void Intake::close() {
     const std::lock_guard lock(mutex_);
     unwanted = std::exchange(pending_, nullptr);
   }
-  if (unwanted) give_back(*unwanted);
+  if (unwanted) release(*unwanted);
 }
 
 bool Intake::is_over() const {
@@ -67,6 +89,16 @@ bool Intake::is_over() const {
 void Intake::entered(FlowItem& item) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(item.is_ahead, false)) --ahead_;
+}
+
+/// What was made of a chunk may refer to its memory.
+void Intake::release(FlowItem& item) {
+  FlowItem* ended = &item;
+  while (ended && ended->users.fetch_sub(1) == 1) {
+    FlowItem* const parent = ended->parent;
+    ended->home.give_back(*ended);
+    ended = parent;
+  }
 }
 
 void Intake::give_back(FlowItem& item) {
@@ -100,6 +132,13 @@ void Intake::let_in(FlowItem& item) {
 
 void Intake::body(const Arguments& arguments) {
   Intake& self = *arguments.param<Intake*>();
+  try {
+    if (self.parent_ && !self.source_) self.source_ = self.split_(self.parent_->chunk);
+    require(self.source_ != nullptr, "a flat_map's function returns a source");
+  } catch (...) {
+    self.error_ = std::current_exception();
+    self.ended_.store(true);
+  }
   while (!self.stopping_.load() && !self.ended_.load() && self.read_one()) {
   }
 }
@@ -108,7 +147,7 @@ void Intake::body(const Arguments& arguments) {
 FlowItem* Intake::free_item() {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return nullptr;
-  if (free_.empty()) return &items_.emplace_back(parts_.mail);
+  if (free_.empty()) return &items_.emplace_back(parts_.mail, *this);
   FlowItem* const item = free_.back();
   free_.pop_back();
   return item;
@@ -118,15 +157,25 @@ FlowItem* Intake::free_item() {
 bool Intake::read_one() {
   FlowItem* const item = free_item();
   if (!item) return false;
-  item->chunk = Chunk(read_);
-  item->segment = 0;
+  item->chunk = Chunk(next_id());
+  if (parent_) item->chunk.stages = parent_->chunk.stages;
+  item->parent = nullptr;
+  item->users.store(1);
+  item->segment = place_.segment;
+  item->generation = place_.generation;
+  item->is_filtered = false;
   item->host_bytes = 0;
   if (!ask(*item)) {
     ended_.store(true);
     give_back(*item);
     return false;
   }
-  ++read_;
+  made_.fetch_add(1);
+  item->sequence = sequence_++;
+  if (parent_) {
+    item->parent = parent_;
+    parent_->users.fetch_add(1);
+  }
   measure(*item);
   {
     const std::lock_guard lock(mutex_);
@@ -146,8 +195,9 @@ bool Intake::ask(FlowItem& item) {
   try {
     const Nanoseconds begin = parts_.engine.now();
     const bool more = source_(item.chunk);
-    item.read = parts_.engine.now();
-    if (more) parts_.stats.source().worked(item.read - begin, item.read - begin);
+    const Nanoseconds end = parts_.engine.now();
+    item.read = parent_ ? parent_->read : end;
+    if (more) counter_.worked(end - begin, end - begin);
     return more;
   } catch (...) {
     error_ = std::current_exception();
@@ -158,12 +208,13 @@ bool Intake::ask(FlowItem& item) {
 /// The bytes of its whole way; a chunk that can't pass is one that failed.
 void Intake::measure(FlowItem& item) {
   try {
-    parts_.plan.complete(item.chunk);
+    item.passed = parts_.plan.passed_by(item.chunk);
+    parts_.plan.complete(item.chunk, item.passed);
     const std::size_t bytes = item.chunk.bytes();
-    admission_.check(item.chunk.number(), bytes);
+    admission_.check(item.chunk.id(), bytes);
     item.host_bytes = bytes;
   } catch (...) {
-    item.fail(std::current_exception(), "source");
+    item.fail(std::current_exception(), place_.name);
   }
 }
 

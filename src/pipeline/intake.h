@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/pipeline/intake.h: chunks from the source into the run, while there is room for them.
+// src/pipeline/intake.h: chunks from a source into the run, while there is room for them: from the
+// pipeline's source, or from one of the chunks that a flat_map makes of one.
 //
 // Invariants
 //   1. One task at a time asks the source. It ends when there is no room, and the driver submits
@@ -7,7 +8,7 @@
 //   2. mutex_ guards which chunks are in the run and what they take: admission_, ahead_, largest_,
 //      pending_, the items' `is_ahead` and `is_let_in`, and the free items. An item belongs to the
 //      source's task until its mail is posted, and to nobody once it is free.
-//   3. error_ and read_ are the source's task's; the driver reads them when it has ended.
+//   3. source_, error_ and sequence_ belong to the task while there is one, else to the driver.
 #pragma once
 
 #include <atomic>
@@ -23,32 +24,48 @@
 
 namespace quadriga {
 
+/// What an intake makes.
+struct IntakePlace {
+  std::size_t most_bytes = 0;  ///< Of chunks on their way.
+  std::size_t segment = 0;     ///< Where its chunks begin.
+  std::size_t generation = 0;
+  std::string name = {};  ///< Of the stage.
+};
+
 class Intake {
  public:
-  Intake(const FlowParts& parts, Pipeline::Source source);
+  Intake(const FlowParts& parts, const IntakePlace& place, StageCounter& counter);
 
   // The driver's.
+  /// What is asked from now on; of no other source that is still asked.
+  void open(Pipeline::Source source);
+  /// The same of what `split` makes of a chunk, which is kept until all of that has ended.
+  void open(const Pipeline::Split& split, FlowItem& parent);
   /// Lets in what waits for room, and asks the source if there is more.
   void pump();
-  /// The source's task has ended.
-  void task_ended();
+  /// The task has ended: whether nothing more will come of this source.
+  bool task_ended();
   /// The source isn't asked again, and what waits for room is dropped.
   void close();
   /// Nothing will come any more.
   bool is_over() const;
-  bool has_ended() const noexcept { return ended_.load(); }
-  /// What the source threw when it was asked for chunk `read()`; of an intake whose task has ended.
+  /// What the source threw when it was asked for the chunk next_id(); of one that has ended.
   const std::exception_ptr& error() const noexcept { return error_; }
-  std::uint64_t read() const noexcept { return read_; }
+  /// The chunk that it gives next.
+  ChunkId next_id() const;
+  /// The chunk that is split; it lives until all is made of it.
+  FlowItem* parent() const noexcept { return parent_; }
+  /// The place in the order of a chunk that passes this by.
+  std::uint64_t take_sequence() noexcept { return sequence_++; }
 
   // Any thread.
   /// The source's task ends as soon as the source returns.
   void stop() noexcept { stopping_.store(true); }
   /// The chunk is on a device: another may be read ahead for it.
   void entered(FlowItem& item);
-  /// The chunk has ended: its memory and its place are free.
-  void give_back(FlowItem& item);
   std::size_t most_bytes_held() const;
+  /// The chunk has ended. Its memory and its place are free once what was made of it has as well.
+  static void release(FlowItem& item);
 
  private:
   static void body(const Arguments& arguments);
@@ -58,18 +75,23 @@ class Intake {
   FlowItem* free_item();
   bool ask(FlowItem& item);
   void measure(FlowItem& item);
+  void give_back(FlowItem& item);
 
   const FlowParts parts_;
-  const Pipeline::Source source_;
+  const IntakePlace place_;
+  StageCounter& counter_;
   Codelet codelet_;
   std::unique_ptr<TaskGroup> task_;  ///< The driver's; null: the source isn't being asked.
+  Nanoseconds full_since_ = -1;      ///< The driver's: since when there is no room.
+  FlowItem* parent_ = nullptr;       ///< Changed by the driver while there is no task.
+  Pipeline::Split split_;            ///< The same: what makes the source.
 
-  Nanoseconds full_since_ = -1;  ///< The driver's: since when there is no room.
-
+  Pipeline::Source source_;
   std::exception_ptr error_;
-  std::uint64_t read_ = 0;
+  std::uint64_t sequence_ = 0;          ///< Of the next chunk.
+  std::atomic<std::uint64_t> made_{0};  ///< Chunks of this source.
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> ended_{true};
 
   mutable std::mutex mutex_;
   Admission admission_;

@@ -19,19 +19,21 @@
 namespace quadriga {
 
 struct FlowItem;
+class Intake;
 
 /// Something that has ended.
 struct Mail {
   enum class Kind : std::uint8_t {
     wake,      ///< Look again.
-    arrived,   ///< The source gave the chunk.
+    arrived,   ///< A source gave the chunk.
     host,      ///< A host segment has ended, of a chain of chunks.
     staged,    ///< Its head is on the device.
     computed,  ///< Its kernels have ended.
     left,      ///< Its tail is home.
-    source,    ///< The source's task has ended.
+    asked,     ///< A task that asks a source has ended.
   } kind = Kind::wake;
   FlowItem* item = nullptr;
+  Intake* intake = nullptr;
 };
 
 /// A moment of the real clock up to which somebody waits; without one: for ever.

@@ -64,13 +64,18 @@ struct Pipeline::Impl {
     require(!flow_, "stages are added before the run begins");
     stages.push_back(std::move(stage));
   }
-  void add_body(StageKind kind, Body body, std::string name) {
-    require(body != nullptr, "stage '" + name + "' needs a body");
+  void add_keep(StageKind kind, Predicate keep, std::string name) {
+    require(keep != nullptr, "stage '" + name + "' needs a body");
     Stage stage;
     stage.kind = kind;
     stage.name = std::move(name);
-    stage.body = std::move(body);
+    stage.body = std::move(keep);
     add(std::move(stage));
+  }
+  void add_body(StageKind kind, Body body, std::string name) {
+    Predicate keep;
+    if (body) keep = [body = std::move(body)](Chunk& chunk) { return body(chunk), true; };
+    add_keep(kind, std::move(keep), std::move(name));
   }
 
   PipelineOptions options;
@@ -134,6 +139,24 @@ Pipeline& Pipeline::serial(Body body, std::string name) {
 
 Pipeline& Pipeline::serial_in_order(Body body, std::string name) {
   impl_->add_body(StageKind::serial_in_order, std::move(body), std::move(name));
+  return *this;
+}
+
+Pipeline& Pipeline::filter(Predicate keep, std::string name, StageMode mode) {
+  constexpr StageKind kinds[] = {StageKind::parallel, StageKind::serial,
+                                 StageKind::serial_in_order};
+  impl_->add_keep(kinds[static_cast<int>(mode)], std::move(keep), std::move(name));
+  return *this;
+}
+
+Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) {
+  require(split != nullptr, "stage '" + name + "' needs a function of a chunk");
+  Stage stage;
+  stage.kind = StageKind::flat_map;
+  stage.name = std::move(name);
+  stage.split = std::move(split);
+  if (!memory.empty()) stage.most_bytes = parse_bytes(memory);
+  impl_->add(std::move(stage));
   return *this;
 }
 

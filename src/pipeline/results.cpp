@@ -17,16 +17,16 @@ bool Results::put(FlowItem& item) {
   const std::lock_guard lock(mutex_);
   if (!is_kept_) return false;
   if (is_in_order_)
-    in_order_.put(item.chunk.number(), &item);
+    in_order_.put(item.sequence, &item);
   else
     completed_.push_back(&item);
   changed_.notify_all();
   return true;
 }
 
-void Results::wont_come(std::uint64_t number) {
+void Results::wont_come(std::uint64_t sequence) {
   const std::lock_guard lock(mutex_);
-  if (is_kept_ && is_in_order_) in_order_.put(number, nullptr);
+  if (is_kept_ && is_in_order_) in_order_.put(sequence, nullptr);
   changed_.notify_all();
 }
 
@@ -45,7 +45,7 @@ void Results::end(std::exception_ptr broken) {
 FlowItem* Results::next() {
   if (is_in_order_) {
     const FlowItem* const front = in_order_.front();
-    if (!front || (failure_ && front->chunk.number() > failure_->chunk)) return nullptr;
+    if (!front || (failure_ && front->chunk.id() > failure_->chunk)) return nullptr;
     return in_order_.take();
   }
   if (completed_.empty()) return nullptr;

@@ -30,7 +30,7 @@ class Results {
   // The driver's.
   /// False if nobody keeps results: the chunk is still the caller's.
   bool put(FlowItem& item);
-  void wont_come(std::uint64_t number);
+  void wont_come(std::uint64_t sequence);
   /// Chunks behind this one are no results any more.
   void fail(const ChunkFailure& failure);
   /// `broken`: a failure of the run itself.

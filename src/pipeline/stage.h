@@ -10,7 +10,7 @@
 
 namespace quadriga {
 
-enum class StageKind : std::uint8_t { kernel, parallel, serial, serial_in_order };
+enum class StageKind : std::uint8_t { kernel, parallel, serial, serial_in_order, flat_map };
 
 struct Stage {
   StageKind kind = StageKind::parallel;
@@ -18,7 +18,9 @@ struct Stage {
   const Codelet* codelet = nullptr;  ///< Of a kernel, as its operands.
   FieldUses uses = {};
   Pipeline::Params params = {};
-  Pipeline::Body body = {};  ///< On the host.
+  Pipeline::Predicate body = {};  ///< On the host: whether the chunk goes on.
+  Pipeline::Split split = {};     ///< Of a flat_map.
+  std::size_t most_bytes = 0;     ///< On their way, of what it makes; 0: a share.
 };
 
 struct FlowOptions {

@@ -15,8 +15,24 @@ View RowField::view_in(const Chunk& chunk) const {
   return {nullptr, made.rows, made.cols, made.rows, made.dtype};
 }
 
-KernelRow::KernelRow(std::span<const Stage> stages, std::size_t first, std::size_t last) {
-  for (std::size_t s = first; s < last; ++s) {
+bool StageSet::has_any(const Segment& segment) const {
+  if (passed_.empty()) return true;
+  for (std::size_t s = segment.first; s < segment.last; ++s)
+    if (passed_[s]) return true;
+  return false;
+}
+
+std::vector<bool> StageSet::of(const Segment& segment) const {
+  if (passed_.empty()) return {};
+  const auto begin = passed_.begin();
+  return {begin + static_cast<std::ptrdiff_t>(segment.first),
+          begin + static_cast<std::ptrdiff_t>(segment.last)};
+}
+
+KernelRow::KernelRow(std::span<const Stage> stages, const Segment& segment,
+                     const StageSet& passed) {
+  for (std::size_t s = segment.first; s < segment.last; ++s) {
+    if (!passed.has(s)) continue;
     Kernel& kernel = kernels.emplace_back();
     kernel.stage = s;
     for (const FieldUse& use : stages[s].uses) kernel.operands.push_back(operand_of(use));
@@ -47,7 +63,8 @@ StagePlan::StagePlan(std::vector<Stage> stages) : stages_(std::move(stages)) {
     if (joins)
       segments_.back().last = i + 1;
     else
-      segments_.push_back({i, i + 1, kind});
+      segments_.push_back({i, i + 1, kind, generations_ - 1});
+    generations_ += kind == StageKind::flat_map;
   }
 }
 
@@ -55,9 +72,44 @@ bool StagePlan::has_kernels() const noexcept {
   return std::ranges::any_of(stages_, [](const Stage& s) { return s.kind == StageKind::kernel; });
 }
 
-void StagePlan::complete(Chunk& chunk, bool has_memory) const {
+StageSet StagePlan::passed_by(const Chunk& chunk) const {
+  if (!chunk.stages) return {};
+  std::vector<bool> passed(stages_.size(), false);
+  for (const std::string& name : *chunk.stages) {
+    bool is_known = false;
+    std::string known;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (stages_[s].name == name) passed[s] = is_known = true;
+      known += (known.empty() ? "'" : ", '") + stages_[s].name + "'";
+    }
+    if (!is_known)
+      fail(Errc::invalid_argument, "chunk " + chunk.id().text() + " is to pass a stage '" + name +
+                                       "'; the pipeline has " + (known.empty() ? "none" : known));
+  }
+  return StageSet(std::move(passed));
+}
+
+std::vector<std::size_t> StagePlan::shares_of(std::size_t host_bytes) const {
+  std::size_t stated = 0;
+  std::size_t silent = 0;
+  for (const Stage& stage : stages_) {
+    stated += stage.most_bytes;
+    silent += stage.kind == StageKind::flat_map && stage.most_bytes == 0;
+  }
+  require(stated < host_bytes || host_bytes == 0,
+          "the memory of flat_map stages must leave some of host_memory to the source");
+  const std::size_t share = silent > 0 ? (host_bytes - stated) / 2 / silent : 0;
+  std::vector<std::size_t> shares{host_bytes - stated - share * silent};
   for (const Stage& stage : stages_)
-    for (const FieldUse& use : stage.uses) {
+    if (stage.kind == StageKind::flat_map)
+      shares.push_back(stage.most_bytes > 0 ? stage.most_bytes : share);
+  return shares;
+}
+
+void StagePlan::complete(Chunk& chunk, const StageSet& passed, bool has_memory) const {
+  for (std::size_t s = 0; s < stages_.size(); ++s)
+    for (const FieldUse& use : stages_[s].uses) {
+      if (!passed.has(s)) continue;
       if (!use.shape || use.is_temporary || chunk.find(use.name)) continue;
       const FieldShape shape = use.shape(chunk);
       if (has_memory)

@@ -6,11 +6,36 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/stage.h"
 
 namespace quadriga {
+
+/// Consecutive stages that a chunk passes in one go: kernels, bodies of parallel stages, or one
+/// serial stage.
+struct Segment {
+  std::size_t first = 0;
+  std::size_t last = 0;  ///< Behind its last stage.
+  StageKind kind = StageKind::parallel;
+  std::size_t generation = 0;  ///< Of the chunks that come to it: flat_maps before it.
+};
+
+/// Stages that a chunk passes.
+class StageSet {
+ public:
+  /// All.
+  StageSet() = default;
+  explicit StageSet(std::vector<bool> passed) : passed_(std::move(passed)) {}
+  bool has(std::size_t stage) const { return passed_.empty() || passed_[stage]; }
+  bool has_any(const Segment& segment) const;
+  /// Whether it has all, or which of a segment.
+  std::vector<bool> of(const Segment& segment) const;
+
+ private:
+  std::vector<bool> passed_;  ///< By stage; empty: all.
+};
 
 /// A field of chunks while it is on a device, by all that a row of kernels does to it.
 struct RowField {
@@ -40,18 +65,10 @@ struct KernelRow {
   std::vector<RowField> fields;
 
   /// Errors: invalid_argument if a temporary is used before it is written.
-  KernelRow(std::span<const Stage> stages, std::size_t first, std::size_t last);
+  KernelRow(std::span<const Stage> stages, const Segment& segment, const StageSet& passed = {});
 
  private:
   Operand operand_of(const FieldUse& use);
-};
-
-/// Consecutive stages that a chunk passes in one go: kernels, bodies of parallel stages, or one
-/// serial stage.
-struct Segment {
-  std::size_t first = 0;
-  std::size_t last = 0;  ///< Behind its last stage.
-  StageKind kind = StageKind::parallel;
 };
 
 class StagePlan {
@@ -61,13 +78,22 @@ class StagePlan {
   const std::vector<Stage>& stages() const noexcept { return stages_; }
   const std::vector<Segment>& segments() const noexcept { return segments_; }
   bool has_kernels() const noexcept;
-  /// Adds what kernels will write, so that the bytes of a chunk's whole way are known; for an
+  /// Of chunks that are results.
+  std::size_t last_generation() const noexcept { return generations_ - 1; }
+  /// The stages that a chunk passes by its own list.
+  /// Errors: invalid_argument naming a stage that there isn't.
+  StageSet passed_by(const Chunk& chunk) const;
+  /// Adds what those kernels will write, so that the bytes of a chunk's whole way are known; for an
   /// estimate without memory behind it.
-  void complete(Chunk& chunk, bool has_memory = true) const;
+  void complete(Chunk& chunk, const StageSet& passed, bool has_memory = true) const;
+  /// Splits a run's memory between the source and the flat_maps that state none: the first is the
+  /// source's. Errors: invalid_argument if nothing is left for it.
+  std::vector<std::size_t> shares_of(std::size_t host_bytes) const;
 
  private:
   std::vector<Stage> stages_;
   std::vector<Segment> segments_;
+  std::size_t generations_ = 1;
 };
 
 }  // namespace quadriga

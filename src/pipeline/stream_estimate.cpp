@@ -63,13 +63,15 @@ class Estimate {
     Chunk chunk(like.number());
     chunk.context = like.context;
     for (const Chunk::Field& field : like.fields()) chunk.lend(field.name, field.view);
-    plan_.complete(chunk, false);
+    chunk.stages = like.stages;
+    const StageSet passed = plan_.passed_by(chunk);
+    plan_.complete(chunk, passed, false);
     ChunkLoad load{0, 0, std::vector<double>(devices.size(), 0.0)};
     for (const Segment& segment : plan_.segments()) {
       if (segment.kind != StageKind::kernel) continue;
-      add_bytes(load, KernelRow(plan_.stages(), segment.first, segment.last), chunk);
+      add_bytes(load, KernelRow(plan_.stages(), segment, passed), chunk);
       for (std::size_t s = segment.first; s < segment.last; ++s)
-        add_kernel(load, s, chunk, machine, devices);
+        if (passed.has(s)) add_kernel(load, s, chunk, machine, devices);
     }
     return load;
   }
@@ -120,6 +122,10 @@ class Estimate {
 PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan, int threads,
                                  std::span<const Chunk> chunks, std::span<const double> seconds) {
   require(!chunks.empty(), "estimate() needs chunks");
+  for (const Stage& stage : plan.stages())
+    if (stage.kind == StageKind::flat_map)
+      fail(Errc::unavailable, "estimate(): nobody knows before what flat_map '" + stage.name +
+                                  "' makes; estimate a pipeline of what follows it");
   std::vector<DeviceId> devices;
   if (plan.has_kernels()) devices = usable_devices(machine, plan.stages());
   const std::size_t width = std::max<std::size_t>(1, devices.size());

@@ -59,11 +59,14 @@ class ChunkFailure:
     stage : str
     error : BaseException
         What the stage raised.
+    parts : tuple of int
+        Of what a `flat_map` made of the chunk, as `Chunk.parts`.
     """
 
     chunk: int
     stage: str
     error: BaseException
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class PipelineStats:
     stages: tuple[StageStats, ...]
     chunks: int
     failed: int
+    dropped: int
     seconds: float
     bound_seconds: float
     limit: str
@@ -112,17 +116,16 @@ class PipelineStats:
             f"{self.chunks} chunks in {self.seconds:.3g} s, {self.chunks_per_second:.3g} a second; "
             f"latency {self.latency_median:.3g} s, of 99 % at most {self.latency_99:.3g} s"
         ]
-        if self.failed:
-            lines.append(f"{self.failed} skipped")
+        if self.failed or self.dropped:
+            lines.append(f"{self.failed} skipped, {self.dropped} dropped by filters")
         if self.bound_seconds > 0:
             lines.append(
                 f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "
                 f"{100 * self.overhead:.0f} % over that"
             )
         width = max(len(stage.name) for stage in self.stages)
-        lines.append(
-            f"{'stage':{width}}  chunks    a second  busy      queue   latency   99 %      occupancy"
-        )
+        titles = "chunks    a second  busy      queue   latency   99 %      occupancy"
+        lines.append(f"{'stage':{width}}  {titles}")
         lines += [
             f"{each.name:{width}}  {each.chunks:<8}  {each.chunks_per_second:<8.3g}  "
             f"{each.busy_seconds:<8.3g}  {each.mean_queue:<6.3g}  {each.latency_median:<8.3g}  "

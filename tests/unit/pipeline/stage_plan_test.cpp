@@ -50,7 +50,7 @@ TEST(KernelRow, AFieldComesIfItsFirstUseReadsAndGoesIfAnyWrites) {
   const std::vector<Stage> stages{
       kernel_of({reads("x"), writes("y", of_hundred), temporary("t", of_hundred)}),
       kernel_of({reads("t", "y"), updates("z")}), kernel_of({updates("x")})};
-  const KernelRow row(stages, 0, 3);
+  const KernelRow row(stages, {0, 3});
   ASSERT_EQ(row.fields.size(), 4u);
   EXPECT_TRUE(field_of(row, "x").is_head && field_of(row, "x").is_tail);
   EXPECT_TRUE(!field_of(row, "y").is_head && field_of(row, "y").is_tail);
@@ -66,12 +66,12 @@ TEST(KernelRow, AChunkNeedsWhatAnArenaGivesForItsFieldsAndTemporaries) {
   Chunk chunk(0);
   chunk.add("x", 3, 1, DType::float64);
   chunk.add("empty", 0, 5, DType::float64);
-  const StreamChunk needs = needs_of(KernelRow(stages, 0, 2), chunk);
+  const StreamChunk needs = needs_of(KernelRow(stages, {0, 2}), chunk);
   EXPECT_EQ(needs.bytes, 256u + 1024u + 256u);
   EXPECT_TRUE(needs.has_head);
   EXPECT_FALSE(needs.has_tail);
   ChunkLoad load;
-  add_bytes(load, KernelRow(stages, 0, 2), chunk);
+  add_bytes(load, KernelRow(stages, {0, 2}), chunk);
   EXPECT_EQ(load.bytes_in, 24);
   EXPECT_EQ(load.bytes_out, 0);
 }
@@ -80,7 +80,7 @@ TEST(KernelRow, ATemporaryIsWrittenFirst) {
   FieldUse use{"t", Access::update};
   use.is_temporary = true;
   const std::vector<Stage> stages{kernel_of({FieldUses{use}})};
-  EXPECT_THROW(KernelRow(stages, 0, 1), Error);
+  EXPECT_THROW(KernelRow(stages, Segment{0, 1}), Error);
 }
 
 TEST(Sequencer, GivesChunksByNumberWhateverOrderTheyComeIn) {
