@@ -72,6 +72,9 @@ struct Cost {
   double volume = 0;
 };
 
+/// A kernel that is in every table: it takes as many seconds as its volume.
+inline constexpr std::string_view stated_seconds = "seconds";
+
 /// An operation with its signature. Create it once for many tasks; it must outlive them, and must
 /// not change after the first submission, since other threads read it.
 struct Codelet {

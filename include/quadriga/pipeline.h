@@ -98,6 +98,7 @@ class Pipeline {
   using Predicate = std::function<bool(Chunk& chunk)>;
   /// A source of what is made of a chunk, which lives until all of that has ended.
   using Split = std::function<Source(Chunk& chunk)>;
+  using Seconds = std::function<double(const Chunk& chunk)>;
   /// The bytes that a kernel gets as its parameters, by chunk.
   using Params = std::function<std::vector<std::byte>(const Chunk& chunk)>;
 
@@ -133,6 +134,12 @@ class Pipeline {
   /// equal share of half of host_memory. Chunks are split in the order of the source.
   Pipeline& flat_map(Split split, std::string memory = {}, std::string name = "flat_map");
 
+  /// States what "source", or a stage on the host added before, takes for a chunk: for estimate()
+  /// and for the virtual clock, where its body takes no time. Errors: invalid_argument if there is
+  /// none of that name.
+  Pipeline& takes(std::string_view stage, Seconds seconds);
+  Pipeline& takes(std::string_view stage, double seconds);
+
   /// Runs until the source has ended and all chunks have passed.
   PipelineStats run();
   /// The next result, as they complete or as the source gave them; nothing at the end. The run
@@ -142,9 +149,9 @@ class Pipeline {
   void stop();
 
   /// The least time of a run over chunks like these, whose content isn't looked at, before it
-  /// begins. `seconds` a chunk are stated: the source's first, then one a stage in order; those of
-  /// kernels count where their cost is unknown. Errors: unavailable naming a kernel without either,
-  /// or a flat_map, whose chunks nobody knows before.
+  /// begins. `seconds` a chunk are stated: the source's first, then one a stage in order; 0: as
+  /// takes() says. Those of kernels count where their cost is unknown. Errors: unavailable naming a
+  /// kernel without either, or a flat_map, whose chunks nobody knows before.
   PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also while it runs, by any thread.

@@ -144,7 +144,15 @@ FieldUses uses_of(nb::handle front, const nb::object& given) {
   return uses;
 }
 
-/// Kind, name, codelet or None, uses, bytes of what a flat_map makes.
+/// What the front says that a stage takes; -1 is the source.
+Pipeline::Seconds seconds_of(nb::handle front, int stage) {
+  return [front, stage](const Chunk& chunk) {
+    return with_gil(
+        chunk, [&] { return nb::cast<double>(front.attr("seconds")(stage, context_of(chunk))); });
+  };
+}
+
+/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated.
 Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   Stage stage;
   const nb::object parts = nb::borrow(given);
@@ -157,6 +165,8 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
     stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
     return stage;
   }
+  if (nb::cast<bool>(nb::object(parts[5])))
+    stage.seconds = seconds_of(front, static_cast<int>(index));
   if (kind == "flat_map") {
     stage.kind = StageKind::flat_map;
     stage.most_bytes = nb::cast<std::size_t>(nb::object(parts[4]));
@@ -235,8 +245,9 @@ class PyFlow {
 
 PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
                  bool skips, std::size_t memory, std::size_t host_memory, int look_ahead,
-                 int most_on_device, int most_on_link, int most_in_all, int threads) {
+                 int most_on_device, int most_on_link, int most_in_all, int threads, bool takes) {
   FlowOptions options;
+  if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
   options.on_error = skips ? OnError::skip : OnError::stop;
   options.memory_bytes = memory;
@@ -306,8 +317,11 @@ nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
   return found;
 }
 
-Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads,
+Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
               const nb::object& chunks, const std::vector<double>& seconds) {
+  FlowOptions options;
+  options.threads = threads;
+  if (takes) options.source_seconds = seconds_of(front, -1);
   std::vector<Chunk> like;
   for (const nb::handle each : chunks) {
     Chunk& chunk = like.emplace_back(like.size());
@@ -320,7 +334,7 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   PipelineEstimate found;
   {
     const GilReleased released;
-    found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), threads, like,
+    found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), options, like,
                             seconds);
   }
   Told told;
@@ -336,12 +350,12 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
-             nb::arg("threads"), nb::arg("chunks"), nb::arg("seconds"));
+             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),
            nb::arg("look_ahead"), nb::arg("most_on_device"), nb::arg("most_on_link"),
-           nb::arg("most_in_all"), nb::arg("threads"))
+           nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",

@@ -119,6 +119,7 @@ double Machine::copy_rate(const Route& route, double run_bytes) const noexcept {
 
 double Machine::kernel_seconds(const Device& device, std::string_view kernel, double order,
                                double volume) const {
+  if (kernel == stated_seconds) return volume;
   const Times* times = find_times(*this, device, kernel);
   if (times == nullptr) {
     fail(Errc::unavailable,
@@ -129,7 +130,7 @@ double Machine::kernel_seconds(const Device& device, std::string_view kernel, do
 }
 
 bool Machine::has_kernel(const Device& device, std::string_view kernel) const noexcept {
-  return find_times(*this, device, kernel) != nullptr;
+  return kernel == stated_seconds || find_times(*this, device, kernel) != nullptr;
 }
 
 }  // namespace quadriga

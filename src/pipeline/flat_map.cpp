@@ -11,10 +11,11 @@ FlatMap::FlatMap(const FlowParts& parts, ChunkRouter& router, std::size_t segmen
     : parts_(parts),
       router_(router),
       segment_(parts.plan.segments()[segment]),
-      intake_(parts,
-              {most_bytes, segment + 1, segment_.generation + 1,
-               parts.plan.stages()[segment_.first].name},
-              parts.stats.of(segment_.first)) {}
+      intake_(
+          parts,
+          {most_bytes, segment + 1, segment_.generation + 1,
+           parts.plan.stages()[segment_.first].name, parts.plan.stages()[segment_.first].seconds},
+          parts.stats.of(segment_.first)) {}
 
 void FlatMap::add(FlowItem& item) {
   parts_.stats.of(segment_.first).came();

@@ -16,10 +16,12 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
       options_(given),
       mail_(engine),
       stats_(engine.machine(), plan_.stages(), given.threads),
-      intake_({engine_, plan_, options_, mail_, stats_},
-              {plan_.shares_of(given.host_bytes).front(), 0, 0, "source"}, stats_.source()),
-      hosts_({engine_, plan_, options_, mail_, stats_}, *this) {
-  const FlowParts parts{engine_, plan_, options_, mail_, stats_};
+      time_(engine),
+      intake_({engine_, plan_, options_, mail_, stats_, time_},
+              {plan_.shares_of(given.host_bytes).front(), 0, 0, "source", given.source_seconds},
+              stats_.source()),
+      hosts_({engine_, plan_, options_, mail_, stats_, time_}, *this) {
+  const FlowParts parts{engine_, plan_, options_, mail_, stats_, time_};
   ChunkRouter& router = *this;
   if (plan_.has_kernels()) {
     devices_.emplace(parts, router);
@@ -140,6 +142,11 @@ void Flow::begin_segment(FlowItem& item) {
 /// Its place in the order passes the stages that follow.
 void Flow::dropped(FlowItem& item) {
   moved_ = true;
+  // A failure is known before those behind it may be results.
+  if (item.error)
+    count_failure({item.chunk.id(), item.failed_stage, item.error});
+  else if (item.is_filtered)
+    stats_.dropped();
   const std::vector<Segment>& segments = plan_.segments();
   for (std::size_t s = item.segment; s < segments.size(); ++s) {
     if (segments[s].generation != item.generation) break;
@@ -149,10 +156,6 @@ void Flow::dropped(FlowItem& item) {
       hosts_.wont_come(s, item.sequence);
   }
   if (item.generation == plan_.last_generation()) results_.wont_come(item.sequence);
-  if (item.error)
-    count_failure({item.chunk.id(), item.failed_stage, item.error});
-  else if (item.is_filtered)
-    stats_.dropped();
   --alive_;
   Intake::release(item);
 }

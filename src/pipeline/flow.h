@@ -89,6 +89,7 @@ class Flow final : ChunkRouter {
   const FlowOptions options_;
   Mailbox mail_;
   FlowStats stats_;
+  HostTime time_;
   Intake intake_;
   HostStages hosts_;
   std::optional<DeviceStages> devices_;       ///< Of pipelines with kernels.

@@ -65,9 +65,10 @@ struct FlowItem final : CopyWatch {
   bool is_filtered = false;    ///< A filter has dropped it.
   std::size_t host_bytes = 0;
   std::size_t segment = 0;
-  FlowItem* next = nullptr;  ///< In the chain that one task on the host takes.
-  bool is_ahead = false;     ///< Read, and not on a device yet. Guarded by the intake.
-  bool is_let_in = false;    ///< Counted by the admission. Guarded by the intake.
+  FlowItem* next = nullptr;         ///< In the chain that one task on the host takes.
+  std::unique_ptr<TaskGroup> time;  ///< A task that takes what was stated of its segment.
+  bool is_ahead = false;            ///< Read, and not on a device yet. Guarded by the intake.
+  bool is_let_in = false;           ///< Counted by the admission. Guarded by the intake.
   std::exception_ptr error;
   std::string failed_stage;
   Nanoseconds read = 0;

@@ -7,6 +7,7 @@
 #include "engine/engine_access.h"
 #include "pipeline/flow_item.h"
 #include "pipeline/flow_stats.h"
+#include "pipeline/host_time.h"
 #include "pipeline/mailbox.h"
 #include "pipeline/stage_plan.h"
 
@@ -19,6 +20,7 @@ struct FlowParts {
   const FlowOptions& options;
   Mailbox& mail;
   FlowStats& stats;
+  HostTime& time;
 };
 
 /// Decides what becomes of a chunk that a part has done with. The driving thread's.
@@ -37,12 +39,11 @@ class ChunkRouter {
   virtual void entered(FlowItem& item) = 0;
 };
 
-/// Runs a body as a task of the engine. A virtual clock that only takes the time of tasks calls no
-/// body: then the caller does.
+/// Runs a body as a task of the engine. By the virtual clock bodies take no time (HostTime lets it
+/// pass), and must not wait for a core: then the caller runs it.
 inline void submit_body(Engine& engine, const Codelet& codelet, std::span<const std::byte> params,
                         TaskGroup& group) {
-  const EngineOptions& options = engine.options();
-  if (options.virtual_clock && !options.compute) return codelet.cpu({{}, params});
+  if (engine.options().virtual_clock) return codelet.cpu({{}, params});
   EngineAccess::submit(engine, codelet, {}, params, {}, &group);
 }
 

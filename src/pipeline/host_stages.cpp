@@ -26,6 +26,8 @@ HostStages::HostStages(const FlowParts& parts, ChunkRouter& router)
     lane->codelet.blocks = !parts.engine.host_only();
     lane->codelet.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
     lane->codelet.cpu = &HostStages::body;
+    for (std::size_t s = segment.first; s < segment.last; ++s)
+      lane->is_slow |= parts.plan.stages()[s].seconds && parts.time.is_stated();
   }
 }
 
@@ -50,7 +52,7 @@ void HostStages::pump() {
     if (lane->segment->kind == StageKind::parallel) {
       pump_parallel(*lane);
     } else if (lane->running == 0 && !lane->queue.empty()) {
-      take(*lane, std::numeric_limits<std::size_t>::max());
+      take(*lane, lane->is_slow ? 1 : std::numeric_limits<std::size_t>::max());
       submit(*lane);
     }
   }
@@ -86,12 +88,14 @@ void HostStages::submit(Lane& lane) {
   for (std::size_t i = 0; i + 1 < lane.batch.size(); ++i) lane.batch[i]->next = lane.batch[i + 1];
   lane.batch.back()->next = nullptr;
   lane.running += static_cast<int>(lane.batch.size());
+  if (lane.is_slow) return submit_slow(*lane.batch.front(), *lane.segment);
   const Params params{this, lane.batch.front(), lane.segment};
   submit_body(parts_.engine, lane.codelet, std::as_bytes(std::span(&params, 1)), tasks_);
 }
 
 /// How many chunks one task takes: of bodies that take less than a task, several.
 std::size_t HostStages::quick_chunks(const Lane& lane) const {
+  if (lane.is_slow) return 1;
   Nanoseconds mean = 0;
   for (std::size_t s = lane.segment->first; s < lane.segment->last; ++s)
     mean += parts_.stats.mean(s);
@@ -127,18 +131,52 @@ Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
   parts_.stats.of(segment.first).began(begin - item.ready);
   Nanoseconds came = item.ready;
   for (std::size_t s = segment.first; s < segment.last; ++s) {
-    if (item.error || item.is_filtered || !item.passed.has(s)) continue;
-    const Stage& stage = parts_.plan.stages()[s];
-    try {
-      item.is_filtered = !stage.body(item.chunk);
-    } catch (...) {
-      item.fail(std::current_exception(), stage.name);
-    }
+    if (!run_one(item, s)) continue;
     const Nanoseconds end = parts_.engine.now();
     parts_.stats.of(s).worked(end - begin, end - came);
     begin = came = end;
   }
   return begin;
+}
+
+/// False if the chunk doesn't pass the stage.
+bool HostStages::run_one(FlowItem& item, std::size_t stage) {
+  if (item.error || item.is_filtered || !item.passed.has(stage)) return false;
+  const Stage& stated = parts_.plan.stages()[stage];
+  try {
+    item.is_filtered = !stated.body(item.chunk);
+  } catch (...) {
+    item.fail(std::current_exception(), stated.name);
+  }
+  return true;
+}
+
+/// Calls the bodies at once, and lets the time of the stages pass behind them.
+void HostStages::submit_slow(FlowItem& item, const Segment& segment) {
+  std::vector<double> times = run_slow(item, segment);
+  double sum = 0;
+  for (const double each : times) sum += each;
+  item.time = parts_.time.pass(sum, [this, &item, &segment, sum, times = std::move(times)] {
+    const auto in_all = [](double seconds) { return static_cast<Nanoseconds>(seconds * 1e9); };
+    const Nanoseconds waited = parts_.engine.now() - item.ready - in_all(sum);
+    parts_.stats.of(segment.first).began(waited);
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (item.passed.has(segment.first + i))
+        parts_.stats.of(segment.first + i)
+            .worked(in_all(times[i]), in_all(times[i]) + (i == 0 ? waited : 0));
+    parts_.mail.post({Mail::Kind::host, &item});
+  });
+}
+
+/// What each stage takes.
+std::vector<double> HostStages::run_slow(FlowItem& item, const Segment& segment) {
+  std::vector<double> times;
+  for (std::size_t s = segment.first; s < segment.last; ++s) {
+    const Stage& stage = parts_.plan.stages()[s];
+    const bool passes = run_one(item, s);
+    times.push_back(passes && stage.seconds ? stage.seconds(item.chunk) : 0);
+  }
+  return times;
 }
 
 void HostStages::ended(FlowItem& chain) {

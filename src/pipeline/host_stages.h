@@ -38,6 +38,7 @@ class HostStages {
     std::deque<FlowItem*> queue;  ///< That wait for their turn.
     Sequencer in_order;           ///< Before that, of a serial stage in order.
     int running = 0;
+    bool is_slow = false;          ///< Seconds are stated, and count.
     std::vector<FlowItem*> batch;  ///< Scratch: what one task takes.
   };
   /// What a task is told: the first of a chain of chunks.
@@ -52,6 +53,9 @@ class HostStages {
   void submit(Lane& lane);
   std::size_t quick_chunks(const Lane& lane) const;
   static void body(const Arguments& arguments);
+  void submit_slow(FlowItem& item, const Segment& segment);
+  std::vector<double> run_slow(FlowItem& item, const Segment& segment);
+  bool run_one(FlowItem& item, std::size_t stage);
   Nanoseconds run_bodies(FlowItem& item, const Segment& segment);
 
   const FlowParts parts_;

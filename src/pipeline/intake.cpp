@@ -66,6 +66,13 @@ void Intake::pump() {
 
 bool Intake::task_ended() {
   task_.reset();
+  if (FlowItem* const item = std::exchange(slow_, nullptr)) {
+    if (item->read == never) {
+      take_time(*item);
+      return false;
+    }
+    admit(*item);
+  }
   if (!ended_.load()) full_since_ = parts_.engine.now();
   return ended_.load();
 }
@@ -81,7 +88,7 @@ void Intake::close() {
 }
 
 bool Intake::is_over() const {
-  if (task_ || !(ended_.load() || stopping_.load())) return false;
+  if (task_ || slow_ || !(ended_.load() || stopping_.load())) return false;
   const std::lock_guard lock(mutex_);
   return !pending_;
 }
@@ -177,16 +184,37 @@ bool Intake::read_one() {
     parent_->users.fetch_add(1);
   }
   measure(*item);
+  if (!is_slow()) return admit(*item);
+  item->read = never;
+  slow_ = item;
+  return false;
+}
+
+/// The driver's.
+void Intake::take_time(FlowItem& item) {
+  const double seconds = item.error ? 0 : place_.seconds(item.chunk);
+  const Nanoseconds begin = parts_.engine.now();
+  slow_ = &item;
+  task_ = parts_.time.pass(seconds, [this, begin, &item] {
+    const Nanoseconds end = parts_.engine.now();
+    item.read = parent_ ? parent_->read : end;
+    counter_.worked(end - begin, end - begin);
+    parts_.mail.post({Mail::Kind::asked, nullptr, this});
+  });
+}
+
+/// False if it waits for room.
+bool Intake::admit(FlowItem& item) {
   {
     const std::lock_guard lock(mutex_);
-    largest_ = std::max(largest_, item->host_bytes);
-    if (!admission_.fits(item->host_bytes)) {
-      pending_ = item;
+    largest_ = std::max(largest_, item.host_bytes);
+    if (!admission_.fits(item.host_bytes)) {
+      pending_ = &item;
       return false;
     }
-    let_in(*item);
+    let_in(item);
   }
-  parts_.mail.post({Mail::Kind::arrived, item});
+  parts_.mail.post({Mail::Kind::arrived, &item});
   return true;
 }
 
@@ -197,7 +225,7 @@ bool Intake::ask(FlowItem& item) {
     const bool more = source_(item.chunk);
     const Nanoseconds end = parts_.engine.now();
     item.read = parent_ ? parent_->read : end;
-    if (more) counter_.worked(end - begin, end - begin);
+    if (more && !is_slow()) counter_.worked(end - begin, end - begin);
     return more;
   } catch (...) {
     error_ = std::current_exception();

@@ -8,7 +8,8 @@
 //   2. mutex_ guards which chunks are in the run and what they take: admission_, ahead_, largest_,
 //      pending_, the items' `is_ahead` and `is_let_in`, and the free items. An item belongs to the
 //      source's task until its mail is posted, and to nobody once it is free.
-//   3. source_, error_ and sequence_ belong to the task while there is one, else to the driver.
+//   3. source_, error_, slow_ and sequence_ belong to the task while there is one, else to the
+//      driver. By the virtual clock a task that takes the stated time follows each chunk, in task_.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,8 @@ struct IntakePlace {
   std::size_t most_bytes = 0;  ///< Of chunks on their way.
   std::size_t segment = 0;     ///< Where its chunks begin.
   std::size_t generation = 0;
-  std::string name = {};  ///< Of the stage.
+  std::string name = {};           ///< Of the stage.
+  Pipeline::Seconds seconds = {};  ///< Of a chunk, by the virtual clock.
 };
 
 class Intake {
@@ -70,6 +72,9 @@ class Intake {
  private:
   static void body(const Arguments& arguments);
   bool read_one();
+  bool is_slow() const { return place_.seconds && parts_.time.is_stated(); }
+  void take_time(FlowItem& item);
+  bool admit(FlowItem& item);
   bool has_room() const;
   void let_in(FlowItem& item);
   FlowItem* free_item();
@@ -82,6 +87,7 @@ class Intake {
   StageCounter& counter_;
   Codelet codelet_;
   std::unique_ptr<TaskGroup> task_;  ///< The driver's; null: the source isn't being asked.
+  FlowItem* slow_ = nullptr;         ///< Was read, and takes what was stated yet.
   Nanoseconds full_since_ = -1;      ///< The driver's: since when there is no room.
   FlowItem* parent_ = nullptr;       ///< Changed by the driver while there is no task.
   Pipeline::Split split_;            ///< The same: what makes the source.

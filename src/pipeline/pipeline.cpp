@@ -160,6 +160,26 @@ Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) 
   return *this;
 }
 
+Pipeline& Pipeline::takes(std::string_view stage, Seconds seconds) {
+  require(seconds != nullptr, "takes() needs seconds, or a function of a chunk");
+  require(!impl_->flow_, "what stages take is stated before the run begins");
+  bool is_known = stage == "source";
+  if (is_known) impl_->flow_options.source_seconds = seconds;
+  for (Stage& each : impl_->stages)
+    if (each.name == stage && each.kind != StageKind::kernel) {
+      each.seconds = seconds;
+      is_known = true;
+    }
+  if (!is_known)
+    fail(Errc::invalid_argument,
+         "takes(): no stage on the host is named '" + std::string(stage) + "'");
+  return *this;
+}
+
+Pipeline& Pipeline::takes(std::string_view stage, double seconds) {
+  return takes(stage, [seconds](const Chunk&) { return seconds; });
+}
+
 PipelineStats Pipeline::run() {
   Flow& flow = impl_->flow();
   flow.run(-1);
@@ -173,8 +193,8 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
-  return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages),
-                         impl_->flow_options.threads, chunks, host_seconds);
+  return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages), impl_->flow_options,
+                         chunks, host_seconds);
 }
 
 void Pipeline::stop() { impl_->flow().stop(); }

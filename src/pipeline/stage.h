@@ -18,9 +18,10 @@ struct Stage {
   const Codelet* codelet = nullptr;  ///< Of a kernel, as its operands.
   FieldUses uses = {};
   Pipeline::Params params = {};
-  Pipeline::Predicate body = {};  ///< On the host: whether the chunk goes on.
-  Pipeline::Split split = {};     ///< Of a flat_map.
-  std::size_t most_bytes = 0;     ///< On their way, of what it makes; 0: a share.
+  Pipeline::Predicate body = {};   ///< On the host: whether the chunk goes on.
+  Pipeline::Split split = {};      ///< Of a flat_map.
+  std::size_t most_bytes = 0;      ///< On their way, of what it makes; 0: a share.
+  Pipeline::Seconds seconds = {};  ///< Of a chunk, on the host.
 };
 
 struct FlowOptions {
@@ -33,6 +34,7 @@ struct FlowOptions {
   int most_on_link = 0;
   int most_in_all = 0;
   int threads = 1;
+  Pipeline::Seconds source_seconds = {};
 };
 
 }  // namespace quadriga

@@ -39,9 +39,9 @@ Machine with_one_more(const Machine& machine, std::vector<DeviceId>& devices) {
 
 class Estimate {
  public:
-  Estimate(const StagePlan& plan, int threads, std::span<const Chunk> chunks,
+  Estimate(const StagePlan& plan, const FlowOptions& options, std::span<const Chunk> chunks,
            std::span<const double> seconds)
-      : plan_(plan), threads_(threads), chunks_(chunks), seconds_(seconds) {}
+      : plan_(plan), options_(options), chunks_(chunks), seconds_(seconds) {}
 
   std::vector<StreamResource> resources(const Machine& machine,
                                         const std::vector<DeviceId>& devices) const {
@@ -94,33 +94,44 @@ class Estimate {
     for (double& sum : load.kernel_seconds) sum += stated(s + 1);
   }
 
+  /// Of all chunks on the host: as stated for the estimate, or else for the stage.
+  double in_all(std::size_t place, const Pipeline::Seconds& seconds) const {
+    if (stated(place) > 0 || !seconds) return stated(place) * static_cast<double>(chunks_.size());
+    double sum = 0;
+    for (const Chunk& each : chunks_) {
+      const bool passes = place == 0 || plan_.passed_by(each).has(place - 1);
+      if (passes) sum += seconds(each);
+    }
+    return sum;
+  }
+
   void add_host(std::vector<StreamResource>& found, std::size_t width) const {
-    const auto count = static_cast<double>(chunks_.size());
     double parallel = 0;
     const auto add = [&](const std::string& name, double seconds) {
       found.push_back({name, std::vector<double>(width, 0.0), seconds, 0});
     };
-    add("source", stated(0) * count);
+    add("source", in_all(0, options_.source_seconds));
     for (std::size_t s = 0; s < plan_.stages().size(); ++s) {
       const Stage& stage = plan_.stages()[s];
       if (stage.kind == StageKind::parallel)
-        parallel += stated(s + 1) * count;
+        parallel += in_all(s + 1, stage.seconds);
       else if (stage.kind != StageKind::kernel)
-        add(stage.name, stated(s + 1) * count);
+        add(stage.name, in_all(s + 1, stage.seconds));
     }
-    add("the host's cores", parallel / std::max(1, threads_));
+    add("the host's cores", parallel / std::max(1, options_.threads));
   }
 
   const StagePlan& plan_;
-  const int threads_;
+  const FlowOptions& options_;
   const std::span<const Chunk> chunks_;
   const std::span<const double> seconds_;
 };
 
 }  // namespace
 
-PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan, int threads,
-                                 std::span<const Chunk> chunks, std::span<const double> seconds) {
+PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
+                                 const FlowOptions& options, std::span<const Chunk> chunks,
+                                 std::span<const double> seconds) {
   require(!chunks.empty(), "estimate() needs chunks");
   for (const Stage& stage : plan.stages())
     if (stage.kind == StageKind::flat_map)
@@ -129,7 +140,7 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan, 
   std::vector<DeviceId> devices;
   if (plan.has_kernels()) devices = usable_devices(machine, plan.stages());
   const std::size_t width = std::max<std::size_t>(1, devices.size());
-  const Estimate estimate(plan, threads, chunks, seconds);
+  const Estimate estimate(plan, options, chunks, seconds);
   std::vector<StreamResource> resources = estimate.resources(machine, devices);
   const StreamBound bound = stream_bound(resources, width);
   StreamResource& limit = resources[bound.limit];

@@ -11,8 +11,9 @@
 
 namespace quadriga {
 
-/// As Pipeline::estimate(), for a pipeline with some threads for parallel stages.
-PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan, int threads,
-                                 std::span<const Chunk> chunks, std::span<const double> seconds);
+/// As Pipeline::estimate().
+PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
+                                 const FlowOptions& options, std::span<const Chunk> chunks,
+                                 std::span<const double> seconds);
 
 }  // namespace quadriga

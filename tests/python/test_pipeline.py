@@ -268,6 +268,23 @@ def test_an_estimate_tells_the_bound_and_what_limits_before_a_run() -> None:
     assert str(reading).endswith("source limits: one device more gains nothing")
 
 
+def test_the_virtual_clock_counts_what_stages_on_the_host_take() -> None:
+    machine = quadriga.Machine.parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s;cpu:4")
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine, threads=2).source(chunks_of(40))
+        cost = quadriga.Cost("seconds", 1, 0.001)
+        pipeline.kernel(double, reads=["x"], writes={"y": like_x}, cost=cost)
+        pipeline.map(lambda chunk: None, mode="serial", name="write")
+        pipeline.takes("source", 0.01).takes("write", lambda chunk: 0.1 if chunk.number else 0)
+        estimate = pipeline.estimate(chunks_of(40))
+        stats = pipeline.run()
+    assert stats.limit == estimate.limit == "write"
+    assert estimate.seconds == pytest.approx(3.9)
+    assert stats.bound_seconds == pytest.approx(3.9)
+    assert 3.9 <= stats.seconds < 4.0
+    assert stats.stages[-1].occupancy > 0.97
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -277,6 +294,8 @@ def test_an_estimate_tells_the_bound_and_what_limits_before_a_run() -> None:
         (lambda p: p.kernel(double, reads="x"), "list of names"),
         (lambda p: p.kernel(double, reads=["x"], writes={"y": 3}), "function of the chunk"),
         (lambda p: p.run(), "no source"),
+        (lambda p: p.takes("write", 1), "expected one of source"),
+        (lambda p: p.takes("source", -1), "what 'source' takes is -1"),
         (lambda p: setattr(p, "order", "random"), "order is 'random'"),
     ],
 )

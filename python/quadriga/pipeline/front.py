@@ -20,6 +20,7 @@ from ..record import Record
 from .chunk import Chunk, Through, label_of
 
 Shape = Callable[[Chunk], tuple[Any, Any]]
+Seconds = Callable[[Chunk], float]
 # A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
 Shown = tuple[Chunk, "list[FieldTuple]", int, "list[str] | None"]
 FieldTuple = tuple[str, int, int, int, int, _core.DType]
@@ -80,6 +81,7 @@ class Stage:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     filters: bool = False  # the function says whether a chunk goes on
     memory: int = 0  # bytes of what a flat_map makes
+    seconds: Seconds | None = None  # of a chunk, on the host
 
 
 def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
@@ -97,7 +99,14 @@ class Front:
     source_error : BaseException or None
     """
 
-    def __init__(self, source: Iterator[Any], stages: Sequence[Stage], has_cuda: bool) -> None:
+    def __init__(
+        self,
+        source: Iterator[Any],
+        stages: Sequence[Stage],
+        has_cuda: bool,
+        seconds: Seconds | None = None,
+    ) -> None:
+        self._seconds = seconds
         self._source: Iterator[Any] | None = source
         self._stages = stages
         self._has_cuda = has_cuda
@@ -128,6 +137,7 @@ class Front:
                     for use in stage.uses
                 ],
                 stage.memory,
+                stage.seconds is not None,
             )
             for stage in self._stages
         ]
@@ -228,6 +238,12 @@ class Front:
         """The size of a chunk's temporary."""
         layout = chunk.sizes[name]
         return layout.rows, layout.cols, layout.core_dtype
+
+    def seconds(self, stage: int, chunk: Chunk) -> float:
+        """What a stage takes for a chunk, as stated; -1 is the source."""
+        stated = self._seconds if stage < 0 else self._stages[stage].seconds
+        assert stated is not None
+        return float(stated(chunk))
 
     def note(self, label: str | int, error: BaseException) -> None:
         """What a chunk's stage raised first."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgument, InvalidType
-from .front import Shape
+from .front import Seconds, Shape
 
 ORDERS = {"adaptive": 0, "largest": 1, "first_come": 2, "smallest": 3}
 MODES = ("parallel", "serial", "serial_in_order")
@@ -44,6 +44,15 @@ def shape(name: str, shape: Any) -> Shape:
             "(shape, dtype)"
         )
     return shape  # type: ignore[no-any-return]
+
+
+def seconds(stage: str, value: Any) -> Seconds:
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    stated = float(value)
+    if not 0 <= stated < float("inf"):
+        raise InvalidArgument(f"what {stage!r} takes is {value!r}; expected seconds")
+    return lambda _: stated
 
 
 def mode(value: str) -> str:

@@ -20,7 +20,7 @@ from ..engine import Engine
 from ..errors import Error, InvalidArgument, InvalidType
 from . import given
 from .chunk import Chunk, label_of
-from .front import Front, KernelUse, Shape, Stage
+from .front import Front, KernelUse, Seconds, Shape, Stage
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
 _SLICE = 0.05  # seconds between two looks at signals
@@ -100,6 +100,7 @@ class Pipeline:
         self._engine = engine
         self._stages: list[Stage] = []
         self._source: Iterable[Any] | None = None
+        self._source_seconds: Seconds | None = None
         self._front: Front | None = None
         self._flow: _core.Flow | None = None
 
@@ -255,6 +256,32 @@ class Pipeline:
             Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
         )
 
+    def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Pipeline:
+        """State what ``"source"``, or a stage on the host, takes for a chunk.
+
+        `estimate` counts it, and the virtual clock, by which a body takes no time.
+
+        Parameters
+        ----------
+        stage : str
+            Of those added before.
+        seconds : float or callable
+            Of each chunk, or a function of the chunk.
+        """
+        if self._flow is not None:
+            raise InvalidArgument("what stages take is stated before the run begins")
+        stated = given.seconds(stage, seconds)
+        if stage == "source":
+            self._source_seconds = stated
+            return self
+        named = [s for s in self._stages if s.name == stage and s.kind != "kernel"]
+        if not named:
+            known = ["source", *(s.name for s in self._stages if s.kind != "kernel")]
+            raise InvalidArgument(f"takes({stage!r}): expected one of {', '.join(known)}")
+        for each in named:
+            each.seconds = stated
+        return self
+
     def estimate(
         self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
     ) -> PipelineEstimate:
@@ -265,8 +292,8 @@ class Pipeline:
         chunks : iterable
             As a source yields them; their content isn't looked at, but by the shapes of ``writes``.
         seconds : dict of str to float, optional
-            What ``"source"`` and stages take for a chunk, by name; of a kernel whose cost isn't
-            known it is needed.
+            What ``"source"`` and stages take for a chunk, by name, if not what `takes` says; of a
+            kernel whose cost isn't known it is needed.
 
         Raises
         ------
@@ -278,7 +305,7 @@ class Pipeline:
         for name in stated:
             if name not in names:
                 raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
-        front = Front(iter(()), self._stages, has_cuda=False)
+        front = Front(iter(()), self._stages, False, self._source_seconds)
         shown = [front.shown(number, each) for number, each in enumerate(chunks)]
         threads: Any = self._options["threads"]
         told = _core.estimate_pipeline(
@@ -286,6 +313,7 @@ class Pipeline:
             front,
             front.stages(),
             threads,
+            self._source_seconds is not None,
             shown,
             [float(stated.get(name, 0.0)) for name in names],
         )
@@ -423,8 +451,8 @@ class Pipeline:
         if self._flow is not None:
             raise InvalidArgument("a pipeline runs once; make another one for another run")
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
-        self._front = Front(iter(self._source), self._stages, has_cuda)
-        options: dict[str, Any] = self._options
+        self._front = Front(iter(self._source), self._stages, has_cuda, self._source_seconds)
+        options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
         return self._flow
 

@@ -166,6 +166,8 @@ TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(machine.devices[1], "dgemm", 100, 1e6), 0.1);
   EXPECT_TRUE(machine.has_kernel(gpu, "dgemm"));
   EXPECT_FALSE(machine.has_kernel(gpu, "sgemm"));
+  EXPECT_TRUE(machine.has_kernel(gpu, stated_seconds));
+  EXPECT_EQ(machine.kernel_seconds(gpu, stated_seconds, 1, 0.25), 0.25);
   const std::string message =
       message_of(Errc::unavailable, [&] { (void)machine.kernel_seconds(gpu, "sgemm", 1, 1); });
   expect_in(message, "sgemm");

@@ -271,6 +271,64 @@ TEST_P(FlowTest, TemporariesAndConstantsStayOnTheDevice) {
   EXPECT_EQ(seen, 30u);
 }
 
+TEST(HostTimeTest, TheVirtualClockCountsWhatStagesOnTheHostTake) {
+  for (const bool computes : {true, false}) {
+    EngineOptions engine_options;
+    engine_options.machine = Machine::parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s;cpu:4");
+    engine_options.virtual_clock = true;
+    engine_options.compute = computes;
+    Engine engine(engine_options);
+    Codelet nothing;
+    nothing.name = "nothing";
+    nothing.signature = {Access::update};
+    nothing.cpu = [](const Arguments&) {};
+    nothing.cost = [](const Arguments&) { return Cost{"nothing", 0, 0}; };
+    PipelineOptions options;
+    options.engine = &engine;
+    options.threads = 2;
+    const auto stated = [&](double source, double each, double last) {
+      Pipeline pipeline(options);
+      int calls = 0;
+      pipeline
+          .source([](Chunk& chunk) {
+            chunk.add("x", 1000, 1, DType::float64);
+            return chunk.number() < 40;
+          })
+          .parallel([](Chunk&) {}, "each")
+          .kernel(nothing, {updates("x")})
+          .serial([&](Chunk&) { ++calls; }, "last")
+          .takes("source", source)
+          .takes("each", [each](const Chunk& c) { return c.number() % 2 == 0 ? each : 0.0; })
+          .takes("last", last);
+      std::vector<Chunk> like;
+      for (std::uint64_t n = 0; n < 40; ++n) like.emplace_back(n).add("x", 1000, 1, DType::float64);
+      const PipelineEstimate estimate = pipeline.estimate(like);
+      const PipelineStats stats = pipeline.run();
+      EXPECT_EQ(calls, 40);
+      EXPECT_EQ(stats.limit, estimate.limit);
+      EXPECT_NEAR(stats.bound_seconds, estimate.seconds, 0.01 * estimate.seconds);
+      EXPECT_GE(stats.seconds, stats.bound_seconds);
+      EXPECT_LE(stats.seconds, 1.1 * stats.bound_seconds);
+      return stats;
+    };
+    EXPECT_EQ(stated(0.1, 0.05, 0.02).limit, "source");
+    EXPECT_NEAR(stated(0.1, 0.05, 0.02).seconds, 4.0, 0.2);
+    EXPECT_EQ(stated(0.01, 0.4, 0.02).limit, "the host's cores");
+    EXPECT_NEAR(stated(0.01, 0.4, 0.02).seconds, 4.0, 0.3);
+    const PipelineStats stats = stated(0.01, 0.05, 0.2);
+    EXPECT_EQ(stats.limit, "last");
+    EXPECT_NEAR(stats.stages.back().busy_seconds, 8.0, 1e-6);
+    EXPECT_GT(stats.stages.back().mean_queue, 5);
+  }
+}
+
+TEST(HostTimeTest, AStageThatThereIsntIsNamed) {
+  PipelineOptions options;
+  options.devices = "cpu:1";
+  Pipeline pipeline(options);
+  EXPECT_THROW(pipeline.takes("last", 1.0), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, FlowTest, all_engines(), engine_name);
 
 }  // namespace
