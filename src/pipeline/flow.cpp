@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "pipeline/stage_error.h"
+#include "pipeline/stats_json.h"
 
 namespace quadriga {
 
@@ -178,7 +179,10 @@ void Flow::finish(FlowItem& item) {
 }
 
 void Flow::end_run(std::exception_ptr broken) {
-  stats_.end(engine_.now());
+  const Nanoseconds now = engine_.now();
+  stats_.end(now);
+  EngineAccess::section(engine_, "stream", stats_.begun(), now,
+                        engine_.options().trace ? to_json(stats()) : std::string());
   results_.end(std::move(broken));
 }
 

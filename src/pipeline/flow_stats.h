@@ -27,6 +27,7 @@ class FlowStats {
   FlowStats(const Machine& machine, const std::vector<Stage>& stages, int threads);
 
   void begin(Nanoseconds now) { begin_ = now; }
+  Nanoseconds begun() const { return begin_; }
   void end(Nanoseconds now);
   StageCounter& source() { return counters_.front(); }
   StageCounter& of(std::size_t stage) { return counters_[stage + 1]; }

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +19,7 @@ from ..errors import Error, InvalidArgument, InvalidType
 from . import given
 from .chunk import Chunk, label_of
 from .front import Front, KernelUse, Seconds, Shape, Stage
+from .progress import Progress
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
 _SLICE = 0.05  # seconds between two looks at signals
@@ -328,7 +327,8 @@ class Pipeline:
         Parameters
         ----------
         progress : bool
-            Whether a line on standard error tells how far it is.
+            Whether a line on standard error tells how far it is: chunks and their rate, what
+            limits, and the time left if the source has a length.
 
         Returns
         -------
@@ -340,20 +340,19 @@ class Pipeline:
             What a stage or the source raised, with a note that names stage and chunk.
         """
         flow = self._begin()
-        told = 0.0
+        view = Progress(self.stats, self._source) if progress else None
         try:
             while not flow.run(_SLICE):
-                if progress and time.monotonic() - told >= 0.5:
-                    told = time.monotonic()
-                    self._tell()
+                if view:
+                    view.tell()
         except Error as error:
             raise self._original(error) from None
         except BaseException:
             self._leave()
             raise
         finally:
-            if progress:
-                self._tell(end="\n")
+            if view:
+                view.tell(is_last=True)
         return self.stats()
 
     def results(self, in_order: bool = True) -> Iterator[Chunk]:
@@ -479,12 +478,3 @@ class Pipeline:
             return error
         found.add_note(note)
         return found
-
-    def _tell(self, end: str = "") -> None:
-        stats = self.stats()
-        sys.stderr.write(
-            f"\r{stats.chunks} chunks, {stats.chunks_per_second:.3g} a second"
-            + (f", {stats.limit} limits" if stats.limit else "")
-            + end
-        )
-        sys.stderr.flush()

@@ -35,9 +35,9 @@ def summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies``,
-        ``totals``, ``late`` (for how long the host didn't see ends), ``disagreements`` (text; empty
-        if the counters equal the trace), ``part`` (which part of a trace, in words) and ``runs``
-        (how many the whole trace holds).
+        ``totals``, ``pipelines`` (what each did), ``late`` (for how long the host didn't see
+        ends), ``disagreements`` (text; empty if the counters equal the trace), ``part`` (which
+        part of a trace, in words) and ``runs`` (how many the whole trace holds).
     """
     return summarize(Analysis(trace))
 
@@ -68,6 +68,7 @@ def summarize(run: Analysis) -> dict[str, Any]:
         "kernels": run.kernels(),
         "copies": run.copies(),
         "totals": {key: sum(device.get(key, 0) for device in counted) for key in COUNTED},
+        "pipelines": trace.pipelines,
         "disagreements": [str(found) for found in check(trace)],
     }
 
@@ -178,8 +179,26 @@ def summary_text(trace: Trace, width: int = 24) -> str:
     totals = facts["totals"]
     counted = ", ".join(f"{formats.count(totals[key])} {key.replace('_', '-')}" for key in COUNTED)
     lines.append(f"  counts {counted}")
+    lines += [f"  stream {stream_text(stream)}" for stream in facts["pipelines"]]
     lines += [f"  ! {found}" for found in facts["disagreements"]]
     return "\n".join(lines) + "\n"
+
+
+def stream_text(stream: dict[str, Any]) -> str:
+    """What a pipeline did, in a sentence."""
+    rate = stream["chunks"] / stream["seconds"] if stream["seconds"] > 0 else 0.0
+    text = (
+        f"{formats.count(stream['chunks'])} chunks in {formats.time(stream['seconds'])}, "
+        f"{formats.significant(rate)} a second; latency {formats.time(stream['latency_median'])}, "
+        f"of 99 % at most {formats.time(stream['latency_99'])}"
+    )
+    for key, words in (("failed", "skipped"), ("dropped", "dropped by filters")):
+        if stream[key]:
+            text += f"; {formats.count(stream[key])} {words}"
+    if stream["bound_seconds"] > 0:
+        over = above(stream["seconds"] / stream["bound_seconds"])
+        text += f". {stream['limit']} limits: {over} of {formats.time(stream['bound_seconds'])}"
+    return text
 
 
 def _part_lines(facts: dict[str, Any]) -> list[str]:
