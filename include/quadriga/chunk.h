@@ -4,15 +4,28 @@
 
 #include <quadriga/codelet.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace quadriga {
+
+/// Which chunk it is, in the order of the source: its place there from 0, and if a stage made it of
+/// another chunk its place among those, for each such stage.
+struct ChunkId {
+  std::uint64_t number = 0;
+  std::vector<std::uint32_t> parts = {};
+
+  friend auto operator<=>(const ChunkId&, const ChunkId&) = default;
+  /// As "17", or "17.3" of a part.
+  std::string text() const;
+};
 
 /// A piece of a stream between its stages, with fields by name, each a column-major tile.
 class Chunk {
@@ -25,12 +38,14 @@ class Chunk {
 
   Chunk();
   explicit Chunk(std::uint64_t number);
+  explicit Chunk(ChunkId id);
   ~Chunk();
   Chunk(Chunk&&) noexcept;
   Chunk& operator=(Chunk&&) noexcept;
 
-  /// Its place in the source, from 0.
-  std::uint64_t number() const noexcept { return number_; }
+  /// Its place in the source, from 0; parts of a chunk have that of the chunk.
+  std::uint64_t number() const noexcept { return id_.number; }
+  const ChunkId& id() const noexcept { return id_; }
   std::span<const Field> fields() const noexcept;
   /// Null if there is none of that name.
   const View* find(std::string_view name) const noexcept;
@@ -51,15 +66,19 @@ class Chunk {
   /// until then. Errors: invalid_argument if there is one of that name.
   void lend(std::string name, const View& view, std::shared_ptr<void> keeper = {});
   void erase(std::string_view name);
-  /// Of all its fields.
+  /// Of all its fields and its context.
   std::size_t bytes() const noexcept;
 
   std::shared_ptr<void> context;  ///< Whatever the source wants to go with it.
+  std::size_t context_bytes = 0;  ///< Of that, which count as the chunk's.
+  /// Set by a source: names of the stages that it passes; of the others it passes none. What is
+  /// made of the chunk has the same.
+  std::optional<std::vector<std::string>> stages;
 
  private:
   const View& plain(std::string_view name, std::size_t element) const;
 
-  std::uint64_t number_ = 0;
+  ChunkId id_;
   std::vector<Field> fields_;
 };
 

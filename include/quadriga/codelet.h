@@ -30,6 +30,12 @@ struct View {
   }
 };
 
+/// Of its elements, without gaps between columns.
+constexpr std::size_t bytes_of(const View& view) noexcept {
+  return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols) *
+         size_of(view.dtype);
+}
+
 class Promise;
 
 /// The arguments of a variant; valid until the variant returns.

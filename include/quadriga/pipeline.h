@@ -5,6 +5,7 @@
 #include <quadriga/chunk.h>
 #include <quadriga/codelet.h>
 #include <quadriga/engine.h>
+#include <quadriga/pipeline_stats.h>
 
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,13 @@ enum class Order : std::uint8_t {
   largest,
   first_come,
   smallest,
+};
+
+/// How many chunks a stage on the host takes at once.
+enum class StageMode : std::uint8_t {
+  parallel,         ///< Several.
+  serial,           ///< One.
+  serial_in_order,  ///< One, as the source gave them.
 };
 
 /// What becomes of a run when a stage fails.
@@ -77,47 +85,6 @@ FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape
 FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape);
 FieldUses constant(std::string name, const View& value);
 
-/// What a stage did so far. Seconds are of the engine's clock.
-struct StageStats {
-  std::string name;
-  std::string kind;  ///< "source", "copy in", "kernel", "copy out", "parallel", "serial", ...
-  std::uint64_t chunks = 0;
-  double busy_seconds = 0;     ///< Sum of the times in which it processed chunks.
-  double waiting_seconds = 0;  ///< Sum of the times that chunks waited for it.
-  std::size_t queue = 0;       ///< Chunks that wait for it now.
-  double occupancy = 0;        ///< busy_seconds / (elapsed * how many it can process at once).
-};
-
-struct PipelineStats {
-  std::vector<StageStats> stages;
-  std::uint64_t chunks = 0;   ///< That have arrived as results.
-  std::uint64_t failed = 0;   ///< Skipped.
-  double seconds = 0;         ///< Since the run began.
-  double bound_seconds = 0;   ///< The least time for these chunks on this machine; 0: unknown.
-  std::string limit;          ///< What bounds it: "copies to gpu0", "kernels of gpu1", ...
-  double latency_median = 0;  ///< Seconds from the source to the result.
-  double latency_99 = 0;
-  std::size_t most_host_bytes = 0;  ///< Of chunks on their way, at most so far.
-  std::vector<std::uint64_t> by_device;
-};
-
-/// What a run would take at least; see Pipeline::estimate().
-struct PipelineEstimate {
-  double seconds = 0;        ///< The bound.
-  std::string limit;         ///< What bounds it.
-  double without_limit = 0;  ///< The bound if what limits were twice as fast.
-  double one_device_more =
-      0;  ///< The bound with another device like the last, on links of its own.
-  std::vector<double> shares;  ///< Of the work, by device.
-};
-
-/// A chunk that was skipped.
-struct ChunkFailure {
-  std::uint64_t chunk = 0;
-  std::string stage;
-  std::exception_ptr error;
-};
-
 /// A stream of chunks through stages. Stages are named in their order; then run() or next().
 ///
 /// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with what the stage
@@ -127,6 +94,11 @@ class Pipeline {
   /// Fills a chunk; false: there are no more. Asked by one thread at a time, when there is room.
   using Source = std::function<bool(Chunk& chunk)>;
   using Body = std::function<void(Chunk& chunk)>;
+  /// Whether a chunk goes on.
+  using Predicate = std::function<bool(Chunk& chunk)>;
+  /// A source of what is made of a chunk, which lives until all of that has ended.
+  using Split = std::function<Source(Chunk& chunk)>;
+  using Seconds = std::function<double(const Chunk& chunk)>;
   /// The bytes that a kernel gets as its parameters, by chunk.
   using Params = std::function<std::vector<std::byte>(const Chunk& chunk)>;
 
@@ -154,6 +126,20 @@ class Pipeline {
   Pipeline& serial(Body body, std::string name = "serial");
   Pipeline& serial_in_order(Body body, std::string name = "serial_in_order");
 
+  /// Chunks that aren't kept end here, as if the source had not given them.
+  Pipeline& filter(Predicate keep, std::string name = "filter",
+                   StageMode mode = StageMode::parallel);
+  /// Several chunks, or none, instead of one. `memory`, as "64MiB": the most bytes that these have
+  /// on their way; the stage waits for room, so that a chunk may become any number. Default: an
+  /// equal share of half of host_memory. Chunks are split in the order of the source.
+  Pipeline& flat_map(Split split, std::string memory = {}, std::string name = "flat_map");
+
+  /// States what "source", or a stage on the host added before, takes for a chunk: for estimate()
+  /// and for the virtual clock, where its body takes no time. Errors: invalid_argument if there is
+  /// none of that name.
+  Pipeline& takes(std::string_view stage, Seconds seconds);
+  Pipeline& takes(std::string_view stage, double seconds);
+
   /// Runs until the source has ended and all chunks have passed.
   PipelineStats run();
   /// The next result, as they complete or as the source gave them; nothing at the end. The run
@@ -163,8 +149,9 @@ class Pipeline {
   void stop();
 
   /// The least time of a run over chunks like these, whose content isn't looked at, before it
-  /// begins. `seconds` a chunk are stated: the source's first, then one a stage in order; those of
-  /// kernels count where their cost is unknown. Errors: unavailable naming a kernel without either.
+  /// begins. `seconds` a chunk are stated: the source's first, then one a stage in order; 0: as
+  /// takes() says. Those of kernels count where their cost is unknown. Errors: unavailable naming a
+  /// kernel without either, or a flat_map, whose chunks nobody knows before.
   PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also while it runs, by any thread.

@@ -41,6 +41,7 @@ from .errors import (
 )
 from .future import Future
 from .machine import Machine
+from .per_stream import PerStream
 from .pipeline import Pipeline
 from .policy import policies
 from .settings import config, install_logging, show_config
@@ -70,6 +71,7 @@ __all__ = [
     "Machine",
     "NotPositiveDefinite",
     "Operand",
+    "PerStream",
     "Pipeline",
     "SingularMatrix",
     "TaskFailed",

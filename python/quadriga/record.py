@@ -20,6 +20,7 @@ from .errors import Cancelled, InvalidType
 from .failures import Failures
 from .given import Given, Promised, Result, holds_futures
 from .layout import Layout
+from .per_stream import inside
 from .place import Place
 from .results import own_arguments, owned
 
@@ -188,7 +189,7 @@ class Record:
         views: list[Any] = []
         parameters = self.parameters
         try:
-            with arrays.on_stream(stream, device):
+            with arrays.on_stream(stream, device), inside(stream, device):
                 views += [
                     arrays.view(place.layout, address, ld, device)
                     for (place, _), (address, ld) in zip(self.operands, places, strict=True)

@@ -19,6 +19,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "pipeline/flow.h"
+#include "pipeline/stream_estimate.h"
 #include "py_codelet.h"
 #include "py_engine.h"
 
@@ -66,20 +67,47 @@ auto with_gil(const Chunk& chunk, Work work) {
   }
 }
 
-bool ask(const nb::handle& front, Chunk& chunk) {
-  return with_gil(chunk, [&] {
-    const nb::object found = front.attr("next")(chunk.number());
-    if (found.is_none()) return false;
-    chunk.context = held(nb::borrow(found[0]));
-    lend_all(chunk, nb::borrow(found[1]));
-    return true;
-  });
+nb::tuple parts_of(const ChunkId& id) {
+  nb::list parts;
+  for (const std::uint32_t part : id.parts) parts.append(part);
+  return nb::tuple(parts);
 }
 
-void call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
-  with_gil(chunk, [&] {
-    const nb::object fields = front.attr("call")(stage, context_of(chunk));
+/// What the front says of a new chunk: its object, fields, bytes that no kernel uses, and stages or
+/// None. None: there is no chunk.
+bool fill(Chunk& chunk, const nb::object& found) {
+  if (found.is_none()) return false;
+  chunk.context = held(nb::borrow(found[0]));
+  lend_all(chunk, nb::borrow(found[1]));
+  chunk.context_bytes = nb::cast<std::size_t>(nb::object(found[2]));
+  const nb::object stages = nb::borrow(found[3]);
+  if (!stages.is_none()) chunk.stages = nb::cast<std::vector<std::string>>(stages);
+  return true;
+}
+
+bool ask(const nb::handle& front, Chunk& chunk) {
+  return with_gil(chunk, [&] { return fill(chunk, front.attr("next")(chunk.number())); });
+}
+
+/// The front's iterator over what becomes of a chunk, asked part by part.
+Pipeline::Source split(const nb::handle& front, std::size_t stage, Chunk& chunk) {
+  std::shared_ptr<void> parts =
+      with_gil(chunk, [&] { return held(front.attr("split")(stage, context_of(chunk))); });
+  return [front, parts](Chunk& part) {
+    return with_gil(part, [&] {
+      const nb::handle iterator = static_cast<PyObject*>(parts.get());
+      return fill(part, front.attr("part")(iterator, part.number(), parts_of(part.id())));
+    });
+  };
+}
+
+/// Whether the chunk goes on.
+bool call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
+  return with_gil(chunk, [&] {
+    const nb::object answer = front.attr("call")(stage, context_of(chunk));
+    const nb::object fields = nb::borrow(answer[1]);
     if (!fields.is_none()) lend_all(chunk, fields);
+    return nb::cast<bool>(nb::object(answer[0]));
   });
 }
 
@@ -116,7 +144,15 @@ FieldUses uses_of(nb::handle front, const nb::object& given) {
   return uses;
 }
 
-/// Kind, name, codelet or None, uses.
+/// What the front says that a stage takes; -1 is the source.
+Pipeline::Seconds seconds_of(nb::handle front, int stage) {
+  return [front, stage](const Chunk& chunk) {
+    return with_gil(
+        chunk, [&] { return nb::cast<double>(front.attr("seconds")(stage, context_of(chunk))); });
+  };
+}
+
+/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated.
 Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   Stage stage;
   const nb::object parts = nb::borrow(given);
@@ -129,10 +165,18 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
     stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
     return stage;
   }
+  if (nb::cast<bool>(nb::object(parts[5])))
+    stage.seconds = seconds_of(front, static_cast<int>(index));
+  if (kind == "flat_map") {
+    stage.kind = StageKind::flat_map;
+    stage.most_bytes = nb::cast<std::size_t>(nb::object(parts[4]));
+    stage.split = [front, index](Chunk& chunk) { return split(front, index, chunk); };
+    return stage;
+  }
   stage.kind = kind == "serial"            ? StageKind::serial
                : kind == "serial_in_order" ? StageKind::serial_in_order
                                            : StageKind::parallel;
-  stage.body = [front, index](Chunk& chunk) { call_body(front, index, chunk); };
+  stage.body = [front, index](Chunk& chunk) { return call_body(front, index, chunk); };
   return stage;
 }
 
@@ -201,8 +245,9 @@ class PyFlow {
 
 PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
                  bool skips, std::size_t memory, std::size_t host_memory, int look_ahead,
-                 int most_on_device, int most_on_link, int most_in_all, int threads) {
+                 int most_on_device, int most_on_link, int most_in_all, int threads, bool takes) {
   FlowOptions options;
+  if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
   options.on_error = skips ? OnError::skip : OnError::stop;
   options.memory_bytes = memory;
@@ -230,13 +275,21 @@ Told stats_of(PyFlow& self) {
     stage["chunks"] = each.chunks;
     stage["busy_seconds"] = each.busy_seconds;
     stage["waiting_seconds"] = each.waiting_seconds;
+    stage["acquire_seconds"] = each.acquire_seconds;
+    stage["reserve_seconds"] = each.reserve_seconds;
     stage["occupancy"] = each.occupancy;
+    stage["queue"] = each.queue;
+    stage["mean_queue"] = each.mean_queue;
+    stage["chunks_per_second"] = each.chunks_per_second;
+    stage["latency_median"] = each.latency_median;
+    stage["latency_99"] = each.latency_99;
     stages.append(stage);
   }
   Told told;
   told["stages"] = stages;
   told["chunks"] = stats.chunks;
   told["failed"] = stats.failed;
+  told["dropped"] = stats.dropped;
   told["seconds"] = stats.seconds;
   told["bound_seconds"] = stats.bound_seconds;
   told["limit"] = stats.limit;
@@ -247,7 +300,7 @@ Told stats_of(PyFlow& self) {
   return told;
 }
 
-/// (chunk, stage, message) of each.
+/// (chunk, its parts, stage, message) of each.
 nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
   nb::typed<nb::list, nb::any> found;
   for (const ChunkFailure& each : self.flow().failures()) {
@@ -259,32 +312,30 @@ nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
     } catch (...) {
       message = "it threw no std::exception";
     }
-    found.append(nb::make_tuple(each.chunk, each.stage, message));
+    found.append(nb::make_tuple(each.chunk.number, parts_of(each.chunk), each.stage, message));
   }
   return found;
 }
 
-Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads,
+Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
               const nb::object& chunks, const std::vector<double>& seconds) {
+  FlowOptions options;
+  options.threads = threads;
+  if (takes) options.source_seconds = seconds_of(front, -1);
   std::vector<Chunk> like;
   for (const nb::handle each : chunks) {
     Chunk& chunk = like.emplace_back(like.size());
-    chunk.context = held(nb::borrow(each[0]));
-    lend_all(chunk, nb::borrow(each[1]));
+    fill(chunk, nb::borrow(each));
   }
   std::vector<Stage> made;
   for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
   for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
-  FlowOptions options;
-  options.threads = threads;
-  options.host_bytes = 1;
   const auto state = engine.state();
   PipelineEstimate found;
   {
     const GilReleased released;
-    Flow flow(
-        state->engine(), std::move(made), [](Chunk&) { return false; }, options);
-    found = flow.estimate(like, seconds);
+    found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), options, like,
+                            seconds);
   }
   Told told;
   told["seconds"] = found.seconds;
@@ -299,12 +350,12 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
-             nb::arg("threads"), nb::arg("chunks"), nb::arg("seconds"));
+             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),
            nb::arg("look_ahead"), nb::arg("most_on_device"), nb::arg("most_on_link"),
-           nb::arg("most_in_all"), nb::arg("threads"))
+           nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",

@@ -78,8 +78,10 @@ class EngineAccess {
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
                    double seconds = -1);
-  /// Names a stretch of time in the trace, if there is one.
-  static void section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end);
+  /// Names a stretch of time in the trace, if there is one. `details`: an object in JSON of what a
+  /// stream did in it.
+  static void section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end,
+                      std::string details = {});
   /// Whether a task failed or was cancelled; false while it hasn't ended.
   static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.

@@ -30,6 +30,7 @@ struct Section {
   std::string name;
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
+  std::string details = {};  ///< An object in JSON, of what a front end tells of it.
 };
 
 struct Record {
@@ -71,10 +72,10 @@ class Recorder {
     submitted_.emplace_back(task, when);
   }
   /// A call of a front end, or a part of the program that has a name.
-  void section(std::string name, Nanoseconds begin, Nanoseconds end) {
+  void section(Section section) {
     if (!tracing_) return;
     std::lock_guard lock(told_);
-    sections_.push_back({std::move(name), begin, end});
+    sections_.push_back(std::move(section));
   }
   bool tracing() const noexcept { return tracing_; }
 

@@ -124,10 +124,12 @@ struct TaskGraph {
 Json sections_json(const Recorder& recorder, Nanoseconds origin) {
   Json list = Json::array();
   for (const Section& each : recorder.sections())
-    if (each.end > origin)
+    if (each.end > origin) {
       list.push_back({{"name", each.name},
                       {"start", seconds_of(std::max<Nanoseconds>(0, each.begin - origin))},
                       {"end", seconds_of(each.end - origin)}});
+      if (!each.details.empty()) list.back()["stream"] = Json::parse(each.details);
+    }
   return list;
 }
 
@@ -238,8 +240,9 @@ std::string Recorder::events_json(Nanoseconds origin) const {
   return text;
 }
 
-void EngineAccess::section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end) {
-  engine.checked().recorder.section(std::move(name), begin, end);
+void EngineAccess::section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end,
+                           std::string details) {
+  engine.checked().recorder.section({std::move(name), begin, end, std::move(details)});
 }
 
 std::string Engine::trace_json() const {

@@ -29,8 +29,7 @@ void read_source(const MoveParams& params, const View& tile) {
   std::unique_lock lock(origin.one_at_a_time, std::defer_lock);
   if (origin.source->host_only) lock.lock();
   if (!origin.transposed) return origin.source->read(params.row, params.col, tile);
-  const std::size_t bytes = static_cast<std::size_t>(tile.rows * tile.cols) * size_of(tile.dtype);
-  const std::unique_ptr<std::byte[]> buffer(new std::byte[bytes]);
+  const std::unique_ptr<std::byte[]> buffer(new std::byte[bytes_of(tile)]);
   const View turned{buffer.get(), tile.cols, tile.rows, tile.cols, tile.dtype};
   origin.source->read(params.col, params.row, turned);
   copy(whole(turned).transposed(), whole(tile));

@@ -71,9 +71,9 @@ std::size_t Arena::largest_free() const noexcept {
   return sizes_.empty() ? 0 : sizes_.back().bytes;
 }
 
-std::size_t Arena::rounded(std::size_t bytes) const noexcept {
-  const std::size_t units = bytes / alignment_ + (bytes % alignment_ != 0);
-  return std::max<std::size_t>(units, 1) * alignment_;
+std::size_t Arena::rounded(std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t units = bytes / alignment + (bytes % alignment != 0);
+  return std::max<std::size_t>(units, 1) * alignment;
 }
 
 Arena::Room Arena::room(std::size_t offset) const {

@@ -18,9 +18,11 @@ namespace quadriga {
 /// Cost: constant, beside a search among the sizes of free blocks, which are few.
 class Arena {
  public:
+  static constexpr std::size_t usual_alignment = 256;
+
   /// Offsets are multiples of `alignment`, a power of two; what `capacity` exceeds one by is
   /// unused.
-  explicit Arena(std::size_t capacity, std::size_t alignment = 256);
+  explicit Arena(std::size_t capacity, std::size_t alignment = usual_alignment);
 
   /// Offset of a block of at least `bytes`, at least one unit of alignment; empty if none is large
   /// enough.
@@ -34,7 +36,9 @@ class Arena {
   std::size_t used() const noexcept { return used_; }
   std::size_t largest_free() const noexcept;
   /// What a request really takes.
-  std::size_t rounded(std::size_t bytes) const noexcept;
+  std::size_t rounded(std::size_t bytes) const noexcept { return rounded(bytes, alignment_); }
+  /// The same of any arena of that alignment.
+  static std::size_t rounded(std::size_t bytes, std::size_t alignment) noexcept;
   bool empty() const noexcept { return used_ == 0; }
 
   /// Free bytes that touch a block in use: those that deallocate(offset) would join to it.

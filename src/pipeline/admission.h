@@ -8,6 +8,7 @@
 //   3. What is let in never exceeds the limits.
 #pragma once
 
+#include <quadriga/chunk.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
@@ -27,12 +28,12 @@ class Admission {
     return chunks_ < most_chunks_ && bytes <= most_bytes_ - bytes_;
   }
   /// Errors: too_large if it never will, naming both sizes.
-  void check(std::uint64_t number, std::size_t bytes) const {
+  void check(const ChunkId& chunk, std::size_t bytes) const {
     if (bytes > most_bytes_)
-      fail(Errc::too_large, "chunk " + std::to_string(number) + " needs " + std::to_string(bytes) +
+      fail(Errc::too_large, "chunk " + chunk.text() + " needs " + std::to_string(bytes) +
                                 " bytes of host memory on its way, and the pipeline has " +
                                 std::to_string(most_bytes_) +
-                                " (host_memory); make chunks smaller, or state more");
+                                " for it (host_memory); make chunks smaller, or state more");
   }
   void enter(std::size_t bytes) noexcept {
     bytes_ += bytes;

@@ -7,17 +7,16 @@
 #include <utility>
 
 namespace quadriga {
-namespace {
 
-std::size_t bytes_of(const View& view) noexcept {
-  return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols) *
-         size_of(view.dtype);
+std::string ChunkId::text() const {
+  std::string text = std::to_string(number);
+  for (const std::uint32_t part : parts) text.append(1, '.').append(std::to_string(part));
+  return text;
 }
 
-}  // namespace
-
 Chunk::Chunk() = default;
-Chunk::Chunk(std::uint64_t number) : number_(number) {}
+Chunk::Chunk(std::uint64_t number) : id_{number} {}
+Chunk::Chunk(ChunkId id) : id_(std::move(id)) {}
 Chunk::~Chunk() = default;
 Chunk::Chunk(Chunk&&) noexcept = default;
 Chunk& Chunk::operator=(Chunk&&) noexcept = default;
@@ -34,9 +33,8 @@ const View& Chunk::operator[](std::string_view name) const {
   if (const View* const found = find(name)) return *found;
   std::string known;
   for (const Field& each : fields_) known += (known.empty() ? "'" : ", '") + each.name + "'";
-  fail(Errc::invalid_argument, "chunk " + std::to_string(number_) + " has no field '" +
-                                   std::string(name) + "'; it has " +
-                                   (known.empty() ? "none" : known));
+  fail(Errc::invalid_argument, "chunk " + id_.text() + " has no field '" + std::string(name) +
+                                   "'; it has " + (known.empty() ? "none" : known));
 }
 
 const View& Chunk::plain(std::string_view name, std::size_t element) const {
@@ -64,8 +62,7 @@ View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dt
 
 void Chunk::lend(std::string name, const View& view, std::shared_ptr<void> keeper) {
   if (find(name))
-    fail(Errc::invalid_argument,
-         "chunk " + std::to_string(number_) + " has a field '" + name + "' already");
+    fail(Errc::invalid_argument, "chunk " + id_.text() + " has a field '" + name + "' already");
   require(view.rows >= 0 && view.cols >= 0 && view.ld >= view.rows,
           "field '" + name + "': sizes must not be negative, nor ld less than the rows");
   fields_.push_back({std::move(name), view, std::move(keeper)});
@@ -76,7 +73,7 @@ void Chunk::erase(std::string_view name) {
 }
 
 std::size_t Chunk::bytes() const noexcept {
-  std::size_t sum = 0;
+  std::size_t sum = context_bytes;
   for (const Field& each : fields_) sum += bytes_of(each.view);
   return sum;
 }

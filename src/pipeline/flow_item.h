@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/pipeline/flow_item.h: a chunk on its way, the stages it passes, and what it tells of itself.
+// src/pipeline/flow_item.h: a chunk on its way, and what it is while it is on a device.
 #pragma once
 
 #include <quadriga/pipeline.h>
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -13,57 +12,15 @@
 #include "engine/engine_access.h"
 #include "graph/group.h"
 #include "graph/task.h"
+#include "pipeline/load.h"
+#include "pipeline/mailbox.h"
+#include "pipeline/stage_plan.h"
 
 namespace quadriga {
 
-class Flow;
-
-enum class StageKind : std::uint8_t { kernel, parallel, serial, serial_in_order };
-
-/// A stage as the user stated it.
-struct Stage {
-  StageKind kind = StageKind::parallel;
-  std::string name;
-  const Codelet* codelet = nullptr;  ///< Of a kernel, as its operands.
-  FieldUses uses = {};
-  Pipeline::Params params = {};
-  Pipeline::Body body = {};  ///< On the host.
-};
-
-/// A pipeline's options with their defaults filled in.
-struct FlowOptions {
-  std::size_t memory_bytes = 0;  ///< Of each device; 0: all that tiles may fill.
-  std::size_t host_bytes = 0;
-  Order order = Order::adaptive;
-  OnError on_error = OnError::stop;
-  int look_ahead = 64;
-  int most_on_device = 3;
-  int most_on_link = 0;
-  int most_in_all = 0;
-  int threads = 1;
-};
-
-struct FlowItem;
-
-/// Something that has ended.
-struct Mail {
-  enum class Kind : std::uint8_t {
-    wake,      ///< Look again.
-    arrived,   ///< The source gave the chunk.
-    host,      ///< A host segment has ended.
-    staged,    ///< Its head is on the device.
-    computed,  ///< Its kernels have ended.
-    left,      ///< Its tail is home.
-    source,    ///< The source's task has ended.
-  } kind = Kind::wake;
-  FlowItem* item = nullptr;
-};
-
 /// A field of a chunk while it is an operand on a device.
 struct HeldField {
-  std::string name;
   Data data;
-  bool is_temporary = false;
   bool is_head = false;  ///< Its content comes with the head.
   bool is_tail = false;  ///< Its content goes home with the tail.
   std::atomic<bool> arrived{false};
@@ -71,47 +28,59 @@ struct HeldField {
   std::atomic<bool> came_early{false};  ///< A copy of it home has ended.
   std::atomic<bool> home{false};
 
-  HeldField(std::string given_name, Data given_data)
-      : name(std::move(given_name)), data(given_data) {}
+  HeldField(Data given, bool comes, bool goes) : data(given), is_head(comes), is_tail(goes) {}
 };
 
-/// What a chunk asked of the device that it is on.
-struct ItemLoad {
-  double bytes_in = 0;
-  double bytes_out = 0;
+/// A chunk's time on devices, from the queue in front of them to the end of its tail.
+struct DeviceStay {
+  std::uint32_t slot = 0;  ///< The dispatch's name for it.
+  DeviceId device = no_device;
+  bool has_head = false;
+  bool has_tail = false;
+  std::unique_ptr<TaskGroup> group;
+  std::vector<std::unique_ptr<HeldField>> held;  ///< By field of the row.
+  std::atomic<int> heads{0};                     ///< Of `held`, that haven't arrived.
+  std::atomic<int> tails{0};                     ///< That aren't home, once the tail has begun.
+  std::exception_ptr tail_error;
+  ChunkLoad load;
+  std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row.
+  Nanoseconds entered = 0;                     ///< When its head began.
+  Nanoseconds staged = 0;
+  Nanoseconds computed = 0;
+  Nanoseconds leaving = 0;
 };
 
 /// A chunk, from the source to its end. Its memory stays where it is, and is used again.
 struct FlowItem final : CopyWatch {
-  Flow* flow = nullptr;
+  FlowItem(Mailbox& mailbox, Intake& intake) : mail(mailbox), home(intake) {}
+
+  Mailbox& mail;
+  Intake& home;                ///< Where its memory comes from and goes to.
+  FlowItem* parent = nullptr;  ///< What it was made of, which lives as long.
+  std::atomic<int> users{1};   ///< Itself, and what was made of it.
   Chunk chunk;
+  std::uint64_t sequence = 0;  ///< Its place in the order of its generation.
+  std::size_t generation = 0;  ///< How many flat_maps made it.
+  StageSet passed;             ///< By its own list.
+  bool is_filtered = false;    ///< A filter has dropped it.
   std::size_t host_bytes = 0;
   std::size_t segment = 0;
-  std::uint32_t slot = 0;
-  FlowItem* next = nullptr;  ///< In the chain that one task on the host takes.
-  DeviceId device = no_device;
-  std::unique_ptr<TaskGroup> group;
-  std::vector<std::unique_ptr<HeldField>> held;
-  std::atomic<int> heads{0};  ///< Of `held`, that haven't arrived.
-  std::atomic<int> tails{0};  ///< That aren't home, once the tail has begun.
-  bool has_head = false;
-  bool has_tail = false;
-  bool is_ahead = false;   ///< Read, and not on a device yet. Guarded by the flow's mutex.
-  bool is_let_in = false;  ///< Counted by the admission. Guarded by the flow's mutex.
-  std::exception_ptr tail_error;
+  FlowItem* next = nullptr;         ///< In the chain that one task on the host takes.
+  std::unique_ptr<TaskGroup> time;  ///< A task that takes what was stated of its segment.
+  bool is_ahead = false;            ///< Read, and not on a device yet. Guarded by the intake.
+  bool is_let_in = false;           ///< Counted by the admission. Guarded by the intake.
   std::exception_ptr error;
   std::string failed_stage;
-  ItemLoad load;
-  bool costs_known = true;
-  std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row.
-  std::vector<double> kernel_seconds;          ///< By device of the stream, where costs are known.
   Nanoseconds read = 0;
-  Nanoseconds ready = 0;    ///< Since when it waits for its stage.
-  Nanoseconds entered = 0;  ///< When its head began.
-  Nanoseconds staged = 0;
-  Nanoseconds computed = 0;
-  Nanoseconds leaving = 0;
+  Nanoseconds ready = 0;  ///< Since when it waits for its stage.
+  DeviceStay stay;
 
+  /// The first failure counts.
+  void fail(std::exception_ptr what, const std::string& stage) {
+    if (error) return;
+    error = std::move(what);
+    failed_stage = stage;
+  }
   /// By a thread of the engine's.
   void copied(Datum& datum, SpaceId to, std::exception_ptr failure) noexcept override;
   void field_is_home(HeldField& field) noexcept;

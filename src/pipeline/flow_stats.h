@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/pipeline/flow_stats.h: what a run counts: stages, copies, latencies, and its bound.
 //
-// worked() and waited() may be called by any thread; all else with the flow's results_mutex_ held,
-// or by the thread that drives where it says so.
+// Invariant: counters are atomic; all else is guarded by mutex_. Any thread may call anything but
+// begin() and open(), which come first.
 #pragma once
 
 #include <quadriga/pipeline.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,59 +18,54 @@
 
 #include "pipeline/flow_item.h"
 #include "pipeline/load.h"
+#include "pipeline/stage_counter.h"
 
 namespace quadriga {
-
-/// Times in buckets, eight a doubling, so that a million chunks take no memory.
-class LatencyHistogram {
- public:
-  void add(Nanoseconds time);
-  /// Seconds that this share of the times doesn't exceed, to 9 %; 0 if there are none.
-  double quantile(double share) const;
-
- private:
-  static constexpr int per_doubling = 8;
-  std::array<std::uint64_t, 512> buckets_{};
-  std::uint64_t count_ = 0;
-};
 
 class FlowStats {
  public:
   FlowStats(const Machine& machine, const std::vector<Stage>& stages, int threads);
 
   void begin(Nanoseconds now) { begin_ = now; }
-  void end(Nanoseconds now) { end_ = now; }
-  /// Stage 0 is the source. Any thread.
-  void worked(std::size_t stage, Nanoseconds time, bool passed);
-  void waited(std::size_t stage, Nanoseconds time);
-  /// Of a chunk in a stage so far. Any thread.
+  Nanoseconds begun() const { return begin_; }
+  void end(Nanoseconds now);
+  StageCounter& source() { return counters_.front(); }
+  StageCounter& of(std::size_t stage) { return counters_[stage + 1]; }
+  /// Of the row of kernels that begins with a stage.
+  StageCounter& copy_in(std::size_t first) { return copies_[first].in; }
+  StageCounter& copy_out(std::size_t first) { return copies_[first].out; }
+  /// Of a chunk in a stage so far.
   Nanoseconds mean(std::size_t stage) const;
   void arrived(Nanoseconds latency);
   void failed(const ChunkFailure& failure);
-  const std::vector<ChunkFailure>& failures() const { return failures_; }
+  void dropped() { ++dropped_; }
+  std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
-  /// Its head, its kernels and its tail, of a chunk that has left; `load`: what it asked for.
-  void left(const FlowItem& item, std::size_t first, std::size_t last, Nanoseconds now);
+  /// Chunks on a device whose kernels can run: one more or less.
+  void staged(DeviceId device, int change);
+  /// Its head, its kernels and its tail, of a chunk that has left.
+  void left(const FlowItem& item, const Segment& segment, Nanoseconds now);
   PipelineStats tell(Nanoseconds now) const;
 
  private:
-  struct alignas(64) Counter {
-    std::atomic<std::uint64_t> chunks{0};
-    std::atomic<Nanoseconds> busy{0};
-    std::atomic<Nanoseconds> waited{0};
+  struct Copies {
+    StageCounter in;
+    StageCounter out;
   };
-  StageStats stage(std::string name, std::string kind, const Counter& counter, double at_once,
-                   double seconds) const;
+  std::size_t place_of(DeviceId device) const;
+  void tell_stages(PipelineStats& stats) const;
   void tell_bound(PipelineStats& stats) const;
 
   const Machine& machine_;
   const std::vector<Stage>& stages_;
   const int threads_;
-  std::deque<Counter> counters_;  ///< The source, then the stages.
-  Counter copy_in_;
-  Counter copy_out_;
+
+  mutable std::mutex mutex_;
+  std::deque<StageCounter> counters_;     ///< The source, then the stages.
+  std::map<std::size_t, Copies> copies_;  ///< By the first stage of a row of kernels.
   std::vector<DeviceId> devices_;
+  std::vector<int> staged_;                 ///< Chunks, by device of the stream.
   std::vector<Nanoseconds> last_computed_;  ///< By device of the stream.
   std::vector<double> busy_;                ///< Seconds of kernels, by device of the stream.
   std::vector<double> sizes_;               ///< Bytes of chunks, by device of the stream.
@@ -82,6 +77,7 @@ class FlowStats {
   std::uint64_t arrived_ = 0;
   std::vector<ChunkFailure> failures_;
   std::uint64_t failed_ = 0;
+  std::atomic<std::uint64_t> dropped_{0};
   Nanoseconds begin_ = 0;
   Nanoseconds end_ = -1;
 };

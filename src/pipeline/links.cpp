@@ -2,8 +2,12 @@
 // src/pipeline/links.cpp: routes of heads and tails, and how many copies fill a link.
 #include "pipeline/links.h"
 
+#include <quadriga/error.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "schedule/variants.h"
 
 namespace quadriga {
 namespace {
@@ -20,6 +24,21 @@ std::vector<int> links_of(const Machine& machine, SpaceId from, SpaceId to) {
 }
 
 }  // namespace
+
+std::vector<DeviceId> usable_devices(const Machine& machine, const std::vector<Stage>& stages) {
+  std::vector<DeviceId> accelerators;
+  std::vector<DeviceId> hosts;
+  for (DeviceId id = 0; id < machine.devices.size(); ++id) {
+    const Device& device = machine.devices[id];
+    const bool runs = std::ranges::all_of(stages, [&](const Stage& stage) {
+      return stage.kind != StageKind::kernel || offers(machine, device, *stage.codelet);
+    });
+    if (runs) (device.space == host_space ? hosts : accelerators).push_back(id);
+  }
+  if (accelerators.empty() && hosts.empty())
+    fail(Errc::unavailable, "no device of the engine has a variant of each kernel of the pipeline");
+  return accelerators.empty() ? hosts : accelerators;
+}
 
 StreamMachine stream_machine(const Machine& machine, std::span<const DeviceId> devices) {
   StreamMachine found;

@@ -4,7 +4,6 @@
 
 #include <quadriga/machine.h>
 
-#include <span>
 #include <vector>
 
 #include "pipeline/bound.h"
@@ -15,7 +14,8 @@ namespace quadriga {
 struct ChunkLoad {
   double bytes_in = 0;
   double bytes_out = 0;
-  std::span<const double> kernel_seconds;  ///< By device; infinite where it can't run.
+  std::vector<double> kernel_seconds = {};  ///< By device; infinite where it can't run.
+  bool costs_known = true;                  ///< Whether these are all of its kernels'.
 };
 
 /// The work of a stream, with the smallest of it, by which kernels can't begin at once nor results

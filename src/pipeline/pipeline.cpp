@@ -8,6 +8,7 @@
 #include "base/cgroup.h"
 #include "base/units.h"
 #include "pipeline/flow.h"
+#include "pipeline/stream_estimate.h"
 
 namespace quadriga {
 
@@ -63,13 +64,18 @@ struct Pipeline::Impl {
     require(!flow_, "stages are added before the run begins");
     stages.push_back(std::move(stage));
   }
-  void add_body(StageKind kind, Body body, std::string name) {
-    require(body != nullptr, "stage '" + name + "' needs a body");
+  void add_keep(StageKind kind, Predicate keep, std::string name) {
+    require(keep != nullptr, "stage '" + name + "' needs a body");
     Stage stage;
     stage.kind = kind;
     stage.name = std::move(name);
-    stage.body = std::move(body);
+    stage.body = std::move(keep);
     add(std::move(stage));
+  }
+  void add_body(StageKind kind, Body body, std::string name) {
+    Predicate keep;
+    if (body) keep = [body = std::move(body)](Chunk& chunk) { return body(chunk), true; };
+    add_keep(kind, std::move(keep), std::move(name));
   }
 
   PipelineOptions options;
@@ -136,6 +142,44 @@ Pipeline& Pipeline::serial_in_order(Body body, std::string name) {
   return *this;
 }
 
+Pipeline& Pipeline::filter(Predicate keep, std::string name, StageMode mode) {
+  constexpr StageKind kinds[] = {StageKind::parallel, StageKind::serial,
+                                 StageKind::serial_in_order};
+  impl_->add_keep(kinds[static_cast<int>(mode)], std::move(keep), std::move(name));
+  return *this;
+}
+
+Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) {
+  require(split != nullptr, "stage '" + name + "' needs a function of a chunk");
+  Stage stage;
+  stage.kind = StageKind::flat_map;
+  stage.name = std::move(name);
+  stage.split = std::move(split);
+  if (!memory.empty()) stage.most_bytes = parse_bytes(memory);
+  impl_->add(std::move(stage));
+  return *this;
+}
+
+Pipeline& Pipeline::takes(std::string_view stage, Seconds seconds) {
+  require(seconds != nullptr, "takes() needs seconds, or a function of a chunk");
+  require(!impl_->flow_, "what stages take is stated before the run begins");
+  bool is_known = stage == "source";
+  if (is_known) impl_->flow_options.source_seconds = seconds;
+  for (Stage& each : impl_->stages)
+    if (each.name == stage && each.kind != StageKind::kernel) {
+      each.seconds = seconds;
+      is_known = true;
+    }
+  if (!is_known)
+    fail(Errc::invalid_argument,
+         "takes(): no stage on the host is named '" + std::string(stage) + "'");
+  return *this;
+}
+
+Pipeline& Pipeline::takes(std::string_view stage, double seconds) {
+  return takes(stage, [seconds](const Chunk&) { return seconds; });
+}
+
 PipelineStats Pipeline::run() {
   Flow& flow = impl_->flow();
   flow.run(-1);
@@ -149,9 +193,8 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
-  Flow flow(
-      impl_->engine(), impl_->stages, [](Chunk&) { return false; }, impl_->flow_options);
-  return flow.estimate(chunks, host_seconds);
+  return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages), impl_->flow_options,
+                         chunks, host_seconds);
 }
 
 void Pipeline::stop() { impl_->flow().stop(); }

@@ -6,11 +6,11 @@
 
 namespace quadriga {
 
-void raise_stage_error(std::uint64_t chunk, const std::string& stage,
-                       const std::exception_ptr& cause) {
-  const std::string where = "stage '" + stage + "' failed at chunk " + std::to_string(chunk) + ": ";
+void raise_stage_error(const ChunkFailure& failure) {
+  const std::string where =
+      "stage '" + failure.stage + "' failed at chunk " + failure.chunk.text() + ": ";
   try {
-    std::rethrow_exception(cause);
+    std::rethrow_exception(failure.error);
   } catch (const Error& error) {
     std::throw_with_nested(Error(error.code(), where + error.what()));
   } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import threading
@@ -193,7 +194,7 @@ def test_memory_stays_within_what_is_stated() -> None:
 def test_a_chunk_that_cant_pass_is_refused_with_both_sizes() -> None:
     pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB", memory="100KiB")
     pipeline.source([np.zeros(20_000)]).kernel(increment, updates=["array"])
-    with pytest.raises(quadriga.TooLarge, match=r"160256 bytes.*102400"):
+    with pytest.raises(quadriga.TooLarge, match=r"160000 bytes.*102400"):
         pipeline.run()
 
 
@@ -268,6 +269,35 @@ def test_an_estimate_tells_the_bound_and_what_limits_before_a_run() -> None:
     assert str(reading).endswith("source limits: one device more gains nothing")
 
 
+def test_the_virtual_clock_counts_what_stages_on_the_host_take() -> None:
+    machine = quadriga.Machine.parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s;cpu:4")
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine, threads=2).source(chunks_of(40))
+        cost = quadriga.Cost("seconds", 1, 0.001)
+        pipeline.kernel(double, reads=["x"], writes={"y": like_x}, cost=cost)
+        pipeline.map(lambda chunk: None, mode="serial", name="write")
+        pipeline.takes("source", 0.01).takes("write", lambda chunk: 0.1 if chunk.number else 0)
+        estimate = pipeline.estimate(chunks_of(40))
+        stats = pipeline.run()
+    assert stats.limit == estimate.limit == "write"
+    assert estimate.seconds == pytest.approx(3.9)
+    assert stats.bound_seconds == pytest.approx(3.9)
+    assert 3.9 <= stats.seconds < 4.0
+    assert stats.stages[-1].occupancy > 0.97
+
+
+def test_progress_tells_rate_time_left_and_what_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:2", look_ahead=2).source([np.zeros(10)] * 40)
+    pipeline.map(lambda chunk: time.sleep(0.04), mode="serial", name="slow")
+    pipeline.run(progress=True)
+    lines = capsys.readouterr().err.split("\r")
+    seen = [line for line in lines if " left" in line]
+    assert seen
+    assert all(re.match(r"\d+ of 40 chunks, .* a second, \d s left, slow limits", x) for x in seen)
+    assert lines[-1].startswith("40 of 40 chunks, ")
+    assert lines[-1].endswith("\n")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -277,6 +307,8 @@ def test_an_estimate_tells_the_bound_and_what_limits_before_a_run() -> None:
         (lambda p: p.kernel(double, reads="x"), "list of names"),
         (lambda p: p.kernel(double, reads=["x"], writes={"y": 3}), "function of the chunk"),
         (lambda p: p.run(), "no source"),
+        (lambda p: p.takes("write", 1), "expected one of source"),
+        (lambda p: p.takes("source", -1), "what 'source' takes is -1"),
         (lambda p: setattr(p, "order", "random"), "order is 'random'"),
     ],
 )

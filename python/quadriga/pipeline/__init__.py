@@ -2,8 +2,16 @@
 # python/quadriga/pipeline/__init__.py: streams: chunks through stages on all devices.
 """Streams: chunks that pass a source, copies, kernels and bodies, several at a time."""
 
-from .chunk import Chunk
+from .chunk import Chunk, Through
 from .pipeline import Pipeline
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, StageStats
 
-__all__ = ["Chunk", "ChunkFailure", "Pipeline", "PipelineEstimate", "PipelineStats", "StageStats"]
+__all__ = [
+    "Chunk",
+    "ChunkFailure",
+    "Pipeline",
+    "PipelineEstimate",
+    "PipelineStats",
+    "StageStats",
+    "Through",
+]

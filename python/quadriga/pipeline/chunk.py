@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,16 @@ class Chunk(Mapping[str, Any]):
     ----------
     number : int
         Its position in the source, from 0.
+    parts : tuple of int
+        What a `flat_map` makes of a chunk has the chunk's number, and its place among the others
+        here; of parts of parts there are several.
     """
 
-    __slots__ = ("_fields", "number", "records", "sizes")
+    __slots__ = ("_fields", "number", "parts", "records", "sizes")
 
-    def __init__(self, number: int, given: Any) -> None:
+    def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
         self.number = number
+        self.parts = parts
         self._fields = _fields_of(given)
         self.records: list[Any] = []  # of its kernels, kept until it ends
         self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
@@ -37,13 +41,18 @@ class Chunk(Mapping[str, Any]):
             return self._fields[name]
         except KeyError:
             known = ", ".join(map(repr, self._fields)) or "none"
-            raise KeyError(f"chunk {self.number} has no field {name!r}; it has {known}") from None
+            raise KeyError(f"chunk {self.label} has no field {name!r}; it has {known}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    @property
+    def label(self) -> str:
+        """Its number, as ``"17"``, or ``"17.3"`` of a part."""
+        return label_of(self.number, self.parts)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Its fields that are NumPy arrays, which kernels can use."""
@@ -64,7 +73,31 @@ class Chunk(Mapping[str, Any]):
             else f"{name}: {type(value).__name__}"
             for name, value in self._fields.items()
         )
-        return f"<Chunk {self.number}: {fields}>"
+        return f"<Chunk {self.label}: {fields}>"
+
+
+def label_of(number: int, parts: tuple[int, ...]) -> str:
+    """As ``"17"``, or ``"17.3"`` of a part."""
+    return ".".join(map(str, (number, *parts)))
+
+
+class Through:
+    """What a source yields for a chunk that passes some of the stages only.
+
+    Parameters
+    ----------
+    chunk : array, tuple or dict
+    stages : sequence of str
+        Their names; in which order they are passed is the pipeline's.
+    """
+
+    __slots__ = ("chunk", "stages")
+
+    def __init__(self, chunk: Any, stages: Sequence[str]) -> None:
+        if isinstance(stages, str) or not all(isinstance(each, str) for each in stages):
+            raise InvalidType(f"stages is {stages!r}; expected a list of names")
+        self.chunk = chunk
+        self.stages = list(stages)
 
 
 def _fields_of(given: Any) -> dict[str, Any]:

@@ -17,9 +17,12 @@ from ..errors import InvalidArgument, InvalidType
 from ..layout import Layout, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
-from .chunk import Chunk
+from .chunk import Chunk, Through, label_of
 
 Shape = Callable[[Chunk], tuple[Any, Any]]
+Seconds = Callable[[Chunk], float]
+# A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
+Shown = tuple[Chunk, "list[FieldTuple]", int, "list[str] | None"]
 FieldTuple = tuple[str, int, int, int, int, _core.DType]
 
 
@@ -31,6 +34,19 @@ class _Nowhere:
 
 
 _NOWHERE: Any = _Nowhere()
+
+
+class _OfPart:
+    """Takes the failure of a part's kernel, whose task knows the number only."""
+
+    __slots__ = ("front", "label")
+
+    def __init__(self, front: Front, chunk: Chunk) -> None:
+        self.front = front
+        self.label = chunk.label
+
+    def note(self, _: int, error: BaseException) -> None:
+        self.front.note(self.label, error)
 
 
 class _Held:
@@ -63,6 +79,9 @@ class Stage:
     codelet: Codelet | None = None
     uses: list[KernelUse] = field(default_factory=list)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    filters: bool = False  # the function says whether a chunk goes on
+    memory: int = 0  # bytes of what a flat_map makes
+    seconds: Seconds | None = None  # of a chunk, on the host
 
 
 def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
@@ -76,11 +95,18 @@ class Front:
     Attributes
     ----------
     raised : dict
-        What Python raised, by the chunk's number.
+        What Python raised, by the chunk's label.
     source_error : BaseException or None
     """
 
-    def __init__(self, source: Iterator[Any], stages: Sequence[Stage], has_cuda: bool) -> None:
+    def __init__(
+        self,
+        source: Iterator[Any],
+        stages: Sequence[Stage],
+        has_cuda: bool,
+        seconds: Seconds | None = None,
+    ) -> None:
+        self._seconds = seconds
         self._source: Iterator[Any] | None = source
         self._stages = stages
         self._has_cuda = has_cuda
@@ -91,7 +117,7 @@ class Front:
             for use in stage.uses
             if use.constant is not None
         }
-        self.raised: dict[int, BaseException] = {}
+        self.raised: dict[str, BaseException] = {}
         self.source_error: BaseException | None = None
 
     def stages(self) -> list[tuple[Any, ...]]:
@@ -110,22 +136,31 @@ class Front:
                     )
                     for use in stage.uses
                 ],
+                stage.memory,
+                stage.seconds is not None,
             )
             for stage in self._stages
         ]
 
-    def shown(self, number: int, given: Any) -> tuple[Chunk, list[FieldTuple]]:
+    def shown(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> Shown:
         """A chunk with what kernels will write."""
-        chunk = Chunk(number, given)
+        names: list[str] | None = None
+        if isinstance(given, Through):
+            given, names = given.chunk, given.stages
+        chunk = Chunk(number, given, parts)
         for stage in self._stages:
+            if names is not None and stage.name not in names:
+                continue
             for use in stage.uses:
                 self._complete(chunk, use)
-        return chunk, self._fields(chunk)
+        fields = self._fields(chunk)
+        beside = sum(v.nbytes for k, v in chunk.items() if k not in self._used and _is_array(v))
+        return chunk, fields, beside, names
 
     # Called by the run.
 
-    def next(self, number: int) -> tuple[Chunk, list[FieldTuple]] | None:
-        """The next chunk and its fields; None at the end."""
+    def next(self, number: int) -> Shown | None:
+        """The next chunk; None at the end."""
         if self._source is None:
             return None
         try:
@@ -137,14 +172,36 @@ class Front:
             self.source_error = error
             raise
 
-    def call(self, stage: int, chunk: Chunk) -> list[FieldTuple] | None:
-        """Call a body; the chunk's fields if it changed them."""
+    def split(self, stage: int, chunk: Chunk) -> Iterator[Any]:
+        """What a flat_map makes of a chunk."""
+        function = self._stages[stage].function
+        assert function is not None
+        try:
+            return iter(function(chunk))
+        except BaseException as error:
+            self.note(label_of(chunk.number, (*chunk.parts, 0)), error)
+            raise
+
+    def part(self, made: Iterator[Any], number: int, parts: tuple[int, ...]) -> Shown | None:
+        """The next that it makes; None at the end."""
+        try:
+            return self.shown(number, next(made), parts)
+        except StopIteration:
+            return None
+        except BaseException as error:
+            self.note(label_of(number, parts), error)
+            raise
+
+    def call(self, stage: int, chunk: Chunk) -> tuple[bool, list[FieldTuple] | None]:
+        """Call a body: whether the chunk goes on, and its fields if they have changed."""
         function = self._stages[stage].function
         assert function is not None
         try:
             returned = function(chunk)
+            if self._stages[stage].filters:
+                return bool(returned), None
             if returned is None:
-                return None
+                return True, None
             if isinstance(returned, np.ndarray):
                 returned = {"array": returned}
             if not isinstance(returned, Mapping):
@@ -153,9 +210,9 @@ class Front:
                     f"{type(returned).__name__}"
                 )
             chunk.update(returned)
-            return self._fields(chunk)
+            return True, self._fields(chunk)
         except BaseException as error:
-            self.note(chunk.number, error)
+            self.note(chunk.label, error)
             raise
 
     def record(self, stage: int, chunk: Chunk) -> Record:
@@ -168,13 +225,13 @@ class Front:
                 for use in stated.uses
             ]
             record = Record(chunk.number, stated.codelet, operands, stated.parameters)
-            record.failures = self  # type: ignore[assignment]
+            record.failures = _OfPart(self, chunk) if chunk.parts else self  # type: ignore[assignment]
             if self._has_cuda and stated.codelet.cuda is not None:
                 record.prepare_for_cuda()
             chunk.records.append(record)
             return record
         except BaseException as error:
-            self.note(chunk.number, error)
+            self.note(chunk.label, error)
             raise
 
     def temporary(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
@@ -182,9 +239,15 @@ class Front:
         layout = chunk.sizes[name]
         return layout.rows, layout.cols, layout.core_dtype
 
-    def note(self, number: int, error: BaseException) -> None:
+    def seconds(self, stage: int, chunk: Chunk) -> float:
+        """What a stage takes for a chunk, as stated; -1 is the source."""
+        stated = self._seconds if stage < 0 else self._stages[stage].seconds
+        assert stated is not None
+        return float(stated(chunk))
+
+    def note(self, label: str | int, error: BaseException) -> None:
         """What a chunk's stage raised first."""
-        self.raised.setdefault(number, error)
+        self.raised.setdefault(str(label), error)
 
     def close(self) -> None:
         """The source isn't asked any more."""
@@ -219,10 +282,14 @@ class Front:
         array = chunk[name]
         if not isinstance(array, np.ndarray):
             raise InvalidType(
-                f"field {name!r} of chunk {chunk.number} is {type(array).__name__}; kernels take "
+                f"field {name!r} of chunk {chunk.label} is {type(array).__name__}; kernels take "
                 "arrays"
             )
         return Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:

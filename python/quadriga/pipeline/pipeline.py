@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,24 +16,14 @@ from ..codelets import Codelet, Cost
 from ..cuda_source import CudaSource
 from ..engine import Engine
 from ..errors import Error, InvalidArgument, InvalidType
-from .chunk import Chunk
-from .front import Front, KernelUse, Shape, Stage
+from . import given
+from .chunk import Chunk, label_of
+from .front import Front, KernelUse, Seconds, Shape, Stage
+from .progress import Progress
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
-_ORDERS = {"adaptive": 0, "largest": 1, "first_come": 2, "smallest": 3}
-_MODES = ("parallel", "serial", "serial_in_order")
 _SLICE = 0.05  # seconds between two looks at signals
 _PATIENCE = 1.0  # seconds that an interrupt waits for what runs
-_MOST = 2**31 - 1
-
-
-def _bytes(name: str, value: int | str | None) -> int:
-    if value is None:
-        return 0
-    found = _core.parse_bytes(str(value))
-    if found <= 0:
-        raise InvalidArgument(f"{name} is {value!r}; expected bytes, as '4GiB'")
-    return int(found)
 
 
 class Pipeline:
@@ -102,21 +90,22 @@ class Pipeline:
         if on_error not in ("raise", "skip"):
             raise InvalidArgument(f"on_error is {on_error!r}; expected 'raise' or 'skip'")
         self._options = {
-            "order": _order(order),
+            "order": given.order(order),
             "skips": on_error == "skip",
-            "memory": _bytes("memory", memory),
-            "host_memory": _bytes("host_memory", host_memory),
-            "look_ahead": whole("look_ahead", look_ahead, 1, _MOST),
-            "most_on_device": whole("most_on_device", most_on_device, 1, _MOST),
-            "most_on_link": whole("most_on_link", most_on_link or 0, 0, _MOST),
-            "most_in_all": whole("most_in_all", most_in_all or 0, 0, _MOST),
-            "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, _MOST),
+            "memory": given.byte_count("memory", memory),
+            "host_memory": given.byte_count("host_memory", host_memory),
+            "look_ahead": whole("look_ahead", look_ahead, 1, given.MOST),
+            "most_on_device": whole("most_on_device", most_on_device, 1, given.MOST),
+            "most_on_link": whole("most_on_link", most_on_link or 0, 0, given.MOST),
+            "most_in_all": whole("most_in_all", most_in_all or 0, 0, given.MOST),
+            "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, given.MOST),
         }
         self._own = engine is None
         self._devices = devices
         self._engine = engine
         self._stages: list[Stage] = []
         self._source: Iterable[Any] | None = None
+        self._source_seconds: Seconds | None = None
         self._front: Front | None = None
         self._flow: _core.Flow | None = None
 
@@ -126,8 +115,8 @@ class Pipeline:
         """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
 
         One thread at a time asks it, when there is room. What it yields must not be changed until
-        the chunk has ended; values that aren't arrays stay on the host. Returns the pipeline;
-        raises `InvalidArgument` if it has a source already.
+        the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
+        the stages only is yielded as ``quadriga.pipeline.Through(chunk, stages)``.
         """
         if self._source is not None:
             raise InvalidArgument("the pipeline has a source already")
@@ -191,18 +180,18 @@ class Pipeline:
         if reads is None:
             first = not any(stage.kind == "kernel" for stage in self._stages)
             reads = ["array"] if first and not updates else []
-        uses = [KernelUse(field, "read") for field in _names("reads", reads)]
+        uses = [KernelUse(field, "read") for field in given.names("reads", reads)]
         uses += [
             KernelUse(f"constant {field}", "read", constant=np.ascontiguousarray(value))
             for field, value in shared.items()
         ]
-        uses += [KernelUse(field, "update") for field in _names("updates", updates)]
+        uses += [KernelUse(field, "update") for field in given.names("updates", updates)]
         uses += [
-            KernelUse(field, "write", _shape(field, shape))
+            KernelUse(field, "write", given.shape(field, shape))
             for field, shape in (writes or {}).items()
         ]
         uses += [
-            KernelUse(field, "write", _shape(field, shape), temporary=True)
+            KernelUse(field, "write", given.shape(field, shape), temporary=True)
             for field, shape in (temporaries or {}).items()
         ]
         made = Codelet(
@@ -236,12 +225,79 @@ class Pipeline:
         name : str, optional
             Default: the function's.
         """
-        if mode not in _MODES:
-            raise InvalidArgument(f"mode is {mode!r}; expected one of {', '.join(_MODES)}")
-        if not callable(function):
-            raise InvalidType(f"map takes a function of a chunk, got {type(function).__name__}")
-        title = name or str(getattr(function, "__name__", mode))
-        return self._add(Stage(mode, title, function=function))
+        return self._add(
+            Stage(given.mode(mode), given.title("map", function, name), function=function)
+        )
+
+    def filter(
+        self,
+        function: Callable[[Chunk], Any],
+        *,
+        mode: str = "parallel",
+        name: str | None = None,
+    ) -> Pipeline:
+        """Drop chunks for which a function on the host doesn't hold.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the chunk; returns whether it goes on.
+        mode : {"parallel", "serial", "serial_in_order"}
+            As of `map`.
+        name : str, optional
+        """
+        title = given.title("filter", function, name)
+        return self._add(Stage(given.mode(mode), title, function=function, filters=True))
+
+    def flat_map(
+        self,
+        function: Callable[[Chunk], Iterable[Any]],
+        *,
+        memory: int | str | None = None,
+        name: str | None = None,
+    ) -> Pipeline:
+        """Make several chunks of each, or none.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a chunk, in the order of the source; returns or yields what a source does.
+            It is asked for the next while there is room, so that a chunk may become any number.
+        memory : int or str, optional
+            Most bytes that what it makes has on its way. Default: an equal share of half of
+            `host_memory`.
+        name : str, optional
+        """
+        title = given.title("flat_map", function, name)
+        return self._add(
+            Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
+        )
+
+    def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Pipeline:
+        """State what ``"source"``, or a stage on the host, takes for a chunk.
+
+        `estimate` counts it, and the virtual clock, by which a body takes no time.
+
+        Parameters
+        ----------
+        stage : str
+            Of those added before.
+        seconds : float or callable
+            Of each chunk, or a function of the chunk.
+        """
+        if self._flow is not None:
+            raise InvalidArgument("what stages take is stated before the run begins")
+        stated = given.seconds(stage, seconds)
+        if stage == "source":
+            self._source_seconds = stated
+            return self
+        named = [s for s in self._stages if s.name == stage and s.kind != "kernel"]
+        if not named:
+            known = ["source", *(s.name for s in self._stages if s.kind != "kernel")]
+            raise InvalidArgument(f"takes({stage!r}): expected one of {', '.join(known)}")
+        for each in named:
+            each.seconds = stated
+        return self
 
     def estimate(
         self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
@@ -253,8 +309,8 @@ class Pipeline:
         chunks : iterable
             As a source yields them; only the functions in ``writes`` look at their content.
         seconds : dict of str to float, optional
-            Seconds that ``"source"`` and stages take for a chunk, by name; needed for kernels whose
-            cost isn't known.
+            Seconds of a chunk by ``"source"`` or stage, instead of what `takes` says; needed for
+            kernels whose cost isn't known.
 
         Raises
         ------
@@ -263,12 +319,12 @@ class Pipeline:
         Unavailable
             If the time of a kernel isn't known; the message names it.
         """
-        given = dict(seconds or {})
+        stated = dict(seconds or {})
         names = ["source", *(stage.name for stage in self._stages)]
-        for name in given:
+        for name in stated:
             if name not in names:
                 raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
-        front = Front(iter(()), self._stages, has_cuda=False)
+        front = Front(iter(()), self._stages, False, self._source_seconds)
         shown = [front.shown(number, each) for number, each in enumerate(chunks)]
         threads: Any = self._options["threads"]
         told = _core.estimate_pipeline(
@@ -276,8 +332,9 @@ class Pipeline:
             front,
             front.stages(),
             threads,
+            self._source_seconds is not None,
             shown,
-            [float(given.get(name, 0.0)) for name in names],
+            [float(stated.get(name, 0.0)) for name in names],
         )
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)
@@ -290,7 +347,8 @@ class Pipeline:
         Parameters
         ----------
         progress : bool
-            Show progress in a line on standard error.
+            Show progress in a line on standard error: chunks and their rate, what limits, and the
+            time left if the source has a length.
 
         Returns
         -------
@@ -302,20 +360,19 @@ class Pipeline:
             What a stage or the source raised, with a note that names stage and chunk.
         """
         flow = self._begin()
-        told = 0.0
+        view = Progress(self.stats, self._source) if progress else None
         try:
             while not flow.run(_SLICE):
-                if progress and time.monotonic() - told >= 0.5:
-                    told = time.monotonic()
-                    self._tell()
+                if view:
+                    view.tell()
         except Error as error:
             raise self._original(error) from None
         except BaseException:
             self._leave()
             raise
         finally:
-            if progress:
-                self._tell(end="\n")
+            if view:
+                view.tell(is_last=True)
         return self.stats()
 
     def results(self, in_order: bool = True) -> Iterator[Chunk]:
@@ -365,11 +422,11 @@ class Pipeline:
     @property
     def order(self) -> str:
         """Which chunk goes to a device next; can be set while it runs."""
-        return next(name for name, code in _ORDERS.items() if code == self._options["order"])
+        return next(name for name, code in given.ORDERS.items() if code == self._options["order"])
 
     @order.setter
     def order(self, value: str) -> None:
-        self._options["order"] = _order(value)
+        self._options["order"] = given.order(value)
         if self._flow is not None:
             self._flow.set_order(self._options["order"])
 
@@ -386,8 +443,10 @@ class Pipeline:
             return []
         raised = self._front.raised
         return [
-            ChunkFailure(chunk, stage, raised.get(chunk) or Error(message))
-            for chunk, stage, message in self._flow.failures()
+            ChunkFailure(
+                chunk, stage, raised.get(label_of(chunk, parts)) or Error(message), tuple(parts)
+            )
+            for chunk, parts, stage, message in self._flow.failures()
         ]
 
     def __repr__(self) -> str:
@@ -411,8 +470,8 @@ class Pipeline:
         if self._flow is not None:
             raise InvalidArgument("a pipeline runs once; make another one for another run")
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
-        self._front = Front(iter(self._source), self._stages, has_cuda)
-        options: dict[str, Any] = self._options
+        self._front = Front(iter(self._source), self._stages, has_cuda, self._source_seconds)
+        options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
         return self._flow
 
@@ -428,43 +487,14 @@ class Pipeline:
         """What Python raised, if it was Python, with stage and chunk."""
         assert self._flow is not None
         assert self._front is not None
-        failed = min(self._flow.failures(), default=None)
+        failed = None if self._options["skips"] else min(self._flow.failures(), default=None)
         if failed is not None:
-            found = self._front.raised.get(failed[0])
-            note = f"in stage '{failed[1]}' at chunk {failed[0]}"
+            label = label_of(*failed[:2])
+            found = self._front.raised.get(label)
+            note = f"in stage '{failed[2]}' at chunk {label}"
         else:
             found, note = self._front.source_error, "in the source"
         if found is None:
             return error
         found.add_note(note)
         return found
-
-    def _tell(self, end: str = "") -> None:
-        stats = self.stats()
-        sys.stderr.write(
-            f"\r{stats.chunks} chunks, {stats.chunks_per_second:.3g} a second"
-            + (f", {stats.limit} limits" if stats.limit else "")
-            + end
-        )
-        sys.stderr.flush()
-
-
-def _order(value: str) -> int:
-    if value not in _ORDERS:
-        raise InvalidArgument(f"order is {value!r}; expected one of {', '.join(_ORDERS)}")
-    return _ORDERS[value]
-
-
-def _names(what: str, names: Sequence[str]) -> list[str]:
-    if isinstance(names, str) or any(not isinstance(each, str) for each in names):
-        raise InvalidType(f"{what} is {names!r}; expected a list of names of fields")
-    return list(names)
-
-
-def _shape(name: str, shape: Any) -> Shape:
-    if not callable(shape):
-        raise InvalidType(
-            f"the shape of {name!r} is {shape!r}; expected a function of the chunk that returns "
-            "(shape, dtype)"
-        )
-    return shape  # type: ignore[no-any-return]

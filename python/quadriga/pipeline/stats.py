@@ -22,9 +22,18 @@ class StageStats:
         Sum of the times in which it processed chunks.
     waiting_seconds : float
         Sum of the times that chunks waited for it.
+    acquire_seconds, reserve_seconds : float
+        Sums of the times in which it had nothing to process, and no room for what it makes.
     occupancy : float
         `busy_seconds` over the elapsed time and the number of chunks it can process at once, 0
         to 1.
+    queue : int
+        Chunks that wait for it now.
+    mean_queue : float
+        The mean over the run so far.
+    chunks_per_second : float
+    latency_median, latency_99 : float
+        Seconds of a chunk, waiting for it and in it.
     """
 
     name: str
@@ -32,7 +41,14 @@ class StageStats:
     chunks: int
     busy_seconds: float
     waiting_seconds: float
+    acquire_seconds: float
+    reserve_seconds: float
     occupancy: float
+    queue: int
+    mean_queue: float
+    chunks_per_second: float
+    latency_median: float
+    latency_99: float
 
 
 @dataclass(frozen=True)
@@ -47,11 +63,14 @@ class ChunkFailure:
         The stage's name.
     error : BaseException
         What the stage raised.
+    parts : tuple of int
+        Of what a `flat_map` made of the chunk, as `Chunk.parts`.
     """
 
     chunk: int
     stage: str
     error: BaseException
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,7 @@ class PipelineStats:
     stages: tuple[StageStats, ...]
     chunks: int
     failed: int
+    dropped: int
     seconds: float
     bound_seconds: float
     limit: str
@@ -101,18 +121,20 @@ class PipelineStats:
             f"{self.chunks} chunks in {self.seconds:.3g} s, {self.chunks_per_second:.3g} a second; "
             f"latency {self.latency_median:.3g} s, of 99 % at most {self.latency_99:.3g} s"
         ]
-        if self.failed:
-            lines.append(f"{self.failed} skipped")
+        if self.failed or self.dropped:
+            lines.append(f"{self.failed} skipped, {self.dropped} dropped by filters")
         if self.bound_seconds > 0:
             lines.append(
                 f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "
                 f"{100 * self.overhead:.0f} % over that"
             )
         width = max(len(stage.name) for stage in self.stages)
-        lines.append(f"{'stage':{width}}  chunks  busy    waited  occupancy")
+        titles = "chunks    a second  busy      queue   latency   99 %      occupancy"
+        lines.append(f"{'stage':{width}}  {titles}")
         lines += [
-            f"{each.name:{width}}  {each.chunks:<6}  {each.busy_seconds:<6.3g}  "
-            f"{each.waiting_seconds:<6.3g}  {100 * each.occupancy:3.0f} %"
+            f"{each.name:{width}}  {each.chunks:<8}  {each.chunks_per_second:<8.3g}  "
+            f"{each.busy_seconds:<8.3g}  {each.mean_queue:<6.3g}  {each.latency_median:<8.3g}  "
+            f"{each.latency_99:<8.3g}  {100 * each.occupancy:3.0f} %"
             for each in self.stages
         ]
         return "\n".join(lines)

@@ -227,9 +227,9 @@ TEST(Admission, NoSequenceOfSizesBlocksResultsInOrder) {
 
 TEST(Admission, WhatNeverFitsIsRefusedWithBothSizes) {
   const Admission admission(100, 4);
-  EXPECT_NO_THROW(admission.check(3, 100));
+  EXPECT_NO_THROW(admission.check({3}, 100));
   try {
-    admission.check(3, 101);
+    admission.check({3}, 101);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Errc::too_large);

@@ -9,68 +9,10 @@
 #include <numeric>
 #include <thread>
 
-#include "base/random.h"
+#include "unit/pipeline/flow_fixture.h"
 
 namespace quadriga {
 namespace {
-
-enum class Where { host, emulated, virtual_clock };
-
-class FlowTest : public testing::TestWithParam<Where> {
- protected:
-  FlowTest() {
-    EngineOptions options;
-    options.devices = GetParam() == Where::host ? "cpu:2" : "emulated:2,memory=1MiB;cpu:1";
-    if (GetParam() == Where::virtual_clock) {
-      options.virtual_clock = true;
-      options.machine = Machine::parse(options.devices);
-      for (const char* const rates : {"emulated", "cpu", ""})
-        options.machine->kernels["unit"][rates][1] = 1e-5;
-    }
-    engine_ = std::make_unique<Engine>(options);
-    double_.name = "double";
-    double_.signature = {Access::read, Access::write};
-    double_.cpu = [](const Arguments& a) {
-      for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
-        a.operands[1].as<double>()[i] = 2 * a.operands[0].as<double>()[i];
-    };
-    double_.cost = [](const Arguments& a) {
-      return Cost{"unit", 1, static_cast<double>(a.operands[0].rows) / 100};
-    };
-    increment_.name = "increment";
-    increment_.signature = {Access::update};
-    increment_.cpu = [](const Arguments& a) {
-      for (std::int64_t i = 0; i < a.operands[0].rows; ++i) a.operands[0].as<double>()[i] += 1;
-    };
-    increment_.cost = double_.cost;
-  }
-
-  PipelineOptions options() {
-    PipelineOptions made;
-    made.engine = engine_.get();
-    return made;
-  }
-  /// Chunks "x" of these lengths, all elements the chunk's number.
-  static Pipeline::Source numbers(std::vector<std::int64_t> lengths) {
-    return [lengths = std::move(lengths)](Chunk& chunk) {
-      if (chunk.number() >= lengths.size()) return false;
-      const View view = chunk.add("x", lengths[chunk.number()], 1, DType::float64);
-      std::fill_n(view.as<double>(), view.rows, static_cast<double>(chunk.number()));
-      return true;
-    };
-  }
-  static std::vector<std::int64_t> random_lengths(std::size_t count, std::uint64_t seed) {
-    Random random(seed);
-    std::vector<std::int64_t> lengths(count);
-    for (std::int64_t& each : lengths) each = static_cast<std::int64_t>(1 + random.below(2000));
-    return lengths;
-  }
-  static FieldShape like_x(const Chunk& chunk) { return {chunk["x"].rows, 1, DType::float64}; }
-
-  std::unique_ptr<Engine> engine_;
-  Codelet double_;
-  Codelet increment_;
-};
 
 TEST_P(FlowTest, ChunksPassKernelsInARowAndResultsComeInOrder) {
   Pipeline pipeline(options());
@@ -159,7 +101,7 @@ TEST_P(FlowTest, AKernelThatFailsIsSkippedAndCounted) {
   const std::vector<ChunkFailure> failures = pipeline.failures();
   ASSERT_EQ(failures.size(), 4u);
   for (const ChunkFailure& each : failures) {
-    EXPECT_EQ(each.chunk % 10, 3u);
+    EXPECT_EQ(each.chunk.number % 10, 3u);
     EXPECT_EQ(each.stage, "picky");
   }
 }
@@ -198,6 +140,70 @@ TEST_P(FlowTest, AConsumerThatLeavesStopsTheSource) {
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(pipeline.next().has_value());
   }
   EXPECT_LT(asked.load(), 2000u);
+}
+
+TEST_P(FlowTest, AConsumerLeavesWhileChunksWaitForTheirTurn) {
+  std::atomic<std::uint64_t> ended{0};
+  {
+    Pipeline pipeline(options());
+    pipeline
+        .source([&](Chunk& chunk) {
+          chunk.add("x", 100, 1, DType::float64);
+          return true;  // for ever
+        })
+        .kernel(increment_, {updates("x")})
+        .serial_in_order([&](Chunk&) {
+          ++ended;
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        })
+        .parallel([](Chunk&) {})
+        .serial_in_order([](Chunk&) {});
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(pipeline.next().has_value());
+  }
+  EXPECT_GE(ended.load(), 20u);
+}
+
+TEST_P(FlowTest, ChunksMayFillADevicesMemory) {
+  Pipeline pipeline(options());  // devices of 1 MiB
+  std::vector<std::int64_t> lengths = random_lengths(60, 8);
+  for (std::int64_t& each : lengths) each *= 30;  // up to 480 kB, and as much for "y"
+  pipeline.source(numbers(lengths)).kernel(double_, {reads("x"), writes("y", like_x)});
+  std::uint64_t seen = 0;
+  while (const auto chunk = pipeline.next()) {
+    const auto y = chunk->values<double>("y");
+    ASSERT_EQ(y[0], 2.0 * static_cast<double>(seen));
+    ASSERT_EQ(y[y.size() - 1], 2.0 * static_cast<double>(seen));
+    ++seen;
+  }
+  EXPECT_EQ(seen, 60u);
+}
+
+TEST_P(FlowTest, AStageTellsItsQueueAndWhatItWaitedFor) {
+  PipelineOptions given = options();
+  given.look_ahead = 8;
+  Pipeline pipeline(given);
+  std::size_t most = 0;
+  pipeline.source(numbers(std::vector<std::int64_t>(100, 10)))
+      .kernel(increment_, {updates("x")})
+      .serial(
+          [&](Chunk&) {
+            std::this_thread::sleep_for(std::chrono::microseconds(300));
+            most = std::max(most, pipeline.stats().stages.back().queue);
+          },
+          "slow");
+  const PipelineStats stats = pipeline.run();
+  const StageStats& slow = stats.stages.back();
+  EXPECT_EQ(slow.queue, 0u);
+  EXPECT_NEAR(slow.mean_queue * stats.seconds, slow.waiting_seconds, 1e-9);
+  EXPECT_LE(slow.latency_median, slow.latency_99);
+  for (const StageStats& each : stats.stages) EXPECT_EQ(each.queue, 0u) << each.name;
+  if (GetParam() == Where::virtual_clock) return;  // bodies take no time there
+  EXPECT_GT(most, 1u);
+  EXPECT_GT(slow.mean_queue, 1.0);
+  EXPECT_GT(slow.latency_99, 3e-4);
+  EXPECT_GT(slow.occupancy, 0.5);
+  EXPECT_NEAR(slow.chunks_per_second, 100 / stats.seconds, 1e-6 / stats.seconds);
+  EXPECT_GT(stats.stages[0].reserve_seconds, 0.05 * stats.seconds);  // the source had no room
 }
 
 TEST_P(FlowTest, NeverMoreHostMemoryThanStated) {
@@ -265,14 +271,65 @@ TEST_P(FlowTest, TemporariesAndConstantsStayOnTheDevice) {
   EXPECT_EQ(seen, 30u);
 }
 
-std::string engine_name(const testing::TestParamInfo<Where>& tested) {
-  constexpr const char* names[] = {"Host", "Emulated", "VirtualClock"};
-  return names[static_cast<int>(tested.param)];
+TEST(HostTimeTest, TheVirtualClockCountsWhatStagesOnTheHostTake) {
+  for (const bool computes : {true, false}) {
+    EngineOptions engine_options;
+    engine_options.machine = Machine::parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s;cpu:4");
+    engine_options.virtual_clock = true;
+    engine_options.compute = computes;
+    Engine engine(engine_options);
+    Codelet nothing;
+    nothing.name = "nothing";
+    nothing.signature = {Access::update};
+    nothing.cpu = [](const Arguments&) {};
+    nothing.cost = [](const Arguments&) { return Cost{"nothing", 0, 0}; };
+    PipelineOptions options;
+    options.engine = &engine;
+    options.threads = 2;
+    const auto stated = [&](double source, double each, double last) {
+      Pipeline pipeline(options);
+      int calls = 0;
+      pipeline
+          .source([](Chunk& chunk) {
+            chunk.add("x", 1000, 1, DType::float64);
+            return chunk.number() < 40;
+          })
+          .parallel([](Chunk&) {}, "each")
+          .kernel(nothing, {updates("x")})
+          .serial([&](Chunk&) { ++calls; }, "last")
+          .takes("source", source)
+          .takes("each", [each](const Chunk& c) { return c.number() % 2 == 0 ? each : 0.0; })
+          .takes("last", last);
+      std::vector<Chunk> like;
+      for (std::uint64_t n = 0; n < 40; ++n) like.emplace_back(n).add("x", 1000, 1, DType::float64);
+      const PipelineEstimate estimate = pipeline.estimate(like);
+      const PipelineStats stats = pipeline.run();
+      EXPECT_EQ(calls, 40);
+      EXPECT_EQ(stats.limit, estimate.limit);
+      EXPECT_NEAR(stats.bound_seconds, estimate.seconds, 0.01 * estimate.seconds);
+      EXPECT_GE(stats.seconds, stats.bound_seconds);
+      EXPECT_LE(stats.seconds, 1.1 * stats.bound_seconds);
+      return stats;
+    };
+    EXPECT_EQ(stated(0.1, 0.05, 0.02).limit, "source");
+    EXPECT_NEAR(stated(0.1, 0.05, 0.02).seconds, 4.0, 0.2);
+    EXPECT_EQ(stated(0.01, 0.4, 0.02).limit, "the host's cores");
+    EXPECT_NEAR(stated(0.01, 0.4, 0.02).seconds, 4.0, 0.3);
+    const PipelineStats stats = stated(0.01, 0.05, 0.2);
+    EXPECT_EQ(stats.limit, "last");
+    EXPECT_NEAR(stats.stages.back().busy_seconds, 8.0, 1e-6);
+    EXPECT_GT(stats.stages.back().mean_queue, 5);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FlowTest,
-                         testing::Values(Where::host, Where::emulated, Where::virtual_clock),
-                         engine_name);
+TEST(HostTimeTest, AStageThatThereIsntIsNamed) {
+  PipelineOptions options;
+  options.devices = "cpu:1";
+  Pipeline pipeline(options);
+  EXPECT_THROW(pipeline.takes("last", 1.0), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FlowTest, all_engines(), engine_name);
 
 }  // namespace
 }  // namespace quadriga

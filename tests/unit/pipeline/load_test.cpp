@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -42,7 +41,7 @@ TEST(StreamMachine, ALinkTakesAsManyCopiesAsFillIt) {
 TEST(StreamLoad, HeadsThatShareALinkFollowOneAnother) {
   const Machine machine = machine_of(2, 1e9);
   StreamLoad load(machine, {0, 1});
-  const std::array<double, 2> kernels{1.0, 1.0};
+  const std::vector<double> kernels{1.0, 1.0};
   load.add({2e8, 1e8, kernels});
   load.add({3e8, 1e8, kernels});
   load.add({4e8, 1e8, kernels});

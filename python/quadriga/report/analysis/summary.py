@@ -35,10 +35,11 @@ def summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies`` and
-        ``totals``, with units in the names of their keys; ``late`` (the time that passed before the
-        host saw several operations end), ``disagreements`` (text; empty if the counters agree with
-        the events), ``part`` (which part of a trace, in words) and ``runs`` (how many are in the
-        whole trace); ``file``, ``clock``, ``policy`` and ``devices_requested``.
+        ``totals``, with units in the names of their keys; ``pipelines`` (what each did); ``late``
+        (the time that passed before the host saw several operations end), ``disagreements`` (text;
+        empty if the counters agree with the events), ``part`` (which part of a trace, in words) and
+        ``runs`` (how many are in the whole trace); ``file``, ``clock``, ``policy`` and
+        ``devices_requested``.
     """
     return summarize(Analysis(trace))
 
@@ -69,6 +70,7 @@ def summarize(run: Analysis) -> dict[str, Any]:
         "kernels": run.kernels(),
         "copies": run.copies(),
         "totals": {key: sum(device.get(key, 0) for device in counted) for key in COUNTED},
+        "pipelines": trace.pipelines,
         "disagreements": [str(found) for found in check(trace)],
     }
 
@@ -183,8 +185,26 @@ def summary_text(trace: Trace, width: int = 24) -> str:
     totals = facts["totals"]
     counted = ", ".join(f"{formats.count(totals[key])} {key.replace('_', '-')}" for key in COUNTED)
     lines.append(f"  counts {counted}")
+    lines += [f"  stream {stream_text(stream)}" for stream in facts["pipelines"]]
     lines += [f"  ! {found}" for found in facts["disagreements"]]
     return "\n".join(lines) + "\n"
+
+
+def stream_text(stream: dict[str, Any]) -> str:
+    """What a pipeline did, in a sentence."""
+    rate = stream["chunks"] / stream["seconds"] if stream["seconds"] > 0 else 0.0
+    text = (
+        f"{formats.count(stream['chunks'])} chunks in {formats.time(stream['seconds'])}, "
+        f"{formats.significant(rate)} a second; latency {formats.time(stream['latency_median'])}, "
+        f"of 99 % at most {formats.time(stream['latency_99'])}"
+    )
+    for key, words in (("failed", "skipped"), ("dropped", "dropped by filters")):
+        if stream[key]:
+            text += f"; {formats.count(stream[key])} {words}"
+    if stream["bound_seconds"] > 0:
+        over = above(stream["seconds"] / stream["bound_seconds"])
+        text += f". {stream['limit']} limits: {over} of {formats.time(stream['bound_seconds'])}"
+    return text
 
 
 def _part_lines(facts: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ import jinja2
 from ...beside import write_beside
 from .. import formats
 from ..analysis.analysis import Analysis
-from ..analysis.summary import is_late, largest_loss, summarize, verdict
+from ..analysis.summary import is_late, largest_loss, stream_text, summarize, verdict
 from ..trace.reading import load
 from ..trace.trace import Trace
 from . import drawing, glance, panels
@@ -64,6 +64,7 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
         copies=[row | {"css": why_css(row["why"])} for row in facts["copies"]],
         gaps=run.gaps(),
         phases=panels.phases(run),
+        streams=[stream | {"text": stream_text(stream)} for stream in facts["pipelines"]],
         late=facts["late"] if is_late(facts) else None,
         several_streams=panels.has_several_streams(run),
         table=any(row["of_table"] is not None for row in facts["kernels"]),

@@ -8,6 +8,28 @@ import math
 from typing import Any
 
 VERSION = 1
+STREAM = (
+    "chunks",
+    "failed",
+    "dropped",
+    "seconds",
+    "bound_seconds",
+    "latency_median",
+    "latency_99",
+    "most_host_bytes",
+)
+STAGE = (
+    "chunks",
+    "busy_seconds",
+    "waiting_seconds",
+    "acquire_seconds",
+    "reserve_seconds",
+    "occupancy",
+    "mean_queue",
+    "chunks_per_second",
+    "latency_median",
+    "latency_99",
+)
 BOUNDS = ("work_seconds", "critical_path_seconds", "link_seconds")
 
 
@@ -81,7 +103,22 @@ def read_header(path: str, document: Any) -> dict[str, Any]:
         checker.text(checker.table(section, where).get("name"), f"{where}.name")
         for key in ("start", "end"):
             checker.number(section.get(key), f"{where}.{key}")
+        if "stream" in section:
+            _check_stream(checker, section["stream"], f"{where}.stream")
     return header
+
+
+def _check_stream(checker: _Checker, found: Any, where: str) -> None:
+    stream = checker.table(found, where)
+    checker.text(stream.get("limit"), f"{where}.limit")
+    for key in STREAM:
+        checker.number(stream.get(key), f"{where}.{key}")
+    for index, stage in enumerate(checker.rows(stream.get("stages"), f"{where}.stages")):
+        inside = f"{where}.stages[{index}]"
+        for key in ("name", "kind"):
+            checker.text(checker.table(stage, inside).get(key), f"{inside}.{key}")
+        for key in STAGE:
+            checker.number(stage.get(key), f"{inside}.{key}")
 
 
 def _check_counters(checker: _Checker, counters: dict[str, Any]) -> None:

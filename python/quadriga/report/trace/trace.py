@@ -133,6 +133,11 @@ class Trace:
         return self.header.get("tasks") or []
 
     @property
+    def pipelines(self) -> list[dict[str, Any]]:
+        """What pipelines did that ended, as `PipelineStats`."""
+        return [each["stream"] for each in self.sections if "stream" in each]
+
+    @property
     def sections(self) -> list[dict[str, Any]]:
         """Calls and other parts of the program: name, start and end in seconds."""
         return self.header.get("sections") or []

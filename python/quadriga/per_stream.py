@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/per_stream.py: what a library needs once for each stream, as an FFT's plan.
+"""Values of their own for each stream of each device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+_here = threading.local()
+
+
+@contextmanager
+def inside(stream: int, device: int) -> Iterator[None]:
+    """A callable runs that queues on a stream of a device."""
+    _here.key = (device, stream)
+    try:
+        yield
+    finally:
+        _here.key = None
+
+
+def _key() -> Hashable:
+    """On the host a thread is a stream."""
+    return getattr(_here, "key", None) or threading.get_ident()
+
+
+class PerStream(Generic[Value]):
+    """One value for each stream of each device on which a kernel runs.
+
+    A plan or a handle of a library must not be used on two streams at once. Called within a kernel
+    it returns that of the stream that the kernel is on, made if it is the first time there; on
+    cores and emulated devices a thread is a stream.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a value, without arguments; the stream is the array library's current one.
+    close : callable, optional
+        Called with each value by `close`, and at the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import numpy as np, quadriga
+    >>> buffers = quadriga.PerStream(lambda: np.empty(1000))
+    >>> def scale(x):
+    ...     buffer = buffers()[: len(x)]
+    ...     np.multiply(x, 2, out=buffer)
+    ...     x[:] = buffer
+    >>> pipeline = quadriga.Pipeline(devices="cpu:2").source([np.ones(3), np.ones(5)])
+    >>> [c["array"].sum() for c in pipeline.kernel(scale, updates=["array"]).results()]
+    [np.float64(6.0), np.float64(10.0)]
+    """
+
+    def __init__(
+        self, make: Callable[[], Value], close: Callable[[Value], Any] | None = None
+    ) -> None:
+        self._make = make
+        self._close = close
+        self._values: dict[Hashable, Value] = {}  # steps on it are atomic each
+
+    def __call__(self) -> Value:
+        key = _key()
+        if key not in self._values:
+            self._values[key] = self._make()
+        return self._values[key]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def close(self) -> None:
+        """Close all values; call it once nothing runs that uses them."""
+        while self._values:
+            _, value = self._values.popitem()
+            if self._close is not None:
+                self._close(value)
+
+    def __enter__(self) -> PerStream[Value]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

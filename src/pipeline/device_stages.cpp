@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/device_stages.cpp: the dispatch's commands as data and tasks of the engine.
+#include "pipeline/device_stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/arena.h"
+#include "pipeline/links.h"
+#include "pipeline/row_load.h"
+
+namespace quadriga {
+namespace {
+
+/// The first failure of a group's tasks, or what kept one from running.
+std::exception_ptr failure_of(const TaskGroup& group) {
+  return group.failure ? group.failure : group.consequence;
+}
+
+/// Which of the kernels it was: a task's failure names its codelet.
+const std::string& failed_stage(const std::vector<Stage>& stages, const KernelRow& row,
+                                const std::exception_ptr& error) {
+  std::string text;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    text = known.what();
+  } catch (...) {
+    text.clear();
+  }
+  for (const KernelRow::Kernel& kernel : row.kernels)
+    if (text.find("'" + stages[kernel.stage].codelet->name + "'") != std::string::npos)
+      return stages[kernel.stage].name;
+  return stages[row.kernels.front().stage].name;
+}
+
+}  // namespace
+
+// A copy home that ends behind the kernels is of what the last one wrote, since a kernel that
+// overwrites a block waits for copies from it; one that ended before may be of an older content.
+void FlowItem::copied(Datum& datum, SpaceId to, std::exception_ptr failure) noexcept {
+  for (const std::unique_ptr<HeldField>& field : stay.held) {
+    if (EngineAccess::datum(field->data) != &datum) continue;
+    if (to != host_space) {
+      if (field->is_head && !field->arrived.exchange(true) && stay.heads.fetch_sub(1) == 1)
+        mail.post({Mail::Kind::staged, this});
+      return;
+    }
+    field->came_early.store(true);
+    if (!field->is_leaving.load()) return;
+    if (failure) stay.tail_error = failure;
+    field_is_home(*field);
+    return;
+  }
+}
+
+void FlowItem::field_is_home(HeldField& field) noexcept {
+  if (!field.home.exchange(true) && stay.tails.fetch_sub(1) == 1)
+    mail.post({Mail::Kind::left, this});
+}
+
+DeviceStages::DeviceStages(const FlowParts& parts, ChunkRouter& router)
+    : parts_(parts), router_(router) {
+  const std::vector<Stage>& stages = parts.plan.stages();
+  const std::vector<Segment>& segments = parts.plan.segments();
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    if (segments[i].kind == StageKind::kernel)
+      rows_.emplace(std::pair(i, std::vector<bool>{}), KernelRow(stages, segments[i]));
+  const std::vector<DeviceId> usable = usable_devices(parts.engine.machine(), stages);
+  add_constants();
+  open(usable);
+}
+
+DeviceStages::~DeviceStages() {
+  try {
+    remove_data();
+    for (auto& [name, constant] : constants_) parts_.engine.remove(constant.data, true);
+  } catch (...) {
+    // The engine is broken, or still in use: its own calls say so.
+  }
+}
+
+void DeviceStages::add_constants() {
+  for (const Stage& stage : parts_.plan.stages())
+    for (const FieldUse& use : stage.uses) {
+      if (!use.constant.data || constants_.contains(use.name)) continue;
+      const Data data =
+          EngineAccess::add(parts_.engine, no_device, use.constant, {.resident = true}, true);
+      constants_.emplace(use.name, Constant{data, use.constant});
+    }
+}
+
+/// Chunks have what the arenas are made of or the pipeline's memory, and the constants don't take.
+void DeviceStages::open(const std::vector<DeviceId>& usable) {
+  const FlowOptions& options = parts_.options;
+  StreamMachine found = stream_machine(parts_.engine.machine(), usable);
+  std::size_t shared = 0;
+  for (const auto& [name, constant] : constants_)
+    shared += Arena::rounded(bytes_of(constant.view), Arena::usual_alignment);
+  for (StreamDevice& device : found.devices) {
+    if (device.links_in.empty() && device.links_out.empty()) continue;
+    std::size_t memory = device.memory_bytes / Arena::usual_alignment * Arena::usual_alignment;
+    if (options.memory_bytes > 0) memory = std::min(memory, options.memory_bytes);
+    if (memory < shared)
+      fail(
+          Errc::too_large,
+          fmt::format("the pipeline's constants take {} bytes on each device, and its memory is {}",
+                      shared, memory));
+    device.memory_bytes = memory - shared;
+    device.most_chunks = options.most_on_device;
+  }
+  if (options.most_on_link > 0) std::ranges::fill(found.links, options.most_on_link);
+  StreamLimits limits{found.links};
+  if (options.most_in_all > 0) limits.all = options.most_in_all;
+  devices_ = found.ids;
+  dispatch_.emplace(std::move(found.devices), std::move(limits), options.order);
+}
+
+const KernelRow& DeviceStages::row_of(const FlowItem& item) {
+  const Segment& segment = parts_.plan.segments()[item.segment];
+  auto place = std::pair(item.segment, item.passed.of(segment));
+  const auto known = rows_.find(place);
+  if (known != rows_.end()) return known->second;
+  return rows_.emplace(std::move(place), KernelRow(parts_.plan.stages(), segment, item.passed))
+      .first->second;
+}
+
+void DeviceStages::begin(FlowItem& item) {
+  const std::vector<Stage>& stages = parts_.plan.stages();
+  const Machine& machine = parts_.engine.machine();
+  DeviceStay& stay = item.stay;
+  try {
+    const KernelRow& row = row_of(item);
+    stay.params.clear();
+    stay.load = {0, 0, std::vector<double>(devices_.size(), 0.0)};
+    for (const KernelRow::Kernel& kernel : row.kernels) {
+      const Stage& stage = stages[kernel.stage];
+      stay.params.push_back(stage.params ? stage.params(item.chunk) : std::vector<std::byte>{});
+      stay.load.costs_known &= add_seconds(stay.load.kernel_seconds, stage, item.chunk,
+                                           stay.params.back(), machine, devices_);
+    }
+    add_bytes(stay.load, row, item.chunk);
+    StreamChunk needs = needs_of(row, item.chunk);
+    const bool has_links = machine.devices[devices_.front()].space != host_space;
+    needs.has_head &= has_links;
+    needs.has_tail &= has_links;
+    stay.slot = dispatch_->add(needs);
+    stay.has_head = needs.has_head;
+    stay.has_tail = needs.has_tail;
+  } catch (...) {
+    item.fail(std::current_exception(), stages[first_of(item)].name);
+    return router_.dropped(item);
+  }
+  if (stay.has_head) parts_.stats.copy_in(first_of(item)).came();
+  if (by_slot_.size() <= stay.slot) by_slot_.resize(stay.slot + 1);
+  by_slot_[stay.slot] = &item;
+}
+
+void DeviceStages::pump() {
+  remove_data();
+  while (const auto command = dispatch_->next()) {
+    FlowItem& item = *by_slot_[command->chunk];
+    if (command->kind == StreamCommand::Kind::leave) {
+      leave(item);
+    } else if (router_.is_unwanted(item.chunk.id())) {
+      if (item.stay.has_head) parts_.stats.copy_in(first_of(item)).began(0);
+      dispatch_->gone(item.stay.slot);
+      router_.dropped(item);
+    } else {
+      router_.entered(item);
+      enter(item, devices_[command->device]);
+    }
+  }
+  remove_data();
+}
+
+void DeviceStages::remove_data() {
+  if (leaving_.empty()) return;
+  parts_.engine.remove(leaving_, true);
+  leaving_.clear();
+}
+
+/// Submits all kernels, which begins the copies that they need.
+void DeviceStages::enter(FlowItem& item, DeviceId device) {
+  DeviceStay& stay = item.stay;
+  const KernelRow& row = row_of(item);
+  stay.device = device;
+  stay.entered = parts_.engine.now();
+  stay.staged = never;
+  if (stay.has_head) parts_.stats.copy_in(first_of(item)).began(stay.entered - item.ready);
+  try {
+    hold_fields(item, row);
+    stay.group = std::make_unique<TaskGroup>();
+    stay.group->on_end = [this, &item] { parts_.mail.post({Mail::Kind::computed, &item}); };
+    if (!stay.has_head) staged_now(stay);
+    submit(item, row);
+  } catch (...) {
+    item.fail(std::current_exception(), parts_.plan.stages()[row.kernels.front().stage].name);
+    if (!stay.group) return abandon(item);
+  }
+  stay.group->close();
+}
+
+void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
+  DeviceStay& stay = item.stay;
+  int heads = 0;
+  for (const RowField& field : row.fields) {
+    const View view = field.view_in(item.chunk);
+    const bool is_empty = view.rows == 0 || view.cols == 0;
+    const Data data = field.is_temporary
+                          ? parts_.engine.add(view.rows, view.cols, view.dtype)
+                          : EngineAccess::add(parts_.engine, no_device, view, {}, true, &item);
+    stay.held.push_back(std::make_unique<HeldField>(data,
+                                                    field.is_head && stay.has_head && !is_empty,
+                                                    field.is_tail && stay.has_tail && !is_empty));
+    heads += stay.held.back()->is_head;
+  }
+  stay.heads.store(heads);
+}
+
+std::vector<Operand> DeviceStages::operands_of(const FlowItem& item,
+                                               const KernelRow::Kernel& kernel) const {
+  std::vector<Operand> operands;
+  for (const KernelRow::Operand& each : kernel.operands)
+    operands.push_back(
+        {each.constant ? constants_.at(each.constant->name).data : item.stay.held[each.field]->data,
+         each.access});
+  return operands;
+}
+
+void DeviceStages::submit(FlowItem& item, const KernelRow& row) {
+  SubmitOptions options;
+  options.device = item.stay.device;
+  for (std::size_t k = 0; k < row.kernels.size(); ++k) {
+    const Stage& stage = parts_.plan.stages()[row.kernels[k].stage];
+    try {
+      EngineAccess::submit(parts_.engine, *stage.codelet, operands_of(item, row.kernels[k]),
+                           item.stay.params[k], options, item.stay.group.get());
+    } catch (...) {
+      return item.fail(std::current_exception(), stage.name);
+    }
+  }
+}
+
+void DeviceStages::staged_now(DeviceStay& stay) {
+  if (stay.staged != never) return;
+  stay.staged = parts_.engine.now();
+  parts_.stats.staged(stay.device, 1);
+}
+
+void DeviceStages::staged(FlowItem& item) {
+  staged_now(item.stay);
+  dispatch_->staged(item.stay.slot);
+}
+
+void DeviceStages::computed(FlowItem& item) {
+  DeviceStay& stay = item.stay;
+  staged_now(stay);  // its kernels needed all of it
+  stay.computed = parts_.engine.now();
+  parts_.stats.staged(stay.device, -1);
+  if (const auto error = failure_of(*stay.group))
+    item.fail(error, failed_stage(parts_.plan.stages(), row_of(item), error));
+  stay.group.reset();
+  if (item.error) return abandon(item);
+  dispatch_->computed(stay.slot);
+  if (stay.has_tail) parts_.stats.copy_out(first_of(item)).came();
+}
+
+/// The tail: what kernels wrote goes home.
+void DeviceStages::leave(FlowItem& item) {
+  DeviceStay& stay = item.stay;
+  stay.leaving = parts_.engine.now();
+  if (stay.has_tail) parts_.stats.copy_out(first_of(item)).began(stay.leaving - stay.computed);
+  std::vector<HeldField*> tails;
+  for (const auto& field : stay.held)
+    if (field->is_tail) tails.push_back(field.get());
+  if (tails.empty()) return left(item);
+  stay.tails.store(static_cast<int>(tails.size()));
+  for (HeldField* const field : tails) {
+    field->is_leaving.store(true);
+    const bool came_early = field->came_early.load();
+    EngineAccess::final_later(parts_.engine, field->data);
+    // It may have been evicted, and be home already: then no copy will tell.
+    if (came_early && EngineAccess::is_home(parts_.engine, field->data)) item.field_is_home(*field);
+  }
+}
+
+/// Its data leave the engine, and the chunk the dispatch.
+void DeviceStages::release(FlowItem& item) {
+  for (const auto& field : item.stay.held) leaving_.push_back(field->data);
+  remove_data();
+  item.stay.held.clear();
+  dispatch_->gone(item.stay.slot);
+}
+
+void DeviceStages::abandon(FlowItem& item) {
+  release(item);
+  router_.dropped(item);
+}
+
+void DeviceStages::left(FlowItem& item) {
+  if (item.stay.tail_error) item.fail(std::exchange(item.stay.tail_error, nullptr), "copy out");
+  const Segment& segment = parts_.plan.segments()[item.segment];
+  parts_.stats.left(item, segment, parts_.engine.now());
+  release(item);
+  router_.passed(item);
+}
+
+}  // namespace quadriga

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/device_stages.h: chunks on devices: copies in, kernels in a row, copies out.
+//
+// The dispatch decides which chunk goes where, and when its results go home; this carries it out as
+// data and tasks of the engine.
+//
+// Invariants
+//   1. All members are the driving thread's. Threads of the engine touch a chunk's DeviceStay by
+//      FlowItem::copied() alone: atomics, and `held`, which stands still from the first submission
+//      until the data are removed.
+//   2. A chunk's data are removed from the engine before its memory goes to anybody else.
+//   3. A chunk is the dispatch's from begin() until it is handed to the router.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/dispatch.h"
+#include "pipeline/flow_parts.h"
+
+namespace quadriga {
+
+class DeviceStages {
+ public:
+  /// Errors: unavailable if no device runs all kernels; too_large if constants don't fit.
+  DeviceStages(const FlowParts& parts, ChunkRouter& router);
+  /// The run has ended. Errors are the engine's: its own calls tell them.
+  ~DeviceStages();
+  DeviceStages(const DeviceStages&) = delete;
+  DeviceStages& operator=(const DeviceStages&) = delete;
+
+  /// By the dispatch's numbering.
+  const std::vector<DeviceId>& devices() const noexcept { return devices_; }
+  /// The chunk waits for a device.
+  void begin(FlowItem& item);
+  /// Carries out what the dispatch decides.
+  void pump();
+  /// No chunk will come any more.
+  void close() noexcept { dispatch_->close(); }
+  void set_order(Order order) noexcept { dispatch_->set_order(order); }
+
+  // What has ended.
+  void staged(FlowItem& item);
+  void computed(FlowItem& item);
+  void left(FlowItem& item);
+
+ private:
+  struct Constant {
+    Data data;
+    View view;
+  };
+
+  void add_constants();
+  void open(const std::vector<DeviceId>& usable);
+  const KernelRow& row_of(const FlowItem& item);
+  std::size_t first_of(const FlowItem& item) const {
+    return parts_.plan.segments()[item.segment].first;
+  }
+  void enter(FlowItem& item, DeviceId device);
+  void staged_now(DeviceStay& stay);
+  void hold_fields(FlowItem& item, const KernelRow& row);
+  std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel) const;
+  void submit(FlowItem& item, const KernelRow& row);
+  void leave(FlowItem& item);
+  void abandon(FlowItem& item);
+  void release(FlowItem& item);
+  void remove_data();
+
+  const FlowParts parts_;
+  ChunkRouter& router_;
+  /// By segment and which of its kernels are passed; empty: all.
+  std::map<std::pair<std::size_t, std::vector<bool>>, KernelRow> rows_;
+  std::map<std::string, Constant> constants_;
+  std::vector<DeviceId> devices_;
+  std::optional<Dispatch> dispatch_;
+  std::vector<FlowItem*> by_slot_;
+  std::vector<Data> leaving_;  ///< Of chunks that have left, removed all at once.
+};
+
+}  // namespace quadriga

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/intake.cpp: asking the source, and letting in what it gives.
+#include "pipeline/intake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quadriga {
+
+Intake::Intake(const FlowParts& parts, const IntakePlace& place, StageCounter& counter)
+    : parts_(parts),
+      place_(place),
+      counter_(counter),
+      admission_(place.most_bytes,
+                 std::size_t{8} * static_cast<std::size_t>(parts.options.look_ahead)) {
+  codelet_.name = place.name;
+  codelet_.host_only = true;
+  codelet_.blocks = true;
+  codelet_.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
+  codelet_.cpu = &Intake::body;
+}
+
+void Intake::open(Pipeline::Source source) {
+  source_ = std::move(source);
+  error_ = nullptr;
+  made_.store(0);
+  ended_.store(false);
+}
+
+void Intake::open(const Pipeline::Split& split, FlowItem& parent) {
+  parent_ = &parent;
+  split_ = split;
+  open(nullptr);
+}
+
+ChunkId Intake::next_id() const {
+  if (!parent_) return {made_.load()};
+  ChunkId id = parent_->chunk.id();
+  id.parts.push_back(static_cast<std::uint32_t>(made_.load()));
+  return id;
+}
+
+void Intake::pump() {
+  FlowItem* arrived = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pending_) {
+      if (!admission_.fits(pending_->host_bytes)) return;
+      let_in(*pending_);
+      arrived = std::exchange(pending_, nullptr);
+    }
+  }
+  if (arrived) parts_.mail.post({Mail::Kind::arrived, arrived});
+  {
+    const std::lock_guard lock(mutex_);
+    if (task_ || ended_.load() || !has_room()) return;
+  }
+  if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
+    counter_.reserving.fetch_add(parts_.engine.now() - since);
+  task_ = std::make_unique<TaskGroup>();
+  task_->on_end = [this] { parts_.mail.post({Mail::Kind::asked, nullptr, this}); };
+  Intake* const self = this;
+  submit_body(parts_.engine, codelet_, std::as_bytes(std::span(&self, 1)), *task_);
+  task_->close();
+}
+
+bool Intake::task_ended() {
+  task_.reset();
+  if (FlowItem* const item = std::exchange(slow_, nullptr)) {
+    if (item->read == never) {
+      take_time(*item);
+      return false;
+    }
+    admit(*item);
+  }
+  if (!ended_.load()) full_since_ = parts_.engine.now();
+  return ended_.load();
+}
+
+void Intake::close() {
+  ended_.store(true);
+  FlowItem* unwanted = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    unwanted = std::exchange(pending_, nullptr);
+  }
+  if (unwanted) release(*unwanted);
+}
+
+bool Intake::is_over() const {
+  if (task_ || slow_ || !(ended_.load() || stopping_.load())) return false;
+  const std::lock_guard lock(mutex_);
+  return !pending_;
+}
+
+void Intake::entered(FlowItem& item) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(item.is_ahead, false)) --ahead_;
+}
+
+/// What was made of a chunk may refer to its memory.
+void Intake::release(FlowItem& item) {
+  FlowItem* ended = &item;
+  while (ended && ended->users.fetch_sub(1) == 1) {
+    FlowItem* const parent = ended->parent;
+    ended->home.give_back(*ended);
+    ended = parent;
+  }
+}
+
+void Intake::give_back(FlowItem& item) {
+  item.chunk = Chunk();
+  item.error = nullptr;
+  item.failed_stage.clear();
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(item.is_ahead, false)) --ahead_;
+  if (std::exchange(item.is_let_in, false)) admission_.leave(item.host_bytes);
+  free_.push_back(&item);
+}
+
+std::size_t Intake::most_bytes_held() const {
+  const std::lock_guard lock(mutex_);
+  return admission_.most_bytes_held();
+}
+
+/// Guarded by mutex_.
+bool Intake::has_room() const {
+  return ahead_ < static_cast<std::size_t>(parts_.options.look_ahead) &&
+         admission_.has_room(largest_);
+}
+
+/// Guarded by mutex_.
+void Intake::let_in(FlowItem& item) {
+  admission_.enter(item.host_bytes);
+  item.is_let_in = true;
+  item.is_ahead = true;
+  ++ahead_;
+}
+
+void Intake::body(const Arguments& arguments) {
+  Intake& self = *arguments.param<Intake*>();
+  try {
+    if (self.parent_ && !self.source_) self.source_ = self.split_(self.parent_->chunk);
+    require(self.source_ != nullptr, "a flat_map's function returns a source");
+  } catch (...) {
+    self.error_ = std::current_exception();
+    self.ended_.store(true);
+  }
+  while (!self.stopping_.load() && !self.ended_.load() && self.read_one()) {
+  }
+}
+
+/// Null if there is no room.
+FlowItem* Intake::free_item() {
+  const std::lock_guard lock(mutex_);
+  if (!has_room()) return nullptr;
+  if (free_.empty()) return &items_.emplace_back(parts_.mail, *this);
+  FlowItem* const item = free_.back();
+  free_.pop_back();
+  return item;
+}
+
+/// False if the source isn't to be asked again by this task.
+bool Intake::read_one() {
+  FlowItem* const item = free_item();
+  if (!item) return false;
+  item->chunk = Chunk(next_id());
+  if (parent_) item->chunk.stages = parent_->chunk.stages;
+  item->parent = nullptr;
+  item->users.store(1);
+  item->segment = place_.segment;
+  item->generation = place_.generation;
+  item->is_filtered = false;
+  item->host_bytes = 0;
+  if (!ask(*item)) {
+    ended_.store(true);
+    give_back(*item);
+    return false;
+  }
+  made_.fetch_add(1);
+  item->sequence = sequence_++;
+  if (parent_) {
+    item->parent = parent_;
+    parent_->users.fetch_add(1);
+  }
+  measure(*item);
+  if (!is_slow()) return admit(*item);
+  item->read = never;
+  slow_ = item;
+  return false;
+}
+
+/// The driver's.
+void Intake::take_time(FlowItem& item) {
+  const double seconds = item.error ? 0 : place_.seconds(item.chunk);
+  const Nanoseconds begin = parts_.engine.now();
+  slow_ = &item;
+  task_ = parts_.time.pass(seconds, [this, begin, &item] {
+    const Nanoseconds end = parts_.engine.now();
+    item.read = parent_ ? parent_->read : end;
+    counter_.worked(end - begin, end - begin);
+    parts_.mail.post({Mail::Kind::asked, nullptr, this});
+  });
+}
+
+/// False if it waits for room.
+bool Intake::admit(FlowItem& item) {
+  {
+    const std::lock_guard lock(mutex_);
+    largest_ = std::max(largest_, item.host_bytes);
+    if (!admission_.fits(item.host_bytes)) {
+      pending_ = &item;
+      return false;
+    }
+    let_in(item);
+  }
+  parts_.mail.post({Mail::Kind::arrived, &item});
+  return true;
+}
+
+/// False at the source's end, which may be its failure.
+bool Intake::ask(FlowItem& item) {
+  try {
+    const Nanoseconds begin = parts_.engine.now();
+    const bool more = source_(item.chunk);
+    const Nanoseconds end = parts_.engine.now();
+    item.read = parent_ ? parent_->read : end;
+    if (more && !is_slow()) counter_.worked(end - begin, end - begin);
+    return more;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
+/// The bytes of its whole way; a chunk that can't pass is one that failed.
+void Intake::measure(FlowItem& item) {
+  try {
+    item.passed = parts_.plan.passed_by(item.chunk);
+    parts_.plan.complete(item.chunk, item.passed);
+    const std::size_t bytes = item.chunk.bytes();
+    admission_.check(item.chunk.id(), bytes);
+    item.host_bytes = bytes;
+  } catch (...) {
+    item.fail(std::current_exception(), place_.name);
+  }
+}
+
+}  // namespace quadriga

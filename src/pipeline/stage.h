@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/stage.h: a stage as the user stated it, and the options of a run.
+#pragma once
+
+#include <quadriga/pipeline.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace quadriga {
+
+enum class StageKind : std::uint8_t { kernel, parallel, serial, serial_in_order, flat_map };
+
+struct Stage {
+  StageKind kind = StageKind::parallel;
+  std::string name;
+  const Codelet* codelet = nullptr;  ///< Of a kernel, as its operands.
+  FieldUses uses = {};
+  Pipeline::Params params = {};
+  Pipeline::Predicate body = {};   ///< On the host: whether the chunk goes on.
+  Pipeline::Split split = {};      ///< Of a flat_map.
+  std::size_t most_bytes = 0;      ///< On their way, of what it makes; 0: a share.
+  Pipeline::Seconds seconds = {};  ///< Of a chunk, on the host.
+};
+
+struct FlowOptions {
+  std::size_t memory_bytes = 0;  ///< Of each device; 0: all that tiles may fill.
+  std::size_t host_bytes = 0;
+  Order order = Order::adaptive;
+  OnError on_error = OnError::stop;
+  int look_ahead = 64;
+  int most_on_device = 3;
+  int most_on_link = 0;
+  int most_in_all = 0;
+  int threads = 1;
+  Pipeline::Seconds source_seconds = {};
+};
+
+}  // namespace quadriga

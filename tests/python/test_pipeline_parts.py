@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_pipeline_parts.py: chunks that become several or none, and lists of stages.
+"""Filters, flat_map, and chunks that pass some stages only."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import quadriga
+from quadriga.pipeline import Chunk, Through
+
+DEVICES = ["cpu:2", "emulated:2,memory=1MiB"]
+
+
+def numbered(count: int) -> Iterator[dict[str, np.ndarray]]:
+    for number in range(count):
+        yield {"x": np.full(number % 7 + 1, float(number))}
+
+
+def double(x, y):
+    y[:] = 2 * x
+
+
+def like_x(chunk: Chunk) -> tuple[tuple[int, ...], str]:
+    return chunk["x"].shape, "f8"
+
+
+def elements(chunk: Chunk) -> Iterator[dict[str, np.ndarray]]:
+    for i in range(len(chunk["x"])):
+        yield {"x": chunk["x"][i : i + 1]}
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("in_order", [True, False])
+def test_flat_map_makes_several_chunks_of_each(devices: str, in_order: bool) -> None:
+    pipeline = quadriga.Pipeline(devices=devices).source(numbered(30)).flat_map(elements)
+    pipeline.kernel(double, reads=["x"], writes={"y": like_x})
+    seen = []
+    for chunk in pipeline.results(in_order=in_order):
+        assert chunk["y"][0] == 2 * chunk.number
+        seen.append((chunk.number, *chunk.parts))
+    expected = [(n, i) for n in range(30) for i in range(n % 7 + 1)]
+    assert (seen if in_order else sorted(seen)) == expected
+    stats = pipeline.stats()
+    assert stats.stages[1].kind == "flat_map"
+    assert stats.chunks == stats.stages[1].chunks == len(expected)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("mode", ["parallel", "serial", "serial_in_order"])
+def test_a_filter_drops_chunks(devices: str, mode: str) -> None:
+    pipeline = quadriga.Pipeline(devices=devices).source(numbered(30))
+    pipeline.filter(lambda chunk: chunk.number % 3 == 0, mode=mode)
+    pipeline.kernel(double, reads=["x"], writes={"y": like_x})
+    assert [chunk.number for chunk in pipeline.results()] == list(range(0, 30, 3))
+    assert pipeline.stats().dropped == 20
+    assert "20 dropped" in str(pipeline.stats())
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_chunk_may_pass_some_stages_only(devices: str) -> None:
+    def mixed() -> Iterator[object]:
+        for number, chunk in enumerate(numbered(20)):
+            yield Through(chunk, ["note"]) if number % 2 else chunk
+
+    noted = []
+    pipeline = quadriga.Pipeline(devices=devices).source(mixed())
+    pipeline.kernel(double, reads=["x"], writes={"y": like_x})
+    pipeline.map(lambda chunk: noted.append(chunk.number), mode="serial", name="note")
+    for chunk in pipeline.results():
+        assert ("y" in chunk) == (chunk.number % 2 == 0)
+    assert sorted(noted) == list(range(20))
+
+
+def test_a_stage_that_there_isnt_is_named() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:1").source([Through(np.zeros(3), ["triple"])])
+    with pytest.raises(quadriga.InvalidArgument, match="'triple'; the pipeline has 'double'"):
+        pipeline.kernel(double, reads=["array"], writes={"y": lambda c: (3, "f8")}).run()
+
+
+@pytest.mark.parametrize("stage", ["flat_map", "kernel", "map"])
+def test_a_part_that_fails_is_named_and_those_before_arrive(stage: str) -> None:
+    def broken(chunk: Chunk) -> Iterator[dict[str, np.ndarray]]:
+        for part, made in enumerate(elements(chunk)):
+            if stage == "flat_map" and (chunk.number, part) == (12, 3):
+                raise ValueError("no good")
+            yield made | {"part": np.array([float(part)])}
+
+    def check(x, part, y) -> None:
+        if stage == "kernel" and (x[0], part[0]) == (12, 3):
+            raise ValueError("no good")
+
+    def look(chunk: Chunk) -> None:
+        if stage == "map" and (chunk.number, *chunk.parts) == (12, 3):
+            raise ValueError("no good")
+
+    pipeline = quadriga.Pipeline(devices="emulated:2,memory=1MiB").source(numbered(30))
+    pipeline.flat_map(broken, name="flat_map")
+    pipeline.kernel(check, reads=["x", "part"], writes={"y": like_x}, name="kernel")
+    pipeline.map(look, name="map")
+    seen = []
+    with pytest.raises(ValueError, match="no good") as raised:
+        for chunk in pipeline.results():
+            seen.append((chunk.number, *chunk.parts))
+    assert raised.value.__notes__ == [f"in stage '{stage}' at chunk 12.3"]
+    assert seen == [(n, i) for n in range(12) for i in range(n % 7 + 1)] + [
+        (12, 0),
+        (12, 1),
+        (12, 2),
+    ]
+    (failure,) = (each for each in pipeline.failures if each.chunk == 12)
+    assert failure.parts == (3,)
+
+
+def test_a_chunk_may_become_more_than_fits_memory() -> None:
+    def many(chunk: Chunk) -> Iterator[np.ndarray]:
+        for i in range(300):
+            yield np.full(1000, float(i))  # 2.4 MB in all
+
+    pipeline = quadriga.Pipeline(devices="cpu:2", host_memory="256KiB").source([{}, {}])
+    pipeline.flat_map(many, memory="100KiB").map(lambda chunk: None)
+    expected = [(n, i) for n in range(2) for i in range(300)]
+    assert [(c.number, *c.parts) for c in pipeline.results()] == expected
+    assert 50_000 < pipeline.stats().most_host_bytes <= 102_400
+
+
+def test_many_tiny_parts_leave_memory_flat() -> None:
+    def run(count: int) -> int:
+        pipeline = quadriga.Pipeline(devices="cpu:1").source([{}] * 10)
+        pipeline.flat_map(lambda chunk: ({"value": i} for i in range(count)))
+        pipeline.filter(lambda chunk: chunk["value"] % 2 == 0)
+        return pipeline.run().chunks
+
+    assert run(300) == 1_500
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert run(4_000) == 20_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8_000  # KiB
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: p.flat_map(3), "flat_map takes a function of a chunk"),
+        (lambda p: p.flat_map(list, memory="0"), "memory is '0'"),
+        (lambda p: p.filter(len, mode="sorted"), "mode is 'sorted'"),
+        (lambda p: Through({}, "name"), "list of names"),
+        (lambda p: p.source([{}]).flat_map(list, memory="9TiB").run(), "leave some"),
+        (lambda p: p.flat_map(list).estimate([{}]), "nobody knows before"),
+    ],
+)
+def test_wrong_arguments_are_named(call, message: str) -> None:
+    with pytest.raises(quadriga.Error, match=message):
+        call(quadriga.Pipeline(devices="cpu:1"))
