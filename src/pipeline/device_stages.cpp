@@ -108,6 +108,7 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
           Errc::too_large,
           fmt::format("the pipeline's constants take {} bytes on each device, and its memory is {}",
                       shared, memory));
+    device.arena_bytes = device.memory_bytes - shared;
     device.memory_bytes = memory - shared;
     device.most_chunks = options.most_on_device;
   }

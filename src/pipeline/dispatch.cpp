@@ -21,7 +21,8 @@ Dispatch::Dispatch(std::vector<StreamDevice> devices, StreamLimits limits, Order
   require(!devices.empty(), "a stream needs a device");
   for (StreamDevice& each : devices) {
     require(each.most_chunks > 0, "a device's limit of chunks must be at least 1");
-    devices_.push_back({.device = std::move(each), .computed = {}});
+    const Arena arena(std::max(each.arena_bytes, each.memory_bytes));
+    devices_.push_back({.device = std::move(each), .arena = arena, .computed = {}});
   }
   set_limits(limits_.links, limits_.all);
 }
@@ -50,7 +51,7 @@ std::uint32_t Dispatch::add(const StreamChunk& chunk) {
     index = free_.back();
     free_.pop_back();
   }
-  slots_[index] = {chunk, State::waiting, 0};
+  slots_[index] = {chunk, State::waiting, 0, {}};
   const auto before = [&](std::uint32_t a, std::uint32_t b) {
     const StreamChunk& x = slots_[a].chunk;
     const StreamChunk& y = slots_[b].chunk;
@@ -65,6 +66,14 @@ bool Dispatch::can_copy(const Holder& holder, const std::vector<int>& links) con
   return std::ranges::all_of(links, [&](int link) {
     return copies_[static_cast<std::size_t>(link)] < limits_.links[static_cast<std::size_t>(link)];
   });
+}
+
+bool Dispatch::has_place(const Holder& holder, const StreamChunk& chunk) {
+  if (chunk.bytes > holder.device.memory_bytes - holder.bytes) return false;
+  if (chunk.blocks.empty() || chunk.bytes <= holder.arena.largest_free()) return true;
+  Arena tried = holder.arena;
+  return std::ranges::all_of(chunk.blocks,
+                             [&](std::size_t bytes) { return tried.allocate(bytes).has_value(); });
 }
 
 bool Dispatch::can_enter(const Holder& holder) const {
@@ -106,8 +115,9 @@ std::size_t Dispatch::small_rank(const Holder&) const {
 
 /// The place in `waiting_` of the chunk that the device gets next, if one fits its memory.
 std::optional<std::size_t> Dispatch::choose(const Holder& holder) const {
-  const std::size_t room = holder.device.memory_bytes - holder.bytes;
-  const auto fits = [&](std::size_t place) { return slots_[waiting_[place]].chunk.bytes <= room; };
+  const auto fits = [&](std::size_t place) {
+    return has_place(holder, slots_[waiting_[place]].chunk);
+  };
   const std::size_t count = waiting_.size();
   if (order_ == Order::first_come) {
     std::optional<std::size_t> oldest;
@@ -143,6 +153,8 @@ void Dispatch::enter(std::size_t place, std::uint16_t device) {
   ++holder.to_compute;
   holder.work += slot.chunk.size;
   holder.bytes += slot.chunk.bytes;
+  for (const std::size_t bytes : slot.chunk.blocks)
+    slot.offsets.push_back(*holder.arena.allocate(bytes));
   if (!slot.chunk.has_head) {
     slot.state = State::staged;
     return;
@@ -216,6 +228,7 @@ void Dispatch::gone(std::uint32_t chunk) {
     --holder.chunks;
     --on_devices_;
     holder.bytes -= slot.chunk.bytes;
+    for (const std::size_t offset : slot.offsets) holder.arena.deallocate(offset);
     if (holder.to_compute == 0) holder.work = 0;
   }
   slot.state = State::none;

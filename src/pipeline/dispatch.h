@@ -11,7 +11,8 @@
 //      and no more of both than it has copy engines. A link carries at most its limit of heads and
 //      tails. All devices together have at most `limits.all` chunks.
 //   2. The bytes of a device's chunks never exceed its memory. A chunk that fits some device fits
-//      it once it is empty, and what a device has always leaves: nothing waits for ever.
+//      it once it is empty, and what a device has always leaves: nothing waits for ever. Blocks of
+//      a chunk have a place beside those of the others by the rule of the device's arena.
 //   3. A device gets a chunk when at most one of its chunks has kernels to come, and the one with
 //      the least to do gets it: late, so that the order rule sees as many chunks as it can.
 //   4. Heads come before tails, since a device without work is worse than one whose results wait;
@@ -30,6 +31,8 @@
 #include <optional>
 #include <vector>
 
+#include "memory/arena.h"
+
 namespace quadriga {
 
 /// What a device is to the stream.
@@ -37,6 +40,7 @@ struct StreamDevice {
   std::vector<int> links_in;   ///< Links that heads cross, by index into the limits.
   std::vector<int> links_out;  ///< The same of tails.
   std::size_t memory_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t arena_bytes = 0;  ///< What it really has; 0: as much as the stream may use.
   int copy_engines = 2;
   int most_chunks = 3;  ///< The limit L: at once on the device.
   double speed = 1;     ///< Work done in a unit of time, beside the other devices.
@@ -53,6 +57,7 @@ struct StreamChunk {
   std::size_t bytes = 0;     ///< Of a device's memory.
   bool has_head = true;      ///< Something is to be copied in.
   bool has_tail = true;
+  std::vector<std::size_t> blocks = {};  ///< Whose sum `bytes` is; empty: they lie anywhere.
 };
 
 struct StreamCommand {
@@ -96,9 +101,11 @@ class Dispatch {
     StreamChunk chunk;
     State state = State::none;
     std::uint16_t device = 0;
+    std::vector<std::size_t> offsets = {};  ///< Of its blocks.
   };
   struct Holder {
     StreamDevice device;
+    Arena arena;  ///< Where blocks would lie if nothing else were there.
     int chunks = 0;
     int heading = 0;
     int leaving = 0;
@@ -110,6 +117,7 @@ class Dispatch {
   };
 
   bool can_copy(const Holder& holder, const std::vector<int>& links) const;
+  static bool has_place(const Holder& holder, const StreamChunk& chunk);
   bool can_enter(const Holder& holder) const;
   std::optional<StreamCommand> next_head();
   std::optional<StreamCommand> next_tail();

@@ -174,7 +174,7 @@ void Flow::note_failure(const ChunkFailure& failure) {
 
 void Flow::finish(FlowItem& item) {
   --alive_;
-  stats_.arrived(engine_.now() - item.read);
+  stats_.arrived(item.ready - item.read);
   if (!results_.put(item)) Intake::release(item);
 }
 

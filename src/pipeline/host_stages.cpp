@@ -112,11 +112,15 @@ void HostStages::body(const Arguments& arguments) {
   HostStages& self = *params.stages;
   FlowItem* first = params.item;
   Nanoseconds since = self.parts_.engine.now();
+  const Segment& segment = *params.segment;
+  std::vector<StageTally> tallies(segment.last - segment.first);
   for (FlowItem* item = first; item;) {
     FlowItem* const next = item->next;
-    const Nanoseconds end = self.run_bodies(*item, *params.segment);
+    const Nanoseconds end = self.run_bodies(*item, segment, tallies);
     if (!next || end - since > quick) {
       item->next = nullptr;
+      for (std::size_t s = segment.first; s < segment.last; ++s)
+        self.parts_.stats.of(s).add(tallies[s - segment.first]);
       self.parts_.mail.post({Mail::Kind::host, first});
       first = next;
       since = end;
@@ -126,14 +130,19 @@ void HostStages::body(const Arguments& arguments) {
 }
 
 /// Of the segment's stages; what they throw is the chunk's failure. When they have ended.
-Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment) {
+Nanoseconds HostStages::run_bodies(FlowItem& item, const Segment& segment,
+                                   std::vector<StageTally>& tallies) {
   Nanoseconds begin = parts_.engine.now();
-  parts_.stats.of(segment.first).began(begin - item.ready);
+  ++tallies.front().begun;
+  tallies.front().waited += begin - item.ready;
   Nanoseconds came = item.ready;
   for (std::size_t s = segment.first; s < segment.last; ++s) {
     if (!run_one(item, s)) continue;
     const Nanoseconds end = parts_.engine.now();
-    parts_.stats.of(s).worked(end - begin, end - came);
+    StageTally& tally = tallies[s - segment.first];
+    ++tally.chunks;
+    tally.busy += end - begin;
+    parts_.stats.of(s).latency.add(end - came);
     begin = came = end;
   }
   return begin;

@@ -56,7 +56,7 @@ class HostStages {
   void submit_slow(FlowItem& item, const Segment& segment);
   std::vector<double> run_slow(FlowItem& item, const Segment& segment);
   bool run_one(FlowItem& item, std::size_t stage);
-  Nanoseconds run_bodies(FlowItem& item, const Segment& segment);
+  Nanoseconds run_bodies(FlowItem& item, const Segment& segment, std::vector<StageTally>& tallies);
 
   const FlowParts parts_;
   ChunkRouter& router_;

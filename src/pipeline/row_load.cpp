@@ -44,7 +44,8 @@ StreamChunk needs_of(const KernelRow& row, const Chunk& chunk) {
   StreamChunk needs{chunk.number(), 0, 0, false, false};
   for (const RowField& field : row.fields) {
     const std::size_t bytes = bytes_of(field.view_in(chunk));
-    needs.bytes += Arena::rounded(bytes, Arena::usual_alignment);
+    needs.blocks.push_back(Arena::rounded(bytes, Arena::usual_alignment));
+    needs.bytes += needs.blocks.back();
     needs.has_head |= field.is_head && bytes > 0;
     needs.has_tail |= field.is_tail && bytes > 0;
   }

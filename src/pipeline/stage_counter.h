@@ -56,6 +56,14 @@ class LatencyHistogram {
   std::array<std::atomic<std::uint64_t>, (65 - bits) * per_doubling> buckets_{};
 };
 
+/// What a task counts of a stage before it tells all: threads share the counters.
+struct StageTally {
+  std::uint64_t chunks = 0;
+  std::int64_t begun = 0;  ///< Chunks that are out of the queue.
+  Nanoseconds busy = 0;
+  Nanoseconds waited = 0;
+};
+
 struct alignas(64) StageCounter {
   std::atomic<std::uint64_t> chunks{0};
   std::atomic<Nanoseconds> busy{0};
@@ -69,6 +77,16 @@ struct alignas(64) StageCounter {
   void began(Nanoseconds time) noexcept {
     queue.fetch_sub(1, std::memory_order_relaxed);
     waited.fetch_add(time, std::memory_order_relaxed);
+  }
+  /// All of a task's; latencies are added chunk by chunk.
+  void add(StageTally& tally) noexcept {
+    if (tally.begun > 0) {
+      queue.fetch_sub(tally.begun, std::memory_order_relaxed);
+      waited.fetch_add(tally.waited, std::memory_order_relaxed);
+    }
+    chunks.fetch_add(tally.chunks, std::memory_order_relaxed);
+    busy.fetch_add(tally.busy, std::memory_order_relaxed);
+    tally = {};
   }
   /// `time` of processing, `in_all` with the wait before.
   void worked(Nanoseconds time, Nanoseconds in_all) noexcept {

@@ -50,6 +50,26 @@ std::vector<double> sizes_in(Order order, const std::vector<double>& sizes) {
   return found;
 }
 
+TEST(Dispatch, AChunkWaitsUntilItsBlocksHaveAPlace) {
+  Dispatch dispatch({device_on(0, 1024)}, {{1}}, Order::first_come);
+  const auto add = [&](std::uint64_t number, std::size_t bytes) {
+    return dispatch.add({number, 1, bytes, false, false, {bytes}});
+  };
+  std::vector<std::uint32_t> small;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    small.push_back(add(i, 256));
+    ASSERT_EQ(dispatch.next()->kind, Kind::enter);
+    dispatch.computed(small.back());
+    ASSERT_EQ(dispatch.next()->kind, Kind::leave);
+  }
+  dispatch.gone(small[0]);
+  add(3, 512);  // 256 are free on each side of the two that are there
+  EXPECT_FALSE(dispatch.next().has_value());
+  dispatch.gone(small[1]);
+  ASSERT_TRUE(dispatch.next().has_value());
+  dispatch.validate();
+}
+
 TEST(Dispatch, OrdersAreWhatTheySay) {
   const std::vector<double> sizes{30, 10, 50, 20, 40, 60};
   EXPECT_EQ(sizes_in(Order::first_come, sizes), sizes);
