@@ -100,7 +100,7 @@ void run(void* data) {
 
 void forget(void* data) { Held::instance().take(data); }
 
-std::size_t bytes_of(const View& view) {
+std::size_t extent_of(const View& view) {
   return static_cast<std::size_t>(view.ld * view.cols) * size_of(view.dtype);
 }
 
@@ -114,7 +114,7 @@ Kernel on_stream(Kernel body) {
     call->views.assign(arguments.operands.begin(), arguments.operands.end());
     call->params.assign(arguments.params.begin(), arguments.params.end());
     for (View& view : call->views) {
-      const Pinned& values = call->values.emplace_back(bytes_of(view));
+      const Pinned& values = call->values.emplace_back(extent_of(view));
       check(cudaMemcpyAsync(values.data, view.data, values.bytes, cudaMemcpyDeviceToHost, stream),
             "a copy of an operand");
       view.data = values.data;

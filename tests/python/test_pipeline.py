@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import resource
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -321,3 +323,50 @@ def test_a_field_that_is_missing_is_named() -> None:
     pipeline = quadriga.Pipeline(devices="cpu:1").source([np.zeros(3)])
     with pytest.raises(KeyError, match="has no field 'z'; it has 'array'"):
         pipeline.kernel(increment, updates=["z"]).run()
+
+
+def test_read_only_arrays_are_not_changed() -> None:
+    given = np.frombuffer(bytes(80), dtype=np.float64)
+    pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB").source([given])
+    pipeline.kernel(increment, updates=["array"])
+    with pytest.raises(quadriga.InvalidArgument, match="'array' of chunk 0 is read-only"):
+        pipeline.run()
+    assert not given.any()
+
+
+def test_shapes_follow_from_what_the_source_gives() -> None:
+    pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB").source([{"x": np.ones(3)}])
+    pipeline.map(lambda chunk: {"n": np.ones(2)})
+    pipeline.kernel(double, reads=["x"], writes={"y": lambda chunk: (chunk["n"].shape, "f8")})
+    with pytest.raises(quadriga.InvalidArgument, match="'y' follows .* no field 'n'"):
+        pipeline.run()
+
+
+def test_inside_of_an_engine_it_runs_there() -> None:
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        assert quadriga.Pipeline().engine is engine
+        assert quadriga.Pipeline(devices="cpu:1").engine is not engine
+
+
+def test_a_failed_run_leaves_nothing_behind() -> None:
+    closed = []
+
+    def source() -> Iterator[np.ndarray]:
+        try:
+            while True:
+                yield np.zeros(4)
+        finally:
+            closed.append(True)
+
+    def broken(_: object) -> None:
+        raise KeyError("no")
+
+    pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB").source(source()).map(broken)
+    with pytest.raises(KeyError, match="no"):
+        pipeline.run()
+    assert closed
+    assert isinstance(pipeline.failures[0].error, KeyError)
+    gone = weakref.ref(pipeline)
+    del pipeline
+    gc.collect()
+    assert gone() is None

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,6 +112,7 @@ class Front:
         self._stages = stages
         self._has_cuda = has_cuda
         self._used = {use.name for stage in stages for use in stage.uses}
+        self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
         self._places = {
             use.name: Place(None, layout_of(use.constant), use.constant, _NOWHERE)  # type: ignore[arg-type]
             for stage in stages
@@ -250,10 +252,25 @@ class Front:
         self.raised.setdefault(str(label), error)
 
     def close(self) -> None:
-        """The source isn't asked any more."""
-        self._source = None
+        """The source isn't asked any more; a generator ends, unless it runs at the moment."""
+        source, self._source = self._source, None
+        if inspect.isgenerator(source) and not source.gi_running:
+            source.close()
+
+    def end(self) -> dict[str, BaseException]:
+        """What was raised, by label or as "source"; the garbage collector can't see it in here."""
+        self.close()
+        raised, self.raised = self.raised, {}
+        if self.source_error is not None:
+            raised["source"], self.source_error = self.source_error, None
+        return raised
 
     def _fields(self, chunk: Chunk) -> list[FieldTuple]:
+        for name, array in chunk.arrays().items():
+            if name in self._changed and not array.flags.writeable:
+                raise InvalidArgument(
+                    f"field {name!r} of chunk {chunk.label} is read-only, and a kernel changes it"
+                )
         return [
             _tuple_of(name, array) for name, array in chunk.arrays().items() if name in self._used
         ]
@@ -264,6 +281,10 @@ class Front:
             return
         try:
             shape, dtype = use.shape(chunk)
+        except KeyError as error:
+            raise InvalidArgument(
+                f"the shape of {use.name!r} follows from what the source gives: {error.args[0]}"
+            ) from error
         except (TypeError, ValueError) as error:
             raise InvalidArgument(
                 f"the shape of {use.name!r} must be (shape, dtype): {error}"

@@ -14,6 +14,7 @@ from .. import _core
 from ..arguments import whole
 from ..codelets import Codelet, Cost
 from ..cuda_source import CudaSource
+from ..current import innermost
 from ..engine import Engine
 from ..errors import Error, InvalidArgument, InvalidType
 from . import given
@@ -100,7 +101,7 @@ class Pipeline:
             "most_in_all": whole("most_in_all", most_in_all or 0, 0, given.MOST),
             "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, given.MOST),
         }
-        self._own = engine is None
+        self._raised: dict[str, BaseException] = {}
         self._devices = devices
         self._engine = engine
         self._stages: list[Stage] = []
@@ -414,9 +415,10 @@ class Pipeline:
 
     @property
     def engine(self) -> Engine:
-        """The engine that it runs on."""
+        """What it runs on: what was given, else that of the ``with`` block, else its own."""
         if self._engine is None:
-            self._engine = Engine(self._devices)
+            around = innermost() if self._devices is None else None
+            self._engine = around or Engine(self._devices)
         return self._engine
 
     @property
@@ -441,10 +443,10 @@ class Pipeline:
         """Chunks that failed so far, at most a thousand."""
         if self._flow is None or self._front is None:
             return []
-        raised = self._front.raised
+        found = self._raised | self._front.raised
         return [
             ChunkFailure(
-                chunk, stage, raised.get(label_of(chunk, parts)) or Error(message), tuple(parts)
+                chunk, stage, found.get(label_of(chunk, parts)) or Error(message), tuple(parts)
             )
             for chunk, parts, stage, message in self._flow.failures()
         ]
@@ -487,14 +489,11 @@ class Pipeline:
         """What Python raised, if it was Python, with stage and chunk."""
         assert self._flow is not None
         assert self._front is not None
+        self._raised = self._front.end()
         failed = None if self._options["skips"] else min(self._flow.failures(), default=None)
-        if failed is not None:
-            label = label_of(*failed[:2])
-            found = self._front.raised.get(label)
-            note = f"in stage '{failed[2]}' at chunk {label}"
-        else:
-            found, note = self._front.source_error, "in the source"
+        label = label_of(*failed[:2]) if failed else "source"
+        found = self._raised.get(label)
         if found is None:
             return error
-        found.add_note(note)
+        found.add_note(f"in stage '{failed[2]}' at chunk {label}" if failed else "in the source")
         return found
