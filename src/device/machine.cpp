@@ -126,9 +126,10 @@ double Machine::copy_rate(const Route& route, double run_bytes) const noexcept {
 double Machine::kernel_seconds(const Device& device, std::string_view kernel, double order,
                                double volume) const {
   if (kernel == stated_seconds) return volume;
-  if (kernel == stated_work)
-    return std::max(kernel_seconds(device, flops_row, std::cbrt(volume), volume),
-                    kernel_seconds(device, bytes_row, std::cbrt(order), order));
+  if (kernel == stated_work) {
+    const double computing = kernel_seconds(device, flops_row, std::cbrt(volume), volume);
+    return std::max(computing, kernel_seconds(device, bytes_row, std::cbrt(order), order));
+  }
   const Times* times = find_times(*this, device, kernel);
   if (times == nullptr) {
     fail(Errc::unavailable,

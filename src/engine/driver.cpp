@@ -134,7 +134,7 @@ void Driver::post(const Message& message) {
 }
 
 void Driver::add(Datum& datum) { post({.kind = Message::Kind::data, .datum = &datum}); }
-void Driver::final_later(Datum& datum) { post({.kind = Message::Kind::final, .datum = &datum}); }
+void Driver::final(Datum& datum) { post({.kind = Message::Kind::final, .datum = &datum}); }
 void Driver::submitted(Task& task) { post({.kind = Message::Kind::submitted, .task = &task}); }
 void Driver::ready(Task& task, std::uint64_t id) {
   post({.kind = Message::Kind::ready, .task = &task, .id = id});

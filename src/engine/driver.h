@@ -66,7 +66,6 @@ class Driver final : public Executor, private ScheduleListener {
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written) override;
   void final(Datum& datum) override;
-  void final_later(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;

@@ -156,13 +156,6 @@ void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
   });
 }
 
-void Driver::final(Datum& datum) {
-  execute([&] {
-    take_messages();  // from here on all writers are known
-    scheduler_->final(datum);
-  });
-}
-
 void Driver::evict(Datum& datum) {
   execute([&] { scheduler_->evict(datum); });
 }

@@ -50,8 +50,6 @@ class EngineAccess {
   /// `watch`: hears of its copies, and outlives it.
   static Data add(Engine& engine, DeviceId device, const View& view, DataOptions options,
                   bool is_private, CopyWatch* watch = nullptr);
-  /// As Engine::final(), without waiting for the engine; the data is removed later.
-  static void final_later(Engine& engine, const Data& data);
   /// Waits until a condition holds that ends of tasks and copies bring about: under the virtual
   /// clock the caller drives meanwhile. False after `seconds`.
   static bool wait_until(Engine& engine, const std::function<bool()>& condition, double seconds);

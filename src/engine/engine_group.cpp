@@ -34,10 +34,6 @@ bool EngineAccess::failed(const Engine& engine, const Future& task) {
   return failures.any() && failures.of(task.id()) != nullptr;
 }
 
-void EngineAccess::final_later(Engine& engine, const Data& data) {
-  engine.checked().executor->final_later(*datum(data));
-}
-
 bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condition,
                               double seconds) {
   Engine::Impl& impl = engine.checked();

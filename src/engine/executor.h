@@ -53,9 +53,8 @@ class Executor {
   virtual bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) = 0;
   /// Ends an access of the host's, see Graph::link_hold(), which may have written these data.
   virtual void end_hold(Task& hold, std::span<Datum* const> written) = 0;
+  /// No task submitted from here on writes the data. Nobody waits for that to be known.
   virtual void final(Datum& datum) = 0;
-  /// The same, without waiting for it: before the data is removed.
-  virtual void final_later(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;

@@ -61,7 +61,6 @@ class HostPool final : public Executor {
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
   void end_hold(Task& hold, std::span<Datum* const> written) override;
   void final(Datum&) override {}
-  void final_later(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
     return std::vector<bool>(data.size(), space == host_space);

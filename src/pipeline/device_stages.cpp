@@ -282,7 +282,7 @@ void DeviceStages::leave(FlowItem& item) {
   for (HeldField* const field : tails) {
     field->is_leaving.store(true);
     const bool came_early = field->came_early.load();
-    EngineAccess::final_later(parts_.engine, field->data);
+    parts_.engine.final(field->data);
     // It may have been evicted, and be home already: then no copy will tell.
     if (came_early && EngineAccess::is_home(parts_.engine, field->data)) item.field_is_home(*field);
   }
