@@ -6,17 +6,13 @@ import time
 
 import numpy as np
 import pytest
+from gpus_of_tests import on_gpu
 
 import quadriga
 from quadriga import nvrtc
 from quadriga.errors import InvalidArgument, TaskFailed, Unavailable
 
-try:
-    quadriga.Machine.parse("cuda:1")
-    ABSENCE = ""
-except Unavailable as error:
-    ABSENCE = str(error)
-pytestmark = pytest.mark.skipif(bool(ABSENCE), reason=ABSENCE)
+pytestmark = on_gpu
 
 AXPY = quadriga.CudaSource(
     """

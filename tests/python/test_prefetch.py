@@ -9,17 +9,11 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from arrays_of_tests import OnDevice, Pool
+from gpus_of_tests import on_gpu
 
 import quadriga
 from quadriga import batches
-from quadriga.errors import InvalidArgument, InvalidType, Unavailable
-
-try:
-    quadriga.Machine.parse("cuda:1")
-    ABSENCE = ""
-except Unavailable as error:
-    ABSENCE = str(error)
-on_gpu = pytest.mark.skipif(bool(ABSENCE), reason=ABSENCE)
+from quadriga.errors import InvalidArgument, InvalidType
 
 Pair = namedtuple("Pair", "x y")
 

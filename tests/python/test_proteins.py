@@ -8,22 +8,15 @@ import numpy as np
 import parasail
 import pytest
 import search
+from gpus_of_tests import on_gpu
 from kernels_on_host import compile_for_gpu, run_on_host
 
 import quadriga
 from quadriga import formats
-from quadriga.errors import Unavailable
 
 DEVICES = ["cpu:2", "emulated:2,memory=64MiB"]
 ALL = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*-", np.uint8)
 USUAL = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)
-
-try:
-    quadriga.Machine.parse("cuda:1")
-    ABSENCE = ""
-except Unavailable as error:
-    ABSENCE = str(error)
-on_gpu = pytest.mark.skipif(bool(ABSENCE), reason=ABSENCE)
 
 
 def sequences_of(lengths, seed=1):

@@ -10,24 +10,18 @@ import four_step
 import numpy as np
 import pytest
 import tones
+from gpus_of_tests import on_gpu
 from kernels_on_host import compile_for_gpu, run_on_host
 from scipy import fft
 
 import quadriga
 from quadriga import formats
-from quadriga.errors import IoError, Unavailable
+from quadriga.errors import IoError
 
 DEVICES = ["cpu:2", "emulated:2,memory=16MiB"]
 SHAPES = [(128, 128), (64, 256), (256, 64)]
 CHANNELS = int(os.environ.get("QUADRIGA_TEST_CHANNELS", 2**18))
 PLANTED = [tones.Tone(3000, 16), tones.Tone(9000, -9), tones.Tone(12345, 0)]
-
-try:
-    quadriga.Machine.parse("cuda:1")
-    ABSENCE = ""
-except Unavailable as error:
-    ABSENCE = str(error)
-on_gpu = pytest.mark.skipif(bool(ABSENCE), reason=ABSENCE)
 
 
 def pairs_of(size, chunks, seed=1):
