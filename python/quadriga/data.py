@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -18,10 +19,19 @@ from .foreign import DeviceArray, Registered
 from .place import Place
 
 
+class Raising(Protocol):
+    """Knows what bodies raised."""
+
+    def originals(self) -> AbstractContextManager[None]: ...
+
+
 class Owner(Protocol):
     """The part of an engine that its data use."""
 
     core: _core.Engine
+
+    @property
+    def _tasks(self) -> Raising: ...
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None: ...
 
@@ -53,7 +63,9 @@ class OnHost:
 
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
-        self._access = data.engine.core.on_host(data.place.core, _MODES[self._mode], self._seconds)
+        core = data.engine.core
+        with data.engine._tasks.originals():
+            self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
         assert data.place.array is not None
         self._view = view = data.place.array.view()
         if self._mode == "r":
@@ -133,8 +145,8 @@ class Data(Registered):
             If the timeout passes first.
         Unavailable
             Inside a body, or to write what this thread reads in an enclosing block.
-        TaskFailed
-            If a task that should have written the content failed; the message says how.
+        Exception
+            What a task that should have written the content raised.
 
         Examples
         --------

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from typing import Any
 
 from .current import innermost
 from .engine import Engine
+from .errors import InvalidArgument
 from .machine import Machine
 from .settings import config
 
@@ -64,9 +66,18 @@ def configure(devices: str | Machine | None = None, **options: Any) -> None:
     devices : str or Machine, optional
         A device list or a machine, as for `Engine`.
     **options
-        Further arguments of `Engine`, which are checked when the engine is made.
+        Further arguments of `Engine`; their values are checked when the engine is made.
+
+    Raises
+    ------
+    InvalidArgument
+        For an option that `Engine` doesn't have.
     """
     global _engine
+    known = [name for name in inspect.signature(Engine).parameters if name != "devices"]
+    for name in options:
+        if name not in known:
+            raise InvalidArgument(f"configure({name}=...): expected one of {', '.join(known)}")
     with _lock:
         if _engine is not None:
             _engine.close()

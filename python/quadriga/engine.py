@@ -25,7 +25,7 @@ from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .ending import Ending
-from .errors import InvalidArgument, InvalidType, TaskFailed, Unavailable
+from .errors import InvalidArgument, InvalidType, Unavailable
 from .foreign import DeviceArray, place_on, seen
 from .future import Future
 from .given import Result
@@ -318,10 +318,8 @@ class Engine:
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as of `wait`."""
-        try:
+        with self._tasks.originals():
             self.core.wait_data(data.place.core, seconds_of(timeout))
-        except TaskFailed as error:
-            raise self._tasks.original(error) from None
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait for the others; the engine stays usable."""
@@ -461,10 +459,8 @@ class Engine:
         """Waits for the tasks that touch some memory; it is current afterwards."""
         if not self._ending.is_due:
             return
-        try:
+        with self._tasks.originals():
             self.core.settle(address, size, writes)
-        except TaskFailed as error:
-            raise self._tasks.original(error) from None
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes data that nobody holds, once there are so many; no task is waited for."""

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
+from collections.abc import Iterator
 
 from . import _core
 from .errors import Cancelled, Deadline, Error, TaskFailed
@@ -141,6 +143,14 @@ class Tasks:
             if raised is not None:
                 raise raised from None
         self.reap()
+
+    @contextlib.contextmanager
+    def originals(self) -> Iterator[None]:
+        """What bodies raised is raised, instead of the error that tells of it."""
+        try:
+            yield
+        except TaskFailed as error:
+            raise self.original(error) from None
 
     def original(self, error: TaskFailed) -> BaseException:
         """The exception of the body that failed, if it was one in Python."""

@@ -35,6 +35,10 @@ class TestLife:
         assert quadriga.default_engine().policy == "steal"
         quadriga.configure()
         assert quadriga.default_engine().policy == "affinity"
+        with pytest.raises(
+            quadriga.InvalidArgument, match=r"configure\(foo=...\): expected one of"
+        ):
+            quadriga.configure(foo=1)
 
     def test_a_closed_engine_refuses_and_says_so(self):
         engine = quadriga.Engine("cpu:1")

@@ -135,7 +135,8 @@ def test_an_array_that_a_device_has_newer_cannot_be_written(engine):
     with data.on_host("w") as array:
         array[:] = 1
     assert data.array is x
-    engine.submit(increase, data.update())
+    on_device = quadriga.codelet(access=["update"], cost=COST, host_only=False)(increase.body)
+    engine.submit(on_device, data.update())
     if engine.machine.devices[0].kind != "cpu":
         found = data.array
         assert not found.flags.writeable and found is not x
@@ -263,3 +264,14 @@ def test_closing_inside_of_on_host():
         engine.submit(increase, data.update())
         engine.close()
         array[:] = 1
+
+
+def test_on_host_raises_what_the_writer_raised(engine):
+    @quadriga.codelet(access=["update"], cost=COST)
+    def broken(x):
+        raise KeyError("no such line")
+
+    data = engine.data(np.zeros(4))
+    engine.submit(broken, data.update())
+    with pytest.raises(KeyError, match="no such line"), data.on_host("r"):
+        pass
