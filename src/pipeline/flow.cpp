@@ -18,20 +18,17 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
       mail_(engine),
       stats_(engine.machine(), plan_.stages(), given.threads),
       time_(engine),
-      intake_({engine_, plan_, options_, mail_, stats_, time_},
-              {plan_.shares_of(given.host_bytes).front(), 0, 0, "source", given.source_seconds},
-              stats_.source()),
-      hosts_({engine_, plan_, options_, mail_, stats_, time_}, *this) {
-  const FlowParts parts{engine_, plan_, options_, mail_, stats_, time_};
+      shares_(plan_.shares_of(given.host_bytes)),
+      intake_(parts(), {shares_.front(), 0, 0, "source", given.source_seconds}, stats_.source()),
+      hosts_(parts(), *this) {
   ChunkRouter& router = *this;
   if (plan_.has_kernels()) {
-    devices_.emplace(parts, router);
+    devices_.emplace(parts(), router);
     stats_.open(devices_->devices());
   }
-  const std::vector<std::size_t> shares = plan_.shares_of(given.host_bytes);
   for (std::size_t s = 0; s < plan_.segments().size(); ++s)
     if (plan_.segments()[s].kind == StageKind::flat_map)
-      flat_maps_.try_emplace(s, parts, router, s, shares[flat_maps_.size() + 1]);
+      flat_maps_.try_emplace(s, parts(), router, s, shares_[flat_maps_.size() + 1]);
   intake_.open(std::move(source));
   stats_.begin(engine_.now());
 }

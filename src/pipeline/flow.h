@@ -70,6 +70,8 @@ class Flow final : ChunkRouter {
   void split(FlowItem& item, const std::optional<ChunkFailure>& failure) override;
   void entered(FlowItem& item) override { item.home.entered(item); }
 
+  /// What the stages share.
+  FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_}; }
   bool is_over() const;
   bool drive(double seconds, const std::function<bool()>& until);
   void advance();
@@ -90,6 +92,7 @@ class Flow final : ChunkRouter {
   Mailbox mail_;
   FlowStats stats_;
   HostTime time_;
+  const std::vector<std::size_t> shares_;  ///< Of the run's memory: the source's, each flat_map's.
   Intake intake_;
   HostStages hosts_;
   std::optional<DeviceStages> devices_;       ///< Of pipelines with kernels.
