@@ -32,6 +32,7 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
   if (has_faulted(stream->device)) return state_of(stream);
+  if (faults().copies_synchronize && !stream->try_synchronize()) ++faults().stuck_copies;
   // Variants of tests copy back what they only read, at once with other readers: that
   // isn't written.
   const auto move = [=](const std::byte* first, std::size_t pitch) {

@@ -55,6 +55,11 @@ void CUstream_st::synchronize() {
   changed.wait(lock, [this] { return queue.empty(); });
 }
 
+bool CUstream_st::try_synchronize() {
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, std::chrono::seconds(20), [this] { return queue.empty(); });
+}
+
 bool CUstream_st::is_idle() {
   const std::lock_guard lock(mutex);
   return queue.empty();

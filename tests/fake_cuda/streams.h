@@ -46,6 +46,8 @@ struct CUstream_st {
   ~CUstream_st();
   void push(std::function<void()> operation);
   void synchronize();
+  /// False if that takes so long that it hangs.
+  bool try_synchronize();
   bool is_idle();
   /// After a fault: nothing that is queued will run.
   void give_up();
@@ -93,6 +95,8 @@ struct Faults {
   std::atomic<bool> refuses_later{false};            ///< Allocations after that one as well.
   std::atomic<std::int64_t> operations_left{-1};     ///< Of all streams, before one faults.
   std::atomic<bool> are_contained{false};            ///< Faults are those of their devices alone.
+  std::atomic<bool> copies_synchronize{false};  ///< As beside a thread that waits for the device.
+  std::atomic<int> stuck_copies{0};             ///< Those for which that would never have ended.
 };
 Faults& faults();
 int devices_by_default();

@@ -138,11 +138,14 @@ void StagingBuffers::drop(Lane& lane) {
 }
 
 void StagingBuffers::add(Lane& lane, const Chunk& chunk) {
-  const std::lock_guard lock(mutex_);
-  if (lane.abandoned) return;
-  lane.waiting.push_back(chunk);
-  if (lane.out) lane.done.push_back(false);
-  ++waiting_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (lane.abandoned) return;
+    lane.waiting.push_back(chunk);
+    if (lane.out) lane.done.push_back(false);
+    ++waiting_;
+  }
+  changed_.notify_one();
 }
 
 /// What is on its way to the same place must be there first.
@@ -173,12 +176,11 @@ void StagingBuffers::queue_chunks(cudaStream_t stream, Lane& lane, const Copy& c
       chunk.pitch = host_pitch;
       chunk.host = host + run * host_pitch + offset;
       chunk.pinned = buffer(lane, chunk);
-      queue_piece(stream, lane, chunk, device + run * device_pitch + offset, device_pitch);
       ++lane.queued;
       add(lane, chunk);
+      queue_piece(stream, lane, chunk, device + run * device_pitch + offset, device_pitch);
     }
   }
-  changed_.notify_one();
 }
 
 // What the stream does for a chunk: waits for its buffer, copies, and says so.

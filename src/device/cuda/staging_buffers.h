@@ -17,6 +17,8 @@
 //   3. A thread takes a chunk only when it can move all of it without waiting.
 //   4. A lane that is abandoned takes no chunks, its gates are open, and no thread moves any of it.
 //   5. One idle thread at a time, the scout, looks for chunks; who finds one wakes the next scout.
+//   6. Threads have a chunk, and are awake, before its stream is told to wait for them: any call of
+//      the runtime may last until all streams are idle, as while a library loads its kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
