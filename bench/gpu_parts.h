@@ -19,5 +19,7 @@ void small_problems(const Machine& machine, const Settings& settings);
 void resident_problems(const Machine& machine, const Settings& settings);
 /// Operations queued a second on 1, 2, ... --gpus GPUs, beside as many threads that only queue.
 void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
+/// A pipeline of chunks with a kernel of a stated time, beside its bound and streams by hand.
+void stream_rates(const Machine& machine, const Settings& settings);
 
 }  // namespace quadriga::bench
