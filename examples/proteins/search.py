@@ -15,8 +15,8 @@ import quadriga
 from quadriga import formats
 
 OPEN, EXTEND = 11, 1
-LANES = 65536  # threads that a GPU is given, at most
-BLOCK = 128
+BLOCK, WARPS = 128, 4  # threads and warps of a block
+PASS = 512  # rows of a query that a warp has at once
 TEXT = Path(__file__).with_name("smith_waterman.cuh").read_text()
 
 
@@ -30,9 +30,9 @@ class Queries:
         self.codes = np.array(parasail.blosum62.mapper, np.uint8)
         self.starts = np.cumsum([0, *map(len, sequences)])
         letters = np.frombuffer("".join(sequences).encode(), np.uint8)
-        # A row of 32 scores for each letter of the queries; where a sequence has ended, the least.
-        self.rows = np.full((len(letters), 32), -128, np.int8)
-        self.rows[:, :24] = parasail.blosum62.matrix[self.codes[letters]]
+        # Scores of 32 letters with those of the queries; where a sequence has ended, the least.
+        self.rows = np.full((32, len(letters)), -128, np.int8)
+        self.rows[:24] = parasail.blosum62.matrix[self.codes[letters]].T
 
     @property
     def constants(self):
@@ -65,12 +65,22 @@ class Hits:
         self.best = {name: [] for name in queries.names}
         self.cells = 0
         self._letters = int(queries.starts[-1])
+        self._least = np.full(len(queries.names), -1)  # what a score must exceed to be kept
 
     def add(self, chunk):
         self.cells += len(chunk["residues"]) * self._letters
-        for best, scores in zip(self.best.values(), chunk["scores"].T, strict=True):
-            new = zip(scores.tolist(), chunk["names"], strict=True)
+        scores = chunk["scores"]
+        exceeds = scores > self._least
+        lists = list(self.best.values())
+        for number in np.flatnonzero(exceeds.any(axis=0)):
+            best = lists[number]
+            new = [
+                (int(scores[record, number]), chunk["names"][record])
+                for record in np.flatnonzero(exceeds[:, number])
+            ]
             best[:] = heapq.nlargest(self.most, [*best, *new], key=lambda hit: hit[0])
+            if len(best) == self.most:
+                self._least[number] = best[-1][0]
 
 
 def by_length(chunk):
@@ -81,9 +91,16 @@ def by_length(chunk):
 def score(pipeline, queries):
     """From a chunk of `quadriga.formats.fasta` to its field "scores", records by queries."""
 
-    def lanes(chunk):
-        tasks = -(-(len(chunk["starts"]) - 1) // 2) * len(queries.names)
-        return (2 * queries.longest(), min(tasks, LANES)), "i4"
+    def blocks(records):
+        # Each has several pairs of records and one query at a time.
+        most = 2048 if queries.longest() <= PASS else 512
+        return min(-(-records // (2 * WARPS)) * len(queries.names), most)
+
+    def edges(chunk):
+        if queries.longest() <= PASS:
+            return (1, 1), "i4"
+        longest = int(np.diff(chunk["starts"]).max(initial=1))
+        return (2 * longest, WARPS * blocks(len(chunk["starts"]) - 1)), "i4"
 
     pipeline.map(by_length)
     pipeline.kernel(
@@ -92,13 +109,13 @@ def score(pipeline, queries):
             TEXT,
             "smith_waterman",
             parameters={"open": "i4", "extend": "i4"},
-            grid=lambda *shapes: -(-shapes[-1][1] // BLOCK),
+            grid=lambda *shapes: blocks(shapes[-2][0]),
             block=BLOCK,
         ),
         reads=["residues", "starts", "order"],
         constants=queries.constants,
         writes={"scores": lambda c: ((len(c["starts"]) - 1, len(queries.names)), "i4")},
-        temporaries={"scratch": lanes},
+        temporaries={"scratch": edges},
         name="align",
     )
 

@@ -109,14 +109,15 @@ def test_a_pool_of_threads_finds_the_same(tmp_path):
     assert by_pool.best_hits(*files, records=16, threads=2).best == hits.best
 
 
-def operands_of(queries, records, lanes):
+def operands_of(queries, records, blocks):
     asked, chunk = queries_of(queries), chunk_of(records)
     shape = (len(records), len(queries))
+    longest = max(map(len, records))
     return [
         *(chunk[name] for name in ("residues", "starts", "order")),
         *(asked.codes, asked.rows, asked.starts),
         np.full(shape, -1, np.int32),
-        np.full((2 * asked.longest(), lanes), -1, np.int32),
+        np.full((2 * longest, search.WARPS * blocks), -1, np.int32),
     ]
 
 
@@ -130,28 +131,45 @@ def source_of(queries):
     return pipeline._stages[-1].codelet.cuda
 
 
-@pytest.mark.parametrize("lanes", [1, 7, 300])
-def test_the_kernel_for_gpus_scores_alike(tmp_path, lanes):
-    operands = operands_of(QUERIES, RECORDS, lanes)
-    source = source_of(QUERIES)
-    run_on_host(source, tmp_path, operands, ACCESS, open=search.OPEN, extend=search.EXTEND)
-    assert operands[6].tolist() == plain(QUERIES, RECORDS)
+def run(folder, queries, records, blocks):
+    """The kernel's scores, computed on the host."""
+    operands = operands_of(queries, records, blocks)
+    source = source_of(queries)
+    source.grid = blocks
+    run_on_host(source, folder, operands, ACCESS, open=search.OPEN, extend=search.EXTEND)
+    return operands[6].tolist()
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 60])
+def test_the_kernel_for_gpus_scores_alike(tmp_path, blocks):
+    assert run(tmp_path, QUERIES, RECORDS, blocks) == plain(QUERIES, RECORDS)
+
+
+def test_queries_of_several_passes_are_scored_alike(tmp_path):
+    queries = sequences_of([512, 513, 1100], seed=5)
+    long = queries[-1]
+    # Gaps of either kind over the end of a pass.
+    records = [long[:500] + long[530:], long[:505] + "ARNDWKW" + long[505:], *related(queries)]
+    records += sequences_of([3, 40], seed=6)
+    assert run(tmp_path, queries, records, blocks=2) == plain(queries, records)
 
 
 #: A letter of these scores 11: in all 32,637, 32,648 and more, where the kernel's limit is 32,640.
 LARGE = ["W" * 2967, "W" * 2968, "W" * 3100]
 
 
-def test_scores_beyond_16_bits_are_computed_again_in_whole_words(tmp_path):
-    records = [LARGE[0], LARGE[2], "ARND"]
-    queries = [LARGE[0], LARGE[2]]
-    expected = [[32637, 32637], [32637, 34100], [0, 0]]
-    expected[2] = plain(queries, ["ARND"])[0]
-    operands = operands_of(queries, records, lanes=4)
-    source = source_of(queries)
-    run_on_host(source, tmp_path, operands, ACCESS, open=search.OPEN, extend=search.EXTEND)
-    assert operands[6].tolist() == expected
-    assert_scores("cpu:2", queries, records, chunk_records=2)
+def test_scores_beyond_16_bits_are_computed_again_in_whole_words(tmp_path, monkeypatch):
+    """Beyond fewer bits here: the kernel is told that a packed score of 200 may have wrapped."""
+    limit = "most_packed = 32767 - 127"
+    assert limit in search.TEXT
+    monkeypatch.setattr(search, "TEXT", search.TEXT.replace(limit, "most_packed = 200"))
+    queries = ["W" * 18, "W" * 19, *sequences_of([600], seed=7)]
+    records = ["W" * 18, "W" * 40, "ARND", *queries[2:]]
+    assert run(tmp_path, queries, records, blocks=2) == plain(queries, records)
+
+
+def test_the_host_scores_beyond_16_bits():
+    assert_scores("cpu:2", [LARGE[0], LARGE[2]], [LARGE[0], LARGE[2], "ARND"], chunk_records=2)
 
 
 def test_the_kernel_for_gpus_compiles():
