@@ -16,7 +16,7 @@ from quadriga import formats
 
 OPEN, EXTEND = 11, 1
 BLOCK, WARPS = 128, 4  # threads and warps of a block
-PASS = 512  # rows of a query that a warp has at once
+PASS = 512  # rows of a query that a warp has at once, in whole words
 TEXT = Path(__file__).with_name("smith_waterman.cuh").read_text()
 
 
@@ -28,18 +28,22 @@ class Queries:
         self.profiles = [parasail.profile_create_sat(each, parasail.blosum62) for each in sequences]
         # A letter's column of the matrix; parasail takes letters that it doesn't know as "*".
         self.codes = np.array(parasail.blosum62.mapper, np.uint8)
-        self.starts = np.cumsum([0, *map(len, sequences)])
-        letters = np.frombuffer("".join(sequences).encode(), np.uint8)
-        # Scores of 32 letters with those of the queries; where a sequence has ended, the least.
-        self.rows = np.full((32, len(letters)), -128, np.int8)
-        self.rows[:24] = parasail.blosum62.matrix[self.codes[letters]].T
+        self.lengths = np.array([len(each) for each in sequences])
+        # Scores of 32 letters with those of the queries, each of which begins at a multiple of 16;
+        # between them, and where a sequence has ended, the least.
+        ends = np.cumsum([0, *(-(-self.lengths // 16) * 16)])
+        self.rows = np.full((32, max(int(ends[-1]), 16)), -128, np.int8)
+        for begin, each in zip(ends, sequences, strict=False):
+            found = self.codes[np.frombuffer(each.encode(), np.uint8)]
+            self.rows[:24, begin : begin + len(each)] = parasail.blosum62.matrix[found].T
+        self.ends = np.array([ends[:-1], ends[:-1] + self.lengths], np.int32)
 
     @property
     def constants(self):
         return {
             "codes": self.codes,
             "rows": self.rows,
-            "query_starts": self.starts,
+            "query_ends": self.ends,
             "open": OPEN,
             "extend": EXTEND,
         }
@@ -54,7 +58,7 @@ class Queries:
                 table[record, number] = found.score
 
     def longest(self):
-        return int(np.diff(self.starts).max())
+        return int(self.lengths.max())
 
 
 class Hits:
@@ -64,7 +68,7 @@ class Hits:
         self.most = most
         self.best = {name: [] for name in queries.names}
         self.cells = 0
-        self._letters = int(queries.starts[-1])
+        self._letters = int(queries.lengths.sum())
         self._least = np.full(len(queries.names), -1)  # what a score must exceed to be kept
 
     def add(self, chunk):

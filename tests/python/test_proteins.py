@@ -115,7 +115,7 @@ def operands_of(queries, records, blocks):
     longest = max(map(len, records))
     return [
         *(chunk[name] for name in ("residues", "starts", "order")),
-        *(asked.codes, asked.rows, asked.starts),
+        *(asked.codes, asked.rows, asked.ends),
         np.full(shape, -1, np.int32),
         np.full((2 * longest, search.WARPS * blocks), -1, np.int32),
     ]
