@@ -18,6 +18,7 @@ from .cuda_grid import Extent, Three, block_of, default_grid, grid_of
 from .errors import InvalidArgument, InvalidType
 from .layout import Layout
 
+_MOST_PLANS = 4096  # that a source keeps: of loops, which launch on the same data again
 _CPP_TYPES = {
     np.dtype(np.bool_): "bool",
     np.dtype(np.int8): "signed char",
@@ -142,6 +143,8 @@ class CudaSource:
         self.options = tuple(options)
         self._lock = threading.Lock()
         self._kernels: dict[nvrtc.Request, _core.DeviceKernel] = {}  # guarded by _lock
+        # By what they were made from, with the layouts, of which the keys hold the addresses.
+        self._plans: dict[tuple[Any, ...], tuple[Sequence[Layout], _core.LaunchPlan]] = {}
 
     def plan(
         self,
@@ -151,21 +154,29 @@ class CudaSource:
         values: Mapping[str, Any],
     ) -> _core.LaunchPlan:
         """How a task of the codelet `title` is launched; compiles what is new."""
+        packed = [_packed(title, name, kind, values) for name, kind in self.parameters.items()]
+        key = (title, *access, *map(id, layouts), *packed)
+        if (kept := self._plans.get(key)) is not None:
+            return kept[1]
         types = [_known(layout.dtype, f"operand {i}") for i, layout in enumerate(layouts)]
         views = [
             f"quadriga::Tile<{'const ' if mode == 'read' else ''}{_CPP_TYPES[kind]}>"
             for kind, mode in zip(types, access, strict=True)
         ]
         scalars = [_CPP_TYPES[kind] for kind in self.parameters.values()]
-        packed = [_packed(title, name, kind, values) for name, kind in self.parameters.items()]
         request = nvrtc.Request(
             title, self.text, self.kernel or title, (*views, *scalars), self.options
         )
         matrices = [matrix_of(layout) for layout in layouts]
         grid, block = self._spread(title, layouts, matrices, access)
-        return _core.LaunchPlan(
+        made = _core.LaunchPlan(
             self._compiled(request), grid, block, self.shared_bytes, matrices, packed
         )
+        if not callable(self.grid) and not callable(self.block):  # these may know more than shapes
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            self._plans[key] = (layouts, made)
+        return made
 
     def _compiled(self, request: nvrtc.Request) -> _core.DeviceKernel:
         with self._lock:
@@ -195,10 +206,10 @@ class CudaSource:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled, which another process does by itself."""
-        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_kernels")}
+        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_kernels", "_plans")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _kernels={})
+        vars(self).update(state, _lock=threading.Lock(), _kernels={}, _plans={})
 
     def __repr__(self) -> str:
         return f"<CudaSource of {self.kernel or 'a kernel'}>"

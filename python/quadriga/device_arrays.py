@@ -9,6 +9,7 @@ after what the task waits for, and before what waits for the task. Nothing here 
 from __future__ import annotations
 
 import importlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -39,6 +40,13 @@ def bytes_of(layout: Layout, ld: int) -> int:
     return ((layout.cols - 1) * ld + layout.rows) * unit
 
 
+class _Streams(threading.local):
+    """A thread's, for making one takes as long as a small kernel."""
+
+    def __init__(self) -> None:
+        self.of_engines: dict[tuple[int, int], Any] = {}  # by handle and device
+
+
 class DeviceArrays(ABC):
     """A library of arrays on GPUs; imported when it is first needed."""
 
@@ -46,6 +54,7 @@ class DeviceArrays(ABC):
         self._module = module
         self.name = name
         self._imported: Any = None
+        self._streams = _Streams()
 
     @property
     def module(self) -> Any:
@@ -58,6 +67,13 @@ class DeviceArrays(ABC):
                     f"arrays={self._module!r} needs {self.name}, which can't be imported: {error}"
                 ) from error
         return self._imported
+
+    def stream(self, stream: int, device: int) -> Any:
+        """A stream of ours as the library's, which this thread keeps."""
+        kept = self._streams.of_engines
+        if (stream, device) not in kept:
+            kept[stream, device] = self.module.cuda.ExternalStream(stream, device)
+        return kept[stream, device]
 
     @abstractmethod
     def on_stream(self, stream: int, device: int) -> AbstractContextManager[None]:
@@ -72,7 +88,7 @@ class _CuPy(DeviceArrays):
     @contextmanager
     def on_stream(self, stream: int, device: int) -> Iterator[None]:
         cuda = self.module.cuda
-        with cuda.Device(device), cuda.ExternalStream(stream, device):
+        with cuda.Device(device), self.stream(stream, device):
             yield
 
     def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
@@ -106,7 +122,7 @@ class _Torch(DeviceArrays):
     @contextmanager
     def on_stream(self, stream: int, device: int) -> Iterator[None]:
         cuda = self.module.cuda
-        with cuda.device(device), cuda.stream(cuda.ExternalStream(stream, device=device)):
+        with cuda.device(device), cuda.stream(self.stream(stream, device)):
             yield
 
     def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:

@@ -44,6 +44,32 @@ def spread(source, *shapes, access=("read", "update")):
     return source._spread("add", layouts, [matrix_of(each) for each in layouts], access)
 
 
+def test_launches_on_the_same_data_are_planned_once(requests):
+    source = quadriga.CudaSource("text", parameters={"alpha": "float64"})
+    layouts = [layout_of(np.ones(3)), layout_of(np.ones(3))]
+    access = ["read", "update"]
+
+    def planned(alpha, layouts=layouts, access=access):
+        return source.plan("add", layouts, access, {"alpha": alpha})
+
+    first = planned(0.0)
+    assert planned(0.0) is first
+    assert planned(-0.0) is not first
+    assert planned(0.0, access=["update", "read"]) is not first
+    assert planned(0.0, [layouts[0], layout_of(np.ones(4))]) is not first
+    with pytest.raises(InvalidArgument):
+        planned("one")
+
+
+def test_grids_that_are_computed_are_asked_for_each_launch(requests):
+    asked = []
+    source = quadriga.CudaSource("text", grid=lambda *shapes: asked.append(shapes) or 1)
+    layout = layout_of(np.ones(3))
+    for _ in range(2):
+        source.plan("add", [layout], ["update"], {})
+    assert asked == [((3,),)] * 2
+
+
 def test_the_host_runs_the_body_where_there_is_no_gpu(engine):
     codelet = quadriga.codelet(access=["read", "update"], cuda=SOURCE)(add)
     y = np.ones(3)
