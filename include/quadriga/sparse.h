@@ -59,6 +59,7 @@ enum class StopReason : std::uint8_t {
   not_positive_definite,      ///< p^H*A*p <= 0.
   indefinite_preconditioner,  ///< r^H*M*r <= 0.
   not_finite,                 ///< NaN or infinity in A, b, x or their products.
+  diverged,                   ///< ||r|| has grown 1e16 times: A is singular, or nearly so.
   stagnated,                  ///< Rounding keeps ||b - A*x|| above the tolerance.
 };
 
@@ -110,6 +111,8 @@ class Solve {
   /// Performs up to so many iterations; true once the solve has ended. x is at home afterwards.
   /// Errors: what a task threw; cancelled.
   bool advance(std::int64_t iterations);
+  /// Made so far; of several columns: the most.
+  std::int64_t iterations() const noexcept;
   /// Runs to the end.
   SolveResult finish();
 

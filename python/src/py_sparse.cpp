@@ -71,6 +71,8 @@ class PySolve {
     return *is_over;
   }
 
+  std::int64_t iterations() const { return (*solve_)->iterations(); }
+
   Dict finish(const nb::object& progress) {
     auto result = std::make_shared<sparse::SolveResult>();
     run([result](std::unique_ptr<sparse::Solve>& solve) { *result = solve->finish(); }, progress);
@@ -179,6 +181,7 @@ void bind_sparse(nb::module_& module) {
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())
+      .def("iterations", &PySolve::iterations)
       .def("finish", &PySolve::finish, nb::arg("progress").none() = nb::none());
   nb::class_<PySolver>(module, "SparseSolver", "A sparse matrix in parts on the devices.")
       .def(nb::new_(&make_solver), nb::arg("engine"), nb::arg("a"), nb::arg("options"),

@@ -197,6 +197,8 @@ StopReason SolveContent::reason() const noexcept {
       return StopReason::indefinite_preconditioner;
     case Status::not_finite:
       return StopReason::not_finite;
+    case Status::diverged:
+      return StopReason::diverged;
     case Status::running:
     case Status::converged:
       break;

@@ -27,6 +27,7 @@ class SolveContent {
                std::int64_t columns, SolveOptions options);
 
   bool advance(std::int64_t iterations);
+  std::int64_t iterations() const noexcept;
   SolveResult finish();
 
  private:
@@ -37,7 +38,6 @@ class SolveContent {
   };
 
   std::int64_t limit() const noexcept;
-  std::int64_t iterations() const noexcept;
   bool any(Status status) const noexcept;
   void start();
   void renew(bool has_product);

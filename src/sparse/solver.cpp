@@ -41,6 +41,8 @@ std::string_view name(StopReason reason) noexcept {
       return "indefinite_preconditioner";
     case StopReason::not_finite:
       return "not_finite";
+    case StopReason::diverged:
+      return "diverged";
     case StopReason::stagnated:
       return "stagnated";
   }
@@ -82,6 +84,7 @@ Solve::Solve(std::unique_ptr<SolveContent> content) : content_(std::move(content
 Solve::Solve(Solve&&) noexcept = default;
 Solve::~Solve() = default;
 bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }
+std::int64_t Solve::iterations() const noexcept { return content_->iterations(); }
 SolveResult Solve::finish() { return content_->finish(); }
 
 }  // namespace quadriga::sparse

@@ -16,7 +16,11 @@ enum class Status : std::int32_t {
   not_positive_definite,
   indefinite_preconditioner,
   not_finite,
+  diverged,
 };
+
+/// A residual that grows so much, squared, tells that the matrix is singular, or as good as.
+inline constexpr double largest_growth = 1e32;
 
 struct ColumnState {
   double rho = 0;      ///< r^H*M*r.
@@ -27,6 +31,7 @@ struct ColumnState {
   std::int64_t iterations = 0;
   Status status = Status::running;
   std::int32_t unused = 0;
+  double first = 0;  ///< ||r||^2 before the first iteration.
 };
 
 /// Sums over all rows of one column.
@@ -52,6 +57,8 @@ constexpr void judge(ColumnState& state, const ColumnSums& sums) noexcept {
     state.status = Status::converged;
   else if (sums.rz <= 0)
     state.status = Status::indefinite_preconditioner;
+  else if (sums.rr > largest_growth * state.first)
+    state.status = Status::diverged;
 }
 
 /// A residual was computed anew: the next direction is M*r. A column that broke down stays so.
@@ -59,6 +66,7 @@ inline void restart(ColumnState& state, const ColumnSums& sums, const Tolerances
   const double relative = given.rtol * std::sqrt(sums.bb);
   state.tolerance = relative > given.atol ? relative : given.atol;
   state.beta = 0;
+  if (state.iterations == 0) state.first = sums.rr;
   const Status before = state.status;
   judge(state, sums);
   if (before > Status::converged) state.status = before;

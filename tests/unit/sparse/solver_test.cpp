@@ -174,6 +174,16 @@ TEST(Faults, IndefiniteMatricesAreNoticed) {
   EXPECT_NEAR(result.true_residuals[0], residual(a, x, b), 1e-9);
 }
 
+TEST(Faults, SingularMatricesAreNoticed) {
+  Matrix a = grid_matrix<double>({8, 8, 8});
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    for (auto at = a.offsets[row]; at < a.offsets[row + 1]; ++at)
+      if (row == 77 || a.columns[at] == 77) a.values[at] = 0;
+  const auto b = random_vector<double>(a.rows, 3);
+  std::vector<double> x(b.size());
+  EXPECT_EQ(solve(a, b, x).reason, StopReason::diverged);
+}
+
 TEST(Faults, NansLeaveTheLastX) {
   Matrix a = grid_matrix<double>({8, 8, 8});
   auto b = random_vector<double>(a.rows, 3);
