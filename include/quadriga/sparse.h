@@ -113,7 +113,7 @@ class Solve {
   bool advance(std::int64_t iterations);
   /// Made so far; of several columns: the most.
   std::int64_t iterations() const noexcept;
-  /// Runs to the end.
+  /// Runs to the end. Afterwards only iterations() may be called.
   SolveResult finish();
 
  private:

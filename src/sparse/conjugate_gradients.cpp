@@ -57,17 +57,18 @@ SolveContent::SolveContent(std::shared_ptr<const SolverContent> solver, const vo
       begin_(steady_clock::now()),
       states_(static_cast<std::size_t>(columns)),
       data_(*solver_, columns),
-      b_(data_.add_vector(b)),
-      x_(data_.add_vector(x)),
+      b_(data_->add_vector(b)),
+      x_(data_->add_vector(x)),
       residuals_(states_.size()),
       last_true_(states_.size(), INFINITY) {
-  const std::size_t bytes = data_.states_bytes() + states_.size() * history_length * sizeof(double);
+  const std::size_t bytes =
+      data_->states_bytes() + states_.size() * history_length * sizeof(double);
   for (Snapshot& each : snapshots_) {
     each.memory.resize(bytes);
-    each.data = data_.add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
+    each.data = data_->add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
   }
   clear_zero_columns(solver_->dtype(), b, x, solver_->rows(), columns);
-  data_.poll = [this] { return !options_.progress || options_.progress(iterations()); };
+  data_->poll = [this] { return !options_.progress || options_.progress(iterations()); };
 }
 
 std::int64_t SolveContent::limit() const noexcept {
@@ -93,11 +94,11 @@ void SolveContent::note(const ColumnState& state, std::size_t column, const doub
 }
 
 void SolveContent::take(Snapshot& snapshot) {
-  data_.wait_for(snapshot.data);
+  data_->wait_for(snapshot.data);
   std::vector<ColumnState> now(states_.size());
-  std::memcpy(now.data(), snapshot.memory.data(), data_.states_bytes());
+  std::memcpy(now.data(), snapshot.memory.data(), data_->states_bytes());
   const auto* const history =
-      reinterpret_cast<const double*>(snapshot.memory.data() + data_.states_bytes());
+      reinterpret_cast<const double*>(snapshot.memory.data() + data_->states_bytes());
   for (std::size_t c = 0; c < now.size(); ++c) note(now[c], c, history);
   states_ = std::move(now);
 }
@@ -105,12 +106,13 @@ void SolveContent::take(Snapshot& snapshot) {
 /// Residuals of the x so far become those of the recurrence.
 void SolveContent::renew(bool has_product) {
   if (has_product) {
-    data_.load(x_);
-    data_.multiply({false});
+    data_->load(x_);
+    data_->multiply({false});
   }
-  data_.residual(b_, {has_product});
-  data_.restart({options_.rtol, options_.atol});
-  data_.snapshot(snapshots_[0].data);
+  data_->residual(b_, {has_product});
+  data_->restart({{options_.rtol, options_.atol}, !is_known_});
+  is_known_ = true;
+  data_->snapshot(snapshots_[0].data);
   take(snapshots_[0]);
   true_.clear();
   for (const ColumnState& each : states_) true_.push_back(std::sqrt(each.squared));
@@ -155,9 +157,9 @@ void SolveContent::run_until(std::int64_t target) {
   while (behind > 0 || (any(Status::running) && submitted < target)) {
     while (behind < snapshots_.size() && any(Status::running) && submitted < target) {
       const std::int64_t count = std::min(size, target - submitted);
-      for (std::int64_t i = 0; i < count; ++i) data_.iterate(x_);
+      for (std::int64_t i = 0; i < count; ++i) data_->iterate(x_);
       submitted += count;
-      data_.snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
+      data_->snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
       ++behind;
     }
     take(snapshots_[next]);
@@ -165,13 +167,14 @@ void SolveContent::run_until(std::int64_t target) {
     --behind;
     size = next_batch(seconds_since(last));
     last = steady_clock::now();
-    if (!data_.poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
+    if (!data_->poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
   }
   is_checked_ = false;
 }
 
 bool SolveContent::advance(std::int64_t count) {
   require(count >= 0, "advance(): expected a number of iterations of 0 or more");
+  require(!finished_, "this solve has finished");
   if (solver_->parts() == 0) return over_ = true;
   if (!started_) start();
   const std::int64_t room = limit() - iterations();
@@ -181,7 +184,7 @@ bool SolveContent::advance(std::int64_t count) {
     if (!any(Status::running)) check();
   }
   over_ = over_ || iterations() >= limit();
-  for (const Data& each : x_) data_.wait_for(each);
+  for (const Data& each : x_) data_->wait_for(each);
   return over_;
 }
 
@@ -210,7 +213,7 @@ SolveResult SolveContent::finish() {
   while (!advance(history_length * history_length)) {
   }
   if (!is_checked_ && solver_->parts() > 0) renew(true);
-  data_.wait(x_);
+  data_->wait(x_);
   SolveResult result;
   result.reason = reason();
   result.iterations = iterations();
@@ -222,6 +225,8 @@ SolveResult SolveContent::finish() {
     for (const auto& each : residuals_)
       result.residuals.push_back(each[std::min(i, each.size() - 1)]);
   result.seconds = seconds_since(begin_);
+  data_.end_call();
+  finished_ = true;
   return result;
 }
 

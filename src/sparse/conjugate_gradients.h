@@ -55,15 +55,17 @@ class SolveContent {
   const std::chrono::steady_clock::time_point begin_;
   std::vector<ColumnState> states_;
   std::array<Snapshot, 2> snapshots_;  ///< Before `data_`, which refers to their memory.
-  PartData data_;
+  PartLease data_;
   std::vector<Data> b_;
   std::vector<Data> x_;
   std::vector<std::vector<double>> residuals_;  ///< Of each column.
   std::vector<double> last_true_;               ///< Of each column, at the last check.
   std::vector<double> true_;
   std::int64_t batch_ = 1;
+  bool is_known_ = false;  ///< The states are this solve's.
   bool started_ = false;
   bool over_ = false;
+  bool finished_ = false;
   bool is_checked_ = false;  ///< No step was made since residuals were computed anew.
   bool stagnated_ = false;
 };

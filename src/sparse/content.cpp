@@ -9,6 +9,7 @@
 
 #include "engine/engine_access.h"
 #include "sparse/pack.h"
+#include "sparse/part_data.h"
 #include "sparse/partition.h"
 
 namespace quadriga::sparse {
@@ -43,6 +44,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
 
 SolverContent::~SolverContent() {
   try {
+    idle_.reset();
     engine_.remove(matrices_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
@@ -118,6 +120,16 @@ const SolveCodelets& SolverContent::codelets(std::int64_t columns) const {
   std::unique_ptr<SolveCodelets>& found = codelets_[columns];
   if (!found) found = std::make_unique<SolveCodelets>(plans_, columns);
   return *found;
+}
+
+std::unique_ptr<PartData> SolverContent::take_data(std::int64_t columns) const {
+  const std::lock_guard lock(mutex_);
+  return idle_ && idle_->columns() == columns ? std::move(idle_) : nullptr;
+}
+
+void SolverContent::give_back(std::unique_ptr<PartData> data) const {
+  const std::lock_guard lock(mutex_);
+  idle_.swap(data);
 }
 
 }  // namespace quadriga::sparse

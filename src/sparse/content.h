@@ -14,6 +14,8 @@
 
 namespace quadriga::sparse {
 
+class PartData;
+
 /// What a solver keeps. Nothing of it changes after its making, but for the codelets.
 class SolverContent {
  public:
@@ -38,6 +40,9 @@ class SolverContent {
   bool splits(std::size_t part) const;
   /// The codelets of solves with so many columns; any thread.
   const SolveCodelets& codelets(std::int64_t columns) const;
+  /// Data that an earlier call left; null: none. Any thread, as the next one.
+  std::unique_ptr<PartData> take_data(std::int64_t columns) const;
+  void give_back(std::unique_ptr<PartData> data) const;
 
  private:
   void place(const CsrView& a, const SolverOptions& options);
@@ -52,8 +57,9 @@ class SolverContent {
   std::vector<PartPlan> plans_;
   std::vector<std::unique_ptr<std::byte[]>> tiles_;
   std::vector<Data> matrices_;
-  mutable std::mutex mutex_;  ///< Guards the codelets.
+  mutable std::mutex mutex_;  ///< Guards the codelets and the data.
   mutable std::map<std::int64_t, std::unique_ptr<SolveCodelets>> codelets_;
+  mutable std::unique_ptr<PartData> idle_;  ///< Of the last call that ended well.
 };
 
 /// Runs `work(index)` for all indices as tasks of the engine on host threads.

@@ -23,11 +23,12 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
   Engine& engine = content.engine();
   EngineAccess::wait(engine, group_, {});  // refused where a task can't wait
   const auto temporary = [&](std::int64_t rows, std::int64_t cols, DType dtype) {
-    return all_.emplace_back(engine.add(rows, cols, dtype));
+    return kept_.emplace_back(engine.add(rows, cols, dtype));
   };
   state_ = add_home(states_.data(), static_cast<std::int64_t>(states_bytes()));
   past_ = add_home(history_.data(),
                    columns * history_length * static_cast<std::int64_t>(sizeof(double)));
+  kept_.swap(of_call_);
   const std::size_t count = content.parts();
   sends_.resize(count);
   arrivals_.resize(count);
@@ -47,15 +48,22 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
 PartData::~PartData() {
   try {
     EngineAccess::cancel(content_.engine(), group_);
-    content_.engine().remove(all_, true);
+    end_call();
+    content_.engine().remove(kept_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
   }
 }
 
 Data PartData::add_home(void* home, std::int64_t bytes) {
-  return all_.emplace_back(EngineAccess::add(content_.engine(), no_device,
-                                             {home, bytes, 1, bytes, DType::bytes}, {}, true));
+  return of_call_.emplace_back(EngineAccess::add(content_.engine(), no_device,
+                                                 {home, bytes, 1, bytes, DType::bytes}, {}, true));
+}
+
+void PartData::end_call() {
+  content_.engine().remove(of_call_, true);
+  of_call_.clear();
+  poll = nullptr;
 }
 
 std::vector<Data> PartData::add_vector(const void* vector) {
@@ -149,9 +157,9 @@ void PartData::submit_scalars(const Codelet& codelet, std::initializer_list<Oper
   operands_.clear();
 }
 
-void PartData::restart(const Tolerances& tolerances) {
+void PartData::restart(const RestartParams& params) {
   submit_scalars(codelets_.restart(), {{state_, Access::update}}, residual_sums_,
-                 std::as_bytes(std::span(&tolerances, 1)));
+                 std::as_bytes(std::span(&params, 1)));
 }
 
 void PartData::iterate(const std::vector<Data>& x) {
@@ -170,11 +178,13 @@ void PartData::iterate(const std::vector<Data>& x) {
                  residual_sums_);
 }
 
-void PartData::store(const std::vector<Data>& y) {
+void PartData::apply(const std::vector<Data>& y) {
   for (std::size_t part = 0; part < parts(); ++part) {
-    take(work_[part], Access::read);
+    take(content_.matrix(part), Access::read);
     take(y[part], Access::write);
-    submit(codelets_.part(part).store, part);
+    take(work_[part], Access::update);
+    take_arrivals(part);
+    submit(codelets_.part(part).apply, part);
   }
 }
 
@@ -217,6 +227,18 @@ void PartData::wait(std::span<const Data> data) {
       if (error.code() != Errc::deadline) throw;
     }
   }
+}
+
+PartLease::PartLease(const SolverContent& content, std::int64_t columns)
+    : content_(content), data_(content.take_data(columns)) {
+  if (!data_) data_ = std::make_unique<PartData>(content, columns);
+}
+
+PartLease::~PartLease() = default;
+
+void PartLease::end_call() {
+  data_->end_call();
+  content_.give_back(std::move(data_));
 }
 
 }  // namespace quadriga::sparse

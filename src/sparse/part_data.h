@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/sparse/part_data.h: the data of one solve or product on an engine, and the tasks on them.
 //
-// Whoever makes one submits its tasks from one thread. Its end cancels what has not started.
+// Buffers are kept for the next call, unless one failed. Whoever has them submits its tasks from
+// one thread.
 #pragma once
 
 #include <span>
@@ -24,19 +25,23 @@ class PartData {
   const SolveCodelets& codelets() const noexcept { return codelets_; }
   std::size_t states_bytes() const noexcept { return states_.size() * sizeof(ColumnState); }
 
-  /// A vector of the caller's, cut as the rows are.
+  /// A vector of the caller's, cut as the rows are, for this call.
   std::vector<Data> add_vector(const void* vector);
+  /// Memory on the host, for this call.
   Data add_home(void* home, std::int64_t bytes);
+  /// Forgets the call's data. All tasks must have ended well.
+  void end_call();
 
-  /// p = x, and what others need of it is on its way.
+  /// p = x, and what others need of it is on its way. What work held before is lost.
   void load(const std::vector<Data>& x);
   /// q = A*p, for all parts.
   void multiply(ProductParams params);
   /// r = b - q, or b.
   void residual(const std::vector<Data>& b, ResidualParams params);
-  void restart(const Tolerances& tolerances);
+  void restart(const RestartParams& params);
   void iterate(const std::vector<Data>& x);
-  void store(const std::vector<Data>& y);
+  /// y = A*p, for all parts.
+  void apply(const std::vector<Data>& y);
   /// Copies states and history to a tile of the host's.
   void snapshot(Data to);
 
@@ -65,7 +70,8 @@ class PartData {
   TaskGroup group_;
   std::vector<ColumnState> states_;
   std::vector<double> history_;
-  std::vector<Data> all_;  ///< To be removed.
+  std::vector<Data> kept_;
+  std::vector<Data> of_call_;
   Data state_;
   Data past_;
   std::vector<Data> work_;
@@ -74,6 +80,23 @@ class PartData {
   std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
   std::vector<std::vector<Data>> arrivals_;  ///< The same buffers, by receiver.
   std::vector<Operand> operands_;            ///< Scratch.
+};
+
+/// A solver's data for one call: taken from those that wait, or made.
+class PartLease {
+ public:
+  PartLease(const SolverContent& content, std::int64_t columns);
+  ~PartLease();
+  PartLease(const PartLease&) = delete;
+  PartLease& operator=(const PartLease&) = delete;
+  PartData& operator*() const noexcept { return *data_; }
+  PartData* operator->() const noexcept { return data_.get(); }
+  /// All tasks have ended well: the next call may use them.
+  void end_call();
+
+ private:
+  const SolverContent& content_;
+  std::unique_ptr<PartData> data_;
 };
 
 }  // namespace quadriga::sparse

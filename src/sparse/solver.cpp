@@ -54,13 +54,13 @@ Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options)
 
 void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
   check_vectors(*content_, x, y, columns);
-  PartData data(*content_, columns);
-  const std::vector<Data> from = data.add_vector(x);
-  const std::vector<Data> to = data.add_vector(y);
-  data.load(from);
-  data.multiply({false});
-  data.store(to);
-  data.wait(to);
+  PartLease data(*content_, columns);
+  const std::vector<Data> from = data->add_vector(x);
+  const std::vector<Data> to = data->add_vector(y);
+  data->load(from);
+  data->apply(to);
+  data->wait(to);
+  data.end_call();
 }
 
 Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,

@@ -189,21 +189,21 @@ def test_callbacks_see_every_x_as_scipys():
 
 
 def test_a_solver_serves_many_right_sides():
-    a = sparse.poisson((12, 12, 12))
+    a = sparse.poisson((20, 20, 20), 27)
     with quadriga.Engine("emulated:2") as engine:
         solver = sparse.Solver(a, M="jacobi", engine=engine)
         moved = []
         for seed in range(3):
-            b = right_side(1728, seed=seed)
+            b = right_side(8000, seed=seed)
             result = solver.solve(b, rtol=1e-8)
             assert result.info == 0
             assert np.linalg.norm(b - a @ result.x) == pytest.approx(result.residual, rel=1e-3)
             assert result.tolerance == pytest.approx(1e-8 * np.linalg.norm(b))
             assert len(result.residuals) == result.iterations + 1
-            moved.append(engine.counters().bytes_to_devices)
+            moved.append(engine.counters().host_bytes)
     matrix = sum(solver.plan["bytes"])
     assert moved[0] > matrix
-    assert moved[2] - moved[1] < matrix / 2
+    assert moved[2] - moved[1] < 0.8 * matrix
 
 
 def test_the_plan_says_how_rows_were_cut():

@@ -32,7 +32,7 @@ class Bodies {
     const PartVectors<T> v(*work_, a.operands[2].data);
     if (turns && std::none_of(states, states + v.columns, is_running)) return;
     if (turns && is_first) turn(arrays(a), v, states);
-    if (has_halo) take_halo(a, v, states, turns);
+    if (has_halo) take_halo(a, v, turns ? states : nullptr, 4);
     multiply(arrays(a), range, v, turns ? a.operands[3].as<double>() : nullptr);
   }
 
@@ -51,9 +51,11 @@ class Bodies {
     send(a, arrays(a), v.r, 5, true);
   }
 
-  void store(const Arguments& a) const {
-    const PartVectors<T> v(*work_, a.operands[0].data);
-    std::copy_n(v.q, plan_->shape.rows * v.columns, a.operands[1].as<T>());
+  void apply(const Arguments& a) const {
+    PartVectors<T> v(*work_, a.operands[2].data);
+    v.q = a.operands[1].as<T>();
+    take_halo(a, v, nullptr, 3);
+    multiply<T>(arrays(a), {0, plan_->shape.blocks}, v, nullptr);
   }
 
  private:
@@ -73,12 +75,12 @@ class Bodies {
     }
   }
 
+  /// From the buffers, which are the operands from `operand` on; without states, as they are.
   void take_halo(const Arguments& a, const PartVectors<T>& v, const ColumnState* states,
-                 bool turns) const {
-    std::size_t operand = 4;
+                 std::size_t operand) const {
     for (const HaloTransfer& each : plan_->arrivals) {
       const T* const arrived = a.operands[operand++].as<const T>();
-      if (turns)
+      if (states)
         turn_halo(plan_->shape, v, states, arrived, each.first, each.count);
       else
         std::copy_n(arrived, each.count * v.columns,
@@ -117,7 +119,7 @@ void set_signatures(PartCodelets& part, const PartPlan& plan) {
   part.begin = {"sparse_begin", with_buffers({in, in, out, out}, sends, out)};
   part.residual = {"sparse_residual", with_buffers({in, in, both, out}, sends, out)};
   part.step = {"sparse_step", with_buffers({in, in, both, both, out}, sends, out)};
-  part.store = {"sparse_store", {in, out}};
+  part.apply = {"sparse_apply", with_buffers({in, out, both}, arrivals, in)};
 }
 
 void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
@@ -135,7 +137,7 @@ void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
   part.border.cost = cost_of(flops * (1 - inner), (1 - inner) * (matrix + 2 * vector));
   part.begin.cost = part.residual.cost = cost_of(vector / size * 6, 4 * vector);
   part.step.cost = cost_of(vector / size * 8, 7 * vector);
-  part.store.cost = cost_of(0, 2 * vector);
+  part.apply.cost = cost_of(flops, matrix + 2 * vector);
 }
 
 template <class T>
@@ -150,7 +152,7 @@ void set_bodies(PartCodelets& part, const PartPlan& plan, const WorkShape& work)
   part.border.cpu = [=](const Arguments& a) { bodies.product(a, border, false, true); };
   part.begin.cpu = part.residual.cpu = [=](const Arguments& a) { bodies.residual_of(a); };
   part.step.cpu = [=](const Arguments& a) { bodies.step_of(a); };
-  part.store.cpu = [=](const Arguments& a) { bodies.store(a); };
+  part.apply.cpu = [=](const Arguments& a) { bodies.apply(a); };
 }
 
 void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {

@@ -38,6 +38,12 @@ struct ProductParams {
   bool turns = true;  ///< Else q = A*p as it is, and the halo is what has arrived.
 };
 
+/// Tolerances of a solve, at the start and whenever residuals are computed anew.
+struct RestartParams {
+  Tolerances tolerances;
+  bool is_first = true;  ///< Nothing of the states counts.
+};
+
 struct ResidualParams {
   bool has_product = true;  ///< Else r = b.
 };
@@ -54,7 +60,7 @@ struct PartCodelets {
   Codelet begin;     ///< {matrix, b, work write, sums write, buffers write}. ResidualParams.
   Codelet residual;  ///< {matrix, b, work update, sums write, buffers write}. ResidualParams.
   Codelet step;      ///< {matrix, state, x update, work update, sums write, buffers write}.
-  Codelet store;     ///< {work, y write}: y = q.
+  Codelet apply;     ///< {matrix, y write, work update, buffers}: y = A*p as it is.
 };
 
 /// All codelets of solves with so many columns. They outlive their tasks, and the plans outlive
@@ -65,7 +71,7 @@ class SolveCodelets {
 
   const PartCodelets& part(std::size_t index) const { return parts_[index]; }
   const WorkShape& work(std::size_t index) const { return works_[index]; }
-  /// {state update, sums of each part}. Tolerances.
+  /// {state update, sums of each part}. RestartParams.
   const Codelet& restart() const noexcept { return restart_; }
   /// {state update, sums of each part}.
   const Codelet& set_step() const noexcept { return set_step_; }

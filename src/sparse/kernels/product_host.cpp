@@ -29,7 +29,9 @@ void csr_row(const T* values, const std::int32_t* columns, std::int64_t count, c
   std::int64_t at = 0;
   for (; at + lanes <= count; at += lanes)
     for (int lane = 0; lane < lanes; ++lane) add(at + lane, lane);
-  for (int lane = 0; at < count; ++at, ++lane) add(at, lane);
+  if (at < count) add(at, 0);
+  if (at + 1 < count) add(at + 1, 1);
+  if (at + 2 < count) add(at + 2, 2);
   for (int c = 0; c < K; ++c)
     out[c] = (sums[c] + sums[K + c]) + (sums[2 * K + c] + sums[3 * K + c]);
 }

@@ -59,8 +59,11 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
   codelet.cpu = [=](const Arguments& a) {
     const AllSums sums(a, 1, blocks, columns);
     auto* const states = a.operands[0].as<ColumnState>();
-    for (std::int64_t c = 0; c < columns; ++c)
-      restart(states[c], {sums.of(0, c), sums.of(1, c), sums.of(2, c)}, a.param<Tolerances>());
+    const auto params = a.param<RestartParams>();
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (params.is_first) states[c] = {};
+      restart(states[c], {sums.of(0, c), sums.of(1, c), sums.of(2, c)}, params.tolerances);
+    }
   };
   return codelet;
 }

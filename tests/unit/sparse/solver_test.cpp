@@ -108,6 +108,8 @@ TEST(ConjugateGradients, StepsGiveTheBitsOfOneCall) {
   while (!solve.advance(1)) ++steps;
   EXPECT_EQ(solve.finish().iterations, result.iterations);
   EXPECT_EQ(steps, result.iterations);
+  EXPECT_THROW(solve.advance(1), Error);
+  EXPECT_THROW(solve.finish(), Error);
   EXPECT_TRUE(same_bits(whole, stepped));
 }
 
