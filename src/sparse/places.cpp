@@ -42,9 +42,16 @@ int parts_of_device(double bytes, double memory_bytes) {
 Places choose_places(const Engine& engine, int wanted, double bytes) {
   const Machine& machine = engine.machine();
   std::vector<DeviceId> devices;
-  for (std::size_t d = 0; d < machine.devices.size(); ++d)
-    if (machine.devices[d].space != host_space && machine.devices[d].kind != DeviceKind::file)
+  bool has_cores = false;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    has_cores |= machine.devices[d].kind == DeviceKind::cpu;
+    if (machine.devices[d].kind == DeviceKind::emulated)
       devices.push_back(static_cast<DeviceId>(d));
+  }
+  if (devices.empty() && !has_cores)
+    fail(Errc::unavailable,
+         "sparse solvers run on CPU cores and emulated devices; this engine has neither (devices: "
+         "\"cpu\" adds cores)");
   if (devices.empty()) return host_places(machine, wanted);
   double total = 0;
   for (const DeviceId device : devices) total += rate_of(machine, machine.devices[device]);
