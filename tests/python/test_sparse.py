@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_sparse.py: sparse solvers beside SciPy's, on all kinds of devices.
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.io
@@ -69,6 +71,19 @@ def test_results_have_the_same_bits_for_any_number_of_devices():
             result = sparse.Solver(a, M="jacobi", engine=engine).solve(b, rtol=1e-10)
         found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
     assert len(set(found)) == 1
+
+
+def test_results_have_the_same_bits_under_the_virtual_clock():
+    a, b = sparse.poisson((15, 14, 13), 27), right_side(15 * 14 * 13)
+    machine = Path(__file__).resolve().parents[2] / "machines" / "h200x4.json"
+    found, seconds = [], []
+    for count in (1, 2, 4):
+        with quadriga.Engine(f"machine={machine}:{count}", virtual_clock=True) as engine:
+            solver = sparse.Solver(a, engine=engine)
+            begin = engine.now()
+            found.append(solver.solve(b).x.tobytes())
+            seconds.append(engine.now() - begin)
+    assert len(set(found)) == 1 and min(seconds) > 0
 
 
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])

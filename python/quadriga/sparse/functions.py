@@ -80,7 +80,7 @@ def cg(
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
     matrix = as_csr(A, None)
     wanted = common_type(matrix.dtype, right.dtype)
-    solver = Solver(A, M=M, dtype=wanted, engine=engine, devices=devices)
+    solver = Solver(matrix, M=M, dtype=wanted, engine=engine, devices=devices)
     result = solver.solve(right, _flat(x0), progress=progress, **options)
     result.warn(stacklevel=2)
     return result.x, result.info

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +77,10 @@ def as_csr(value: Any, dtype: DType | None = None) -> Csr:
     """A square matrix in one of the four types; None: that of its values, if it is one of them."""
     if isinstance(value, (str, os.PathLike)):
         value = read_matrix(value)
-    found = _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
+    if isinstance(value, Csr):
+        found = value
+    else:
+        found = _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
     rows, cols = found.shape
     if rows != cols:
         raise InvalidArgument(f"expected a square matrix, but A has shape {(rows, cols)}")
@@ -89,16 +93,18 @@ def as_csr(value: Any, dtype: DType | None = None) -> Csr:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
-    """What a Matrix Market file holds, by SciPy's reader."""
+    """What a Matrix Market file or an .npz file of SciPy's holds, by SciPy's readers."""
     need_scipy("a Matrix Market file")
     from scipy.io import mmread
+    from scipy.sparse import load_npz
 
     try:
-        return mmread(os.fspath(path))
+        return load_npz(path) if Path(path).suffix == ".npz" else mmread(os.fspath(path))
     except OSError as error:
         raise IoError(f"can't read {Path(path)}: {error.strerror or error}") from error
-    except (ValueError, OverflowError, MemoryError) as error:
-        raise InvalidArgument(f"{Path(path)} is no Matrix Market file: {error}") from error
+    except (ValueError, KeyError, OverflowError, MemoryError, BadZipFile) as error:
+        kind = "sparse .npz" if Path(path).suffix == ".npz" else "Matrix Market"
+        raise InvalidArgument(f"{Path(path)} is no {kind} file: {error}") from error
 
 
 def _from_scipy(matrix: Any) -> Csr:

@@ -64,7 +64,7 @@ def _as_operator(A: Any, b: Array, engine: Engine | None, devices: str | Machine
     if is_matrix(A):
         matrix = as_csr(A)
         wanted = common_type(matrix.dtype, b.dtype)
-        solver = Solver(A, dtype=wanted, engine=engine, devices=devices)
+        solver = Solver(matrix, dtype=wanted, engine=engine, devices=devices)
         if solver.shape[0] != b.size:
             raise InvalidArgument(f"b has shape {b.shape}; expected ({solver.shape[0]},)")
         return LinearOperator(solver.shape, matvec=solver.__matmul__, dtype=wanted)
