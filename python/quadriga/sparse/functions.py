@@ -75,7 +75,8 @@ def cg(
     (array([1.  , 0.5 , 0.25]), 0)
     """
     right = _right_side(b)
-    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    options["callback"] = callback
     if not is_matrix(A) or not is_diagonal(M):
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
     matrix = as_csr(A, None)
@@ -104,7 +105,8 @@ def bicgstab(
     Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if
     ``norm(b - A @ x)``, computed anew, meets the tolerance. Arguments are those of `cg`.
     """
-    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    options["callback"] = callback
     return solve_by_scipy("bicgstab", A, _right_side(b), x0, M, options, engine, devices)
 
 

@@ -84,7 +84,7 @@ class Solver:
         *,
         format: str = "auto",
         parts: int | None = None,
-        dtype: npt.DTypeLike = None,
+        dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
     ) -> None:
@@ -151,15 +151,15 @@ class Solver:
         if x.shape != right.shape:
             raise InvalidArgument(f"x0 has shape {x.shape}; expected that of b, {right.shape}")
         limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
-        tolerances = [_tolerance("rtol", rtol), _tolerance("atol", atol)]
+        relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
         with self.engine.section("cg"):
             columns = right.shape[1] if right.ndim == 2 else 1
             if columns == 0:
                 return self._result(x, _NOTHING)
-            addresses = right.ctypes.data, x.ctypes.data
             solve = self._core.begin_cg(
-                *addresses, columns, *tolerances, limit, x0 is None, (right, x)
-            )
+                right.ctypes.data, x.ctypes.data, columns, relative, absolute, limit,
+                x0 is None, (right, x),
+            )  # fmt: skip
             if callback is not None:
                 _step(solve, x, callback)
             return self._result(x, solve.finish(progress))
