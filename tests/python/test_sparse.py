@@ -221,6 +221,31 @@ def test_a_solver_serves_many_right_sides():
     assert moved[2] - moved[1] < 0.8 * matrix
 
 
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_an_order_is_undone_in_results(wide):
+    places = np.random.default_rng(1).permutation(1000)
+    a = varied(1000, 4) + sparse.poisson((10, 10, 10))[places][:, places]
+    a.indptr, a.indices = a.indptr.astype(wide), a.indices.astype(wide)
+    a.sort_indices()
+    b, m = right_side(1000, 2), 1 / a.diagonal()
+    plain = sparse.Solver(a, M=m, devices="emulated:3")
+    ordered = sparse.Solver(a, M=m, order="rcm", devices="emulated:3")
+    seen = []
+    x = ordered.solve(b, x0=b, rtol=1e-9, callback=lambda x: seen.append(x.copy()))
+    np.testing.assert_allclose(x.x, plain.solve(b, x0=b, rtol=1e-9).x, atol=1e-6)
+    np.testing.assert_allclose(seen[-1], x.x)
+    np.testing.assert_allclose(ordered @ b, a @ b, atol=1e-9)
+    box = sparse.poisson((40, 8, 8))[:, :]
+    mixed = np.random.default_rng(2).permutation(2560)
+    halos = [
+        sum(
+            sparse.Solver(box[mixed][:, mixed], order=order, devices="emulated:4").plan["halo_rows"]
+        )
+        for order in (None, "rcm")
+    ]
+    assert halos[1] < halos[0] / 3
+
+
 def test_the_plan_says_how_rows_were_cut():
     plan = sparse.Solver(sparse.poisson((16, 16, 16)), devices="emulated:4").plan
     assert plan["devices"] == [0, 1, 2, 3]

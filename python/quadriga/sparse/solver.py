@@ -19,6 +19,7 @@ from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
 from .matrices import Csr, as_csr, common_type
+from .ordering import Ordering, reverse_cuthill_mckee
 from .result import Result
 
 Array = npt.NDArray[Any]
@@ -51,6 +52,10 @@ class Solver:
         How devices store rows. ``"auto"`` is ``"csr"`` on CPU cores and emulated devices.
     parts : int, optional
         Parts of rows. Default: one a device or core, more where a device's memory needs it.
+    order : {None, "rcm"}
+        ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts need less of
+        each other, and undoes it in results. It needs SciPy and some seconds for ten million
+        elements, and pays where the natural order has a large ``plan["halo_rows"]``.
     dtype : dtype, optional
         What to compute in. Default: that of `A`.
     engine, devices
@@ -84,6 +89,7 @@ class Solver:
         *,
         format: str = "auto",
         parts: int | None = None,
+        order: str | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
@@ -92,8 +98,14 @@ class Solver:
             raise InvalidArgument(f"method is {method!r}; expected 'cg'")
         if format not in _FORMATS:
             raise InvalidArgument(f"format is {format!r}; expected one of {list(_FORMATS)}")
+        if order not in (None, "rcm"):
+            raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
         precondition, diagonal = _preconditioner(M, matrix)
+        self._order: Ordering | None = None
+        if order is not None:
+            self._order, matrix = reverse_cuthill_mckee(matrix)
+            diagonal = None if diagonal is None else self._order.forth(diagonal)
         address = 0 if diagonal is None else diagonal.ctypes.data
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
         options = _core.SolverOptions(_FORMATS[format], precondition, address, wanted)
@@ -161,8 +173,9 @@ class Solver:
                 x0 is None, (right, x),
             )  # fmt: skip
             if callback is not None:
-                _step(solve, x, callback)
-            return self._result(x, solve.finish(progress))
+                _step(solve, lambda: callback(self._back(x)))
+            found = solve.finish(progress)
+            return self._result(self._back(x), found)
 
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
@@ -171,7 +184,10 @@ class Solver:
         columns = right.shape[1] if right.ndim == 2 else 1
         if columns > 0:
             self._core.multiply(right.ctypes.data, out.ctypes.data, columns, (right, out))
-        return out
+        return self._back(out)
+
+    def _back(self, vectors: Array) -> Array:
+        return vectors if self._order is None else self._order.back(vectors)
 
     def __repr__(self) -> str:
         return f"<Solver of order {self.shape[0]}, {self.dtype}, cg>"
@@ -189,7 +205,8 @@ class Solver:
                 f"{name} is {array.dtype}, and the solver computes in {self.dtype}; "
                 "make it with dtype=complex"
             )
-        return np.ascontiguousarray(array, self.dtype)
+        ordered = array if self._order is None else self._order.forth(array)
+        return np.ascontiguousarray(ordered, self.dtype)
 
     def _result(self, x: Array, found: dict[str, Any]) -> Result:
         many = x.ndim == 2
@@ -217,14 +234,14 @@ _NOTHING: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _step(solve: Any, x: Array, callback: Callable[[Array], object]) -> None:
+def _step(solve: Any, after: Callable[[], object]) -> None:
     over = False
     made = 0
     while not over:
         over = solve.advance(1)
         if solve.iterations() > made:
             made = solve.iterations()
-            callback(x)
+            after()
 
 
 def _tolerance(name: str, value: Any) -> float:
