@@ -89,12 +89,13 @@ __all__ = [
     "prefetch",
     "report",
     "show_config",
+    "sparse",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # Imported when they are needed: the templates of reports take a while.
-    if name not in ("formats", "report"):
+    if name not in ("formats", "report", "sparse"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f".{name}", __name__)
 

@@ -34,6 +34,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_foreign(module);
   quadriga::python::bind_blas_threads(module);
   quadriga::python::bind_pipeline(module);
+  quadriga::python::bind_sparse(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import quadriga
-from quadriga import formats, linalg, report
+from quadriga import formats, linalg, report, sparse
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
 # From a heading to the next one of its level, or above.
@@ -17,9 +17,10 @@ SECTIONS = {
     "quadriga": "## Python\n(.*?)\n### quadriga.linalg",
     "quadriga.linalg": "### quadriga.linalg\n(.*?)\n### ",
     "quadriga.formats": "### quadriga.formats\n(.*?)\n### ",
+    "quadriga.sparse": "### quadriga.sparse\n(.*?)\n### ",
     "quadriga.report": "### quadriga.report\n(.*?)\n## ",
 }
-MODULES = [quadriga, formats, linalg, report]
+MODULES = [quadriga, formats, linalg, report, sparse]
 
 
 def listed(text):

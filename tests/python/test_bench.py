@@ -156,6 +156,16 @@ def test_empty_tasks_run():
     assert line["case"] == "chains" and line["value"] > line["bound"] > 0
 
 
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2"])
+def test_sparse_products_and_solves_beside_scipy(devices):
+    found = run_json("spmv", "--n", "12", "--repeat", "2", "--devices", devices)
+    assert [row["case"] for row in found] == measure.CASES["spmv"]
+    for row in found:
+        assert row["n"] == 1728 and row["unit"] == "GFLOP/s"
+        assert row["value"] > 0 and row["reference_value"] > 0 and row["bound"] > 0
+        assert row["value"] == pytest.approx(2e-9 * row["elements"] / row["seconds"])
+
+
 def test_malloc_counter_counts():
     (row,) = run_json("overhead", "--case", "malloc")
     assert row["calls_in_first_pass"] > 0, "the counter never counts"

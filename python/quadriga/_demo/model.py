@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg, optimize  # type: ignore[import-untyped]
-from scipy.spatial import cKDTree  # type: ignore[import-untyped]
-from scipy.spatial.distance import cdist  # type: ignore[import-untyped]
+from scipy import linalg, optimize
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from .terrain import Floats, Integers
 

@@ -139,6 +139,16 @@ def streams(**settings: Any) -> None:
 
 
 @bench.command()
+@_common("spmv")
+@click.option("--devices", default="cpu", show_default=True)
+@click.option("--n", default=64, show_default=True, type=click.IntRange(1, 1024),
+              help="Points of the grid in each of three dimensions.")  # fmt: skip
+def spmv(**settings: Any) -> None:
+    """Measure sparse products by format, and conjugate gradients, in turn with SciPy."""
+    run("spmv", **settings)
+
+
+@bench.command()
 @_common("copies", repeat=3)
 @click.option("--devices", default="", help="A device list; by default the configured one.")
 @click.option(

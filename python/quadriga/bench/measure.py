@@ -15,6 +15,7 @@ from ..beside import target_of, write_beside
 from ..errors import Unavailable
 from ..machine import Machine
 from . import from_python, program
+from . import sparse as sparse_cases
 from .description import describe
 from .rows import DECIDING, DEVICES, finish
 
@@ -37,6 +38,7 @@ CASES: dict[str, list[str]] = {
 }
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order"]
+CASES["spmv"] = sparse_cases.CASES
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -262,6 +264,23 @@ def streams(
                     yield line
 
     return _rows("streams", lines())
+
+
+def spmv(
+    cases: Iterable[str] = (),
+    n: int = 64,
+    repeat: int = 7,
+    devices: str = "cpu",
+    note: Note = _silent,
+) -> Iterator[Row]:
+    """Sparse products by format, and whole solves, on grids of `n` points a side, beside SciPy."""
+
+    def lines() -> Iterator[Row]:
+        for case in _wanted("spmv", cases):
+            note(f"{case} in turn with SciPy")
+            yield from sparse_cases.run(case, n, repeat, devices)
+
+    return _rows("spmv", lines())
 
 
 def _source() -> str:

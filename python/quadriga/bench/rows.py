@@ -88,6 +88,10 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "idgraf-600MB-rate": [Target("part", 0.99)],
     },
     "copies": {},
+    "spmv": {
+        **{f"csr-{points}": [Target("ratio", 1)] for points in (7, 27)},
+        **{f"cg-{points}": [Target("ratio", 1.5)] for points in (7, 27)},
+    },
     "streams": {
         **{
             f"fixed-{n}": [Target("value", x)]

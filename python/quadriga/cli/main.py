@@ -28,6 +28,7 @@ _COMMANDS = {
     "solve": "compute:solve",
     "cholesky": "compute:cholesky",
     "matmul": "compute:matmul",
+    "cg": "sparse:cg",
     "report": "report:report",
     "demo": "demo:demo",
     "bench": "..bench.commands:bench",

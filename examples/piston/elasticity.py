@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# examples/piston/elasticity.py: stiffness of linear tetrahedra, forces of pressures; by NumPy.
+"""Linear elasticity, assembled from all elements at once."""
+
+import numpy as np
+from scipy.sparse import bsr_array
+
+
+def gradients(points, elements):
+    """Of the four shape functions in each element, (elements, 4, 3), and the volumes."""
+    corners = points[elements[:, :4]]
+    edges = corners[:, 1:] - corners[:, :1]
+    volumes = np.linalg.det(edges) / 6
+    inner = np.linalg.inv(edges).transpose(0, 2, 1)
+    return np.concatenate([-inner.sum(axis=1, keepdims=True), inner], axis=1), np.abs(volumes)
+
+
+def stiffness(mesh):
+    """The stiffness matrix, in blocks of 3 x 3: three displacements for each node.
+
+    For nodes a, b of an element with gradients g: volume * (lambda * g_a[i] * g_b[j]
+    + mu * g_a[j] * g_b[i] + mu * (g_a . g_b) * (i == j)).
+    """
+    nodes = len(mesh.points)
+    shear = mesh.modulus / (2 * (1 + mesh.ratio))
+    bulk = mesh.modulus * mesh.ratio / ((1 + mesh.ratio) * (1 - 2 * mesh.ratio))
+    g, volumes = gradients(mesh.points, mesh.elements)
+    corners = mesh.elements[:, :4]
+    keys = (corners[:, :, None] * nodes + corners[:, None, :]).ravel()
+    found, place = np.unique(keys, return_inverse=True)
+    weighted = g * volumes[:, None, None]
+    dots = np.einsum("eai,ebi->eab", weighted, g)
+    blocks = np.empty((len(found), 3, 3))
+    for i in range(3):
+        for j in range(3):
+            values = bulk * weighted[:, :, None, i] * g[:, None, :, j]
+            values += shear * weighted[:, :, None, j] * g[:, None, :, i]
+            if i == j:
+                values += shear * dots
+            blocks[:, i, j] = np.bincount(place, values.ravel(), len(found))
+    offsets = np.searchsorted(found, np.arange(nodes + 1) * nodes)
+    return bsr_array((blocks, found % nodes, offsets), shape=(3 * nodes, 3 * nodes))
+
+
+def pressure_forces(mesh):
+    """A third of pressure times area to each corner of a face, into the body; (3 * nodes,)."""
+    a, b, c = (mesh.points[mesh.faces[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a) / 2
+    inward = np.einsum("fi,fi->f", normals, mesh.points[mesh.insides] - a)
+    normals *= np.sign(inward)[:, None]
+    forces = np.zeros((len(mesh.points), 3))
+    np.add.at(forces, mesh.faces, (mesh.pressures[:, None] * normals / 3)[:, None, :])
+    return forces.ravel()
+
+
+def free_directions(mesh):
+    """Numbers of displacements that no support fixes."""
+    is_free = np.ones((len(mesh.points), 3), bool)
+    is_free[mesh.fixed[:, 0], mesh.fixed[:, 1]] = False
+    return np.flatnonzero(is_free)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/sparse.h: sparse systems on all devices: products and conjugate gradients.
+//
+// Rows are cut into parts, one or more a device. No row is split between devices and sums are
+// formed by fixed blocks of rows in fixed order, so that results are the same to the bit for any
+// number of devices of a kind. Vectors of k columns lie row by row: element (i, j) at i*k + j.
+#pragma once
+
+#include <quadriga/engine.h>
+#include <quadriga/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace quadriga::sparse {
+
+/// A matrix by compressed rows in the caller's memory. The columns of a row may be in any order,
+/// and may repeat: such elements are summed, as everywhere in this header.
+struct CsrView {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t elements = 0;      ///< In `columns` and in `values`.
+  const void* offsets = nullptr;  ///< rows + 1 integers: where each row begins, and the end.
+  const void* columns = nullptr;
+  const void* values = nullptr;
+  int index_bytes = 4;  ///< Of an offset and of a column: 4 or 8, signed.
+  DType dtype = DType::float64;
+};
+
+/// How devices store the rows.
+enum class Format : std::uint8_t {
+  automatic,  ///< By the kind of device.
+  csr,        ///< Compressed rows.
+  sell,       ///< SELL-C-sigma: slices of rows of similar length, stored by columns.
+};
+
+/// M, which approximates the inverse of A.
+enum class Precondition : std::uint8_t {
+  none,
+  jacobi,    ///< The inverse of A's diagonal.
+  diagonal,  ///< SolverOptions::diagonal.
+};
+
+struct SolverOptions {
+  Format format = Format::automatic;
+  Precondition precondition = Precondition::none;
+  const void* diagonal = nullptr;  ///< Of M: as many elements of A's type as A has rows.
+  /// Parts of rows; 0: one a device or core, more where a device's memory needs it.
+  int parts = 0;
+};
+
+/// Why a solve ended.
+enum class StopReason : std::uint8_t {
+  converged,                  ///< ||b - A*x||, computed anew, meets the tolerance.
+  iterations,                 ///< The limit was reached before.
+  not_positive_definite,      ///< p^H*A*p <= 0.
+  indefinite_preconditioner,  ///< r^H*M*r <= 0.
+  not_finite,                 ///< NaN or infinity in A, b, x or their products.
+  diverged,                   ///< ||r|| has grown 1e16 times: A is singular, or nearly so.
+  stagnated,                  ///< Rounding keeps ||b - A*x|| above the tolerance.
+};
+
+/// "converged" and so on.
+std::string_view name(StopReason reason) noexcept;
+
+struct SolveOptions {
+  double rtol = 1e-5;
+  double atol = 0;
+  std::int64_t iterations = -1;  ///< At most; negative: ten a row.
+  bool zero_start = false;       ///< x is zero: one product less.
+  /// Called now and then with the iterations so far; false ends the call with error `cancelled`.
+  std::function<bool(std::int64_t iterations)> progress = {};
+};
+
+struct SolveResult {
+  StopReason reason =
+      StopReason::converged;           ///< Of several columns: the first that isn't converged.
+  std::int64_t iterations = 0;         ///< Of several columns: the most.
+  std::vector<double> tolerances;      ///< max(atol, rtol*||b||) of each column.
+  std::vector<double> true_residuals;  ///< ||b - A*x|| of each column, computed anew.
+  /// ||r|| before the first iteration and after each, by the recurrence; columns side by side.
+  std::vector<double> residuals;
+  double seconds = 0;
+};
+
+/// How the rows were cut.
+struct PlanReport {
+  std::int64_t block_rows = 0;            ///< Sums are formed by blocks of so many rows.
+  std::vector<std::int64_t> first_rows;   ///< Of each part, and the number of rows.
+  std::vector<DeviceId> devices;          ///< Of each part; no_device: any core.
+  std::vector<std::int64_t> halo_rows;    ///< Elements of vectors that each part needs of others.
+  std::vector<std::int64_t> border_rows;  ///< Of blocks that need some of these.
+  std::vector<std::size_t> bytes;         ///< Of each part of the matrix.
+  double seconds = 0;                     ///< What it took to check, cut and store it.
+};
+
+struct SolverContent;
+struct SolveContent;
+
+/// A solve in steps, for programs that look at x between iterations. Its solver, b and x must
+/// outlive it. One thread at a time.
+class Solve {
+ public:
+  Solve(Solve&&) noexcept;
+  Solve& operator=(Solve&&) = delete;
+  /// Cancels what runs; x is unspecified unless finish() returned.
+  ~Solve();
+  /// Performs up to so many iterations; true once the solve has ended. x is at home afterwards.
+  /// Errors: what a task threw; cancelled.
+  bool advance(std::int64_t iterations);
+  /// Made so far; of several columns: the most.
+  std::int64_t iterations() const noexcept;
+  /// Runs to the end. Afterwards only iterations() may be called.
+  SolveResult finish();
+
+ private:
+  friend class Solver;
+  explicit Solve(std::unique_ptr<SolveContent> content);
+  std::unique_ptr<SolveContent> content_;
+};
+
+/// Keeps a hermitian positive definite matrix, its plan of exchange and preconditioner on the
+/// devices, for many solves. The engine must outlive it; the caller's matrix need not. A handle,
+/// cheap to copy. Calls of several threads may overlap.
+class Solver {
+ public:
+  /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
+  ///         range, or the diagonal of M has a zero or isn't finite, naming the row.
+  Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
+
+  /// y = A*x.
+  /// Shapes: x and y have as many rows as A, and `columns` columns, row by row.
+  void multiply(const void* x, void* y, std::int64_t columns = 1) const;
+  /// Conjugate gradients for A*x = b from the x given (Hestenes and Stiefel, 1952).
+  SolveResult cg(const void* b, void* x, std::int64_t columns = 1,
+                 const SolveOptions& options = {}) const;
+  /// The same in steps.
+  Solve begin_cg(const void* b, void* x, std::int64_t columns = 1,
+                 const SolveOptions& options = {}) const;
+
+  std::int64_t rows() const noexcept;
+  DType dtype() const noexcept;
+  Format format() const noexcept;
+  PlanReport plan() const;
+
+ private:
+  std::shared_ptr<const SolverContent> content_;
+};
+
+/// Points of a box: x varies fastest. A dimension of 1 makes it flat.
+struct BoxGrid {
+  std::int64_t x = 1;
+  std::int64_t y = 1;
+  std::int64_t z = 1;
+  int points = 7;  ///< Of the stencil: 7, or 27.
+};
+
+/// Rows, and elements, of the Laplacian of a grid.
+std::int64_t rows_of(const BoxGrid& grid) noexcept;
+std::int64_t elements_of(const BoxGrid& grid) noexcept;
+
+/// Writes the rows [first, last) of the negative Laplacian with zero boundary values: on the
+/// diagonal one less than the points of the stencil (of a flat box, of the flat one), -1 beside it.
+/// Offsets are relative to the first row's, last - first + 1 of them; columns ascend in each row.
+/// Errors: invalid_argument for another stencil or type, sizes below 1, or rows out of range.
+void laplacian(const BoxGrid& grid, std::int64_t first, std::int64_t last, std::int64_t* offsets,
+               std::int64_t* columns, void* values, DType dtype);
+
+}  // namespace quadriga::sparse

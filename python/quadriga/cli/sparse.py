@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/sparse.py: cg on Matrix Market and .npy files.
+"""The command of the sparse solvers, from files to a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import _core
+from ..beside import target_of
+from ..engine import Engine
+from ..errors import Error, InvalidArgument
+from ..sparse import Result, Solver
+from ..sparse.matrices import as_csr, common_type, read_matrix
+from .files import need_apart, need_names, read, writing
+from .policy_name import policy_option
+
+_INPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("a", type=_INPUT)
+@click.argument("b", type=_INPUT)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=_INPUT,
+    help="The .npy file to write; it is renamed into place when complete.",
+)
+@click.option(
+    "--precondition", type=click.Choice(["none", "jacobi"]), default="none", show_default=True
+)
+@click.option(
+    "--rtol",
+    type=click.FloatRange(0),
+    default=1e-5,
+    show_default=True,
+    help="The end: |b - A x| <= max(rtol |b|, atol).",
+)
+@click.option("--atol", type=click.FloatRange(0), default=0.0, show_default=True)
+@click.option("--maxiter", type=click.IntRange(0), help="Default: ten times the order of A.")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["auto", "csr", "sell"]),
+    default="auto",
+    show_default=True,
+    help="How devices store rows.",
+)
+@click.option("--devices", help="A device list, such as 'cpu:2' or 'emulated:4,memory=64MiB'.")
+@policy_option()
+@click.option("--trace", type=_INPUT, help="Write a trace, for `quadriga report`.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def cg(
+    a: Path,
+    b: Path,
+    output: Path,
+    precondition: str,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    layout: str,
+    devices: str | None,
+    policy: str | None,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    """Solve A x = b by conjugate gradients with a sparse, hermitian, positive definite A.
+
+    A is a Matrix Market file, or an .npz file of SciPy's; b and x are .npy files. If the tolerance
+    isn't met, x is the last one, and the status is 1.
+    """
+    outputs = {"--output": output, "--trace": trace}
+    need_names(outputs)
+    need_apart({"A": a, "B": b}, outputs)
+    target_of(output)  # known before the work
+    right = read(b)
+    try:
+        matrix = as_csr(read_matrix(a))
+    except InvalidArgument as error:
+        raise type(error)(str(error) if str(a) in str(error) else f"{a}: {error}") from error
+    if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
+        raise InvalidArgument(
+            f"{b}: shape {right.shape} doesn't fit A's {matrix.shape}: expected as many rows"
+        )
+    dtype = common_type(matrix.dtype, right.dtype)
+    try:
+        made = Engine(devices, policy=policy, trace=trace)
+    except InvalidArgument as error:
+        raise click.UsageError(str(error)) from error
+    begin = time.perf_counter()
+    with made as engine:
+        m = None if precondition == "none" else precondition
+        solver = Solver(matrix, M=m, format=layout, dtype=dtype, engine=engine)
+        result = solver.solve(right, rtol=rtol, atol=atol, maxiter=maxiter)
+        with writing(output, right.shape, dtype, False) as x:
+            x[...] = result.x
+        _tell(result, output, engine, time.perf_counter() - begin, as_json)
+    if result.info != 0:
+        raise Error(f"{output} holds the last x: {_why(result)}")
+
+
+def _why(result: Result) -> str:
+    residual, tolerance = np.max(result.residual), np.max(result.tolerance)
+    return (
+        f"{result.reason} after {result.iterations} iterations, |b - A x| is {residual:.3g} and "
+        f"should be at most {tolerance:.3g}"
+    )
+
+
+def _tell(result: Result, output: Path, engine: Engine, seconds: float, as_json: bool) -> None:
+    if not as_json:
+        click.echo(f"{output}: written in {_core.format_seconds(seconds)}")
+        click.echo(
+            f"{result.reason} after {result.iterations} iterations, "
+            f"|b - A x| = {np.max(result.residual):.3g}; set-up "
+            f"{_core.format_seconds(result.setup_seconds)}, solve "
+            f"{_core.format_seconds(result.seconds)}"
+        )
+        click.echo(str(engine.counters()))
+        return
+    fields: dict[str, Any] = {"command": "cg", "output": str(output), "seconds": seconds}
+    fields |= {key: getattr(result, key) for key in ("reason", "info", "iterations")}
+    fields |= {key: np.asarray(getattr(result, key)).tolist() for key in ("residual", "tolerance")}
+    fields |= {"setup_seconds": result.setup_seconds, "solve_seconds": result.seconds}
+    fields["devices"] = [each.name for each in engine.machine.devices if not each.is_bare_host]
+    click.echo(json.dumps(fields | {"counters": engine.counters().as_dict()}))

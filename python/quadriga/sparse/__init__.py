@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/__init__.py: sparse systems on all devices, with SciPy's signatures.
+"""Sparse linear systems on all devices, for matrices bigger than any device's memory, too.
+
+Signatures, defaults and results are those of `scipy.sparse.linalg`. Matrices are SciPy's sparse
+arrays and matrices of any format, NumPy's arrays, and paths of Matrix Market files. Types are
+float32, float64, complex64 and complex128; bool and integers become float64. Each function also
+takes:
+
+engine : Engine, optional
+    Where to run. Default: `quadriga.default_engine()`.
+devices : str or Machine, optional
+    Instead of an engine: devices for this call alone.
+
+Results are the same to the bit for any number of devices of a kind.
+
+Examples
+--------
+>>> import numpy as np
+>>> from quadriga import sparse
+>>> a = sparse.poisson((30, 20))
+>>> x, info = sparse.cg(a, np.ones(600), M="jacobi")
+>>> info
+0
+>>> bool(np.linalg.norm(a @ x - 1) <= 1e-5 * np.sqrt(600))
+True
+"""
+
+from .functions import bicgstab, cg, gmres, minres
+from .grids import poisson
+from .result import Result
+from .solver import Solver
+
+__all__ = ["Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/functions.py: cg and its kin with SciPy's signatures.
+"""Solvers of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..engine import Engine
+from ..errors import InvalidArgument
+from ..linalg.arrays import check_type
+from ..machine import Machine
+from .matrices import as_csr, common_type, is_matrix
+from .operators import solve_by_scipy
+from .solver import Solver, is_diagonal
+
+Array = npt.NDArray[Any]
+Callback = Callable[[Array], object] | None
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    progress: Callable[[float], object] | None = None,
+    engine: Engine | None = None,
+    devices: str | Machine | None = None,
+) -> tuple[Array, int]:
+    """Solve ``A @ x = b`` by conjugate gradients, as `scipy.sparse.linalg.cg`.
+
+    Parameters
+    ----------
+    A : sparse array, matrix, array_like, path, LinearOperator or callable
+        Hermitian and positive definite, of shape (n, n). An operator or a function of NumPy arrays
+        is called on the host.
+    b : array_like
+        Of shape (n,), (n, 1) or (n, k) for k right-hand sides, which share each product.
+    x0, rtol, atol, maxiter, callback, progress
+        As of `Solver.solve`.
+    M : {"jacobi"}, array_like or LinearOperator, optional
+        The preconditioner, which approximates the inverse of A. An operator is called on the host:
+        vectors go home in each iteration, and only the product is computed by the devices.
+    engine, devices
+        See `quadriga.sparse`.
+
+    Returns
+    -------
+    x : ndarray
+        Of shape (n,), or (n, k). The last one where the solve failed.
+    info : int
+        0 only if ``norm(b - A @ x)``, computed anew, meets the tolerance; the number of iterations
+        if it doesn't; -1 after a breakdown, which a `LinAlgWarning` describes.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes, types or values aren't accepted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import sparse
+    >>> x, info = sparse.cg(np.diag([1.0, 2.0, 4.0]), [1.0, 1.0, 1.0])
+    >>> x.round(6), info
+    (array([1.  , 0.5 , 0.25]), 0)
+    """
+    right = _right_side(b)
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    options["callback"] = callback
+    if not is_matrix(A) or not is_diagonal(M):
+        return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
+    matrix = as_csr(A, None)
+    wanted = common_type(matrix.dtype, right.dtype)
+    solver = Solver(matrix, M=M, dtype=wanted, engine=engine, devices=devices)
+    result = solver.solve(right, _flat(x0), progress=progress, **options)
+    result.warn(stacklevel=2)
+    return result.x, result.info
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    engine: Engine | None = None,
+    devices: str | Machine | None = None,
+) -> tuple[Array, int]:
+    """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.bicgstab`.
+
+    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if
+    ``norm(b - A @ x)``, computed anew, meets the tolerance. Arguments are those of `cg`.
+    """
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    options["callback"] = callback
+    return solve_by_scipy("bicgstab", A, _right_side(b), x0, M, options, engine, devices)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    callback_type: str = "legacy",
+    engine: Engine | None = None,
+    devices: str | Machine | None = None,
+) -> tuple[Array, int]:
+    """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.gmres`.
+
+    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if
+    ``norm(b - A @ x)``, computed anew, meets the tolerance. `restart`, `maxiter` and
+    `callback_type` are SciPy's, other arguments those of `cg`.
+    """
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    options |= {"restart": restart, "callback": callback, "callback_type": callback_type}
+    return solve_by_scipy("gmres", A, _right_side(b), x0, M, options, engine, devices)
+
+
+def minres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    shift: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    show: bool = False,
+    check: bool = False,
+    engine: Engine | None = None,
+    devices: str | Machine | None = None,
+) -> tuple[Array, int]:
+    """Solve ``(A - shift * I) @ x = b`` with a hermitian A, as `scipy.sparse.linalg.minres`.
+
+    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if the
+    residual, computed anew, is at most ``rtol * norm(b)``. `shift`, `show` and `check` are SciPy's,
+    other arguments those of `cg`.
+    """
+    options: dict[str, Any] = {"rtol": rtol, "maxiter": maxiter, "callback": callback}
+    options |= {"shift": shift, "show": show, "check": check}
+    return solve_by_scipy("minres", A, _right_side(b), x0, M, options, engine, devices)
+
+
+def _flat(vector: Any) -> Any:
+    """SciPy takes a column for a vector."""
+    if vector is None:
+        return None
+    array = np.asarray(vector)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _right_side(b: Any) -> Array:
+    array: Array = _flat(b)
+    check_type(array.dtype, "b")
+    if array.ndim not in (1, 2):
+        raise InvalidArgument(f"b has shape {array.shape}; expected (n,) or (n, k)")
+    return array

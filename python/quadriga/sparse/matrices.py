@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/matrices.py: what callers give as sparse matrices, by compressed rows.
+"""Inputs: any of SciPy's formats, dense arrays and files become three arrays."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import InvalidArgument, InvalidType, IoError, Unavailable
+from ..linalg.arrays import check_type, core_type
+from ..registered import settle
+
+Array = npt.NDArray[Any]
+DType = np.dtype[Any]
+
+
+def need_scipy(why: str) -> None:
+    """Refuses what needs SciPy where it isn't installed."""
+    try:
+        import scipy.sparse.linalg  # noqa: F401
+    except ImportError as error:
+        raise Unavailable(f"{why} needs SciPy, which is not installed: {error}") from error
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A matrix by compressed rows."""
+
+    shape: tuple[int, int]
+    offsets: Array
+    columns: Array
+    values: Array
+
+    @property
+    def dtype(self) -> DType:
+        """Of the values."""
+        found: DType = self.values.dtype
+        return found
+
+    def core(self) -> _core.CsrView:
+        """As the extension module takes it; the arrays must outlive it."""
+        return _core.CsrView(
+            *self.shape,
+            self.columns.size,
+            self.offsets.ctypes.data,
+            self.columns.ctypes.data,
+            self.values.ctypes.data,
+            self.columns.itemsize,
+            core_type(self.values.dtype),
+        )
+
+
+def is_matrix(value: Any) -> bool:
+    """Whether it has elements, other than a function or an operator."""
+    return (
+        hasattr(value, "tocsr")
+        or isinstance(value, (str, os.PathLike, np.ndarray, list, tuple))
+        or (hasattr(value, "__array__") and not hasattr(value, "matvec"))
+    )
+
+
+def common_type(*types: DType) -> DType:
+    """NumPy's common type; float64 if that holds no fractions."""
+    found: DType = np.result_type(*types)
+    return found if found.char in "fdFD" else np.dtype(float)
+
+
+def as_csr(value: Any, dtype: DType | None = None) -> Csr:
+    """A square matrix in one of the four types; None: that of its values, if it is one of them."""
+    if isinstance(value, (str, os.PathLike)):
+        value = read_matrix(value)
+    if isinstance(value, Csr):
+        found = value
+    else:
+        found = _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
+    rows, cols = found.shape
+    if rows != cols:
+        raise InvalidArgument(f"expected a square matrix, but A has shape {(rows, cols)}")
+    check_type(found.dtype, "A")
+    wanted = common_type(found.dtype) if dtype is None else dtype
+    for array in (found.offsets, found.columns, found.values):
+        settle(array)
+    values = np.ascontiguousarray(found.values, wanted)
+    return Csr(found.shape, found.offsets, found.columns, values)
+
+
+def read_matrix(path: str | os.PathLike[str]) -> Any:
+    """What a Matrix Market file or an .npz file of SciPy's holds, by SciPy's readers."""
+    need_scipy("a Matrix Market file")
+    from scipy.io import mmread
+    from scipy.sparse import load_npz
+
+    try:
+        return load_npz(path) if Path(path).suffix == ".npz" else mmread(os.fspath(path))
+    except OSError as error:
+        raise IoError(f"can't read {Path(path)}: {error.strerror or error}") from error
+    except (ValueError, KeyError, OverflowError, MemoryError, BadZipFile) as error:
+        kind = "sparse .npz" if Path(path).suffix == ".npz" else "Matrix Market"
+        raise InvalidArgument(f"{Path(path)} is no {kind} file: {error}") from error
+
+
+def _from_scipy(matrix: Any) -> Csr:
+    if matrix.ndim != 2:
+        raise InvalidArgument(f"A is a sparse array of {matrix.ndim} dimensions; expected 2")
+    csr = matrix.tocsr()
+    rows, cols = csr.shape
+    offsets, columns = np.asarray(csr.indptr), np.asarray(csr.indices)
+    if offsets.ndim != 1 or offsets.size != rows + 1:
+        raise InvalidArgument(f"A.indptr has shape {offsets.shape}; expected ({rows + 1},)")
+    values = np.asarray(csr.data)
+    if columns.shape != values.shape or columns.ndim != 1:
+        raise InvalidArgument(
+            f"A.indices has shape {columns.shape} and A.data {values.shape}; expected one size"
+        )
+    for name, array in (("indptr", offsets), ("indices", columns)):
+        if array.dtype.kind != "i":
+            raise InvalidType(f"A.{name} is {array.dtype}; expected int32 or int64")
+    index = np.dtype(np.int32 if offsets.dtype == columns.dtype == np.int32 else np.int64)
+    return Csr(
+        (rows, cols),
+        np.ascontiguousarray(offsets, index),
+        np.ascontiguousarray(columns, index),
+        values,
+    )
+
+
+def _from_dense(value: Any) -> Csr:
+    array = np.asarray(value)
+    if array.ndim != 2:
+        raise InvalidArgument(f"A is an array of {array.ndim} dimensions; expected 2")
+    check_type(array.dtype, "A")
+    rows, columns = np.nonzero(array)
+    counts = np.bincount(rows, minlength=array.shape[0])
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Csr(array.shape, offsets, columns.astype(np.int64), array[rows, columns])

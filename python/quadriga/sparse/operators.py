@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/operators.py: SciPy's iterations on products of the devices, and on
+# operators of the user's.
+"""What isn't iterated on the devices: operators of the user's, and methods other than CG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..engine import Engine
+from ..errors import InvalidArgument
+from ..machine import Machine
+from .matrices import as_csr, common_type, is_matrix, need_scipy
+from .solver import Solver
+
+Array = npt.NDArray[Any]
+#: Further calls from the x so far, where the residual is above the tolerance after all.
+_TRIES = 3
+
+
+def solve_by_scipy(
+    name: str,
+    A: Any,
+    b: Array,
+    x0: Any,
+    M: Any,
+    options: dict[str, Any],
+    engine: Engine | None,
+    devices: str | Machine | None,
+) -> tuple[Array, int]:
+    """A method of SciPy's by its name, with products of ours, until the true residual says so."""
+    need_scipy(f"{name}() with an operator" if name == "cg" else f"{name}()")
+    from scipy.sparse import linalg
+
+    if b.ndim != 1:
+        raise InvalidArgument(f"b has shape {b.shape}; expected (n,) with an operator, or {name}()")
+    operator = _as_operator(A, b, engine, devices)
+    precondition = _as_preconditioner(M, A, operator)
+    method = getattr(linalg, name)
+    shift = options.get("shift", 0.0)
+    tolerance = max(options.get("atol", 0.0), options["rtol"] * float(np.linalg.norm(b)))
+    x, info = method(operator, b, x0, M=precondition, **options)
+    for _ in range(_TRIES):
+        residual = _residual(operator, shift, x, b)
+        if info != 0 or residual <= tolerance:
+            return x, info
+        # minres() compares with norm(A) * norm(x).
+        options["rtol"] *= tolerance / residual / 2
+        x, info = method(operator, b, x, M=precondition, **options)
+    met = _residual(operator, shift, x, b) <= tolerance
+    return x, info if met else max(1, info)
+
+
+def _residual(operator: Any, shift: float, x: Array, b: Array) -> float:
+    return float(np.linalg.norm(b - (operator.matvec(x) - shift * x)))
+
+
+def _as_operator(A: Any, b: Array, engine: Engine | None, devices: str | Machine | None) -> Any:
+    from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+    if is_matrix(A):
+        matrix = as_csr(A)
+        wanted = common_type(matrix.dtype, b.dtype)
+        solver = Solver(matrix, dtype=wanted, engine=engine, devices=devices)
+        if solver.shape[0] != b.size:
+            raise InvalidArgument(f"b has shape {b.shape}; expected ({solver.shape[0]},)")
+        return LinearOperator(solver.shape, matvec=solver.__matmul__, dtype=wanted)
+    if hasattr(A, "matvec"):
+        return aslinearoperator(A)
+    if callable(A):
+        return LinearOperator((b.size, b.size), matvec=A, dtype=common_type(b.dtype))
+    raise InvalidArgument(f"A is a {type(A).__name__}; expected a matrix, a path or an operator")
+
+
+def _as_preconditioner(M: Any, A: Any, operator: Any) -> Any:
+    from scipy.sparse import diags_array
+
+    if isinstance(M, str):
+        if M != "jacobi" or not is_matrix(A):
+            expected = "'jacobi' (of a matrix), a diagonal or an operator"
+            raise InvalidArgument(f"M is {M!r}; expected {expected}")
+        return diags_array(1 / _diagonal(A))
+    if M is not None and np.ndim(M) == 1 and not hasattr(M, "matvec"):
+        return diags_array(np.asarray(M))
+    return M
+
+
+def _diagonal(A: Any) -> Array:
+    """Of a matrix; each element must be usable."""
+    matrix = as_csr(A)
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.offsets))
+    on = rows == matrix.columns[: rows.size]
+    diagonal = np.zeros(matrix.shape[0], matrix.dtype)
+    np.add.at(diagonal, rows[on], matrix.values[: rows.size][on])
+    bad = np.flatnonzero((diagonal == 0) | ~np.isfinite(diagonal))
+    if bad.size:
+        what = "zero" if diagonal[bad[0]] == 0 else "not finite"
+        raise InvalidArgument(f"Jacobi preconditioner: the diagonal of row {bad[0]} is {what}")
+    return diagonal

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/result.py: what a solve says beside x.
+"""Results of solvers, with the reason for their end."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LinAlgWarning
+
+_SAID = {
+    "not_positive_definite": "A isn't positive definite: p^H A p <= 0",
+    "indefinite_preconditioner": "M isn't positive definite: r^H M r <= 0",
+    "diverged": "A is singular, or nearly so: the residual has grown 1e16 times",
+    "not_finite": "there are infinities or NaNs in A, M, b, x0 or their products",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution and how it was found.
+
+    Attributes
+    ----------
+    x : ndarray
+        The last one; also where the solve failed.
+    reason : str
+        ``"converged"``: ``norm(b - A @ x)``, computed anew, meets the tolerance; ``"iterations"``:
+        the limit was reached; ``"stagnated"``: rounding keeps the residual above the tolerance;
+        ``"not_positive_definite"``, ``"indefinite_preconditioner"``, ``"diverged"``,
+        ``"not_finite"``.
+    iterations : int
+        Of several right-hand sides: the most.
+    residual, tolerance : float or ndarray
+        ``norm(b - A @ x)``, computed anew, and what it had to meet; for each right-hand side.
+    residuals : ndarray
+        Norms by the recurrence, before the first iteration and after each; of shape (iterations +
+        1,), or (iterations + 1, k) for k right-hand sides.
+    seconds, setup_seconds : float
+        Of this solve; of checking, cutting and storing the matrix before.
+    """
+
+    x: npt.NDArray[Any]
+    reason: str
+    iterations: int
+    residual: Any
+    tolerance: Any
+    residuals: npt.NDArray[np.float64]
+    seconds: float
+    setup_seconds: float
+
+    @property
+    def info(self) -> int:
+        """As SciPy's: 0 converged; > 0 iterations, without; -1 broken down."""
+        if self.reason == "converged":
+            return 0
+        return -1 if self.reason in _SAID else max(1, self.iterations)
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn of a breakdown, for callers that get `info` alone."""
+        if self.reason in _SAID:
+            said = f"{_SAID[self.reason]}, after {self.iterations} iterations"
+            warnings.warn(said, LinAlgWarning, stacklevel=stacklevel + 1)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/solver.py: a matrix that stays on the devices for many solves.
+"""Conjugate gradients on parts of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..arguments import whole
+from ..defaults import default_engine
+from ..engine import Engine
+from ..errors import InvalidArgument, InvalidType
+from ..linalg.arrays import check_type
+from ..machine import Machine
+from ..registered import settle
+from .matrices import Csr, as_csr, common_type
+from .ordering import Ordering, reverse_cuthill_mckee
+from .result import Result
+
+Array = npt.NDArray[Any]
+_FORMATS = {"auto": 0, "csr": 1, "sell": 2}
+_MOST = 2**62
+
+
+def engine_for(engine: Engine | None, devices: str | Machine | None) -> Engine:
+    """Where a call runs."""
+    if engine is not None and devices is not None:
+        raise InvalidArgument("give an engine or devices, not both")
+    if engine is not None and not isinstance(engine, Engine):
+        raise InvalidType(f"engine is {engine!r}; expected an Engine, or None")
+    return engine or (Engine(devices) if devices is not None else default_engine())
+
+
+class Solver:
+    """A sparse hermitian positive definite matrix on the devices, for many solves and products.
+
+    Parameters
+    ----------
+    A : sparse array, matrix, array_like or path
+        Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes of it don't
+        matter.
+    method : {"cg"}
+    M : {"jacobi"} or array_like, optional
+        The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
+        a diagonal of shape (n,).
+    format : {"auto", "csr", "sell"}
+        How devices store rows. ``"auto"`` is ``"csr"`` on CPU cores and emulated devices.
+    parts : int, optional
+        Parts of rows. Default: one a device or core, more where a device's memory needs it.
+    order : {None, "rcm"}
+        ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts need less of
+        each other, and undoes it in results. It needs SciPy and some seconds for ten million
+        elements, and pays where the natural order has a large ``plan["halo_rows"]``.
+    dtype : dtype, optional
+        What to compute in. Default: that of `A`.
+    engine, devices
+        See `quadriga.sparse`.
+
+    Raises
+    ------
+    InvalidArgument
+        If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
+        has a zero or isn't finite; the message names the row.
+    TooLarge
+        If a part fits no device together with its vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import sparse
+    >>> solver = sparse.Solver(sparse.poisson((20, 20)), M="jacobi", devices="emulated:2")
+    >>> result = solver.solve(np.ones(400), rtol=1e-8)
+    >>> result.reason
+    'converged'
+    >>> bool(np.allclose(solver @ result.x, 1, atol=1e-6))
+    True
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        method: str = "cg",
+        M: Any = None,
+        *,
+        format: str = "auto",
+        parts: int | None = None,
+        order: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+        engine: Engine | None = None,
+        devices: str | Machine | None = None,
+    ) -> None:
+        if method != "cg":
+            raise InvalidArgument(f"method is {method!r}; expected 'cg'")
+        if format not in _FORMATS:
+            raise InvalidArgument(f"format is {format!r}; expected one of {list(_FORMATS)}")
+        if order not in (None, "rcm"):
+            raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
+        matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
+        precondition, diagonal = _preconditioner(M, matrix)
+        self._order: Ordering | None = None
+        if order is not None:
+            self._order, matrix = reverse_cuthill_mckee(matrix)
+            diagonal = None if diagonal is None else self._order.forth(diagonal)
+        address = 0 if diagonal is None else diagonal.ctypes.data
+        wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
+        options = _core.SolverOptions(_FORMATS[format], precondition, address, wanted)
+        #: Where it is.
+        self.engine = engine_for(engine, devices)
+        #: Of the matrix, (n, n).
+        self.shape = matrix.shape
+        #: What it computes in.
+        self.dtype = matrix.dtype
+        with self.engine.section("sparse setup"):
+            kept = (matrix, diagonal)
+            self._core = _core.SparseSolver(self.engine.core, matrix.core(), options, kept)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part."""
+        return dict(self._core.plan())
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        callback: Callable[[Array], object] | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Result:
+        """Solve ``A @ x = b``.
+
+        Parameters
+        ----------
+        b : array_like
+            Of shape (n,), or (n, k) for k right-hand sides, which share each product.
+        x0 : array_like, optional
+            Where to begin; of the shape of `b`. Default: zeros.
+        rtol, atol : float
+            The end: ``norm(b - A @ x) <= max(rtol * norm(b), atol)``, by columns.
+        maxiter : int, optional
+            Default: ``10 * n``.
+        callback : callable, optional
+            Called as ``callback(x)`` after each iteration. Its price: x is brought home and the
+            devices wait, each time.
+        progress : callable, optional
+            Called with the number of iterations, a few times a second. Devices don't wait for it.
+
+        Raises
+        ------
+        InvalidArgument
+            If shapes or types aren't accepted. What goes wrong with numbers is the result's reason.
+        """
+        right = self._vectors(b, "b")
+        x = np.zeros_like(right) if x0 is None else self._vectors(x0, "x0").copy()
+        if x.shape != right.shape:
+            raise InvalidArgument(f"x0 has shape {x.shape}; expected that of b, {right.shape}")
+        limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
+        relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
+        with self.engine.section("cg"):
+            columns = right.shape[1] if right.ndim == 2 else 1
+            if columns == 0:
+                return self._result(x, _NOTHING)
+            solve = self._core.begin_cg(
+                right.ctypes.data, x.ctypes.data, columns, relative, absolute, limit,
+                x0 is None, (right, x),
+            )  # fmt: skip
+            if callback is not None:
+                _step(solve, lambda: callback(self._back(x)))
+            found = solve.finish(progress)
+            return self._result(self._back(x), found)
+
+    def __matmul__(self, x: Any) -> Array:
+        """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
+        right = self._vectors(x, "x")
+        out = np.empty_like(right)
+        columns = right.shape[1] if right.ndim == 2 else 1
+        if columns > 0:
+            self._core.multiply(right.ctypes.data, out.ctypes.data, columns, (right, out))
+        return self._back(out)
+
+    def _back(self, vectors: Array) -> Array:
+        return vectors if self._order is None else self._order.back(vectors)
+
+    def __repr__(self) -> str:
+        return f"<Solver of order {self.shape[0]}, {self.dtype}, cg>"
+
+    def _vectors(self, value: Any, name: str) -> Array:
+        """An array of the solver's type, row by row."""
+        array = np.asarray(value)
+        settle(array)
+        check_type(array.dtype, name)
+        if array.ndim not in (1, 2) or array.shape[0] != self.shape[0]:
+            n = self.shape[0]
+            raise InvalidArgument(f"{name} has shape {array.shape}; expected ({n},) or ({n}, k)")
+        if array.dtype.kind == "c" and self.dtype.kind != "c":
+            raise InvalidType(
+                f"{name} is {array.dtype}, and the solver computes in {self.dtype}; "
+                "make it with dtype=complex"
+            )
+        ordered = array if self._order is None else self._order.forth(array)
+        return np.ascontiguousarray(ordered, self.dtype)
+
+    def _result(self, x: Array, found: dict[str, Any]) -> Result:
+        many = x.ndim == 2
+        residuals = np.asarray(found["residuals"], float)
+
+        def each(name: str) -> Any:
+            return np.asarray(found[name], float) if many else found[name][0]
+
+        return Result(
+            x=x,
+            reason=found["reason"],
+            iterations=found["iterations"],
+            residual=each("true_residuals"),
+            tolerance=each("tolerances"),
+            residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
+            seconds=found["seconds"],
+            setup_seconds=self._core.plan()["seconds"],
+        )
+
+
+#: What a solve without right-hand sides finds.
+_NOTHING: dict[str, Any] = {
+    "reason": "converged", "iterations": 0, "true_residuals": [], "tolerances": [],
+    "residuals": [], "seconds": 0.0,
+}  # fmt: skip
+
+
+def _step(solve: Any, after: Callable[[], object]) -> None:
+    over = False
+    made = 0
+    while not over:
+        over = solve.advance(1)
+        if solve.iterations() > made:
+            made = solve.iterations()
+            after()
+
+
+def _tolerance(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidType(f"{name} is {value!r}; expected a number of at least 0") from None
+    if not number >= 0:
+        raise InvalidArgument(f"{name} is {value!r}; expected a number of at least 0")
+    return number
+
+
+def is_diagonal(M: Any) -> bool:
+    """Whether the solver takes it: nothing, a name, or a diagonal."""
+    return M is None or isinstance(M, str) or (not hasattr(M, "shape") or len(M.shape) == 1)
+
+
+def _preconditioner(M: Any, matrix: Csr) -> tuple[int, Array | None]:
+    if M is None:
+        return 0, None
+    if isinstance(M, str):
+        if M != "jacobi":
+            raise InvalidArgument(f"M is {M!r}; expected 'jacobi', a diagonal, or None")
+        return 1, None
+    diagonal = np.asarray(M)
+    check_type(diagonal.dtype, "M")
+    if diagonal.shape != matrix.shape[:1]:
+        raise InvalidArgument(
+            f"M has shape {diagonal.shape}; expected 'jacobi', or a diagonal of shape "
+            f"({matrix.shape[0]},)"
+        )
+    if diagonal.dtype.kind == "c" and matrix.dtype.kind != "c":
+        raise InvalidType(f"M is {diagonal.dtype}, and A is {matrix.dtype}; expected a real M")
+    return 2, np.ascontiguousarray(diagonal, matrix.dtype)

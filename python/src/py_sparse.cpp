@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_sparse.cpp: sparse solvers; quadriga.sparse wraps them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+#include <quadriga/sparse.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "bindings.h"
+#include "blocking.h"
+#include "py_engine.h"
+
+namespace quadriga::python {
+namespace {
+
+using Address = std::uintptr_t;
+using Dict = nb::typed<nb::dict, nb::str, nb::any>;
+
+const void* at(Address address) noexcept { return reinterpret_cast<const void*>(address); }
+void* memory_at(Address address) noexcept { return reinterpret_cast<void*>(address); }
+
+sparse::CsrView csr(std::int64_t rows, std::int64_t cols, std::int64_t elements, Address offsets,
+                    Address columns, Address values, int index_bytes, DType dtype) {
+  return {rows, cols, elements, at(offsets), at(columns), at(values), index_bytes, dtype};
+}
+
+Dict as_dict(const sparse::SolveResult& result) {
+  Dict dict;
+  const std::string_view reason = sparse::name(result.reason);
+  dict["reason"] = nb::str(reason.data(), reason.size());
+  dict["iterations"] = result.iterations;
+  dict["tolerances"] = result.tolerances;
+  dict["true_residuals"] = result.true_residuals;
+  dict["residuals"] = result.residuals;
+  dict["seconds"] = result.seconds;
+  return dict;
+}
+
+/// A solve, and what it works on, let go with the GIL free.
+class PySolve {
+ public:
+  PySolve(std::shared_ptr<EngineState> state, const sparse::Solver& solver, const void* b, void* x,
+          std::int64_t columns, sparse::SolveOptions options, const nb::object& memory)
+      : state_(std::move(state)) {
+    memory_->add(memory);
+    options.progress = [progress = progress_](std::int64_t iterations) {
+      return progress->report(static_cast<double>(iterations));
+    };
+    solve_ = std::make_shared<std::unique_ptr<sparse::Solve>>();
+    run(
+        [solver, b, x, columns, options](std::unique_ptr<sparse::Solve>& solve) {
+          solve = std::make_unique<sparse::Solve>(solver.begin_cg(b, x, columns, options));
+        },
+        nb::none());
+  }
+  PySolve(PySolve&&) = default;
+  PySolve& operator=(PySolve&&) = delete;
+  ~PySolve() {
+    const GilReleased released;
+    solve_.reset();
+    state_.reset();
+  }
+
+  bool advance(std::int64_t iterations, const nb::object& progress) {
+    auto is_over = std::make_shared<bool>(false);
+    run([is_over, iterations](
+            std::unique_ptr<sparse::Solve>& solve) { *is_over = solve->advance(iterations); },
+        progress);
+    return *is_over;
+  }
+
+  std::int64_t iterations() const { return (*solve_)->iterations(); }
+
+  Dict finish(const nb::object& progress) {
+    auto result = std::make_shared<sparse::SolveResult>();
+    run([result](std::unique_ptr<sparse::Solve>& solve) { *result = solve->finish(); }, progress);
+    return as_dict(*result);
+  }
+
+ private:
+  template <class Work>
+  void run(Work work, const nb::object& progress) {
+    block(state_, {[solve = solve_, work] { work(*solve); }, memory_, progress_, progress});
+  }
+
+  std::shared_ptr<Keep> memory_ = std::make_shared<Keep>();
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
+  std::shared_ptr<EngineState> state_;
+  std::shared_ptr<std::unique_ptr<sparse::Solve>> solve_;
+};
+
+/// A solver and its engine, let go in this order.
+class PySolver {
+ public:
+  PySolver(const PyEngine& engine, const sparse::CsrView& a, sparse::SolverOptions options,
+           const nb::object& keep)
+      : state_(engine.state()), solver_(std::make_shared<std::unique_ptr<sparse::Solver>>()) {
+    auto memory = std::make_shared<Keep>();
+    memory->add(keep);
+    block(state_, {[state = state_, solver = solver_, a, options] {
+                     *solver = std::make_unique<sparse::Solver>(state->engine(), a, options);
+                   },
+                   std::move(memory), std::make_shared<Progress>(), nb::none()});
+  }
+  PySolver(PySolver&&) = default;
+  PySolver& operator=(PySolver&&) = delete;
+  ~PySolver() {
+    const GilReleased released;
+    solver_.reset();
+    state_.reset();
+  }
+
+  void multiply(Address x, Address y, std::int64_t columns, const nb::object& keep) const {
+    auto memory = std::make_shared<Keep>();
+    memory->add(keep);
+    block(state_,
+          {[solver = solver_, x, y, columns] { (*solver)->multiply(at(x), memory_at(y), columns); },
+           std::move(memory), std::make_shared<Progress>(), nb::none()});
+  }
+
+  PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
+                   std::int64_t iterations, bool zero_start, const nb::object& keep) const {
+    sparse::SolveOptions options;
+    options.rtol = rtol;
+    options.atol = atol;
+    options.iterations = iterations;
+    options.zero_start = zero_start;
+    return {state_, **solver_, at(b), memory_at(x), columns, std::move(options), keep};
+  }
+
+  Dict plan() const {
+    const sparse::PlanReport report = (*solver_)->plan();
+    Dict dict;
+    dict["block_rows"] = report.block_rows;
+    dict["first_rows"] = report.first_rows;
+    nb::list devices;
+    for (const DeviceId device : report.devices)
+      devices.append(device == no_device ? -1 : static_cast<int>(device));
+    dict["devices"] = devices;
+    dict["halo_rows"] = report.halo_rows;
+    dict["border_rows"] = report.border_rows;
+    dict["bytes"] = report.bytes;
+    dict["seconds"] = report.seconds;
+    return dict;
+  }
+
+ private:
+  std::shared_ptr<EngineState> state_;
+  std::shared_ptr<std::unique_ptr<sparse::Solver>> solver_;
+};
+
+sparse::SolverOptions solver_options(int format, int precondition, Address diagonal, int parts) {
+  return {static_cast<sparse::Format>(format), static_cast<sparse::Precondition>(precondition),
+          at(diagonal), parts};
+}
+
+PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
+                     const sparse::SolverOptions& options, const nb::object& keep) {
+  return {engine, a, options, keep};
+}
+
+void laplacian(std::int64_t x, std::int64_t y, std::int64_t z, int points, std::int64_t first,
+               std::int64_t last, Address offsets, Address columns, Address values, DType dtype) {
+  const GilReleased released;
+  sparse::laplacian({x, y, z, points}, first, last, static_cast<std::int64_t*>(memory_at(offsets)),
+                    static_cast<std::int64_t*>(memory_at(columns)), memory_at(values), dtype);
+}
+
+}  // namespace
+
+void bind_sparse(nb::module_& module) {
+  nb::class_<sparse::CsrView>(module, "CsrView", "A matrix by compressed rows in arrays.")
+      .def(nb::new_(&csr), nb::arg("rows"), nb::arg("cols"), nb::arg("elements"),
+           nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("index_bytes"),
+           nb::arg("dtype"));
+  nb::class_<sparse::SolverOptions>(module, "SolverOptions", "What a sparse solver is made with.")
+      .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
+           nb::arg("diagonal"), nb::arg("parts"));
+  nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
+      .def("advance", &PySolve::advance, nb::arg("iterations"),
+           nb::arg("progress").none() = nb::none())
+      .def("iterations", &PySolve::iterations)
+      .def("finish", &PySolve::finish, nb::arg("progress").none() = nb::none());
+  nb::class_<PySolver>(module, "SparseSolver", "A sparse matrix in parts on the devices.")
+      .def(nb::new_(&make_solver), nb::arg("engine"), nb::arg("a"), nb::arg("options"),
+           nb::arg("keep"))
+      .def("multiply", &PySolver::multiply, nb::arg("x"), nb::arg("y"), nb::arg("columns"),
+           nb::arg("keep"))
+      .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),
+           nb::arg("rtol"), nb::arg("atol"), nb::arg("iterations"), nb::arg("zero_start"),
+           nb::arg("keep"))
+      .def("plan", &PySolver::plan);
+  module.def(
+      "laplacian_elements",
+      [](std::int64_t x, std::int64_t y, std::int64_t z, int points) {
+        return sparse::elements_of({x, y, z, points});
+      },
+      nb::arg("x"), nb::arg("y"), nb::arg("z"), nb::arg("points"));
+  module.def("laplacian", laplacian, nb::arg("x"), nb::arg("y"), nb::arg("z"), nb::arg("points"),
+             nb::arg("first"), nb::arg("last"), nb::arg("offsets"), nb::arg("columns"),
+             nb::arg("values"), nb::arg("dtype"));
+}
+
+}  // namespace quadriga::python

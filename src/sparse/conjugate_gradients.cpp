@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/conjugate_gradients.cpp: batches of iterations, looked at late; checks and restarts.
+#include "sparse/conjugate_gradients.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+namespace quadriga::sparse {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A restart that doesn't divide the residual by this is the last one.
+constexpr double least_gain = 2;
+/// A look at the states should come after about so long.
+constexpr double batch_seconds = 5e-3;
+constexpr std::int64_t iterations_a_row = 10;
+
+double seconds_since(steady_clock::time_point begin) {
+  return std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+/// The solution for a right side of zeros is zero, as SciPy has it: no tolerance would be met.
+template <class T>
+void clear_zero_columns(const T* b, T* x, std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t c = 0; c < columns; ++c) {
+    std::int64_t row = 0;
+    while (row < rows && b[row * columns + c] == T{}) ++row;
+    for (row = row < rows ? rows : 0; row < rows; ++row) x[row * columns + c] = T{};
+  }
+}
+
+void clear_zero_columns(DType dtype, const void* b, void* x, std::int64_t rows,
+                        std::int64_t columns) {
+  // A complex number is zero if both parts are; -0 is zero.
+  const auto clear = [&]<class T>(T) {
+    clear_zero_columns(static_cast<const T*>(b), static_cast<T*>(x), rows, columns);
+  };
+  if (dtype == DType::float32) return clear(float{});
+  if (dtype == DType::float64) return clear(double{});
+  if (dtype == DType::complex64) return clear(std::complex<float>{});
+  clear(std::complex<double>{});
+}
+
+}  // namespace
+
+SolveContent::SolveContent(std::shared_ptr<const SolverContent> solver, const void* b, void* x,
+                           std::int64_t columns, SolveOptions options)
+    : solver_(std::move(solver)),
+      x_memory_(x),
+      columns_(columns),
+      options_(std::move(options)),
+      begin_(steady_clock::now()),
+      states_(static_cast<std::size_t>(columns)),
+      data_(*solver_, columns),
+      b_(data_->add_vector(b)),
+      x_(data_->add_vector(x)),
+      residuals_(states_.size()),
+      last_true_(states_.size(), INFINITY) {
+  const std::size_t bytes =
+      data_->states_bytes() + states_.size() * history_length * sizeof(double);
+  for (Snapshot& each : snapshots_) {
+    each.memory.resize(bytes);
+    each.data = data_->add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
+  }
+  clear_zero_columns(solver_->dtype(), b, x, solver_->rows(), columns);
+  data_->poll = [this] { return !options_.progress || options_.progress(iterations()); };
+}
+
+std::int64_t SolveContent::limit() const noexcept {
+  return options_.iterations < 0 ? iterations_a_row * solver_->rows() : options_.iterations;
+}
+
+std::int64_t SolveContent::iterations() const noexcept {
+  std::int64_t most = 0;
+  for (const ColumnState& each : states_) most = std::max(most, each.iterations);
+  return most;
+}
+
+bool SolveContent::any(Status status) const noexcept {
+  return std::ranges::any_of(states_,
+                             [=](const ColumnState& each) { return each.status == status; });
+}
+
+void SolveContent::note(const ColumnState& state, std::size_t column, const double* history) {
+  const std::int64_t known = states_[column].iterations;
+  for (std::int64_t i = known; i < state.iterations; ++i)
+    residuals_[column].push_back(
+        history[i % history_length * columns_ + static_cast<std::int64_t>(column)]);
+}
+
+void SolveContent::take(Snapshot& snapshot) {
+  data_->wait_for(snapshot.data);
+  std::vector<ColumnState> now(states_.size());
+  std::memcpy(now.data(), snapshot.memory.data(), data_->states_bytes());
+  const auto* const history =
+      reinterpret_cast<const double*>(snapshot.memory.data() + data_->states_bytes());
+  for (std::size_t c = 0; c < now.size(); ++c) note(now[c], c, history);
+  states_ = std::move(now);
+}
+
+/// Residuals of the x so far become those of the recurrence.
+void SolveContent::renew(bool has_product) {
+  if (has_product) {
+    data_->load(x_);
+    data_->multiply({false});
+  }
+  data_->residual(b_, {has_product});
+  data_->restart({{options_.rtol, options_.atol}, !is_known_});
+  is_known_ = true;
+  data_->snapshot(snapshots_[0].data);
+  take(snapshots_[0]);
+  true_.clear();
+  for (const ColumnState& each : states_) true_.push_back(std::sqrt(each.squared));
+  is_checked_ = true;
+}
+
+void SolveContent::start() {
+  started_ = true;
+  renew(!options_.zero_start);
+  for (std::size_t c = 0; c < states_.size(); ++c) residuals_[c].push_back(true_[c]);
+  over_ = !any(Status::running);
+}
+
+/// No column runs any more by the recurrence.
+void SolveContent::check() {
+  if (std::ranges::any_of(states_,
+                          [](const auto& each) { return each.status > Status::converged; })) {
+    over_ = true;
+    return;
+  }
+  renew(true);
+  over_ = !any(Status::running);
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    if (states_[c].status == Status::running && !(true_[c] * least_gain < last_true_[c]))
+      stagnated_ = over_ = true;
+    last_true_[c] = true_[c];
+  }
+}
+
+std::int64_t SolveContent::next_batch(double seconds) noexcept {
+  if (seconds < batch_seconds) batch_ = std::min(batch_ * 2, history_length);
+  if (seconds > 4 * batch_seconds) batch_ = std::max<std::int64_t>(1, batch_ / 2);
+  return batch_;
+}
+
+void SolveContent::run_until(std::int64_t target) {
+  std::int64_t submitted = iterations();
+  std::size_t behind = 0;  // Batches submitted and not looked at.
+  std::size_t next = 0;
+  std::int64_t size = batch_;
+  auto last = steady_clock::now();
+  while (behind > 0 || (any(Status::running) && submitted < target)) {
+    while (behind < snapshots_.size() && any(Status::running) && submitted < target) {
+      const std::int64_t count = std::min(size, target - submitted);
+      for (std::int64_t i = 0; i < count; ++i) data_->iterate(x_);
+      submitted += count;
+      data_->snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
+      ++behind;
+    }
+    take(snapshots_[next]);
+    next = (next + 1) % snapshots_.size();
+    --behind;
+    size = next_batch(seconds_since(last));
+    last = steady_clock::now();
+    if (!data_->poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
+  }
+  is_checked_ = false;
+}
+
+bool SolveContent::advance(std::int64_t count) {
+  require(count >= 0, "advance(): expected a number of iterations of 0 or more");
+  require(!finished_, "this solve has finished");
+  if (solver_->parts() == 0) return over_ = true;
+  if (!started_) start();
+  const std::int64_t room = limit() - iterations();
+  const std::int64_t target = iterations() + std::min(room, count);
+  while (!over_ && iterations() < target) {
+    run_until(target);
+    if (!any(Status::running)) check();
+  }
+  over_ = over_ || iterations() >= limit();
+  for (const Data& each : x_) data_->wait_for(each);
+  return over_;
+}
+
+StopReason SolveContent::reason() const noexcept {
+  if (stagnated_) return StopReason::stagnated;
+  const auto first = std::ranges::find_if(
+      states_, [](const ColumnState& each) { return each.status != Status::converged; });
+  if (first == states_.end() || solver_->parts() == 0) return StopReason::converged;
+  switch (first->status) {
+    case Status::not_positive_definite:
+      return StopReason::not_positive_definite;
+    case Status::indefinite_preconditioner:
+      return StopReason::indefinite_preconditioner;
+    case Status::not_finite:
+      return StopReason::not_finite;
+    case Status::diverged:
+      return StopReason::diverged;
+    case Status::running:
+    case Status::converged:
+      break;
+  }
+  return StopReason::iterations;
+}
+
+SolveResult SolveContent::finish() {
+  while (!advance(history_length * history_length)) {
+  }
+  if (!is_checked_ && solver_->parts() > 0) renew(true);
+  data_->wait(x_);
+  SolveResult result;
+  result.reason = reason();
+  result.iterations = iterations();
+  result.true_residuals = true_.empty() ? std::vector<double>(states_.size()) : true_;
+  for (const ColumnState& each : states_) result.tolerances.push_back(each.tolerance);
+  std::size_t longest = 0;
+  for (const auto& each : residuals_) longest = std::max(longest, each.size());
+  for (std::size_t i = 0; i < longest; ++i)
+    for (const auto& each : residuals_)
+      result.residuals.push_back(each[std::min(i, each.size() - 1)]);
+  result.seconds = seconds_since(begin_);
+  data_.end_call();
+  finished_ = true;
+  return result;
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/conjugate_gradients.h: the host's part of a solve: what to
+// submit next, and when to end.
+//
+// The scalars stay on the devices. Iterations are submitted in batches, and the host reads the
+// states of one batch while the next one runs: those that were queued beyond the end change
+// nothing, so that x and the number of iterations don't depend on when it looks.
+//
+// When the recurrence says that all columns have converged, residuals are computed anew: that is
+// the start of another solve from the x so far, and says at once whether there is anything left to
+// do.
+#pragma once
+
+#include <quadriga/sparse.h>
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "sparse/part_data.h"
+
+namespace quadriga::sparse {
+
+class SolveContent {
+ public:
+  SolveContent(std::shared_ptr<const SolverContent> solver, const void* b, void* x,
+               std::int64_t columns, SolveOptions options);
+
+  bool advance(std::int64_t iterations);
+  std::int64_t iterations() const noexcept;
+  SolveResult finish();
+
+ private:
+  /// States, and what came before, as they were after a batch.
+  struct Snapshot {
+    std::vector<std::byte> memory;
+    Data data;
+  };
+
+  std::int64_t limit() const noexcept;
+  bool any(Status status) const noexcept;
+  void start();
+  void renew(bool has_product);
+  void check();
+  void run_until(std::int64_t target);
+  void take(Snapshot& snapshot);
+  void note(const ColumnState& state, std::size_t column, const double* history);
+  std::int64_t next_batch(double seconds) noexcept;
+  StopReason reason() const noexcept;
+
+  std::shared_ptr<const SolverContent> solver_;
+  void* const x_memory_;
+  const std::int64_t columns_;
+  const SolveOptions options_;
+  const std::chrono::steady_clock::time_point begin_;
+  std::vector<ColumnState> states_;
+  std::array<Snapshot, 2> snapshots_;  ///< Before `data_`, which refers to their memory.
+  PartLease data_;
+  std::vector<Data> b_;
+  std::vector<Data> x_;
+  std::vector<std::vector<double>> residuals_;  ///< Of each column.
+  std::vector<double> last_true_;               ///< Of each column, at the last check.
+  std::vector<double> true_;
+  std::int64_t batch_ = 1;
+  bool is_known_ = false;  ///< The states are this solve's.
+  bool started_ = false;
+  bool over_ = false;
+  bool finished_ = false;
+  bool is_checked_ = false;  ///< No step was made since residuals were computed anew.
+  bool stagnated_ = false;
+};
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/content.cpp: a matrix is checked, cut, and stored in parts.
+#include "sparse/content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/engine_access.h"
+#include "sparse/pack.h"
+#include "sparse/part_data.h"
+#include "sparse/partition.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// Vectors of an iteration: p, q, r, x and M's diagonal.
+constexpr std::int64_t vectors = 5;
+
+void check(const CsrView& a, const SolverOptions& options) {
+  check_offsets(a);
+  require(a.rows == a.cols,
+          fmt::format("a matrix of {} x {}; solvers take square ones", a.rows, a.cols));
+  require(options.precondition != Precondition::diagonal || options.diagonal || a.rows == 0,
+          "a diagonal preconditioner needs its diagonal");
+  require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
+}
+
+}  // namespace
+
+SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options)
+    : engine_(engine),
+      rows_(a.rows),
+      dtype_(a.dtype),
+      format_(options.format == Format::automatic ? Format::csr : options.format) {
+  const auto begin = std::chrono::steady_clock::now();
+  check(a, options);
+  place(a, options);
+  store(a, options);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  report_.seconds = taken.count();
+}
+
+SolverContent::~SolverContent() {
+  try {
+    idle_.reset();
+    engine_.remove(matrices_, true);
+  } catch (...) {
+    // An engine that has broken down said so where somebody waited.
+  }
+}
+
+void SolverContent::place(const CsrView& a, const SolverOptions& options) {
+  report_.block_rows = block_rows_of(a.rows);
+  const auto row_bytes = vectors * static_cast<std::int64_t>(size_of(a.dtype));
+  const double bytes =
+      static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
+      static_cast<double>(a.rows) * static_cast<double>(row_bytes);
+  const Places places = choose_places(engine_, options.parts, bytes);
+  const std::vector<std::int64_t> first =
+      cut_rows(a, report_.block_rows, places.weights, row_bytes);
+  for (std::size_t part = 0; part < places.devices.size(); ++part) {
+    if (first[part] == first[part + 1]) continue;
+    report_.first_rows.push_back(first[part]);
+    report_.devices.push_back(places.devices[part]);
+  }
+  report_.first_rows.push_back(a.rows);
+}
+
+void SolverContent::store(const CsrView& a, const SolverOptions& options) {
+  const std::vector<std::int64_t>& first = report_.first_rows;
+  const std::size_t count = report_.devices.size();
+  std::vector<Halo> halos(count);
+  run_on_host(engine_, count, [&](std::size_t part) {
+    halos[part] = find_halo(a, first[part], first[part + 1], report_.block_rows);
+  });
+  transfers_ = plan_exchange(halos, first);
+  plans_.resize(count);
+  std::vector<std::vector<std::int64_t>> sends(count);
+  for (const HaloTransfer& each : transfers_) {
+    const auto begin = halos[static_cast<std::size_t>(each.to)].columns.begin() + each.first;
+    std::vector<std::int64_t>& rows = sends[static_cast<std::size_t>(each.from)];
+    rows.insert(rows.end(), begin, begin + each.count);
+    plans_[static_cast<std::size_t>(each.from)].sends.push_back(each);
+    plans_[static_cast<std::size_t>(each.to)].arrivals.push_back(each);
+  }
+  tiles_.resize(count);
+  run_on_host(engine_, count, [&](std::size_t part) {
+    const PartRows rows{first[part], first[part + 1], &halos[part], sends[part]};
+    PartShape& shape = plans_[part].shape;
+    shape =
+        shape_of(a, rows, format_, report_.block_rows, options.precondition != Precondition::none);
+    tiles_[part] = std::make_unique_for_overwrite<std::byte[]>(
+        static_cast<std::size_t>(shape.bytes + array_alignment));
+    pack(a, rows, shape, options, tiles_[part].get());
+  });
+  for (std::size_t part = 0; part < count; ++part) {
+    const PartShape& shape = plans_[part].shape;
+    matrices_.push_back(EngineAccess::add(
+        engine_, no_device, {tiles_[part].get(), shape.bytes, 1, shape.bytes, DType::bytes}, {},
+        true));
+    report_.halo_rows.push_back(shape.halo);
+    std::int64_t border = 0;
+    for (std::int64_t block = 0; block < shape.blocks; ++block)
+      if (halos[part].border[static_cast<std::size_t>(block)])
+        border += std::min(shape.block_rows, shape.rows - block * shape.block_rows);
+    report_.border_rows.push_back(border);
+    report_.bytes.push_back(static_cast<std::size_t>(shape.bytes));
+  }
+}
+
+bool SolverContent::splits(std::size_t part) const {
+  const PartShape& shape = plans_[part].shape;
+  return device(part) != no_device && shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
+}
+
+const SolveCodelets& SolverContent::codelets(std::int64_t columns) const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<SolveCodelets>& found = codelets_[columns];
+  if (!found) found = std::make_unique<SolveCodelets>(plans_, columns);
+  return *found;
+}
+
+std::unique_ptr<PartData> SolverContent::take_data(std::int64_t columns) const {
+  const std::lock_guard lock(mutex_);
+  return idle_ && idle_->columns() == columns ? std::move(idle_) : nullptr;
+}
+
+void SolverContent::give_back(std::unique_ptr<PartData> data) const {
+  const std::lock_guard lock(mutex_);
+  idle_.swap(data);
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/content.h: a matrix in parts on an engine, its plan of exchange, and codelets by
+// the number of columns.
+#pragma once
+
+#include <quadriga/sparse.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sparse/kernels/part_codelets.h"
+
+namespace quadriga::sparse {
+
+class PartData;
+
+/// What a solver keeps. Nothing of it changes after its making, but for the codelets.
+class SolverContent {
+ public:
+  SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options);
+  ~SolverContent();
+  SolverContent(const SolverContent&) = delete;
+  SolverContent& operator=(const SolverContent&) = delete;
+
+  Engine& engine() const noexcept { return engine_; }
+  std::int64_t rows() const noexcept { return rows_; }
+  DType dtype() const noexcept { return dtype_; }
+  Format format() const noexcept { return format_; }
+  const PlanReport& report() const noexcept { return report_; }
+
+  std::size_t parts() const noexcept { return plans_.size(); }
+  const PartPlan& plan(std::size_t part) const { return plans_[part]; }
+  std::int64_t first_row(std::size_t part) const { return report_.first_rows[part]; }
+  const std::vector<HaloTransfer>& transfers() const noexcept { return transfers_; }
+  Data matrix(std::size_t part) const { return matrices_[part]; }
+  DeviceId device(std::size_t part) const { return report_.devices[part]; }
+  /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
+  bool splits(std::size_t part) const;
+  /// The codelets of solves with so many columns; any thread.
+  const SolveCodelets& codelets(std::int64_t columns) const;
+  /// Data that an earlier call left; null: none. Any thread, as the next one.
+  std::unique_ptr<PartData> take_data(std::int64_t columns) const;
+  void give_back(std::unique_ptr<PartData> data) const;
+
+ private:
+  void place(const CsrView& a, const SolverOptions& options);
+  void store(const CsrView& a, const SolverOptions& options);
+
+  Engine& engine_;
+  std::int64_t rows_;
+  DType dtype_;
+  Format format_;
+  PlanReport report_;
+  std::vector<HaloTransfer> transfers_;
+  std::vector<PartPlan> plans_;
+  std::vector<std::unique_ptr<std::byte[]>> tiles_;
+  std::vector<Data> matrices_;
+  mutable std::mutex mutex_;  ///< Guards the codelets and the data.
+  mutable std::map<std::int64_t, std::unique_ptr<SolveCodelets>> codelets_;
+  mutable std::unique_ptr<PartData> idle_;  ///< Of the last call that ended well.
+};
+
+/// Runs `work(index)` for all indices as tasks of the engine on host threads.
+/// Errors: the first that `work` threw.
+void run_on_host(Engine& engine, std::size_t count, const std::function<void(std::size_t)>& work);
+
+/// Devices that compute, with their shares; one no_device a core where all is on the host.
+struct Places {
+  std::vector<DeviceId> devices;
+  std::vector<double> weights;
+};
+
+/// `wanted`: parts; 0: one a device or core, more where `bytes` don't fit the devices beside
+/// others.
+Places choose_places(const Engine& engine, int wanted, double bytes);
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/exchange.cpp: columns are marked in a bit map; ranges of the halo belong to owners.
+#include "sparse/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "sparse/partition.h"
+
+namespace quadriga::sparse {
+namespace {
+
+template <class Index>
+Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, std::int64_t block_rows) {
+  const auto* const offsets = static_cast<const Index*>(a.offsets);
+  const auto* const columns = static_cast<const Index*>(a.columns);
+  std::vector<std::uint64_t> marks(static_cast<std::size_t>((a.cols + 63) / 64));
+  Halo halo;
+  halo.border.resize(static_cast<std::size_t>(blocks_of(last - first, block_rows)));
+  for (std::int64_t row = first; row < last; ++row) {
+    bool is_border = false;
+    for (std::int64_t at = offsets[row]; at < offsets[row + 1]; ++at) {
+      const std::int64_t column = columns[at];
+      if (column >= first && column < last) continue;
+      if (column < 0 || column >= a.cols) [[unlikely]]
+        fail(Errc::invalid_argument,
+             fmt::format("row {} has an element in column {}; expected 0 to {}", row, column,
+                         a.cols - 1));
+      marks[static_cast<std::size_t>(column / 64)] |= std::uint64_t{1} << (column % 64);
+      is_border = true;
+    }
+    if (is_border) halo.border[static_cast<std::size_t>((row - first) / block_rows)] = true;
+  }
+  for (std::size_t word = 0; word < marks.size(); ++word)
+    for (std::uint64_t bits = marks[word]; bits != 0; bits &= bits - 1)
+      halo.columns.push_back(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
+  return halo;
+}
+
+}  // namespace
+
+Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, std::int64_t block_rows) {
+  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, first, last, block_rows)
+                            : halo_of<std::int64_t>(a, first, last, block_rows);
+}
+
+std::vector<HaloTransfer> plan_exchange(std::span<const Halo> halos,
+                                        std::span<const std::int64_t> first_rows) {
+  std::vector<HaloTransfer> transfers;
+  for (std::size_t to = 0; to < halos.size(); ++to) {
+    const std::vector<std::int64_t>& columns = halos[to].columns;
+    auto begin = columns.begin();
+    for (std::size_t from = 0; from < halos.size(); ++from) {
+      const auto end = std::lower_bound(begin, columns.end(), first_rows[from + 1]);
+      if (end != begin)
+        transfers.push_back(
+            {static_cast<int>(from), static_cast<int>(to), begin - columns.begin(), end - begin});
+      begin = end;
+    }
+  }
+  return transfers;
+}
+
+LocalColumns::LocalColumns(std::int64_t first, std::int64_t last, std::int64_t cols,
+                           std::span<const std::int64_t> halo)
+    : first_(first), last_(last) {
+  if (halo.empty()) return;
+  words_.resize(static_cast<std::size_t>((cols + 63) / 64));
+  for (const std::int64_t column : halo)
+    words_[static_cast<std::size_t>(column / 64)].bits |= std::uint64_t{1} << (column % 64);
+  std::int64_t before = 0;
+  for (Word& word : words_) {
+    word.before = before;
+    before += std::popcount(word.bits);
+  }
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_codelets.cpp: operands to arrays, for the four types.
+#include "sparse/kernels/part_codelets.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <complex>
+
+#include "sparse/kernels/part_kernels.h"
+#include "sparse/kernels/scalar_codelets.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// The bodies of one part's codelets.
+template <class T>
+class Bodies {
+ public:
+  Bodies(const PartPlan& plan, const WorkShape& work) : plan_(&plan), work_(&work) {}
+
+  void load(const Arguments& a) const {
+    const T* const x = a.operands[1].as<const T>();
+    const PartVectors<T> v(*work_, a.operands[2].data);
+    std::copy_n(x, plan_->shape.rows * v.columns, v.p);
+    send(a, arrays(a), x, 3, false);
+  }
+
+  void product(const Arguments& a, BlockRange range, bool is_first, bool has_halo) const {
+    const bool turns = a.param<ProductParams>().turns;
+    const auto* const states = a.operands[1].as<const ColumnState>();
+    const PartVectors<T> v(*work_, a.operands[2].data);
+    if (turns && std::none_of(states, states + v.columns, is_running)) return;
+    if (turns && is_first) turn(arrays(a), v, states);
+    if (has_halo) take_halo(a, v, turns ? states : nullptr, 4);
+    multiply(arrays(a), range, v, turns ? a.operands[3].as<double>() : nullptr);
+  }
+
+  void residual_of(const Arguments& a) const {
+    const PartVectors<T> v(*work_, a.operands[2].data);
+    const T* const q = a.param<ResidualParams>().has_product ? v.q : nullptr;
+    residual(arrays(a), v, q, a.operands[1].as<const T>(), a.operands[3].as<double>());
+    send(a, arrays(a), v.r, 4, true);
+  }
+
+  void step_of(const Arguments& a) const {
+    const auto* const states = a.operands[1].as<const ColumnState>();
+    const PartVectors<T> v(*work_, a.operands[3].data);
+    if (std::none_of(states, states + v.columns, is_running)) return;
+    step(arrays(a), v, states, a.operands[2].as<T>(), a.operands[4].as<double>());
+    send(a, arrays(a), v.r, 5, true);
+  }
+
+  void apply(const Arguments& a) const {
+    PartVectors<T> v(*work_, a.operands[2].data);
+    v.q = a.operands[1].as<T>();
+    take_halo(a, v, nullptr, 3);
+    multiply<T>(arrays(a), {0, plan_->shape.blocks}, v, nullptr);
+  }
+
+ private:
+  static bool is_running(const ColumnState& state) noexcept {
+    return state.status == Status::running;
+  }
+  PartArrays<T> arrays(const Arguments& a) const { return {plan_->shape, a.operands[0].data}; }
+
+  /// Fills the buffers, which are the operands from `operand` on.
+  void send(const Arguments& a, const PartArrays<T>& part, const T* vector, std::size_t operand,
+            bool scaled) const {
+    std::int64_t first = 0;
+    for (const HaloTransfer& each : plan_->sends) {
+      gather(part, vector, work_->columns, first, each.count, scaled,
+             a.operands[operand++].as<T>());
+      first += each.count;
+    }
+  }
+
+  /// From the buffers, which are the operands from `operand` on; without states, as they are.
+  void take_halo(const Arguments& a, const PartVectors<T>& v, const ColumnState* states,
+                 std::size_t operand) const {
+    for (const HaloTransfer& each : plan_->arrivals) {
+      const T* const arrived = a.operands[operand++].as<const T>();
+      if (states)
+        turn_halo(plan_->shape, v, states, arrived, each.first, each.count);
+      else
+        std::copy_n(arrived, each.count * v.columns,
+                    v.p + (plan_->shape.rows + each.first) * v.columns);
+    }
+  }
+
+  const PartPlan* plan_;
+  const WorkShape* work_;
+};
+
+/// What a task costs, by the bytes that it touches.
+std::function<Cost(const Arguments&)> cost_of(double flops, double bytes) {
+  return [=](const Arguments&) { return Cost::of_work(flops, bytes); };
+}
+
+/// A signature, and as many buffers behind it.
+std::vector<Access> with_buffers(std::initializer_list<Access> signature, std::size_t count,
+                                 Access access) {
+  std::vector<Access> all(signature);
+  all.insert(all.end(), count, access);
+  return all;
+}
+
+constexpr Access in = Access::read;
+constexpr Access out = Access::write;
+constexpr Access both = Access::update;
+
+void set_signatures(PartCodelets& part, const PartPlan& plan) {
+  const std::size_t sends = plan.sends.size();
+  const std::size_t arrivals = plan.arrivals.size();
+  part.load = {"sparse_load", with_buffers({in, in, out}, sends, out)};
+  part.product = {"sparse_product", with_buffers({in, in, both, out}, arrivals, in)};
+  part.inner = {"sparse_product_inner", {in, in, both, out}};
+  part.border = {"sparse_product_border", with_buffers({in, in, both, both}, arrivals, in)};
+  part.begin = {"sparse_begin", with_buffers({in, in, out, out}, sends, out)};
+  part.residual = {"sparse_residual", with_buffers({in, in, both, out}, sends, out)};
+  part.step = {"sparse_step", with_buffers({in, in, both, both, out}, sends, out)};
+  part.apply = {"sparse_apply", with_buffers({in, out, both}, arrivals, in)};
+}
+
+void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
+  const auto size = static_cast<double>(size_of(shape.dtype));
+  const double vector = static_cast<double>(shape.rows) * size * columns;
+  const double matrix = static_cast<double>(shape.bytes);
+  const double flops = 2 * static_cast<double>(shape.elements) * columns;
+  const double inner =
+      shape.blocks > 0 ? static_cast<double>(shape.inner_blocks) / static_cast<double>(shape.blocks)
+                       : 1;
+  const double turning = 4 * vector;
+  part.load.cost = cost_of(0, 2 * vector);
+  part.product.cost = cost_of(flops, matrix + turning + 2 * vector);
+  part.inner.cost = cost_of(flops * inner, turning + inner * (matrix + 2 * vector));
+  part.border.cost = cost_of(flops * (1 - inner), (1 - inner) * (matrix + 2 * vector));
+  part.begin.cost = part.residual.cost = cost_of(vector / size * 6, 4 * vector);
+  part.step.cost = cost_of(vector / size * 8, 7 * vector);
+  part.apply.cost = cost_of(flops, matrix + 2 * vector);
+}
+
+template <class T>
+void set_bodies(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
+  const Bodies<T> bodies(plan, work);
+  const BlockRange all{0, plan.shape.blocks};
+  const BlockRange inner{0, plan.shape.inner_blocks};
+  const BlockRange border{plan.shape.inner_blocks, plan.shape.blocks};
+  part.load.cpu = [=](const Arguments& a) { bodies.load(a); };
+  part.product.cpu = [=](const Arguments& a) { bodies.product(a, all, true, true); };
+  part.inner.cpu = [=](const Arguments& a) { bodies.product(a, inner, true, false); };
+  part.border.cpu = [=](const Arguments& a) { bodies.product(a, border, false, true); };
+  part.begin.cpu = part.residual.cpu = [=](const Arguments& a) { bodies.residual_of(a); };
+  part.step.cpu = [=](const Arguments& a) { bodies.step_of(a); };
+  part.apply.cpu = [=](const Arguments& a) { bodies.apply(a); };
+}
+
+void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
+  set_signatures(part, plan);
+  set_costs(part, plan.shape, static_cast<double>(work.columns));
+  switch (plan.shape.dtype) {
+    case DType::float32:
+      return set_bodies<float>(part, plan, work);
+    case DType::float64:
+      return set_bodies<double>(part, plan, work);
+    case DType::complex64:
+      return set_bodies<std::complex<float>>(part, plan, work);
+    case DType::complex128:
+      return set_bodies<std::complex<double>>(part, plan, work);
+    case DType::bytes:
+      fail(Errc::internal, "a sparse matrix of bytes");
+  }
+}
+
+}  // namespace
+
+SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns) {
+  for (const PartPlan& plan : plans) {
+    blocks_.push_back(plan.shape.blocks);
+    works_.push_back(work_shape(plan.shape, columns));
+    make(parts_.emplace_back(), plan, works_.back());
+  }
+  restart_ = restart_codelet(blocks_, columns);
+  set_step_ = set_step_codelet(blocks_, columns);
+  set_direction_ = set_direction_codelet(blocks_, columns);
+  snapshot_ = snapshot_codelet();
+}
+
+}  // namespace quadriga::sparse

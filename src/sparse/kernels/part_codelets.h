@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_codelets.h: the kernels of a part, and those of the scalars, as codelets.
+//
+// A part's operands, always in this order, as far as a codelet has them:
+//   matrix, state, the caller's vector, work, sums, then one buffer a transfer.
+// `work` holds p, q and r; only tasks of this part touch it. What goes to another part is written
+// to the buffer of that transfer by the task that computed it, so that it travels while the scalars
+// are formed. An iteration is a product and a step for each part, and two tasks for the scalars:
+//
+//   product   p = M*r + beta*p, also for the halo from its neighbours' M*r; q = A*p; sums of p^H*q
+//   set_step  alpha = rho / p^H*A*p
+//   step      x += alpha*p; r -= alpha*q; M*r for the neighbours; sums of r^H*M*r and ||r||^2
+//   set_direction  beta, and whether the column has ended
+//
+// The product may be two tasks: that of the inner blocks doesn't wait for the halo.
+#pragma once
+
+#include <quadriga/codelet.h>
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "sparse/exchange.h"
+#include "sparse/kernels/part_shape.h"
+#include "sparse/kernels/scalars.h"
+
+namespace quadriga::sparse {
+
+/// What tasks on one part need to know beside their operands.
+struct PartPlan {
+  PartShape shape;
+  std::vector<HaloTransfer> arrivals;  ///< By sender.
+  std::vector<HaloTransfer> sends;     ///< By receiver, as the part's send_rows.
+};
+
+struct ProductParams {
+  bool turns = true;  ///< Else q = A*p as it is, and the halo is what has arrived.
+};
+
+/// Tolerances of a solve, at the start and whenever residuals are computed anew.
+struct RestartParams {
+  Tolerances tolerances;
+  bool is_first = true;  ///< Nothing of the states counts.
+};
+
+struct ResidualParams {
+  bool has_product = true;  ///< Else r = b.
+};
+
+/// One iteration's residuals of each column are at place (iteration - 1) % history_length.
+inline constexpr std::int64_t history_length = 64;
+
+/// Those of one part.
+struct PartCodelets {
+  Codelet load;      ///< {matrix, x, work write, buffers write}: p = x.
+  Codelet product;   ///< {matrix, state, work update, sums write, buffers}. ProductParams.
+  Codelet inner;     ///< {matrix, state, work update, sums write}: of inner blocks. The same.
+  Codelet border;    ///< {matrix, state, work update, sums update, buffers}: of the others.
+  Codelet begin;     ///< {matrix, b, work write, sums write, buffers write}. ResidualParams.
+  Codelet residual;  ///< {matrix, b, work update, sums write, buffers write}. ResidualParams.
+  Codelet step;      ///< {matrix, state, x update, work update, sums write, buffers write}.
+  Codelet apply;     ///< {matrix, y write, work update, buffers}: y = A*p as it is.
+};
+
+/// All codelets of solves with so many columns. They outlive their tasks, and the plans outlive
+/// them.
+class SolveCodelets {
+ public:
+  SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns);
+
+  const PartCodelets& part(std::size_t index) const { return parts_[index]; }
+  const WorkShape& work(std::size_t index) const { return works_[index]; }
+  /// {state update, sums of each part}. RestartParams.
+  const Codelet& restart() const noexcept { return restart_; }
+  /// {state update, sums of each part}.
+  const Codelet& set_step() const noexcept { return set_step_; }
+  /// {state update, history update, sums of each part}.
+  const Codelet& set_direction() const noexcept { return set_direction_; }
+  /// {state, history, snapshot write}: one after the other.
+  const Codelet& snapshot() const noexcept { return snapshot_; }
+
+ private:
+  std::deque<PartCodelets> parts_;
+  std::deque<WorkShape> works_;
+  std::vector<std::int64_t> blocks_;
+  Codelet restart_;
+  Codelet set_step_;
+  Codelet set_direction_;
+  Codelet snapshot_;
+};
+
+}  // namespace quadriga::sparse

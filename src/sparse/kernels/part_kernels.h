@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_kernels.h: what is computed on one part: products, directions, steps.
+//
+// Vectors of k columns lie row by row. Sums go to `sums` by block of rows, each in one fixed order.
+// Multiplications and additions aren't fused: a neighbour computes the same elements of a
+// direction, and must get the same bits.
+#pragma once
+
+#include <complex>
+#include <span>
+
+#include "sparse/kernels/part_shape.h"
+#include "sparse/kernels/scalars.h"
+
+namespace quadriga::sparse {
+
+/// The arrays of a part in some memory.
+template <class T>
+class PartArrays {
+ public:
+  PartArrays(const PartShape& shape, const void* tile) noexcept
+      : shape_(shape), tile_(static_cast<const std::byte*>(tile)) {}
+  const PartShape& shape() const noexcept { return shape_; }
+  const std::int64_t* offsets() const noexcept { return at<std::int64_t>(shape_.offsets); }
+  const std::int32_t* lengths() const noexcept { return at<std::int32_t>(shape_.lengths); }
+  const std::int32_t* order() const noexcept { return at<std::int32_t>(shape_.order); }
+  const std::int32_t* block_order() const noexcept { return at<std::int32_t>(shape_.block_order); }
+  const std::int32_t* send_rows() const noexcept { return at<std::int32_t>(shape_.send_rows); }
+  const std::int32_t* columns() const noexcept { return at<std::int32_t>(shape_.columns); }
+  const T* values() const noexcept { return at<T>(shape_.values); }
+  /// Of M; null if it is the identity.
+  const T* diagonal() const noexcept {
+    return shape_.has_diagonal ? at<T>(shape_.diagonal) : nullptr;
+  }
+
+ private:
+  template <class U>
+  const U* at(std::int64_t offset) const noexcept {
+    return reinterpret_cast<const U*>(tile_ + offset);
+  }
+  const PartShape& shape_;
+  const std::byte* tile_;
+};
+
+/// The vectors of a part in some memory.
+template <class T>
+struct PartVectors {
+  PartVectors(const WorkShape& shape, void* tile) noexcept
+      : columns(shape.columns),
+        p(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.p)),
+        q(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.q)),
+        r(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.r)) {}
+  std::int64_t columns;
+  T* p;
+  T* q;
+  T* r;
+};
+
+/// Some of the blocks in a part's `block_order`.
+struct BlockRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+/// q = A*p for the rows of one block.
+template <class T>
+void multiply_block(const PartArrays<T>& a, std::int64_t block, const PartVectors<T>& v);
+
+/// q = A*p for the rows of some blocks; with sums, those of p^H*q: one a block and column.
+template <class T>
+void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v, double* sums);
+
+/// p = M*r + beta*p for the part's rows, in columns that run.
+template <class T>
+void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states);
+
+/// The same for `count` rows of the halo from `first` on, whose M*r has arrived.
+template <class T>
+void turn_halo(const PartShape& shape, const PartVectors<T>& v, const ColumnState* states,
+               const T* arrived, std::int64_t first, std::int64_t count);
+
+/// x += alpha*p, r -= alpha*q in columns that run. Sums of r^H*M*r, then of ||r||^2: a block and
+/// column each.
+template <class T>
+void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states, T* x,
+          double* sums);
+
+/// r = b - q, or b where q is null. Sums of r^H*M*r, ||r||^2, then ||b||^2.
+template <class T>
+void residual(const PartArrays<T>& a, const PartVectors<T>& v, const T* q, const T* b,
+              double* sums);
+
+/// Copies rows of a vector that go to one part, `count` from place `first` of send_rows on;
+/// `scaled`: times the diagonal of M.
+template <class T>
+void gather(const PartArrays<T>& a, const T* vector, std::int64_t columns, std::int64_t first,
+            std::int64_t count, bool scaled, T* out);
+
+}  // namespace quadriga::sparse

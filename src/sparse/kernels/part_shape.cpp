@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_shape.cpp: arrays one after the other.
+#include "sparse/kernels/part_shape.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// Hands out aligned places.
+class Layout {
+ public:
+  std::int64_t take(std::int64_t count, std::size_t element_bytes) noexcept {
+    const std::int64_t at = bytes_;
+    bytes_ = aligned(bytes_ + count * static_cast<std::int64_t>(element_bytes));
+    return at;
+  }
+  std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+void lay_out(PartShape& shape) noexcept {
+  Layout layout;
+  const bool is_sell = shape.format == Format::sell;
+  const std::int64_t places = is_sell ? shape.slices * shape.slice_rows : 0;
+  shape.offsets = layout.take((is_sell ? shape.slices : shape.rows) + 1, sizeof(std::int64_t));
+  shape.lengths = layout.take(places, sizeof(std::int32_t));
+  shape.order = layout.take(places, sizeof(std::int32_t));
+  shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
+  shape.send_rows = layout.take(shape.sends, sizeof(std::int32_t));
+  shape.diagonal = layout.take(shape.has_diagonal ? shape.rows : 0, size_of(shape.dtype));
+  shape.columns = layout.take(shape.elements, sizeof(std::int32_t));
+  shape.values = layout.take(shape.elements, size_of(shape.dtype));
+  shape.bytes = layout.bytes();
+}
+
+WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept {
+  Layout layout;
+  WorkShape work;
+  work.columns = columns;
+  work.p = layout.take((part.rows + part.halo) * columns, size_of(part.dtype));
+  work.q = layout.take(part.rows * columns, size_of(part.dtype));
+  work.r = layout.take(part.rows * columns, size_of(part.dtype));
+  work.bytes = layout.bytes();
+  return work;
+}
+
+}  // namespace quadriga::sparse

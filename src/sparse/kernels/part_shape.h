@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_shape.h: how a part of a matrix, and the vectors of a solve, lie in one
+// tile of bytes each.
+//
+// A part is one tile, so that a task has few operands: arrays one after the other, each aligned.
+// Kernels get the tile's address on their device and these offsets, which are known on the host.
+#pragma once
+
+#include <quadriga/sparse.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quadriga::sparse {
+
+inline constexpr std::int64_t array_alignment = 256;
+
+constexpr std::int64_t aligned(std::int64_t bytes) noexcept {
+  return (bytes + array_alignment - 1) / array_alignment * array_alignment;
+}
+
+/// Where the arrays of a part begin, in bytes, and how long they are.
+///
+/// CSR: row i has elements offsets[i] to offsets[i + 1] of `columns` and `values`.
+/// SELL: rows are sorted by length within each block and taken `slice_rows` at a time; element j of
+/// row r of slice s is at offsets[s] + j*slice_rows + r. `lengths` and `order` have slices *
+/// slice_rows elements: how many elements the row has, and which row of the part it is; -1: none.
+struct PartShape {
+  Format format = Format::csr;
+  DType dtype = DType::float64;
+  std::int64_t rows = 0;
+  std::int64_t halo = 0;
+  std::int64_t elements = 0;  ///< With padding.
+  std::int64_t block_rows = 0;
+  std::int64_t blocks = 0;
+  std::int64_t inner_blocks = 0;  ///< They come first in `block_order`.
+  std::int64_t slice_rows = 0;
+  std::int64_t slices = 0;
+  std::int64_t sends = 0;  ///< Elements of a vector that go to other parts.
+  bool has_diagonal = false;
+
+  std::int64_t offsets = 0;      ///< int64: rows + 1, or slices + 1.
+  std::int64_t lengths = 0;      ///< int32, SELL only.
+  std::int64_t order = 0;        ///< int32, SELL only.
+  std::int64_t block_order = 0;  ///< int32: blocks.
+  std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
+  std::int64_t diagonal = 0;     ///< Of M: rows elements.
+  std::int64_t columns = 0;      ///< int32, local (exchange.h).
+  std::int64_t values = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Sets the offsets by the sizes.
+void lay_out(PartShape& shape) noexcept;
+
+/// Vectors of one part of a solve: p has rows and halo, q and r have rows; `columns` each.
+struct WorkShape {
+  std::int64_t columns = 1;
+  std::int64_t p = 0;
+  std::int64_t q = 0;
+  std::int64_t r = 0;
+  std::int64_t bytes = 0;
+};
+
+WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept;
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/scalar_codelets.cpp: the tasks between products and steps.
+#include "sparse/kernels/scalar_codelets.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "sparse/kernels/part_codelets.h"
+#include "sparse/kernels/scalars.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// Sums over all parts, whose operands begin at `first_operand`.
+class AllSums {
+ public:
+  AllSums(const Arguments& arguments, std::size_t first_operand,
+          const std::vector<std::int64_t>& blocks, std::int64_t columns)
+      : arguments_(arguments), first_(first_operand), blocks_(blocks), columns_(columns) {}
+
+  double of(std::int64_t quantity, std::int64_t column) const {
+    double sum = 0;
+    for (std::size_t part = 0; part < blocks_.size(); ++part) {
+      const double* const sums = arguments_.operands[first_ + part].as<const double>() +
+                                 quantity * blocks_[part] * columns_ + column;
+      for (std::int64_t block = 0; block < blocks_[part]; ++block) sum += sums[block * columns_];
+    }
+    return sum;
+  }
+
+ private:
+  const Arguments& arguments_;
+  std::size_t first_;
+  const std::vector<std::int64_t>& blocks_;
+  std::int64_t columns_;
+};
+
+std::function<Cost(const Arguments&)> cost_of(const std::vector<std::int64_t>& blocks,
+                                              std::int64_t columns, double quantities) {
+  const auto sums =
+      static_cast<double>(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}) * columns);
+  return [=](const Arguments&) {
+    return Cost::of_work(quantities * sums, quantities * sums * sizeof(double));
+  };
+}
+
+std::vector<Access> signature(std::initializer_list<Access> first, std::size_t parts) {
+  std::vector<Access> all(first);
+  all.insert(all.end(), parts, Access::read);
+  return all;
+}
+
+}  // namespace
+
+Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
+  Codelet codelet{"sparse_restart", signature({Access::update}, blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 3);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, 1, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    const auto params = a.param<RestartParams>();
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (params.is_first) states[c] = {};
+      restart(states[c], {sums.of(0, c), sums.of(1, c), sums.of(2, c)}, params.tolerances);
+    }
+  };
+  return codelet;
+}
+
+Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
+  Codelet codelet{"sparse_set_step", signature({Access::update}, blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 1);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, 1, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (states[c].status == Status::running) set_step(states[c], sums.of(0, c));
+  };
+  return codelet;
+}
+
+Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
+  Codelet codelet{"sparse_set_direction",
+                  signature({Access::update, Access::update}, blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 2);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, 2, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    auto* const history = a.operands[1].as<double>();
+    for (std::int64_t c = 0; c < columns; ++c) {
+      ColumnState& state = states[c];
+      if (state.status != Status::running) continue;
+      set_direction(state, {sums.of(0, c), sums.of(1, c), 0});
+      history[(state.iterations - 1) % history_length * columns + c] = std::sqrt(state.squared);
+    }
+  };
+  return codelet;
+}
+
+Codelet snapshot_codelet() {
+  Codelet codelet{"sparse_snapshot", {Access::read, Access::read, Access::write}};
+  codelet.cost = [](const Arguments& a) {
+    return Cost::of_work(0, 2 * static_cast<double>(bytes_of(a.operands[2])));
+  };
+  codelet.cpu = [](const Arguments& a) {
+    const std::size_t states = bytes_of(a.operands[0]);
+    std::memcpy(a.operands[2].data, a.operands[0].data, states);
+    std::memcpy(a.operands[2].as<std::byte>() + states, a.operands[1].data,
+                bytes_of(a.operands[1]));
+  };
+  return codelet;
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/scalars.h: the scalars of conjugate gradients, which stay on the devices.
+//
+// One state a column, in one tile that few tasks write and all read. A column that has ended is
+// left alone by all kernels: iterations that were queued beyond the end change nothing.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace quadriga::sparse {
+
+enum class Status : std::int32_t {
+  running,
+  converged,
+  not_positive_definite,
+  indefinite_preconditioner,
+  not_finite,
+  diverged,
+};
+
+/// A residual that grows so much, squared, tells that the matrix is singular, or as good as.
+inline constexpr double largest_growth = 1e32;
+
+struct ColumnState {
+  double rho = 0;      ///< r^H*M*r.
+  double alpha = 0;    ///< Length of the step.
+  double beta = 0;     ///< Share of the last direction in the next one.
+  double squared = 0;  ///< ||r||^2.
+  double tolerance = 0;
+  std::int64_t iterations = 0;
+  Status status = Status::running;
+  std::int32_t unused = 0;
+  double first = 0;  ///< ||r||^2 before the first iteration.
+};
+
+/// Sums over all rows of one column.
+struct ColumnSums {
+  double rz = 0;  ///< r^H*M*r
+  double rr = 0;  ///< ||r||^2
+  double bb = 0;  ///< ||b||^2
+};
+
+struct Tolerances {
+  double rtol = 0;
+  double atol = 0;
+};
+
+/// What a residual says of a column that runs.
+constexpr void judge(ColumnState& state, const ColumnSums& sums) noexcept {
+  state.rho = sums.rz;
+  state.squared = sums.rr;
+  state.status = Status::running;
+  if (!(sums.rr - sums.rr == 0) || !(sums.rz - sums.rz == 0))
+    state.status = Status::not_finite;
+  else if (sums.rr <= state.tolerance * state.tolerance)
+    state.status = Status::converged;
+  else if (sums.rz <= 0)
+    state.status = Status::indefinite_preconditioner;
+  else if (sums.rr > largest_growth * state.first)
+    state.status = Status::diverged;
+}
+
+/// A residual was computed anew: the next direction is M*r. A column that broke down stays so.
+inline void restart(ColumnState& state, const ColumnSums& sums, const Tolerances& given) noexcept {
+  const double relative = given.rtol * std::sqrt(sums.bb);
+  state.tolerance = relative > given.atol ? relative : given.atol;
+  state.beta = 0;
+  if (state.iterations == 0) state.first = sums.rr;
+  const Status before = state.status;
+  judge(state, sums);
+  if (before > Status::converged) state.status = before;
+}
+
+/// p^H*A*p is known.
+constexpr void set_step(ColumnState& state, double pq) noexcept {
+  if (state.status != Status::running) return;
+  if (!(pq - pq == 0))
+    state.status = Status::not_finite;
+  else if (pq <= 0)
+    state.status = Status::not_positive_definite;
+  else
+    state.alpha = state.rho / pq;
+}
+
+/// The residual after a step is known.
+constexpr void set_direction(ColumnState& state, const ColumnSums& sums) noexcept {
+  if (state.status != Status::running) return;
+  ++state.iterations;
+  state.beta = sums.rz / state.rho;
+  judge(state, sums);
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/vectors_host.cpp: what conjugate gradients do with vectors, a block of rows at
+// a time so that a sum finds its block in the cache.
+#include <algorithm>
+#include <array>
+
+#include "sparse/kernels/number.h"
+#include "sparse/kernels/part_kernels.h"
+
+namespace quadriga::sparse {
+namespace {
+
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+RowRange rows_in(const PartShape& shape, std::int64_t block) noexcept {
+  const std::int64_t first = block * shape.block_rows;
+  return {first, std::min(first + shape.block_rows, shape.rows)};
+}
+
+/// Sums with `term(row, part)` over rows and parts of elements, in eight lanes: one fixed order,
+/// which compilers find vectors in.
+template <class T, class Term>
+double sum_over(RowRange rows, Term term) {
+  constexpr std::int64_t lanes = 8;
+  constexpr std::int64_t parts = parts_of<T>;
+  constexpr std::int64_t step_rows = lanes / parts;
+  std::array<double, lanes> sums{};
+  std::int64_t row = rows.first;
+  const auto add = [&](std::int64_t at, std::int64_t lane) {
+    for (std::int64_t part = 0; part < parts; ++part) sums[lane + part] += term(at, part);
+  };
+  for (; row + step_rows <= rows.last; row += step_rows)
+    for (std::int64_t i = 0; i < step_rows; ++i) add(row + i, i * parts);
+  for (std::int64_t i = 0; row < rows.last; ++row, ++i) add(row, i * parts);
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/// Re(x^H*y) of one column of a block.
+template <class T>
+double dot(RowRange rows, const T* x, const T* y, std::int64_t columns, std::int64_t column) {
+  constexpr std::int64_t parts = parts_of<T>;
+  const Real<T>* const left = as_reals(x + column);
+  const Real<T>* const right = as_reals(y + column);
+  const std::int64_t stride = columns * parts;
+  return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
+    return static_cast<double>(left[row * stride + part]) *
+           static_cast<double>(right[row * stride + part]);
+  });
+}
+
+/// r^H*M*r of one column of a block, M given by its diagonal.
+template <class T>
+double dot_scaled(RowRange rows, const T* r, const T* diagonal, std::int64_t columns,
+                  std::int64_t column) {
+  if (!diagonal) return dot(rows, r, r, columns, column);
+  return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
+    const T value = r[row * columns + column];
+    const T scaled = multiplied(diagonal[row], value);
+    return static_cast<double>(as_reals(&value)[part]) *
+           static_cast<double>(as_reals(&scaled)[part]);
+  });
+}
+
+bool any_runs(const ColumnState* states, std::int64_t columns) noexcept {
+  return std::any_of(states, states + columns,
+                     [](const ColumnState& each) { return each.status == Status::running; });
+}
+
+/// p = z + beta*p for one row and column; p may be anything where beta is zero.
+template <class T>
+void turn_element(T& p, const T& z, double beta) noexcept {
+  p = beta == 0 ? z : z + p * static_cast<Real<T>>(beta);
+}
+
+/// r^H*M*r and ||r||^2 of a block.
+template <class T>
+void sum_residual(const PartArrays<T>& a, const PartVectors<T>& v, std::int64_t block,
+                  double* sums) {
+  const RowRange rows = rows_in(a.shape(), block);
+  const std::int64_t all = a.shape().blocks * v.columns;
+  for (std::int64_t c = 0; c < v.columns; ++c) {
+    double* const out = sums + block * v.columns + c;
+    out[all] = dot(rows, v.r, v.r, v.columns, c);
+    out[0] = a.diagonal() ? dot_scaled(rows, v.r, a.diagonal(), v.columns, c) : out[all];
+  }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v, double* sums) {
+  for (std::int64_t at = range.first; at < range.last; ++at) {
+    const std::int64_t block = a.block_order()[at];
+    multiply_block(a, block, v);
+    if (!sums) continue;
+    for (std::int64_t c = 0; c < v.columns; ++c)
+      sums[block * v.columns + c] = dot(rows_in(a.shape(), block), v.p, v.q, v.columns, c);
+  }
+}
+
+template <class T>
+void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states) {
+  const T* const diagonal = a.diagonal();
+  for (std::int64_t c = 0; c < v.columns; ++c) {
+    if (states[c].status != Status::running) continue;
+    const double beta = states[c].beta;
+    for (std::int64_t row = 0; row < a.shape().rows; ++row) {
+      const std::int64_t at = row * v.columns + c;
+      turn_element(v.p[at], diagonal ? multiplied(diagonal[row], v.r[at]) : v.r[at], beta);
+    }
+  }
+}
+
+template <class T>
+void turn_halo(const PartShape& shape, const PartVectors<T>& v, const ColumnState* states,
+               const T* arrived, std::int64_t first, std::int64_t count) {
+  T* const halo = v.p + (shape.rows + first) * v.columns;
+  for (std::int64_t row = 0; row < count; ++row)
+    for (std::int64_t c = 0; c < v.columns; ++c)
+      if (states[c].status == Status::running)
+        turn_element(halo[row * v.columns + c], arrived[row * v.columns + c], states[c].beta);
+}
+
+template <class T>
+void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states, T* x,
+          double* sums) {
+  if (!any_runs(states, v.columns)) return;
+  for (std::int64_t block = 0; block < a.shape().blocks; ++block) {
+    const RowRange rows = rows_in(a.shape(), block);
+    for (std::int64_t c = 0; c < v.columns; ++c) {
+      if (states[c].status != Status::running) continue;
+      const auto alpha = static_cast<Real<T>>(states[c].alpha);
+      for (std::int64_t at = rows.first * v.columns + c; at < rows.last * v.columns;
+           at += v.columns) {
+        x[at] += v.p[at] * alpha;
+        v.r[at] -= v.q[at] * alpha;
+      }
+    }
+    sum_residual(a, v, block, sums);
+  }
+}
+
+template <class T>
+void residual(const PartArrays<T>& a, const PartVectors<T>& v, const T* q, const T* b,
+              double* sums) {
+  const std::int64_t all = a.shape().blocks * v.columns;
+  for (std::int64_t block = 0; block < a.shape().blocks; ++block) {
+    const RowRange rows = rows_in(a.shape(), block);
+    for (std::int64_t at = rows.first * v.columns; at < rows.last * v.columns; ++at)
+      v.r[at] = q ? b[at] - q[at] : b[at];
+    sum_residual(a, v, block, sums);
+    for (std::int64_t c = 0; c < v.columns; ++c)
+      sums[2 * all + block * v.columns + c] = dot(rows, b, b, v.columns, c);
+  }
+}
+
+template <class T>
+void gather(const PartArrays<T>& a, const T* vector, std::int64_t columns, std::int64_t first,
+            std::int64_t count, bool scaled, T* out) {
+  const std::int32_t* const rows = a.send_rows() + first;
+  const T* const diagonal = scaled ? a.diagonal() : nullptr;
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const T& value = vector[rows[i] * columns + c];
+      out[i * columns + c] = diagonal ? multiplied(diagonal[rows[i]], value) : value;
+    }
+}
+
+#define QUADRIGA_INSTANTIATE(T)                                                                  \
+  template void multiply(const PartArrays<T>&, BlockRange, const PartVectors<T>&, double*);      \
+  template void turn(const PartArrays<T>&, const PartVectors<T>&, const ColumnState*);           \
+  template void turn_halo(const PartShape&, const PartVectors<T>&, const ColumnState*, const T*, \
+                          std::int64_t, std::int64_t);                                           \
+  template void step(const PartArrays<T>&, const PartVectors<T>&, const ColumnState*, T*,        \
+                     double*);                                                                   \
+  template void residual(const PartArrays<T>&, const PartVectors<T>&, const T*, const T*,        \
+                         double*);                                                               \
+  template void gather(const PartArrays<T>&, const T*, std::int64_t, std::int64_t, std::int64_t, \
+                       bool, T*);
+QUADRIGA_INSTANTIATE(float)
+QUADRIGA_INSTANTIATE(double)
+QUADRIGA_INSTANTIATE(std::complex<float>)
+QUADRIGA_INSTANTIATE(std::complex<double>)
+#undef QUADRIGA_INSTANTIATE
+
+}  // namespace quadriga::sparse

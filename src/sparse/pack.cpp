@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/pack.cpp: rows in CSR and in SELL-C-sigma, with local columns.
+#include "sparse/pack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "sparse/kernels/number.h"
+#include "sparse/partition.h"
+
+namespace quadriga::sparse {
+namespace {
+
+constexpr std::int64_t slice_rows_wanted = 32;
+
+/// The rows of a block by length, the longest first; equal ones as they were.
+std::vector<std::int32_t> sorted_rows(const Indices& offsets, std::int64_t first,
+                                      std::int64_t count) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  const auto length = [&](std::int32_t row) {
+    return offsets[first + row + 1] - offsets[first + row];
+  };
+  std::ranges::stable_sort(order, std::ranges::greater(), length);
+  return order;
+}
+
+/// Calls `visit(slice, row of the part or -1, its length, whether it is the longest)` for all
+/// places of all slices.
+template <class Visit>
+void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape, Visit visit) {
+  const Indices offsets(a.offsets, a.index_bytes);
+  const std::int64_t height = shape.slice_rows;
+  std::int64_t slice = 0;
+  for (std::int64_t block = rows.first; block < rows.last; block += shape.block_rows) {
+    const std::int64_t count = std::min(shape.block_rows, rows.last - block);
+    const std::vector<std::int32_t> order = sorted_rows(offsets, block, count);
+    for (std::int64_t place = 0; place < (count + height - 1) / height * height; ++place) {
+      const bool is_row = place < count;
+      const std::int64_t row = is_row ? block + order[static_cast<std::size_t>(place)] : 0;
+      const std::int64_t length = is_row ? offsets[row + 1] - offsets[row] : 0;
+      visit(slice + place / height, is_row ? row - rows.first : -1, length, place % height == 0);
+    }
+    slice += (count + height - 1) / height;
+  }
+}
+
+void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape) {
+  shape.slice_rows = std::min(slice_rows_wanted, shape.block_rows);
+  visit_slices(a, rows, shape,
+               [&](std::int64_t slice, std::int64_t, std::int64_t length, bool is_longest) {
+                 shape.slices = slice + 1;
+                 if (is_longest) shape.elements += length * shape.slice_rows;
+               });
+}
+
+template <class T, class Index>
+class Packer {
+ public:
+  Packer(const CsrView& a, const PartRows& rows, const PartShape& shape, std::byte* tile)
+      : a_(a),
+        rows_(rows),
+        shape_(shape),
+        tile_(tile),
+        offsets_(static_cast<const Index*>(a.offsets)),
+        columns_(static_cast<const Index*>(a.columns)),
+        values_(static_cast<const T*>(a.values)),
+        local_(rows.first, rows.last, a.cols, rows.halo->columns) {}
+
+  void rows_as_csr() {
+    auto* const offsets = at<std::int64_t>(shape_.offsets);
+    auto* const columns = at<std::int32_t>(shape_.columns);
+    auto* const values = at<T>(shape_.values);
+    const std::int64_t begin = offsets_[rows_.first];
+    for (std::int64_t row = rows_.first; row <= rows_.last; ++row)
+      offsets[row - rows_.first] = offsets_[row] - begin;
+    for (std::int64_t i = 0; i < shape_.elements; ++i) columns[i] = local_[columns_[begin + i]];
+    std::copy_n(values_ + begin, shape_.elements, values);
+  }
+
+  void rows_as_sell() {
+    auto* const offsets = at<std::int64_t>(shape_.offsets);
+    auto* const lengths = at<std::int32_t>(shape_.lengths);
+    auto* const order = at<std::int32_t>(shape_.order);
+    // Padding is never used, but goes to devices with the rest.
+    std::fill_n(at<std::int32_t>(shape_.columns), shape_.elements, 0);
+    std::fill_n(at<T>(shape_.values), shape_.elements, T{});
+    offsets[0] = 0;
+    std::int64_t place = 0;
+    visit_slices(a_, rows_, shape_,
+                 [&](std::int64_t slice, std::int64_t row, std::int64_t length, bool is_longest) {
+                   if (is_longest) offsets[slice + 1] = offsets[slice] + length * shape_.slice_rows;
+                   lengths[place] = static_cast<std::int32_t>(length);
+                   order[place] = static_cast<std::int32_t>(row);
+                   if (row >= 0) scatter(row, length, offsets[slice] + place % shape_.slice_rows);
+                   ++place;
+                 });
+  }
+
+  void lists() {
+    auto* const order = at<std::int32_t>(shape_.block_order);
+    std::int64_t place = 0;
+    for (const bool is_border : {false, true})
+      for (std::int64_t block = 0; block < shape_.blocks; ++block)
+        if (rows_.halo->border[static_cast<std::size_t>(block)] == is_border)
+          order[place++] = static_cast<std::int32_t>(block);
+    auto* const sends = at<std::int32_t>(shape_.send_rows);
+    for (std::size_t i = 0; i < rows_.send_rows.size(); ++i)
+      sends[i] = static_cast<std::int32_t>(rows_.send_rows[i] - rows_.first);
+  }
+
+  void diagonal(const SolverOptions& options) {
+    auto* const out = at<T>(shape_.diagonal);
+    const bool is_jacobi = options.precondition == Precondition::jacobi;
+    for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
+      T value{};
+      if (is_jacobi)
+        value = diagonal_of(row);
+      else
+        value = static_cast<const T*>(options.diagonal)[row];
+      const auto size = std::abs(value);
+      if (!(size > 0) || !(size - size == 0)) [[unlikely]]
+        fail(Errc::invalid_argument,
+             fmt::format("{}: the diagonal of row {} is {}",
+                         is_jacobi ? "Jacobi preconditioner" : "diagonal preconditioner", row,
+                         size == 0 ? "zero" : "not finite"));
+      out[row - rows_.first] = is_jacobi ? T(1) / value : value;
+    }
+  }
+
+ private:
+  template <class U>
+  U* at(std::int64_t offset) const noexcept {
+    return reinterpret_cast<U*>(tile_ + offset);
+  }
+  void scatter(std::int64_t row, std::int64_t length, std::int64_t to) {
+    const std::int64_t from = offsets_[rows_.first + row];
+    for (std::int64_t j = 0; j < length; ++j, to += shape_.slice_rows) {
+      at<std::int32_t>(shape_.columns)[to] = local_[columns_[from + j]];
+      at<T>(shape_.values)[to] = values_[from + j];
+    }
+  }
+  T diagonal_of(std::int64_t row) const noexcept {
+    T sum{};
+    for (std::int64_t i = offsets_[row]; i < offsets_[row + 1]; ++i)
+      if (columns_[i] == row) sum += values_[i];
+    return sum;
+  }
+
+  const CsrView& a_;
+  const PartRows& rows_;
+  const PartShape& shape_;
+  std::byte* tile_;
+  const Index* offsets_;
+  const Index* columns_;
+  const T* values_;
+  LocalColumns local_;
+};
+
+template <class T, class Index>
+void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
+             const SolverOptions& options, std::byte* tile) {
+  Packer<T, Index> packer(a, rows, shape, tile);
+  if (shape.format == Format::sell)
+    packer.rows_as_sell();
+  else
+    packer.rows_as_csr();
+  packer.lists();
+  if (shape.has_diagonal) packer.diagonal(options);
+}
+
+template <class T>
+void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
+             const SolverOptions& options, std::byte* tile) {
+  if (a.index_bytes == 4)
+    pack_as<T, std::int32_t>(a, rows, shape, options, tile);
+  else
+    pack_as<T, std::int64_t>(a, rows, shape, options, tile);
+}
+
+}  // namespace
+
+PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::int64_t block_rows,
+                   bool has_diagonal) {
+  PartShape shape;
+  shape.format = format == Format::automatic ? Format::csr : format;
+  shape.dtype = a.dtype;
+  shape.rows = rows.last - rows.first;
+  shape.halo = static_cast<std::int64_t>(rows.halo->columns.size());
+  if (shape.rows + shape.halo > std::numeric_limits<std::int32_t>::max())
+    fail(Errc::too_large,
+         fmt::format("a part of {} rows and {} of others; 32 bits number {}. Use more parts",
+                     shape.rows, shape.halo, std::numeric_limits<std::int32_t>::max()));
+  shape.block_rows = block_rows;
+  shape.blocks = blocks_of(shape.rows, block_rows);
+  shape.inner_blocks = std::ranges::count(rows.halo->border, false);
+  shape.sends = static_cast<std::int64_t>(rows.send_rows.size());
+  shape.has_diagonal = has_diagonal;
+  const Indices offsets(a.offsets, a.index_bytes);
+  if (shape.format == Format::sell)
+    size_slices(a, rows, shape);
+  else
+    shape.elements = offsets[rows.last] - offsets[rows.first];
+  lay_out(shape);
+  return shape;
+}
+
+void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
+          const SolverOptions& options, std::byte* tile) {
+  switch (a.dtype) {
+    case DType::float32:
+      return pack_as<float>(a, rows, shape, options, tile);
+    case DType::float64:
+      return pack_as<double>(a, rows, shape, options, tile);
+    case DType::complex64:
+      return pack_as<std::complex<float>>(a, rows, shape, options, tile);
+    case DType::complex128:
+      return pack_as<std::complex<double>>(a, rows, shape, options, tile);
+    case DType::bytes:
+      fail(Errc::internal, "a sparse matrix of bytes");
+  }
+}
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/pack.h: rows of the caller's matrix become a part in one tile of bytes.
+#pragma once
+
+#include <quadriga/sparse.h>
+
+#include <span>
+
+#include "sparse/exchange.h"
+#include "sparse/kernels/part_shape.h"
+
+namespace quadriga::sparse {
+
+/// What a part is made of.
+struct PartRows {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const Halo* halo = nullptr;
+  std::span<const std::int64_t> send_rows;  ///< Of the matrix, by receiver.
+};
+
+/// The sizes of a part. Errors: too_large if its local columns don't fit 32 bits.
+PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::int64_t block_rows,
+                   bool has_diagonal);
+
+/// Writes the part to a tile of shape.bytes, M's diagonal included.
+/// Errors: invalid_argument naming the row whose diagonal of M is zero or not finite.
+void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
+          const SolverOptions& options, std::byte* tile);
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/part_data.cpp: buffers for sums and transfers; tasks in the order of an iteration.
+#include "sparse/part_data.h"
+
+#include <quadriga/error.h>
+
+#include "engine/engine_access.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// Sums of a residual: r^H*M*r, ||r||^2, ||b||^2.
+constexpr std::int64_t residual_quantities = 3;
+
+}  // namespace
+
+PartData::PartData(const SolverContent& content, std::int64_t columns)
+    : content_(content),
+      columns_(columns),
+      codelets_(content.codelets(columns)),
+      states_(static_cast<std::size_t>(columns)),
+      history_(static_cast<std::size_t>(columns * history_length)) {
+  Engine& engine = content.engine();
+  EngineAccess::wait(engine, group_, {});  // refused where a task can't wait
+  const auto temporary = [&](std::int64_t rows, std::int64_t cols, DType dtype) {
+    return kept_.emplace_back(engine.add(rows, cols, dtype));
+  };
+  state_ = add_home(states_.data(), static_cast<std::int64_t>(states_bytes()));
+  past_ = add_home(history_.data(),
+                   columns * history_length * static_cast<std::int64_t>(sizeof(double)));
+  kept_.swap(of_call_);
+  const std::size_t count = content.parts();
+  sends_.resize(count);
+  arrivals_.resize(count);
+  for (std::size_t part = 0; part < count; ++part) {
+    work_.push_back(temporary(codelets_.work(part).bytes, 1, DType::bytes));
+    const std::int64_t sums = content.plan(part).shape.blocks * columns;
+    product_sums_.push_back(temporary(sums, 1, DType::float64));
+    residual_sums_.push_back(temporary(sums * residual_quantities, 1, DType::float64));
+  }
+  for (const HaloTransfer& each : content.transfers()) {
+    const Data buffer = temporary(each.count * columns, 1, content.dtype());
+    sends_[static_cast<std::size_t>(each.from)].push_back(buffer);
+    arrivals_[static_cast<std::size_t>(each.to)].push_back(buffer);
+  }
+}
+
+PartData::~PartData() {
+  try {
+    EngineAccess::cancel(content_.engine(), group_);
+    end_call();
+    content_.engine().remove(kept_, true);
+  } catch (...) {
+    // An engine that has broken down said so where somebody waited.
+  }
+}
+
+Data PartData::add_home(void* home, std::int64_t bytes) {
+  return of_call_.emplace_back(EngineAccess::add(content_.engine(), no_device,
+                                                 {home, bytes, 1, bytes, DType::bytes}, {}, true));
+}
+
+void PartData::end_call() {
+  content_.engine().remove(of_call_, true);
+  of_call_.clear();
+  poll = nullptr;
+}
+
+std::vector<Data> PartData::add_vector(const void* vector) {
+  // Tasks write to what is an operand to be written only.
+  auto* const memory = static_cast<std::byte*>(const_cast<void*>(vector));
+  const auto row_bytes = columns_ * static_cast<std::int64_t>(size_of(content_.dtype()));
+  std::vector<Data> parts;
+  for (std::size_t part = 0; part < content_.parts(); ++part)
+    parts.push_back(add_home(memory + content_.first_row(part) * row_bytes,
+                             content_.plan(part).shape.rows * row_bytes));
+  return parts;
+}
+
+void PartData::submit(const Codelet& codelet, std::size_t part) {
+  SubmitOptions options;
+  options.device = content_.device(part);
+  EngineAccess::submit(content_.engine(), codelet, operands_, {}, options, &group_);
+  operands_.clear();
+}
+
+template <class Params>
+void PartData::submit(const Codelet& codelet, std::size_t part, const Params& params) {
+  SubmitOptions options;
+  options.device = content_.device(part);
+  EngineAccess::submit(content_.engine(), codelet, operands_, std::as_bytes(std::span(&params, 1)),
+                       options, &group_);
+  operands_.clear();
+}
+
+void PartData::take_sends(std::size_t part) {
+  for (const Data& each : sends_[part]) take(each, Access::write);
+}
+
+void PartData::take_arrivals(std::size_t part) {
+  for (const Data& each : arrivals_[part]) take(each, Access::read);
+}
+
+void PartData::load(const std::vector<Data>& x) {
+  for (std::size_t part = 0; part < parts(); ++part) {
+    take(content_.matrix(part), Access::read);
+    take(x[part], Access::read);
+    take(work_[part], Access::write);
+    take_sends(part);
+    submit(codelets_.part(part).load, part);
+  }
+}
+
+void PartData::product_of(std::size_t part, ProductParams params) {
+  const auto first = [&](Access sums) {
+    take(content_.matrix(part), Access::read);
+    take(state_, Access::read);
+    take(work_[part], Access::update);
+    take(product_sums_[part], sums);
+  };
+  const PartCodelets& codelets = codelets_.part(part);
+  first(Access::write);
+  if (content_.splits(part)) {
+    submit(codelets.inner, part, params);
+    first(Access::update);
+    take_arrivals(part);
+    submit(codelets.border, part, params);
+  } else {
+    take_arrivals(part);
+    submit(codelets.product, part, params);
+  }
+}
+
+void PartData::multiply(ProductParams params) {
+  for (std::size_t part = 0; part < parts(); ++part) product_of(part, params);
+}
+
+void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
+  for (std::size_t part = 0; part < parts(); ++part) {
+    const PartCodelets& codelets = codelets_.part(part);
+    take(content_.matrix(part), Access::read);
+    take(b[part], Access::read);
+    take(work_[part], params.has_product ? Access::update : Access::write);
+    take(residual_sums_[part], Access::write);
+    take_sends(part);
+    submit(params.has_product ? codelets.residual : codelets.begin, part, params);
+  }
+}
+
+void PartData::submit_scalars(const Codelet& codelet, std::initializer_list<Operand> first,
+                              const std::vector<Data>& sums, std::span<const std::byte> params) {
+  operands_.assign(first);
+  for (const Data& each : sums) take(each, Access::read);
+  SubmitOptions options;
+  options.device = content_.device(0);
+  EngineAccess::submit(content_.engine(), codelet, operands_, params, options, &group_);
+  operands_.clear();
+}
+
+void PartData::restart(const RestartParams& params) {
+  submit_scalars(codelets_.restart(), {{state_, Access::update}}, residual_sums_,
+                 std::as_bytes(std::span(&params, 1)));
+}
+
+void PartData::iterate(const std::vector<Data>& x) {
+  multiply({true});
+  submit_scalars(codelets_.set_step(), {{state_, Access::update}}, product_sums_);
+  for (std::size_t part = 0; part < parts(); ++part) {
+    take(content_.matrix(part), Access::read);
+    take(state_, Access::read);
+    take(x[part], Access::update);
+    take(work_[part], Access::update);
+    take(residual_sums_[part], Access::write);
+    take_sends(part);
+    submit(codelets_.part(part).step, part);
+  }
+  submit_scalars(codelets_.set_direction(), {{state_, Access::update}, {past_, Access::update}},
+                 residual_sums_);
+}
+
+void PartData::apply(const std::vector<Data>& y) {
+  for (std::size_t part = 0; part < parts(); ++part) {
+    take(content_.matrix(part), Access::read);
+    take(y[part], Access::write);
+    take(work_[part], Access::update);
+    take_arrivals(part);
+    submit(codelets_.part(part).apply, part);
+  }
+}
+
+void PartData::snapshot(Data to) {
+  submit_scalars(codelets_.snapshot(), {{state_}, {past_}, {to, Access::write}}, {});
+}
+
+void PartData::raise_failure() {
+  if (const auto failure = EngineAccess::failure_of(content_.engine(), group_))
+    std::rethrow_exception(failure);
+  if (poll && !poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
+}
+
+void PartData::wait_for(Data data) {
+  constexpr double pause_seconds = 0.05;
+  Engine& engine = content_.engine();
+  // Under the virtual clock nothing happens between looks.
+  const double seconds = engine.options().virtual_clock ? -1 : pause_seconds;
+  while (true) {
+    try {
+      engine.wait(data, seconds);
+      return;
+    } catch (const Error& error) {
+      raise_failure();
+      if (error.code() != Errc::deadline) throw;
+    }
+  }
+}
+
+void PartData::wait(std::span<const Data> data) {
+  constexpr double pause_seconds = 0.05;
+  Engine& engine = content_.engine();
+  const double seconds = engine.options().virtual_clock ? -1 : pause_seconds;
+  while (true) {
+    try {
+      EngineAccess::wait(engine, group_, data, seconds);
+      return;
+    } catch (const Error& error) {
+      raise_failure();
+      if (error.code() != Errc::deadline) throw;
+    }
+  }
+}
+
+PartLease::PartLease(const SolverContent& content, std::int64_t columns)
+    : content_(content), data_(content.take_data(columns)) {
+  if (!data_) data_ = std::make_unique<PartData>(content, columns);
+}
+
+PartLease::~PartLease() = default;
+
+void PartLease::end_call() {
+  data_->end_call();
+  content_.give_back(std::move(data_));
+}
+
+}  // namespace quadriga::sparse

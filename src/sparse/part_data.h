@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/part_data.h: the data of one solve or product on an engine, and the tasks on them.
+//
+// Buffers are kept for the next call, unless one failed. Whoever has them submits its tasks from
+// one thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/group.h"
+#include "sparse/content.h"
+
+namespace quadriga::sparse {
+
+class PartData {
+ public:
+  PartData(const SolverContent& content, std::int64_t columns);
+  ~PartData();
+  PartData(const PartData&) = delete;
+  PartData& operator=(const PartData&) = delete;
+
+  std::size_t parts() const noexcept { return content_.parts(); }
+  std::int64_t columns() const noexcept { return columns_; }
+  const SolveCodelets& codelets() const noexcept { return codelets_; }
+  std::size_t states_bytes() const noexcept { return states_.size() * sizeof(ColumnState); }
+
+  /// A vector of the caller's, cut as the rows are, for this call.
+  std::vector<Data> add_vector(const void* vector);
+  /// Memory on the host, for this call.
+  Data add_home(void* home, std::int64_t bytes);
+  /// Forgets the call's data. All tasks must have ended well.
+  void end_call();
+
+  /// p = x, and what others need of it is on its way. What work held before is lost.
+  void load(const std::vector<Data>& x);
+  /// q = A*p, for all parts.
+  void multiply(ProductParams params);
+  /// r = b - q, or b.
+  void residual(const std::vector<Data>& b, ResidualParams params);
+  void restart(const RestartParams& params);
+  void iterate(const std::vector<Data>& x);
+  /// y = A*p, for all parts.
+  void apply(const std::vector<Data>& y);
+  /// Copies states and history to a tile of the host's.
+  void snapshot(Data to);
+
+  /// Waits until data are home; throws what a task threw.
+  void wait_for(Data data);
+  /// Waits until all tasks have ended and these are home.
+  void wait(std::span<const Data> data);
+  /// Between two looks at the time: false cancels.
+  std::function<bool()> poll;
+
+ private:
+  void submit(const Codelet& codelet, std::size_t part);
+  template <class Params>
+  void submit(const Codelet& codelet, std::size_t part, const Params& params);
+  void submit_scalars(const Codelet& codelet, std::initializer_list<Operand> first,
+                      const std::vector<Data>& sums, std::span<const std::byte> params = {});
+  void take(Data data, Access access) { operands_.push_back({data, access}); }
+  void take_sends(std::size_t part);
+  void take_arrivals(std::size_t part);
+  void product_of(std::size_t part, ProductParams params);
+  void raise_failure();
+
+  const SolverContent& content_;
+  const std::int64_t columns_;
+  const SolveCodelets& codelets_;
+  TaskGroup group_;
+  std::vector<ColumnState> states_;
+  std::vector<double> history_;
+  std::vector<Data> kept_;
+  std::vector<Data> of_call_;
+  Data state_;
+  Data past_;
+  std::vector<Data> work_;
+  std::vector<Data> product_sums_;
+  std::vector<Data> residual_sums_;
+  std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
+  std::vector<std::vector<Data>> arrivals_;  ///< The same buffers, by receiver.
+  std::vector<Operand> operands_;            ///< Scratch.
+};
+
+/// A solver's data for one call: taken from those that wait, or made.
+class PartLease {
+ public:
+  PartLease(const SolverContent& content, std::int64_t columns);
+  ~PartLease();
+  PartLease(const PartLease&) = delete;
+  PartLease& operator=(const PartLease&) = delete;
+  PartData& operator*() const noexcept { return *data_; }
+  PartData* operator->() const noexcept { return data_.get(); }
+  /// All tasks have ended well: the next call may use them.
+  void end_call();
+
+ private:
+  const SolverContent& content_;
+  std::unique_ptr<PartData> data_;
+};
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/places.cpp: which devices get parts, and how large; work for the host's threads.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+
+#include "engine/engine_access.h"
+#include "sparse/content.h"
+
+namespace quadriga::sparse {
+namespace {
+
+/// Bytes a second of a device's memory, where the machine's table says; else the same for all.
+double rate_of(const Machine& machine, const Device& device) {
+  constexpr double gigabyte = 1e9;
+  const Cost cost = Cost::of_work(0, gigabyte);
+  if (!machine.has_kernel(device, cost.kernel)) return 1;
+  return gigabyte / machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
+}
+
+Places host_places(const Machine& machine, int wanted) {
+  int cores = 0;
+  for (const Device& device : machine.devices) cores += device.cores;
+  const auto count = static_cast<std::size_t>(std::max(1, wanted > 0 ? wanted : cores));
+  return {std::vector<DeviceId>(count, no_device), std::vector<double>(count, 1.0)};
+}
+
+/// A part that takes more than this share of a device's memory leaves too little for others.
+constexpr double largest_share = 0.25;
+/// A device that holds all of its parts and vectors keeps this much for them.
+constexpr double resident_share = 0.7;
+
+int parts_of_device(double bytes, double memory_bytes) {
+  if (memory_bytes <= 0 || bytes <= resident_share * memory_bytes) return 1;
+  return static_cast<int>(std::ceil(bytes / (largest_share * memory_bytes)));
+}
+
+}  // namespace
+
+Places choose_places(const Engine& engine, int wanted, double bytes) {
+  const Machine& machine = engine.machine();
+  std::vector<DeviceId> devices;
+  bool has_cores = false;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    has_cores |= machine.devices[d].kind == DeviceKind::cpu;
+    if (machine.devices[d].kind == DeviceKind::emulated)
+      devices.push_back(static_cast<DeviceId>(d));
+  }
+  if (devices.empty() && !has_cores)
+    fail(Errc::unavailable,
+         "sparse solvers run on CPU cores and emulated devices; this engine has neither (devices: "
+         "\"cpu\" adds cores)");
+  if (devices.empty()) return host_places(machine, wanted);
+  double total = 0;
+  for (const DeviceId device : devices) total += rate_of(machine, machine.devices[device]);
+  Places places;
+  const auto count = static_cast<int>(devices.size());
+  for (int i = 0; i < count; ++i) {
+    const Device& device = machine.devices[devices[static_cast<std::size_t>(i)]];
+    const double share = rate_of(machine, device) / total;
+    const int parts =
+        wanted > 0 ? wanted * (i + 1) / count - wanted * i / count
+                   : parts_of_device(share * bytes, static_cast<double>(device.memory_bytes));
+    for (int part = 0; part < parts; ++part) {
+      places.devices.push_back(devices[static_cast<std::size_t>(i)]);
+      places.weights.push_back(share / parts);
+    }
+  }
+  return places;
+}
+
+void run_on_host(Engine& engine, std::size_t count, const std::function<void(std::size_t)>& work) {
+  struct Params {
+    std::size_t index;
+  };
+  std::mutex mutex;
+  std::exception_ptr failure;
+  Codelet codelet{"sparse_setup", {}};
+  codelet.host_only = true;
+  codelet.cost = [](const Arguments&) { return Cost::of_seconds(0); };
+  codelet.cpu = [&](const Arguments& arguments) {
+    try {
+      work(arguments.param<Params>().index);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  TaskGroup group;
+  struct Ending {
+    Engine& engine;
+    TaskGroup& group;
+    ~Ending() { EngineAccess::cancel(engine, group); }
+  };
+  {
+    const Ending ending{engine, group};
+    for (std::size_t i = 0; i < count; ++i) {
+      const Params params{i};
+      EngineAccess::submit(engine, codelet, {}, std::as_bytes(std::span(&params, 1)), {}, &group);
+    }
+    EngineAccess::wait(engine, group, {});
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace quadriga::sparse

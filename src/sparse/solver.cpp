@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/solver.cpp: the public solver: arguments are checked, work goes to the parts.
+#include <fmt/format.h>
+#include <quadriga/sparse.h>
+
+#include <cmath>
+
+#include "sparse/conjugate_gradients.h"
+#include "sparse/content.h"
+#include "sparse/part_data.h"
+
+namespace quadriga::sparse {
+namespace {
+
+void check_vectors(const SolverContent& content, const void* in, const void* out,
+                   std::int64_t columns) {
+  require(columns >= 1, fmt::format("{} columns; expected 1 or more", columns));
+  require(content.rows() == 0 || (in && out), "vectors need memory");
+  require(in != out || content.rows() == 0, "a vector can't be input and result at once");
+  require(!content.engine().options().virtual_clock || content.engine().options().compute,
+          "an engine that doesn't compute knows no residuals");
+}
+
+void check(const SolveOptions& options) {
+  require(options.rtol >= 0 && options.atol >= 0,
+          fmt::format("tolerances {} and {}; expected numbers of 0 or more", options.rtol,
+                      options.atol));
+}
+
+}  // namespace
+
+std::string_view name(StopReason reason) noexcept {
+  switch (reason) {
+    case StopReason::converged:
+      return "converged";
+    case StopReason::iterations:
+      return "iterations";
+    case StopReason::not_positive_definite:
+      return "not_positive_definite";
+    case StopReason::indefinite_preconditioner:
+      return "indefinite_preconditioner";
+    case StopReason::not_finite:
+      return "not_finite";
+    case StopReason::diverged:
+      return "diverged";
+    case StopReason::stagnated:
+      return "stagnated";
+  }
+  return "unknown";
+}
+
+Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options)
+    : content_(std::make_shared<const SolverContent>(engine, a, options)) {}
+
+void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
+  check_vectors(*content_, x, y, columns);
+  PartLease data(*content_, columns);
+  const std::vector<Data> from = data->add_vector(x);
+  const std::vector<Data> to = data->add_vector(y);
+  data->load(from);
+  data->apply(to);
+  data->wait(to);
+  data.end_call();
+}
+
+Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,
+                       const SolveOptions& options) const {
+  check_vectors(*content_, b, x, columns);
+  check(options);
+  return Solve(std::make_unique<SolveContent>(content_, b, x, columns, options));
+}
+
+SolveResult Solver::cg(const void* b, void* x, std::int64_t columns,
+                       const SolveOptions& options) const {
+  return begin_cg(b, x, columns, options).finish();
+}
+
+std::int64_t Solver::rows() const noexcept { return content_->rows(); }
+DType Solver::dtype() const noexcept { return content_->dtype(); }
+Format Solver::format() const noexcept { return content_->format(); }
+PlanReport Solver::plan() const { return content_->report(); }
+
+Solve::Solve(std::unique_ptr<SolveContent> content) : content_(std::move(content)) {}
+Solve::Solve(Solve&&) noexcept = default;
+Solve::~Solve() = default;
+bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }
+std::int64_t Solve::iterations() const noexcept { return content_->iterations(); }
+SolveResult Solve::finish() { return content_->finish(); }
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_piston.py: the piston's reader and assembly on a cube, and the piston itself.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quadriga import sparse
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "piston"
+MESH = Path(os.environ.get("QUADRIGA_TEST_PISTON", "/usr/share/z88/b21_lin_g.nas"))
+# Six tetrahedra around a diagonal of the unit cube.
+CUBE = """$ A cube that stands on three kinds of supports, with pressure 2 from above.
+BEGIN BULK
+MAT1,1,100.,,0.25,1.-3
+PSOLID,1,1
+GRID,10,,0.,0.,0.
+GRID,11,,1.,0.,0.
+GRID,12,,0.,1.,0.
+GRID,13,,1.,1.,0.
+GRID,20,,0.,0.,1.
+GRID,21,,1.,0.,1.0+0
+GRID,22,,0.,1.,1.
+GRID,23,,1.,1.,1.
+CTETRA,101,1,10,11,13,23
+CTETRA,102,1,10,13,12,23
+CTETRA,103,1,10,12,22,23
+CTETRA,104,1,10,22,20,23
+CTETRA,105,1,10,20,21,23
+CTETRA,106,1,10,21,11,23
+SPC,1,10,123,0.,11,23,0.
+SPC,1,12,13
+SPC,1,13,3,0.
+PLOAD4,2,104,2.,,,,20,10
+PLOAD4,2,105,2.,,,,20,10
+ENDDATA
+"""
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    import elasticity
+    import nastran
+
+    yield nastran, elasticity
+    for name in ("nastran", "elasticity"):
+        sys.modules.pop(name)
+
+
+@pytest.fixture
+def cube(modules, tmp_path):
+    path = tmp_path / "cube.nas"
+    path.write_text(CUBE)
+    return modules[0].read_mesh(path)
+
+
+def test_the_reader_finds_what_the_file_says(cube):
+    assert cube.points.shape == (8, 3) and cube.points[5].tolist() == [1, 0, 1]
+    assert cube.elements[0].tolist() == [0, 1, 3, 7]
+    assert (cube.modulus, cube.ratio) == (100, 0.25)
+    assert cube.fixed.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 0], [2, 2], [3, 2]]
+    assert [sorted(face) for face in cube.faces.tolist()] == [[4, 6, 7], [4, 5, 7]]
+    assert cube.pressures.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("PLOAD4", "PLOAD2", "no card PLOAD4"),
+    ("20,10\nPLOAD4", "20,11\nPLOAD4", "names no corner"),
+])  # fmt: skip
+def test_meshes_that_lack_something_are_refused(modules, tmp_path, old, new, said):
+    path = tmp_path / "bad.nas"
+    path.write_text(CUBE.replace(old, new))
+    with pytest.raises(ValueError, match=f"bad.nas: .*{said}"):
+        modules[0].read_mesh(path)
+
+
+def test_stiffness_leaves_rigid_motions_alone(cube, modules):
+    matrix = modules[1].stiffness(cube)
+    assert abs(matrix - matrix.T).max() < 1e-12
+    x, y, z = cube.points.T
+    none = np.zeros(8)
+    motions = [np.stack(each, 1).ravel() for each in (
+        (none + 1, none, none), (none, none + 1, none), (none, none, none + 1),
+        (-y, x, none), (none, -z, y), (z, none, -x))]  # fmt: skip
+    for motion in motions:
+        assert np.abs(matrix @ motion).max() < 1e-12
+    assert np.linalg.matrix_rank(matrix.toarray()) == 18
+
+
+def test_a_cube_under_pressure_shrinks_as_the_material_says(cube, modules):
+    elasticity = modules[1]
+    free = elasticity.free_directions(cube)
+    forces = elasticity.pressure_forces(cube)
+    assert forces.reshape(-1, 3).sum(axis=0) == pytest.approx([0, 0, -2])
+    matrix = elasticity.stiffness(cube).tocsr()[free][:, free]
+    x, info = sparse.cg(matrix, forces[free], rtol=1e-12, M="jacobi", devices="emulated:2")
+    assert info == 0
+    found = np.zeros(24)
+    found[free] = x
+    strain = np.array([0.25, 0.25, -1]) * 2 / 100
+    np.testing.assert_allclose(found.reshape(8, 3), cube.points * strain, atol=1e-10)
+
+
+@pytest.mark.skipif(not MESH.exists(), reason=f"{MESH} isn't there: apt-get install z88-data")
+def test_the_piston_converges():
+    run = subprocess.run([sys.executable, EXAMPLE / "main.py", MESH, "cpu"],
+                         capture_output=True, text=True, timeout=240)  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "168465 rows, 6806997 matrix elements" in run.stdout
+    iterations = int(run.stdout.split("converged after ")[1].split()[0])
+    assert 1500 < iterations < 1650
