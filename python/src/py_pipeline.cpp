@@ -111,12 +111,16 @@ bool call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
   });
 }
 
+/// A task's parameters; the chunk's object keeps its record.
+std::vector<std::byte> bytes_of_record(const nb::object& record, const Chunk& chunk) {
+  const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
+  const auto bytes = std::as_bytes(std::span(&params, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
 std::vector<std::byte> params_for(const nb::handle& front, std::size_t stage, const Chunk& chunk) {
   return with_gil(chunk, [&] {
-    const nb::object record = front.attr("record")(stage, context_of(chunk));
-    const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
-    const auto bytes = std::as_bytes(std::span(&params, 1));
-    return std::vector(bytes.begin(), bytes.end());
+    return bytes_of_record(front.attr("record")(stage, context_of(chunk)), chunk);
   });
 }
 
@@ -144,6 +148,38 @@ FieldUses uses_of(nb::handle front, const nb::object& given) {
   return uses;
 }
 
+/// Name, whether its bytes are bounded, and the codelet that fills it.
+ReturnedField returned_of(nb::handle front, std::size_t stage, std::size_t index,
+                          const nb::object& given) {
+  ReturnedField made;
+  made.name = nb::cast<std::string>(nb::object(given[0]));
+  if (nb::cast<bool>(nb::object(given[1])))
+    made.most = [front, stage, index](const Chunk& chunk) {
+      return with_gil(chunk, [&] {
+        return nb::cast<std::size_t>(front.attr("most")(stage, index, context_of(chunk)));
+      });
+    };
+  made.fill = &nb::cast<PyCodelet&>(nb::object(given[2])).codelet;
+  made.take = [front, stage, index, name = made.name](Chunk& chunk, bool on_host, bool temporary) {
+    return with_gil(chunk, [&] {
+      chunk.erase(name);
+      const View view = view_of(nb::cast<FieldTuple>(
+          front.attr("returned")(stage, index, context_of(chunk), on_host, temporary)));
+      if (!temporary) chunk.lend(name, view);
+      return view;
+    });
+  };
+  made.fill_params = [front, stage, index](const Chunk& chunk) {
+    return with_gil(chunk, [&] {
+      return bytes_of_record(front.attr("fill")(stage, index, context_of(chunk)), chunk);
+    });
+  };
+  made.filled = [front](const Chunk& chunk) {
+    with_gil(chunk, [&] { front.attr("filled")(context_of(chunk)); });
+  };
+  return made;
+}
+
 /// What the front says that a stage takes; -1 is the source.
 Pipeline::Seconds seconds_of(nb::handle front, int stage) {
   return [front, stage](const Chunk& chunk) {
@@ -152,7 +188,8 @@ Pipeline::Seconds seconds_of(nb::handle front, int stage) {
   };
 }
 
-/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated.
+/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated,
+/// what a kernel returns.
 Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   Stage stage;
   const nb::object parts = nb::borrow(given);
@@ -163,6 +200,8 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
     stage.codelet = &nb::cast<PyCodelet&>(nb::object(parts[2])).codelet;
     stage.uses = uses_of(front, nb::object(parts[3]));
     stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
+    for (const nb::handle each : nb::object(parts[6]))
+      stage.returns.push_back(returned_of(front, index, stage.returns.size(), nb::borrow(each)));
     return stage;
   }
   if (nb::cast<bool>(nb::object(parts[5])))

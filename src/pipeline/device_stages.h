@@ -4,6 +4,9 @@
 // The dispatch decides which chunk goes where, and when its results go home; this carries it out as
 // data and tasks of the engine.
 //
+// A row of kernels is submitted in steps: all kernels up to one that returns a field, whose size
+// the next ones need. The dispatch sees one chunk with kernels to come, whatever its steps.
+//
 // Invariants
 //   1. All members are the driving thread's. Threads of the engine touch a chunk's DeviceStay by
 //      FlowItem::copied() alone: atomics, and `held`, which stands still from the first submission
@@ -63,7 +66,15 @@ class DeviceStages {
   void staged_now(DeviceStay& stay);
   void hold_fields(FlowItem& item, const KernelRow& row);
   std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel) const;
-  void submit(FlowItem& item, const KernelRow& row);
+  void begin_step(FlowItem& item);
+  void submit_step(FlowItem& item, const KernelRow& row);
+  void submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
+              std::span<const std::byte> params);
+  bool continue_row(FlowItem& item);
+  bool take_returned(FlowItem& item, const KernelRow& row, const KernelRow::Kernel& kernel);
+  void hold_returned(FlowItem& item, const KernelRow& row, std::size_t field);
+  void drop_replaced(FlowItem& item, const KernelRow& row, const std::string& name,
+                     std::size_t before);
   void leave(FlowItem& item);
   void abandon(FlowItem& item);
   void release(FlowItem& item);

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class Chunk(Mapping[str, Any]):
         here; of parts of parts there are several.
     """
 
-    __slots__ = ("_fields", "number", "parts", "records", "sizes")
+    __slots__ = ("_fields", "kept", "made", "number", "parts", "records", "sizes")
 
     def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
         self.number = number
@@ -35,6 +35,8 @@ class Chunk(Mapping[str, Any]):
         self._fields = _fields_of(given)
         self.records: list[Any] = []  # of its kernels, kept until it ends
         self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
+        self.made: dict[int, Any] = {}  # results of kernels that return fields, by stage
+        self.kept: dict[str, Any] = {}  # what these were, until it is where others look for it
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -79,6 +81,10 @@ class Chunk(Mapping[str, Any]):
 def label_of(number: int, parts: tuple[int, ...]) -> str:
     """As ``"17"``, or ``"17.3"`` of a part."""
     return ".".join(map(str, (number, *parts)))
+
+
+Shape = Callable[[Chunk], tuple[Any, Any]]
+Seconds = Callable[[Chunk], float]
 
 
 class Through:

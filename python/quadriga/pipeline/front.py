@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +16,14 @@ from .. import _core
 from ..codelets import ACCESSES, Codelet
 from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
+from ..given import Result
 from ..layout import Layout, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
-from .chunk import Chunk, Through, label_of
+from . import returned
+from .chunk import Chunk, Seconds, Shape, Through, label_of
+from .returned import Returned
 
-Shape = Callable[[Chunk], tuple[Any, Any]]
-Seconds = Callable[[Chunk], float]
 # A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
 Shown = tuple[Chunk, "list[FieldTuple]", int, "list[str] | None"]
 FieldTuple = tuple[str, int, int, int, int, _core.DType]
@@ -83,6 +85,7 @@ class Stage:
     filters: bool = False  # the function says whether a chunk goes on
     memory: int = 0  # bytes of what a flat_map makes
     seconds: Seconds | None = None  # of a chunk, on the host
+    returns: list[Returned] = field(default_factory=list)  # of a kernel, beside its uses
 
 
 def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
@@ -112,6 +115,7 @@ class Front:
         self._stages = stages
         self._has_cuda = has_cuda
         self._used = {use.name for stage in stages for use in stage.uses}
+        self._used |= {made.name for stage in stages for made in stage.returns}
         self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
         self._places = {
             use.name: Place(None, layout_of(use.constant), use.constant, _NOWHERE)  # type: ignore[arg-type]
@@ -140,6 +144,7 @@ class Front:
                 ],
                 stage.memory,
                 stage.seconds is not None,
+                [(made.name, made.most is not None, made.fill.core) for made in stage.returns],
             )
             for stage in self._stages
         ]
@@ -227,14 +232,73 @@ class Front:
                 for use in stated.uses
             ]
             record = Record(chunk.number, stated.codelet, operands, stated.parameters)
-            record.failures = _OfPart(self, chunk) if chunk.parts else self  # type: ignore[assignment]
-            if self._has_cuda and stated.codelet.cuda is not None:
-                record.prepare_for_cuda()
-            chunk.records.append(record)
-            return record
+            if stated.returns:
+                chunk.made[stage] = Result()
+                record.result = weakref.ref(chunk.made[stage])
+            return self._prepared(record, chunk)
         except BaseException as error:
             self.note(chunk.label, error)
             raise
+
+    def most(self, stage: int, index: int, chunk: Chunk) -> int:
+        """The most bytes of a field that a kernel returns."""
+        made = self._stages[stage].returns[index]
+        assert made.most is not None
+        try:
+            return max(0, made.most(chunk))
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def returned(
+        self, stage: int, index: int, chunk: Chunk, on_host: bool, temporary: bool
+    ) -> FieldTuple:
+        """A field that a kernel has returned: adopted on the host, else its home, if it has one."""
+        stated = self._stages[stage]
+        names = [made.name for made in stated.returns]
+        name = names[index]
+        try:
+            value = returned.value_of(chunk.made[stage].value, stated.name, names, index)
+            if index == 0:
+                chunk.records.clear()  # of tasks that have ended, with what they refer to
+            if index + 1 == len(names):
+                del chunk.made[stage]
+            chunk.sizes.pop(name, None)
+            if on_host:
+                value = returned.adopted(value)
+            else:
+                chunk.kept[name] = value
+                layout = returned.layout_there(value)
+            if temporary:
+                chunk.sizes[name] = layout_of(value) if on_host else layout
+                chunk.kept[name] = value
+                address = value.ctypes.data if on_host else 0
+                layout = chunk.sizes[name]
+                return (name, address, layout.rows, layout.cols, layout.ld, layout.core_dtype)
+            chunk.update({name: value if on_host else np.empty(layout.shape, layout.dtype)})
+            return _tuple_of(name, chunk[name])
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def fill(self, stage: int, index: int, chunk: Chunk) -> Record:
+        """The task that brings to a tile what a kernel has returned."""
+        made = self._stages[stage].returns[index]
+        whole: Any = Operand(_Held(self._place(chunk, made.name)), "write")  # type: ignore[arg-type]
+        record = Record(chunk.number, made.fill, [whole], {"made": chunk.kept.pop(made.name)})
+        return self._prepared(record, chunk)
+
+    def filled(self, chunk: Chunk) -> None:
+        """What kernels returned is in tiles: the arrays of their libraries can go."""
+        chunk.records.clear()
+
+    def _prepared(self, record: Record, chunk: Chunk) -> Record:
+        """One that the chunk keeps until its task has ended."""
+        record.failures = _OfPart(self, chunk) if chunk.parts else self  # type: ignore[assignment]
+        if self._has_cuda and record.codelet.cuda is not None:
+            record.prepare_for_cuda()
+        chunk.records.append(record)
+        return record
 
     def temporary(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
         """The size of a chunk's temporary."""

@@ -8,18 +8,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from ..arguments import whole
-from ..codelets import Codelet, Cost
+from ..codelets import Cost
 from ..cuda_source import CudaSource
 from ..current import innermost
 from ..engine import Engine
 from ..errors import Error, InvalidArgument, InvalidType
 from . import given
-from .chunk import Chunk, label_of
-from .front import Front, KernelUse, Seconds, Shape, Stage
+from .chunk import Chunk, Seconds, Shape, label_of
+from .front import Front, Stage
+from .kernels import kernel_stage
 from .progress import Progress
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
@@ -136,6 +135,7 @@ class Pipeline:
         updates: Sequence[str] = (),
         writes: Mapping[str, Shape] | None = None,
         temporaries: Mapping[str, Shape] | None = None,
+        returns: str | Sequence[str] | Mapping[str, Any] | None = None,
         constants: Mapping[str, Any] | None = None,
         name: str | None = None,
         cost: Cost | None = None,
@@ -159,6 +159,12 @@ class Pipeline:
             arrives.
         temporaries : dict of str to callable
             The same for fields that exist on the device only, for kernels in a row.
+        returns : str, sequence of str or dict, optional
+            Fields that are what the function returns: one array, or a tuple of as many. Their sizes
+            may follow from content. A dict gives most bytes of each, or a function of the chunk
+            that does; else they are presumed from chunks before. Default of `reads` then: the
+            function's parameters. One that exists is replaced. It must not be changed by anybody
+            until the chunk has ended.
         constants : dict
             Arrays that all chunks share, and numbers.
         name : str, optional
@@ -176,36 +182,23 @@ class Pipeline:
         InvalidArgument
             If an argument isn't accepted, or the run has begun.
         """
-        fixed = dict(constants or {})
-        shared = {key: value for key, value in fixed.items() if isinstance(value, np.ndarray)}
-        if reads is None:
-            first = not any(stage.kind == "kernel" for stage in self._stages)
-            reads = ["array"] if first and not updates else []
-        uses = [KernelUse(field, "read") for field in given.names("reads", reads)]
-        uses += [
-            KernelUse(f"constant {field}", "read", constant=np.ascontiguousarray(value))
-            for field, value in shared.items()
-        ]
-        uses += [KernelUse(field, "update") for field in given.names("updates", updates)]
-        uses += [
-            KernelUse(field, "write", given.shape(field, shape))
-            for field, shape in (writes or {}).items()
-        ]
-        uses += [
-            KernelUse(field, "write", given.shape(field, shape), temporary=True)
-            for field, shape in (temporaries or {}).items()
-        ]
-        made = Codelet(
-            function,
-            [use.access for use in uses],
-            name=name,
-            host_only=False,
-            cost=cost,
-            cuda=cuda,
-            arrays=arrays,
+        is_first = not any(stage.kind == "kernel" for stage in self._stages)
+        return self._add(
+            kernel_stage(
+                function,
+                is_first,
+                cuda=cuda,
+                arrays=arrays,
+                reads=reads,
+                updates=updates,
+                writes=writes,
+                temporaries=temporaries,
+                returns=returns,
+                constants=constants,
+                name=name,
+                cost=cost,
+            )
         )
-        numbers = {key: value for key, value in fixed.items() if key not in shared}
-        return self._add(Stage("kernel", made.name, codelet=made, uses=uses, parameters=numbers))
 
     def map(
         self,
