@@ -29,8 +29,9 @@ namespace {
 /// Name, address, rows, columns, leading dimension, type.
 using FieldTuple =
     std::tuple<std::string, std::uintptr_t, std::int64_t, std::int64_t, std::int64_t, DType>;
-/// Name, mode, whether it is temporary, and a constant's field or none.
-using UseTuple = std::tuple<std::string, Access, bool, nb::object>;
+/// Name, mode, whether it is temporary, a constant's field or none, whether it is a result of all
+/// chunks.
+using UseTuple = std::tuple<std::string, Access, bool, nb::object, bool>;
 
 View view_of(const FieldTuple& field) {
   return {reinterpret_cast<void*>(std::get<1>(field)), std::get<2>(field), std::get<3>(field),
@@ -132,16 +133,37 @@ FieldShape shape_for(const nb::handle& front, const std::string& name, const Chu
   });
 }
 
+/// The parts of a result of all chunks are the front's to begin and to combine.
+void make_reduction(FieldUse& use, nb::handle front) {
+  const auto address = [](const View& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
+  StreamReduction made;
+  made.init = [=, name = use.name](const View& part) {
+    with_gil(Chunk(), [&] { front.attr("begin_part")(name, address(part)); });
+  };
+  made.combine = [=, name = use.name](const View& into, const View& part) {
+    with_gil(Chunk(), [&] { front.attr("combine")(name, address(into), address(part)); });
+  };
+  use.reduction = std::make_shared<const StreamReduction>(std::move(made));
+  use.shape = [front, name = use.name](const Chunk& chunk) {
+    return with_gil(chunk, [&] {
+      const auto [rows, cols, dtype] = nb::cast<std::tuple<std::int64_t, std::int64_t, DType>>(
+          front.attr("part_shape")(context_of(chunk), name));
+      return FieldShape{rows, cols, dtype};
+    });
+  };
+}
+
 FieldUses uses_of(nb::handle front, const nb::object& given) {
   FieldUses uses;
   for (const nb::handle each : given) {
-    const auto [name, access, is_temporary, constant] = nb::cast<UseTuple>(each);
+    const auto [name, access, is_temporary, constant, is_reduced] = nb::cast<UseTuple>(each);
     FieldUse use{name, access};
     use.is_temporary = is_temporary;
     if (is_temporary)
       use.shape = [front, name = name](const Chunk& chunk) {
         return shape_for(front, name, chunk);
       };
+    if (is_reduced) make_reduction(use, front);
     if (!constant.is_none()) use.constant = view_of(nb::cast<FieldTuple>(constant));
     uses.push_back(std::move(use));
   }
@@ -356,6 +378,14 @@ nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
   return found;
 }
 
+/// (name, address) of each result of all chunks.
+nb::typed<nb::list, nb::any> reduced_of(PyFlow& self) {
+  nb::typed<nb::list, nb::any> found;
+  for (const auto& [name, view] : self.flow().reduced())
+    found.append(nb::make_tuple(name, reinterpret_cast<std::uintptr_t>(view.data)));
+  return found;
+}
+
 Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
               const nb::object& chunks, const std::vector<double>& seconds) {
   FlowOptions options;
@@ -409,6 +439,7 @@ void bind_pipeline(nb::module_& module) {
           "set_order",
           [](PyFlow& self, int order) { self.flow().set_order(static_cast<Order>(order)); },
           nb::arg("order"))
+      .def("reduced", reduced_of)
       .def("stats", stats_of)
       .def("failures", failures_of);
 }

@@ -63,7 +63,7 @@ void FlowItem::field_is_home(HeldField& field) noexcept {
 }
 
 DeviceStages::DeviceStages(const FlowParts& parts, ChunkRouter& router)
-    : parts_(parts), router_(router) {
+    : parts_(parts), router_(router), device_parts_(parts.engine) {
   const std::vector<Stage>& stages = parts.plan.stages();
   const std::vector<Segment>& segments = parts.plan.segments();
   for (std::size_t i = 0; i < segments.size(); ++i)
@@ -235,12 +235,16 @@ void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
 }
 
 std::vector<Operand> DeviceStages::operands_of(const FlowItem& item,
-                                               const KernelRow::Kernel& kernel) const {
+                                               const KernelRow::Kernel& kernel) {
+  const DeviceStay& stay = item.stay;
   std::vector<Operand> operands;
-  for (const KernelRow::Operand& each : kernel.operands)
-    operands.push_back(
-        {each.constant ? constants_.at(each.constant->name).data : item.stay.held[each.field]->data,
-         each.access});
+  for (const KernelRow::Operand& each : kernel.operands) {
+    const Data data = each.constant ? constants_.at(each.constant->name).data
+                      : each.reduced
+                          ? device_parts_.of(*each.reduced, item.chunk, stay.device, stay.slot)
+                          : stay.held[each.field]->data;
+    operands.push_back({data, each.access});
+  }
   return operands;
 }
 

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/device_parts.h"
 #include "pipeline/dispatch.h"
 #include "pipeline/flow_parts.h"
 
@@ -44,6 +45,9 @@ class DeviceStages {
   /// No chunk will come any more.
   void close() noexcept { dispatch_->close(); }
   void set_order(Order order) noexcept { dispatch_->set_order(order); }
+  /// All chunks have passed: their results of all devices. Errors: of a kernel that failed.
+  void combine() { device_parts_.combine(); }
+  const std::map<std::string, View>& reduced() const noexcept { return device_parts_.results(); }
 
   // What has ended.
   void staged(FlowItem& item);
@@ -65,7 +69,7 @@ class DeviceStages {
   void enter(FlowItem& item, DeviceId device);
   void staged_now(DeviceStay& stay);
   void hold_fields(FlowItem& item, const KernelRow& row);
-  std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel) const;
+  std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel);
   void begin_step(FlowItem& item);
   void submit_step(FlowItem& item, const KernelRow& row);
   void submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
@@ -85,6 +89,7 @@ class DeviceStages {
   /// By segment and which of its kernels are passed; empty: all.
   std::map<std::pair<std::size_t, std::vector<bool>>, KernelRow> rows_;
   std::map<std::string, Constant> constants_;
+  DeviceParts device_parts_;
   std::vector<DeviceId> devices_;
   std::optional<Dispatch> dispatch_;
   std::vector<FlowItem*> by_slot_;

@@ -52,6 +52,12 @@ StreamChunk needs_of(const KernelRow& row, const Chunk& chunk) {
     needs.has_tail |= field.is_tail && (bytes > 0 || field.returned);
   }
   needs.size = static_cast<double>(needs.bytes);
+  for (const FieldUse* const use : row.reduced) {
+    const FieldShape part = use->shape(chunk);
+    const View view{nullptr, part.rows, part.cols, part.rows, part.dtype};
+    needs.blocks.push_back(Arena::rounded(bytes_of(view), Arena::usual_alignment));
+    needs.bytes += needs.blocks.back();
+  }
   return needs;
 }
 

@@ -35,7 +35,11 @@ KernelRow::KernelRow(std::span<const Stage> stages, const Segment& segment,
     if (!passed.has(s)) continue;
     Kernel& kernel = kernels.emplace_back();
     kernel.stage = s;
-    kernel.begins_step = kernels.size() > 1 && !kernels[kernels.size() - 2].returned.empty();
+    // What failed before must not reach a result of all chunks.
+    const bool reduces = std::ranges::any_of(
+        stages[s].uses, [](const FieldUse& use) { return use.reduction != nullptr; });
+    kernel.begins_step =
+        kernels.size() > 1 && (reduces || !kernels[kernels.size() - 2].returned.empty());
     for (const FieldUse& use : stages[s].uses) kernel.operands.push_back(operand_of(use));
     for (const ReturnedField& made : stages[s].returns)
       kernel.returned.push_back(add_returned(made));
@@ -64,7 +68,12 @@ std::size_t KernelRow::end_of_step(std::size_t first) const {
 }
 
 KernelRow::Operand KernelRow::operand_of(const FieldUse& use) {
-  if (use.constant.data) return {use.access, &use, 0};
+  if (use.constant.data) return {use.access, &use};
+  if (use.reduction) {
+    if (std::ranges::none_of(fields, [](const RowField& field) { return field.returned; }))
+      reduced.push_back(&use);
+    return {use.access, nullptr, &use};
+  }
   const std::size_t index = latest(use.name);
   if (index == fields.size()) {
     require(!use.is_temporary || use.shape,
@@ -74,7 +83,7 @@ KernelRow::Operand KernelRow::operand_of(const FieldUse& use) {
   }
   RowField& field = fields[index];
   field.is_tail |= writes(use.access) && !field.is_temporary;
-  return {use.access, nullptr, index};
+  return {use.access, nullptr, nullptr, index};
 }
 
 /// Kernels in a row, and bodies of parallel stages in a row, are one segment each.
@@ -142,7 +151,7 @@ void StagePlan::complete(Chunk& chunk, const StageSet& passed, bool has_memory) 
   for (std::size_t s = 0; s < stages_.size(); ++s)
     for (const FieldUse& use : stages_[s].uses) {
       if (!passed.has(s)) continue;
-      if (!use.shape || use.is_temporary || chunk.find(use.name)) continue;
+      if (!use.shape || use.is_temporary || use.reduction || chunk.find(use.name)) continue;
       const FieldShape shape = use.shape(chunk);
       if (has_memory)
         chunk.add(use.name, shape.rows, shape.cols, shape.dtype);

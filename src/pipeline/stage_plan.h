@@ -55,8 +55,9 @@ struct RowField {
 struct KernelRow {
   struct Operand {
     Access access = Access::read;
-    const FieldUse* constant = nullptr;  ///< Or else:
-    std::size_t field = 0;               ///< Index into `fields`.
+    const FieldUse* constant = nullptr;
+    const FieldUse* reduced = nullptr;  ///< Or else:
+    std::size_t field = 0;              ///< Index into `fields`.
   };
   struct Kernel {
     std::size_t stage = 0;
@@ -66,6 +67,7 @@ struct KernelRow {
   };
   std::vector<Kernel> kernels;
   std::vector<RowField> fields;
+  std::vector<const FieldUse*> reduced;  ///< Whose sizes are known before anything is returned.
 
   /// Errors: invalid_argument if a temporary is used before it is written.
   KernelRow(std::span<const Stage> stages, const Segment& segment, const StageSet& passed = {});

@@ -56,6 +56,17 @@ class Chunk(Mapping[str, Any]):
         """Its number, as ``"17"``, or ``"17.3"`` of a part."""
         return label_of(self.number, self.parts)
 
+    def kind_of(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a field that kernels use, temporaries included."""
+        layout = self.sizes.get(name)
+        array = self[name] if layout is None else layout
+        if layout is None and not isinstance(array, np.ndarray):
+            raise InvalidType(
+                f"field {name!r} of chunk {self.label} is {type(array).__name__}; kernels take "
+                "arrays"
+            )
+        return array.shape, array.dtype
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Its fields that are NumPy arrays, which kernels can use."""
         return {

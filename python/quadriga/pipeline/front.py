@@ -22,6 +22,7 @@ from ..place import Place
 from ..record import Record
 from . import returned
 from .chunk import Chunk, Seconds, Shape, Through, label_of
+from .reduction import Reduction, part_of
 from .returned import Returned
 
 # A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
@@ -70,6 +71,7 @@ class KernelUse:
     shape: Shape | None = None  # of what it writes
     temporary: bool = False
     constant: np.ndarray[Any, Any] | None = None
+    reduction: Reduction | None = None
 
 
 @dataclass
@@ -123,6 +125,12 @@ class Front:
             for use in stage.uses
             if use.constant is not None
         }
+        self.reductions = {
+            use.name: use.reduction
+            for stage in stages
+            for use in stage.uses
+            if use.reduction is not None
+        }
         self.raised: dict[str, BaseException] = {}
         self.source_error: BaseException | None = None
 
@@ -139,6 +147,7 @@ class Front:
                         ACCESSES[use.access],
                         use.temporary,
                         None if use.constant is None else _tuple_of(use.name, use.constant),
+                        use.reduction is not None,
                     )
                     for use in stage.uses
                 ],
@@ -227,11 +236,17 @@ class Front:
         try:
             stated = self._stages[stage]
             assert stated.codelet is not None
+            parameters = dict(stated.parameters)
+            for use in stated.uses:
+                if use.reduction is not None:
+                    part_of(use.reduction, chunk)
+                    shape, _ = chunk.kind_of(use.reduction.field)
+                    parameters |= use.reduction.parameters(shape)
             operands: list[Any] = [
                 Operand(_Held(self._place(chunk, use.name)), use.access)  # type: ignore[arg-type]
                 for use in stated.uses
             ]
-            record = Record(chunk.number, stated.codelet, operands, stated.parameters)
+            record = Record(chunk.number, stated.codelet, operands, parameters)
             if stated.returns:
                 chunk.made[stage] = Result()
                 record.result = weakref.ref(chunk.made[stage])
@@ -305,6 +320,22 @@ class Front:
         layout = chunk.sizes[name]
         return layout.rows, layout.cols, layout.core_dtype
 
+    def part_shape(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
+        """The size of a result of all chunks, by one of them."""
+        try:
+            return part_of(self.reductions[name], chunk)
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def begin_part(self, name: str, address: int) -> None:
+        """Set a part of such a result to the neutral element."""
+        self.reductions[name].begin(address)
+
+    def combine(self, name: str, into: int, part: int) -> None:
+        """Add one part to another."""
+        self.reductions[name].combine(into, part)
+
     def seconds(self, stage: int, chunk: Chunk) -> float:
         """What a stage takes for a chunk, as stated; -1 is the source."""
         stated = self._seconds if stage < 0 else self._stages[stage].seconds
@@ -362,6 +393,8 @@ class Front:
         if name in self._places:
             return self._places[name]
         layout: Layout | None = chunk.sizes.get(name)
+        if name in self.reductions:
+            layout = self.reductions[name].layout
         if layout is not None:
             return Place(None, layout, None, _NOWHERE)  # type: ignore[arg-type]
         array = chunk[name]

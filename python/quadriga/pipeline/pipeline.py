@@ -5,28 +5,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from .. import _core
 from ..arguments import whole
-from ..codelets import Cost
-from ..cuda_source import CudaSource
 from ..current import innermost
 from ..engine import Engine
-from ..errors import Error, InvalidArgument, InvalidType
+from ..errors import Error, InvalidArgument
 from . import given
-from .chunk import Chunk, Seconds, Shape, label_of
-from .front import Front, Stage
-from .kernels import kernel_stage
+from .chunk import Chunk, label_of
+from .front import Front
 from .progress import Progress
+from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
 _SLICE = 0.05  # seconds between two looks at signals
 _PATIENCE = 1.0  # seconds that an interrupt waits for what runs
 
 
-class Pipeline:
+class Pipeline(Stages):
     """Passes chunks from a source through kernels on all devices and bodies on the host.
 
     Parameters
@@ -100,198 +100,13 @@ class Pipeline:
             "most_in_all": whole("most_in_all", most_in_all or 0, 0, given.MOST),
             "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, given.MOST),
         }
+        super().__init__()
         self._raised: dict[str, BaseException] = {}
         self._devices = devices
         self._engine = engine
-        self._stages: list[Stage] = []
-        self._source: Iterable[Any] | None = None
-        self._source_seconds: Seconds | None = None
         self._front: Front | None = None
-        self._flow: _core.Flow | None = None
 
-    # Stages
-
-    def source(self, chunks: Iterable[Any]) -> Pipeline:
-        """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
-
-        One thread at a time asks it, when there is room. What it yields must not be changed until
-        the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
-        the stages only is yielded as ``quadriga.pipeline.Through(chunk, stages)``.
-        """
-        if self._source is not None:
-            raise InvalidArgument("the pipeline has a source already")
-        if not isinstance(chunks, Iterable):
-            raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
-        self._source = chunks
-        return self
-
-    def kernel(
-        self,
-        function: Callable[..., Any] | None = None,
-        *,
-        cuda: CudaSource | Callable[..., Any] | None = None,
-        arrays: str | None = None,
-        reads: Sequence[str] | None = None,
-        updates: Sequence[str] = (),
-        writes: Mapping[str, Shape] | None = None,
-        temporaries: Mapping[str, Shape] | None = None,
-        returns: str | Sequence[str] | Mapping[str, Any] | None = None,
-        constants: Mapping[str, Any] | None = None,
-        name: str | None = None,
-        cost: Cost | None = None,
-    ) -> Pipeline:
-        """Add a kernel, which runs on a device; kernels in a row run there without a copy between.
-
-        It is called with the fields in the order reads, constants that are arrays, updates, writes,
-        temporaries; constants that are numbers are passed by name.
-
-        Parameters
-        ----------
-        function : callable, optional
-            Gets NumPy views; runs on cores and emulated devices.
-        cuda, arrays
-            The variant for CUDA devices, as of `codelet`.
-        reads, updates : sequence of str
-            Fields that it reads; that it reads and writes. Default of `reads` in a first kernel
-            without updates: the field ``"array"``.
-        writes : dict of str to callable
-            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, called when the chunk
-            arrives.
-        temporaries : dict of str to callable
-            The same for fields that exist on the device only, for kernels in a row.
-        returns : str, sequence of str or dict, optional
-            Fields that are what the function returns: one array, or a tuple of as many. Their sizes
-            may follow from content. A dict gives most bytes of each, or a function of the chunk
-            that does; else they are presumed from chunks before. Default of `reads` then: the
-            function's parameters. One that exists is replaced. It must not be changed by anybody
-            until the chunk has ended.
-        constants : dict
-            Arrays that all chunks share, and numbers.
-        name : str, optional
-            Default: the function's.
-        cost : Cost, optional
-            As of `codelet`.
-
-        Returns
-        -------
-        Pipeline
-            This one, as of `source` and `map`.
-
-        Raises
-        ------
-        InvalidArgument
-            If an argument isn't accepted, or the run has begun.
-        """
-        is_first = not any(stage.kind == "kernel" for stage in self._stages)
-        return self._add(
-            kernel_stage(
-                function,
-                is_first,
-                cuda=cuda,
-                arrays=arrays,
-                reads=reads,
-                updates=updates,
-                writes=writes,
-                temporaries=temporaries,
-                returns=returns,
-                constants=constants,
-                name=name,
-                cost=cost,
-            )
-        )
-
-    def map(
-        self,
-        function: Callable[[Chunk], Any],
-        *,
-        mode: str = "parallel",
-        name: str | None = None,
-    ) -> Pipeline:
-        """Add a body on the host, which is called with the chunk.
-
-        Parameters
-        ----------
-        function : callable
-            Returns None, an array (the field ``"array"``), or a dict of fields that are added to
-            the chunk.
-        mode : {"parallel", "serial", "serial_in_order"}
-            Several chunks at once; one at a time; one at a time in the source's order.
-        name : str, optional
-            Default: the function's.
-        """
-        return self._add(
-            Stage(given.mode(mode), given.title("map", function, name), function=function)
-        )
-
-    def filter(
-        self,
-        function: Callable[[Chunk], Any],
-        *,
-        mode: str = "parallel",
-        name: str | None = None,
-    ) -> Pipeline:
-        """Drop chunks for which a function on the host doesn't hold.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the chunk; returns whether it goes on.
-        mode : {"parallel", "serial", "serial_in_order"}
-            As of `map`.
-        name : str, optional
-        """
-        title = given.title("filter", function, name)
-        return self._add(Stage(given.mode(mode), title, function=function, filters=True))
-
-    def flat_map(
-        self,
-        function: Callable[[Chunk], Iterable[Any]],
-        *,
-        memory: int | str | None = None,
-        name: str | None = None,
-    ) -> Pipeline:
-        """Make several chunks of each, or none.
-
-        Parameters
-        ----------
-        function : callable
-            Called with a chunk, in the order of the source; returns or yields what a source does.
-            It is asked for the next while there is room, so that a chunk may become any number.
-        memory : int or str, optional
-            Most bytes that what it makes has on its way. Default: an equal share of half of
-            `host_memory`.
-        name : str, optional
-        """
-        title = given.title("flat_map", function, name)
-        return self._add(
-            Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
-        )
-
-    def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Pipeline:
-        """State what ``"source"``, or a stage on the host, takes for a chunk.
-
-        `estimate` counts it, and the virtual clock, by which a body takes no time.
-
-        Parameters
-        ----------
-        stage : str
-            Of those added before.
-        seconds : float or callable
-            Of each chunk, or a function of the chunk.
-        """
-        if self._flow is not None:
-            raise InvalidArgument("what stages take is stated before the run begins")
-        stated = given.seconds(stage, seconds)
-        if stage == "source":
-            self._source_seconds = stated
-            return self
-        named = [s for s in self._stages if s.name == stage and s.kind != "kernel"]
-        if not named:
-            known = ["source", *(s.name for s in self._stages if s.kind != "kernel")]
-            raise InvalidArgument(f"takes({stage!r}): expected one of {', '.join(known)}")
-        for each in named:
-            each.seconds = stated
-        return self
+    # Runs
 
     def estimate(
         self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
@@ -332,8 +147,6 @@ class Pipeline:
         )
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)
-
-    # Runs
 
     def run(self, progress: bool = False) -> PipelineStats:
         """Run until the source has ended and all chunks have passed; results are dropped.
@@ -432,6 +245,17 @@ class Pipeline:
         return from_core(self._flow.stats())
 
     @property
+    def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What `reduce` made of all chunks, by name, once the run has ended well; else empty.
+
+        Empty for a run without chunks.
+        """
+        if self._flow is None or self._front is None:
+            return {}
+        known = self._front.reductions
+        return {known[use].name: known[use].result(at) for use, at in self._flow.reduced()}
+
+    @property
     def failures(self) -> list[ChunkFailure]:
         """Chunks that failed so far, at most a thousand."""
         if self._flow is None or self._front is None:
@@ -452,12 +276,6 @@ class Pipeline:
         return f"<Pipeline {names}: {stats.chunks} chunks in {stats.seconds:.3g} s>"
 
     # Inside
-
-    def _add(self, stage: Stage) -> Pipeline:
-        if self._flow is not None:
-            raise InvalidArgument("stages are added before the run begins")
-        self._stages.append(stage)
-        return self
 
     def _begin(self) -> _core.Flow:
         if self._source is None:
