@@ -47,11 +47,13 @@ struct PipelineOptions {
   Engine* engine = nullptr;      ///< Instead of one of its own; must outlive the pipeline.
   Order order = Order::adaptive;
   OnError on_error = OnError::stop;
-  int look_ahead = 64;     ///< Most chunks read that have not got to a device or a result.
-  int most_on_device = 3;  ///< The limit L: chunks of a device, in copies or kernels.
-  int most_on_link = 0;    ///< The limit G: copies on a link at once; default: as many as fill it.
-  int most_in_all = 0;     ///< The limit M: chunks on all devices.
-  int threads = 0;         ///< Most bodies of parallel stages at once; default: the usable cores.
+  int look_ahead = 64;  ///< Most chunks read that have not got to a device or a result.
+  /// The limit L: chunks of a device, in copies or kernels; default: one coming, one in its kernels
+  /// and one leaving, of the host a core's each and one more.
+  int most_on_device = 0;
+  int most_on_link = 0;  ///< The limit G: copies on a link at once; default: as many as fill it.
+  int most_in_all = 0;   ///< The limit M: chunks on all devices.
+  int threads = 0;       ///< Most bodies of parallel stages at once; default: the usable cores.
 };
 
 /// Rows, columns and type of a field that a kernel writes.

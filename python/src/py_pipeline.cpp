@@ -18,6 +18,7 @@
 
 #include "bindings.h"
 #include "body.h"
+#include "pipeline/chunk_size.h"
 #include "pipeline/flow.h"
 #include "pipeline/stream_estimate.h"
 #include "py_codelet.h"
@@ -358,6 +359,7 @@ Told stats_of(PyFlow& self) {
   told["latency_99"] = stats.latency_99;
   told["most_host_bytes"] = stats.most_host_bytes;
   told["by_device"] = nb::cast(stats.by_device);
+  told["most_on_device"] = stats.most_on_device;
   return told;
 }
 
@@ -415,11 +417,36 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   return told;
 }
 
+/// Rows of each chunk of an array, by what chunks of one and of two rows need.
+std::int64_t choose(PyEngine& engine, nb::object front, const nb::object& stages,
+                    std::size_t memory, std::size_t host_memory, int most_on_device, int threads,
+                    const nb::object& shown, std::int64_t rows) {
+  FlowOptions options;
+  const auto state = engine.state();
+  options.memory_bytes = memory;
+  options.host_bytes = host_memory > 0 ? host_memory : state->engine().options().host_memory / 2;
+  options.most_on_device = most_on_device;
+  options.threads = threads;
+  Chunk one(0);
+  Chunk two(1);
+  fill(one, nb::borrow(shown[0]));
+  fill(two, nb::borrow(shown[1]));
+  std::vector<Stage> made;
+  for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
+  for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
+  const GilReleased released;
+  return choose_rows(state->engine().machine(), StagePlan(std::move(made)), options, one, two,
+                     rows);
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
+  module.def("choose_rows", choose, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
+             nb::arg("memory"), nb::arg("host_memory"), nb::arg("most_on_device"),
+             nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),

@@ -111,7 +111,7 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
                       shared, memory));
     device.arena_bytes = device.memory_bytes - shared;
     device.memory_bytes = memory - shared;
-    device.most_chunks = options.most_on_device;
+    if (options.most_on_device > 0) device.most_chunks = options.most_on_device;
   }
   if (options.most_on_link > 0) std::ranges::fill(found.links, options.most_on_link);
   StreamLimits limits{found.links};
@@ -173,6 +173,7 @@ void DeviceStages::pump() {
       dispatch_->gone(item.stay.slot);
       router_.dropped(item);
     } else {
+      parts_.stats.entered(command->device);
       router_.entered(item);
       enter(item, devices_[command->device]);
     }
@@ -388,6 +389,7 @@ void DeviceStages::release(FlowItem& item) {
     if (field->data) leaving_.push_back(field->data);
   remove_data();
   item.stay.held.clear();
+  parts_.stats.gone(item.stay.device);
   dispatch_->gone(item.stay.slot);
 }
 

@@ -52,9 +52,9 @@ struct Pipeline::Impl {
 
   void check_options() const {
     require(options.look_ahead >= 1, "look_ahead must be at least 1");
-    require(options.most_on_device >= 1, "most_on_device must be at least 1");
-    require(options.most_on_link >= 0 && options.most_in_all >= 0 && options.threads >= 0,
-            "most_on_link, most_in_all and threads must not be negative");
+    require(options.most_on_device >= 0 && options.most_on_link >= 0 && options.most_in_all >= 0 &&
+                options.threads >= 0,
+            "most_on_device, most_on_link, most_in_all and threads must not be negative");
     require(!options.engine || options.devices.empty(),
             "a pipeline takes devices or an engine, not both");
   }

@@ -34,7 +34,7 @@ struct FlowOptions {
   Order order = Order::adaptive;
   OnError on_error = OnError::stop;
   int look_ahead = 64;
-  int most_on_device = 3;
+  int most_on_device = 0;  ///< 0: what a device can use.
   int most_on_link = 0;
   int most_in_all = 0;
   int threads = 1;

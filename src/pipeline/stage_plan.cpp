@@ -121,6 +121,16 @@ StageSet StagePlan::passed_by(const Chunk& chunk) const {
   return StageSet(std::move(passed));
 }
 
+Chunk StagePlan::completed(const Chunk& like) const {
+  Chunk chunk(like.number());
+  chunk.context = like.context;
+  chunk.context_bytes = like.context_bytes;
+  for (const Chunk::Field& field : like.fields()) chunk.lend(field.name, field.view);
+  chunk.stages = like.stages;
+  complete(chunk, passed_by(chunk), false);
+  return chunk;
+}
+
 std::size_t StagePlan::returned_bytes(const Chunk& chunk, const StageSet& passed,
                                       std::size_t first) const {
   std::size_t sum = 0;

@@ -19,6 +19,7 @@ from . import given
 from .chunk import Chunk, label_of
 from .front import Front
 from .progress import Progress
+from .rows import Rows
 from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
@@ -48,15 +49,15 @@ class Pipeline(Stages):
     look_ahead : int
         Limit of chunks that were read and haven't reached a device.
     most_on_device, most_on_link, most_in_all : int, optional
-        Limits: chunks on a device, copies at once on a link (default: as many as fill it), chunks
-        on all devices.
+        Limits: chunks on a device (default: one coming, one in its kernels, one leaving), copies at
+        once on a link (default: as many as fill it), chunks on all devices.
     threads : int, optional
         Limit of bodies of parallel stages at once. Default: the number of usable cores.
 
     Raises
     ------
     InvalidArgument
-        If an argument isn't accepted. What `Engine` raises comes when it is first used.
+        If an argument isn't accepted. With `devices`, what `Engine` raises as well.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Pipeline(Stages):
         order: str = "adaptive",
         on_error: str = "raise",
         look_ahead: int = 64,
-        most_on_device: int = 3,
+        most_on_device: int | None = None,
         most_on_link: int | None = None,
         most_in_all: int | None = None,
         threads: int | None = None,
@@ -95,15 +96,14 @@ class Pipeline(Stages):
             "memory": given.byte_count("memory", memory),
             "host_memory": given.byte_count("host_memory", host_memory),
             "look_ahead": whole("look_ahead", look_ahead, 1, given.MOST),
-            "most_on_device": whole("most_on_device", most_on_device, 1, given.MOST),
+            "most_on_device": whole("most_on_device", most_on_device or 0, 0, given.MOST),
             "most_on_link": whole("most_on_link", most_on_link or 0, 0, given.MOST),
             "most_in_all": whole("most_in_all", most_in_all or 0, 0, given.MOST),
             "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, given.MOST),
         }
         super().__init__()
         self._raised: dict[str, BaseException] = {}
-        self._devices = devices
-        self._engine = engine
+        self._engine = engine if devices is None else Engine(devices)
         self._front: Front | None = None
 
     # Runs
@@ -223,8 +223,7 @@ class Pipeline(Stages):
     def engine(self) -> Engine:
         """What it runs on: what was given, else that of the ``with`` block, else its own."""
         if self._engine is None:
-            around = innermost() if self._devices is None else None
-            self._engine = around or Engine(self._devices)
+            self._engine = innermost() or Engine()
         return self._engine
 
     @property
@@ -242,7 +241,7 @@ class Pipeline(Stages):
         """Statistics of the run so far; raises `InvalidArgument` before it has begun."""
         if self._flow is None:
             raise InvalidArgument("the pipeline hasn't run yet")
-        return from_core(self._flow.stats())
+        return from_core(self._flow.stats(), self._rows.chunk if self._rows is not None else 0)
 
     @property
     def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -285,8 +284,31 @@ class Pipeline(Stages):
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
         self._front = Front(iter(self._source), self._stages, has_cuda, self._source_seconds)
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
+        if self._rows is not None and self._rows.chunk == 0:
+            self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
         return self._flow
+
+    def _chosen_rows(self, rows: Rows) -> int:
+        """How many rows make a chunk, by what chunks of one row and of two need."""
+        if rows.total <= 1:
+            return 1
+        front = Front(iter(()), self._stages, False)
+        given: Any = self._options
+        chosen = _core.choose_rows(
+            self.engine.core,
+            front,
+            front.stages(),
+            given["memory"],
+            given["host_memory"],
+            given["most_on_device"],
+            given["threads"],
+            [front.shown(number, rows.part(0, number + 1)) for number in range(2)],
+            rows.total,
+        )
+        for each in front.reductions.values():
+            each.layout = None  # of rows that were looked at, not of chunks
+        return int(chosen)
 
     def _leave(self) -> None:
         """Somebody leaves the run: what runs is waited for, not the source."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from .. import _core
+from ..arguments import whole
 from ..codelets import Cost
 from ..cuda_source import CudaSource
 from ..errors import InvalidArgument, InvalidType
@@ -16,6 +17,7 @@ from .chunk import Chunk, Seconds, Shape
 from .front import KernelUse, Stage
 from .kernels import kernel_stage
 from .reduction import reduction_of
+from .rows import Rows, rows_of
 
 
 class Stages:
@@ -24,11 +26,16 @@ class Stages:
     def __init__(self) -> None:
         self._stages: list[Stage] = []
         self._source: Iterable[Any] | None = None
+        self._rows: Rows | None = None  # the source, if it is an array
         self._source_seconds: Seconds | None = None
         self._flow: _core.Flow | None = None
 
-    def source(self, chunks: Iterable[Any]) -> Self:
+    def source(self, chunks: Iterable[Any], rows: int | None = None) -> Self:
         """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
+
+        Or an array, or a dict of arrays with as many rows: chunks are `rows` of these each, without
+        a copy. Default: as many as take least time by the machine's description, copies, launches
+        and the time in which the first and the last chunk are alone; `stats` has the number.
 
         One thread at a time asks it, when there is room. What it yields must not be changed until
         the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
@@ -36,6 +43,11 @@ class Stages:
         """
         if self._source is not None:
             raise InvalidArgument("the pipeline has a source already")
+        if rows is not None:
+            rows = whole("rows", rows, 1, given.MOST)
+        self._rows = rows_of(chunks, rows)
+        if self._rows is not None:
+            chunks = self._rows
         if not isinstance(chunks, Iterable):
             raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
         self._source = chunks
