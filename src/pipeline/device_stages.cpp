@@ -101,6 +101,7 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
   for (const auto& [name, constant] : constants_)
     shared += Arena::rounded(bytes_of(constant.view), Arena::usual_alignment);
   for (StreamDevice& device : found.devices) {
+    if (options.most_on_device > 0) device.most_chunks = options.most_on_device;
     if (device.links_in.empty() && device.links_out.empty()) continue;
     std::size_t memory = device.memory_bytes / Arena::usual_alignment * Arena::usual_alignment;
     if (options.memory_bytes > 0) memory = std::min(memory, options.memory_bytes);
@@ -111,7 +112,6 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
                       shared, memory));
     device.arena_bytes = device.memory_bytes - shared;
     device.memory_bytes = memory - shared;
-    if (options.most_on_device > 0) device.most_chunks = options.most_on_device;
   }
   if (options.most_on_link > 0) std::ranges::fill(found.links, options.most_on_link);
   StreamLimits limits{found.links};

@@ -27,13 +27,14 @@ class Chunk(Mapping[str, Any]):
         here; of parts of parts there are several.
     """
 
-    __slots__ = ("_fields", "kept", "made", "number", "parts", "records", "sizes")
+    __slots__ = ("_fields", "kept", "made", "number", "parts", "places", "records", "sizes")
 
     def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
         self.number = number
         self.parts = parts
         self._fields = _fields_of(given)
         self.records: list[Any] = []  # of its kernels, kept until it ends
+        self.places: dict[str, Any] = {}  # of its arrays, as kernels refer to them
         self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
         self.made: dict[int, Any] = {}  # results of kernels that return fields, by stage
         self.kept: dict[str, Any] = {}  # what these were, until it is where others look for it
@@ -78,6 +79,8 @@ class Chunk(Mapping[str, Any]):
     def update(self, given: Mapping[str, Any]) -> None:
         """Add or replace fields."""
         self._fields.update(given)
+        for name in given:
+            self.places.pop(name, None)
 
     def __repr__(self) -> str:
         fields = ", ".join(

@@ -17,7 +17,7 @@ from ..codelets import ACCESSES, Codelet
 from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
 from ..given import Result
-from ..layout import Layout, layout_of, layout_of_new
+from ..layout import Layout, address_of, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
 from . import returned
@@ -90,9 +90,9 @@ class Stage:
     returns: list[Returned] = field(default_factory=list)  # of a kernel, beside its uses
 
 
-def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
-    layout = layout_of(array)
-    return (name, array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype)
+def _tuple_of(name: str, place: Place) -> FieldTuple:
+    layout = place.layout
+    return (name, place.address or 0, layout.rows, layout.cols, layout.ld, layout.core_dtype)
 
 
 class Front:
@@ -146,7 +146,9 @@ class Front:
                         use.name,
                         ACCESSES[use.access],
                         use.temporary,
-                        None if use.constant is None else _tuple_of(use.name, use.constant),
+                        None
+                        if use.constant is None
+                        else _tuple_of(use.name, self._places[use.name]),
                         use.reduction is not None,
                     )
                     for use in stage.uses
@@ -287,11 +289,11 @@ class Front:
             if temporary:
                 chunk.sizes[name] = layout_of(value) if on_host else layout
                 chunk.kept[name] = value
-                address = value.ctypes.data if on_host else 0
+                address = address_of(value) if on_host else 0
                 layout = chunk.sizes[name]
                 return (name, address, layout.rows, layout.cols, layout.ld, layout.core_dtype)
             chunk.update({name: value if on_host else np.empty(layout.shape, layout.dtype)})
-            return _tuple_of(name, chunk[name])
+            return _tuple_of(name, _place_of(chunk, name, chunk[name]))
         except BaseException as error:
             self.note(chunk.label, error)
             raise
@@ -361,14 +363,16 @@ class Front:
         return raised
 
     def _fields(self, chunk: Chunk) -> list[FieldTuple]:
-        for name, array in chunk.arrays().items():
+        fields = []
+        for name, array in chunk.items():
+            if name not in self._used or not _is_array(array) or array.dtype.hasobject:
+                continue
             if name in self._changed and not array.flags.writeable:
                 raise InvalidArgument(
                     f"field {name!r} of chunk {chunk.label} is read-only, and a kernel changes it"
                 )
-        return [
-            _tuple_of(name, array) for name, array in chunk.arrays().items() if name in self._used
-        ]
+            fields.append(_tuple_of(name, _place_of(chunk, name, array)))
+        return fields
 
     def _complete(self, chunk: Chunk, use: KernelUse) -> None:
         """Make what a kernel will write, so that the bytes of the whole way are known."""
@@ -403,7 +407,16 @@ class Front:
                 f"field {name!r} of chunk {chunk.label} is {type(array).__name__}; kernels take "
                 "arrays"
             )
-        return Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+        return _place_of(chunk, name, array)
+
+
+def _place_of(chunk: Chunk, name: str, array: np.ndarray[Any, Any]) -> Place:
+    """As kernels refer to a chunk's array; made once."""
+    known: Place | None = chunk.places.get(name)
+    if known is None or known.array is not array:
+        known = Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+        chunk.places[name] = known
+    return known
 
 
 def _is_array(value: Any) -> bool:
