@@ -36,6 +36,8 @@ void plans(const Settings& settings);
 /// all|fixed|random|ahead-8|first-come|largest|rate|cost --seeds --table on (by r as well) --count
 /// --stages --devices (of the cost).
 void streams(const Settings& settings);
+void stream_cost(const Settings& settings);
+void stream_stages(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/streams.cpp: pipelines under the virtual clock beside their bound, and what a stage costs.
+// bench/streams.cpp: pipelines under the virtual clock beside their bound.
 //
 // The machine is that of the paper on GPU-Chariot (IEICE Trans. E96-D(12), 2013, section 6): up to
 // four GPUs on two buses, each of which carries one copy at a time, in either direction. A dummy
@@ -171,29 +171,6 @@ void rate_over_first_come(int seeds) {
   Line("rate-4").add("value", ratios.mean()).add("unit", "of first-come's rate").print();
 }
 
-/// Nanoseconds a chunk and stage of pipelines whose stages do nothing.
-void cost(const Settings& settings) {
-  const auto count = static_cast<std::uint64_t>(settings.integer("count", 200'000));
-  const auto stages = settings.integer("stages", 4);
-  for (const char* const mode : {"parallel", "serial_in_order"}) {
-    PipelineOptions options;
-    options.devices = settings.text("devices", "cpu:2");
-    Pipeline pipeline(options);
-    pipeline.source([count](Chunk& chunk) { return chunk.number() < count; });
-    const bool is_parallel = std::string_view(mode) == "parallel";
-    for (long long s = 0; s < stages; ++s)
-      is_parallel ? pipeline.parallel([](Chunk&) {}) : pipeline.serial_in_order([](Chunk&) {});
-    const double begin = now();
-    pipeline.run();
-    const double seconds = now() - begin;
-    Line(fmt::format("cost-{}", mode))
-        .add("value", 1e9 * seconds / static_cast<double>(count) / static_cast<double>(stages))
-        .add("unit", "ns a stage")
-        .add("stages", static_cast<int>(stages))
-        .print();
-  }
-}
-
 }  // namespace
 
 void streams(const Settings& settings) {
@@ -215,9 +192,10 @@ void streams(const Settings& settings) {
     overheads("first-come", Order::first_come, all, random_sizes, seeds, is_table);
   if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
   if (wants("rate")) rate_over_first_come(seeds);
-  if (wants("cost")) cost(settings);
+  if (wants("cost")) stream_cost(settings);
+  if (wants("stages")) stream_stages(settings);
   require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, first-come, "
-                                "largest, rate or cost",
+                                "largest, rate, cost or stages",
                                 run));
 }
 

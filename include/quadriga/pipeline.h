@@ -47,11 +47,13 @@ struct PipelineOptions {
   Engine* engine = nullptr;      ///< Instead of one of its own; must outlive the pipeline.
   Order order = Order::adaptive;
   OnError on_error = OnError::stop;
-  int look_ahead = 64;     ///< Most chunks read that have not got to a device or a result.
-  int most_on_device = 3;  ///< The limit L: chunks of a device, in copies or kernels.
-  int most_on_link = 0;    ///< The limit G: copies on a link at once; default: as many as fill it.
-  int most_in_all = 0;     ///< The limit M: chunks on all devices.
-  int threads = 0;         ///< Most bodies of parallel stages at once; default: the usable cores.
+  int look_ahead = 64;  ///< Most chunks read that have not got to a device or a result.
+  /// The limit L: chunks of a device, in copies or kernels; default: one coming, one in its kernels
+  /// and one leaving, of the host a core's each and one more.
+  int most_on_device = 0;
+  int most_on_link = 0;  ///< The limit G: copies on a link at once; default: as many as fill it.
+  int most_in_all = 0;   ///< The limit M: chunks on all devices.
+  int threads = 0;       ///< Most bodies of parallel stages at once; default: the usable cores.
 };
 
 /// Rows, columns and type of a field that a kernel writes.
@@ -61,6 +63,13 @@ struct FieldShape {
   DType dtype = DType::float64;
 };
 
+/// How what chunks add up on several devices becomes one result.
+struct StreamReduction {
+  /// Sets a part to the neutral element; empty: to zeros.
+  std::function<void(const View& part)> init = {};
+  std::function<void(const View& into, const View& part)> combine;  ///< On the host, at the end.
+};
+
 /// One field of a chunk as a kernel's operand, or data that all chunks share.
 struct FieldUse {
   std::string name;
@@ -68,6 +77,8 @@ struct FieldUse {
   std::function<FieldShape(const Chunk& chunk)> shape = {};  ///< Of a field that is new.
   View constant = {};         ///< Shared by all chunks, read only, kept on the devices.
   bool is_temporary = false;  ///< Lives on the device, for kernels in a row.
+  std::shared_ptr<const StreamReduction> reduction =
+      {};  ///< Of a result of all chunks, of one shape.
 };
 using FieldUses = std::vector<FieldUse>;
 
@@ -84,6 +95,10 @@ FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape
 /// The same for a field that later kernels of the same row update or read, and nobody else.
 FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape);
 FieldUses constant(std::string name, const View& value);
+/// A result that the kernel updates for each chunk, in a part of its device's own; the parts come
+/// home and are combined once, at the end, in the order of devices: Pipeline::reduced().
+FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
+                  StreamReduction reduction);
 
 /// A stream of chunks through stages. Stages are named in their order; then run() or next().
 ///
@@ -157,6 +172,9 @@ class Pipeline {
   void set_order(Order order);  ///< Also while it runs, by any thread.
   PipelineStats stats() const;  ///< Also while it runs, by any thread.
   std::vector<ChunkFailure> failures() const;
+  /// A result of all chunks, after the run; memory is the pipeline's. Errors: invalid_argument if
+  /// there is none of that name, or the run hasn't ended well.
+  View reduced(std::string_view name) const;
   Engine& engine() const;
 
  private:

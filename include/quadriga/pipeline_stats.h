@@ -41,6 +41,7 @@ struct PipelineStats {
   double latency_99 = 0;
   std::size_t most_host_bytes = 0;  ///< Of chunks on their way, at most so far.
   std::vector<std::uint64_t> by_device;
+  int most_on_device = 0;  ///< Chunks in flight on one device, at most so far.
 };
 
 /// What a run would take at least; see Pipeline::estimate().

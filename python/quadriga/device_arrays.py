@@ -51,7 +51,7 @@ class DeviceArrays(ABC):
     """A library of arrays on GPUs; imported when it is first needed."""
 
     def __init__(self, module: str, name: str) -> None:
-        self._module = module
+        self._module = self.library = module
         self.name = name
         self._imported: Any = None
         self._streams = _Streams()

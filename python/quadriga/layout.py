@@ -73,8 +73,29 @@ def _need_plain(dtype: np.dtype[Any]) -> None:
         raise InvalidArgument(f"arrays of {dtype} hold Python objects, which can't move")
 
 
+#: Layouts of arrays seen before: streams have many alike.
+_known: dict[tuple[Any, ...], Layout] = {}
+_MOST_KNOWN = 1024
+
+
+def address_of(array: Array) -> int:
+    """Where its memory begins; in a third of the time of `array.ctypes.data`."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
 def layout_of(array: Array) -> Layout:
     """The layout of an array; raises if its memory can't be used as it is."""
+    like = (array.shape, array.strides, array.dtype)
+    known = _known.get(like)
+    if known is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        known = _known[like] = _layout_of(array)
+    return known
+
+
+def _layout_of(array: Array) -> Layout:
     item = array.dtype.itemsize
     scale = 1 if array.dtype in _TYPES else item
     _need_plain(array.dtype)

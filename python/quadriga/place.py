@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from . import _core
-from .layout import Array, Layout
+from .layout import Array, Layout, address_of
 
 #: Data that nobody holds any more, and the arrays that they still may be written to.
 Retired = deque[tuple[_core.Data, Any]]
@@ -42,9 +42,14 @@ class Place:
         self.given: Any = array if given is None else given
         self.writable = writable
         self.resident = resident
-        self._address = array.ctypes.data if array is not None else None
+        self._address = address_of(array) if array is not None else None
         self._frozen: Array | None = None
         self._retired = retired
+
+    @property
+    def address(self) -> int | None:
+        """Of its array, which may have none."""
+        return self._address
 
     def view(self, address: int, ld: int, access: str) -> Array:
         """The view that a body gets of the tile at an address; the array itself if it is there."""

@@ -18,6 +18,7 @@
 
 #include "bindings.h"
 #include "body.h"
+#include "pipeline/chunk_size.h"
 #include "pipeline/flow.h"
 #include "pipeline/stream_estimate.h"
 #include "py_codelet.h"
@@ -29,8 +30,9 @@ namespace {
 /// Name, address, rows, columns, leading dimension, type.
 using FieldTuple =
     std::tuple<std::string, std::uintptr_t, std::int64_t, std::int64_t, std::int64_t, DType>;
-/// Name, mode, whether it is temporary, and a constant's field or none.
-using UseTuple = std::tuple<std::string, Access, bool, nb::object>;
+/// Name, mode, whether it is temporary, a constant's field or none, whether it is a result of all
+/// chunks.
+using UseTuple = std::tuple<std::string, Access, bool, nb::object, bool>;
 
 View view_of(const FieldTuple& field) {
   return {reinterpret_cast<void*>(std::get<1>(field)), std::get<2>(field), std::get<3>(field),
@@ -111,12 +113,16 @@ bool call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
   });
 }
 
+/// A task's parameters; the chunk's object keeps its record.
+std::vector<std::byte> bytes_of_record(const nb::object& record, const Chunk& chunk) {
+  const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
+  const auto bytes = std::as_bytes(std::span(&params, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
 std::vector<std::byte> params_for(const nb::handle& front, std::size_t stage, const Chunk& chunk) {
   return with_gil(chunk, [&] {
-    const nb::object record = front.attr("record")(stage, context_of(chunk));
-    const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
-    const auto bytes = std::as_bytes(std::span(&params, 1));
-    return std::vector(bytes.begin(), bytes.end());
+    return bytes_of_record(front.attr("record")(stage, context_of(chunk)), chunk);
   });
 }
 
@@ -128,20 +134,73 @@ FieldShape shape_for(const nb::handle& front, const std::string& name, const Chu
   });
 }
 
+/// The parts of a result of all chunks are the front's to begin and to combine.
+void make_reduction(FieldUse& use, nb::handle front) {
+  const auto address = [](const View& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
+  StreamReduction made;
+  made.init = [=, name = use.name](const View& part) {
+    with_gil(Chunk(), [&] { front.attr("begin_part")(name, address(part)); });
+  };
+  made.combine = [=, name = use.name](const View& into, const View& part) {
+    with_gil(Chunk(), [&] { front.attr("combine")(name, address(into), address(part)); });
+  };
+  use.reduction = std::make_shared<const StreamReduction>(std::move(made));
+  use.shape = [front, name = use.name](const Chunk& chunk) {
+    return with_gil(chunk, [&] {
+      const auto [rows, cols, dtype] = nb::cast<std::tuple<std::int64_t, std::int64_t, DType>>(
+          front.attr("part_shape")(context_of(chunk), name));
+      return FieldShape{rows, cols, dtype};
+    });
+  };
+}
+
 FieldUses uses_of(nb::handle front, const nb::object& given) {
   FieldUses uses;
   for (const nb::handle each : given) {
-    const auto [name, access, is_temporary, constant] = nb::cast<UseTuple>(each);
+    const auto [name, access, is_temporary, constant, is_reduced] = nb::cast<UseTuple>(each);
     FieldUse use{name, access};
     use.is_temporary = is_temporary;
     if (is_temporary)
       use.shape = [front, name = name](const Chunk& chunk) {
         return shape_for(front, name, chunk);
       };
+    if (is_reduced) make_reduction(use, front);
     if (!constant.is_none()) use.constant = view_of(nb::cast<FieldTuple>(constant));
     uses.push_back(std::move(use));
   }
   return uses;
+}
+
+/// Name, whether its bytes are bounded, and the codelet that fills it.
+ReturnedField returned_of(nb::handle front, std::size_t stage, std::size_t index,
+                          const nb::object& given) {
+  ReturnedField made;
+  made.name = nb::cast<std::string>(nb::object(given[0]));
+  if (nb::cast<bool>(nb::object(given[1])))
+    made.most = [front, stage, index](const Chunk& chunk) {
+      return with_gil(chunk, [&] {
+        return nb::cast<std::size_t>(front.attr("most")(stage, index, context_of(chunk)));
+      });
+    };
+  made.fill = &nb::cast<PyCodelet&>(nb::object(given[2])).codelet;
+  made.take = [front, stage, index, name = made.name](Chunk& chunk, bool on_host, bool temporary) {
+    return with_gil(chunk, [&] {
+      chunk.erase(name);
+      const View view = view_of(nb::cast<FieldTuple>(
+          front.attr("returned")(stage, index, context_of(chunk), on_host, temporary)));
+      if (!temporary) chunk.lend(name, view);
+      return view;
+    });
+  };
+  made.fill_params = [front, stage, index](const Chunk& chunk) {
+    return with_gil(chunk, [&] {
+      return bytes_of_record(front.attr("fill")(stage, index, context_of(chunk)), chunk);
+    });
+  };
+  made.filled = [front](const Chunk& chunk) {
+    with_gil(chunk, [&] { front.attr("filled")(context_of(chunk)); });
+  };
+  return made;
 }
 
 /// What the front says that a stage takes; -1 is the source.
@@ -152,7 +211,8 @@ Pipeline::Seconds seconds_of(nb::handle front, int stage) {
   };
 }
 
-/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated.
+/// Kind, name, codelet or None, uses, bytes of what a flat_map makes, whether seconds are stated,
+/// what a kernel returns.
 Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
   Stage stage;
   const nb::object parts = nb::borrow(given);
@@ -163,6 +223,8 @@ Stage stage_of(nb::handle front, std::size_t index, const nb::handle& given) {
     stage.codelet = &nb::cast<PyCodelet&>(nb::object(parts[2])).codelet;
     stage.uses = uses_of(front, nb::object(parts[3]));
     stage.params = [front, index](const Chunk& chunk) { return params_for(front, index, chunk); };
+    for (const nb::handle each : nb::object(parts[6]))
+      stage.returns.push_back(returned_of(front, index, stage.returns.size(), nb::borrow(each)));
     return stage;
   }
   if (nb::cast<bool>(nb::object(parts[5])))
@@ -297,6 +359,7 @@ Told stats_of(PyFlow& self) {
   told["latency_99"] = stats.latency_99;
   told["most_host_bytes"] = stats.most_host_bytes;
   told["by_device"] = nb::cast(stats.by_device);
+  told["most_on_device"] = stats.most_on_device;
   return told;
 }
 
@@ -314,6 +377,14 @@ nb::typed<nb::list, nb::any> failures_of(PyFlow& self) {
     }
     found.append(nb::make_tuple(each.chunk.number, parts_of(each.chunk), each.stage, message));
   }
+  return found;
+}
+
+/// (name, address) of each result of all chunks.
+nb::typed<nb::list, nb::any> reduced_of(PyFlow& self) {
+  nb::typed<nb::list, nb::any> found;
+  for (const auto& [name, view] : self.flow().reduced())
+    found.append(nb::make_tuple(name, reinterpret_cast<std::uintptr_t>(view.data)));
   return found;
 }
 
@@ -346,11 +417,36 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   return told;
 }
 
+/// Rows of each chunk of an array, by what chunks of one and of two rows need.
+std::int64_t choose(PyEngine& engine, nb::object front, const nb::object& stages,
+                    std::size_t memory, std::size_t host_memory, int most_on_device, int threads,
+                    const nb::object& shown, std::int64_t rows) {
+  FlowOptions options;
+  const auto state = engine.state();
+  options.memory_bytes = memory;
+  options.host_bytes = host_memory > 0 ? host_memory : state->engine().options().host_memory / 2;
+  options.most_on_device = most_on_device;
+  options.threads = threads;
+  Chunk one(0);
+  Chunk two(1);
+  fill(one, nb::borrow(shown[0]));
+  fill(two, nb::borrow(shown[1]));
+  std::vector<Stage> made;
+  for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
+  for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
+  const GilReleased released;
+  return choose_rows(state->engine().machine(), StagePlan(std::move(made)), options, one, two,
+                     rows);
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
+  module.def("choose_rows", choose, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
+             nb::arg("memory"), nb::arg("host_memory"), nb::arg("most_on_device"),
+             nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),
@@ -370,6 +466,7 @@ void bind_pipeline(nb::module_& module) {
           "set_order",
           [](PyFlow& self, int order) { self.flow().set_order(static_cast<Order>(order)); },
           nb::arg("order"))
+      .def("reduced", reduced_of)
       .def("stats", stats_of)
       .def("failures", failures_of);
 }

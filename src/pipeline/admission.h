@@ -5,7 +5,7 @@
 //   1. A chunk is let in with the bytes of its whole way: what it brought and all that its stages
 //      will write. It asks for nothing later, so the oldest one can always go on.
 //   2. Chunks are let in as the source gives them; one that doesn't fit keeps later ones out.
-//   3. What is let in never exceeds the limits.
+//   3. What is let in never exceeds the limits, unless a chunk turns out larger than was presumed.
 #pragma once
 
 #include <quadriga/chunk.h>
@@ -25,7 +25,7 @@ class Admission {
 
   /// Whether a chunk may come in now.
   bool fits(std::size_t bytes) const noexcept {
-    return chunks_ < most_chunks_ && bytes <= most_bytes_ - bytes_;
+    return chunks_ < most_chunks_ && bytes_ <= most_bytes_ && bytes <= most_bytes_ - bytes_;
   }
   /// Errors: too_large if it never will, naming both sizes.
   void check(const ChunkId& chunk, std::size_t bytes) const {
@@ -44,9 +44,16 @@ class Admission {
     bytes_ -= bytes;
     --chunks_;
   }
+  /// One that was let in has another size than was presumed.
+  void resize(std::size_t from, std::size_t to) noexcept {
+    bytes_ += to;
+    bytes_ -= from;
+    most_seen_ = std::max(most_seen_, bytes_);
+  }
   /// Whether it is worth to ask the source, whose next chunk is as large as those before at most.
   bool has_room(std::size_t largest) const noexcept {
-    return chunks_ < most_chunks_ && (chunks_ == 0 || largest <= most_bytes_ - bytes_);
+    return chunks_ < most_chunks_ &&
+           (chunks_ == 0 || (bytes_ <= most_bytes_ && largest <= most_bytes_ - bytes_));
   }
 
   std::size_t bytes() const noexcept { return bytes_; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory/arena.h"
+#include "pipeline/intake.h"
 #include "pipeline/links.h"
 #include "pipeline/row_load.h"
 
@@ -42,7 +43,7 @@ const std::string& failed_stage(const std::vector<Stage>& stages, const KernelRo
 // overwrites a block waits for copies from it; one that ended before may be of an older content.
 void FlowItem::copied(Datum& datum, SpaceId to, std::exception_ptr failure) noexcept {
   for (const std::unique_ptr<HeldField>& field : stay.held) {
-    if (EngineAccess::datum(field->data) != &datum) continue;
+    if (field->datum.load() != &datum) continue;
     if (to != host_space) {
       if (field->is_head && !field->arrived.exchange(true) && stay.heads.fetch_sub(1) == 1)
         mail.post({Mail::Kind::staged, this});
@@ -62,7 +63,7 @@ void FlowItem::field_is_home(HeldField& field) noexcept {
 }
 
 DeviceStages::DeviceStages(const FlowParts& parts, ChunkRouter& router)
-    : parts_(parts), router_(router) {
+    : parts_(parts), router_(router), device_parts_(parts.engine) {
   const std::vector<Stage>& stages = parts.plan.stages();
   const std::vector<Segment>& segments = parts.plan.segments();
   for (std::size_t i = 0; i < segments.size(); ++i)
@@ -100,6 +101,7 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
   for (const auto& [name, constant] : constants_)
     shared += Arena::rounded(bytes_of(constant.view), Arena::usual_alignment);
   for (StreamDevice& device : found.devices) {
+    if (options.most_on_device > 0) device.most_chunks = options.most_on_device;
     if (device.links_in.empty() && device.links_out.empty()) continue;
     std::size_t memory = device.memory_bytes / Arena::usual_alignment * Arena::usual_alignment;
     if (options.memory_bytes > 0) memory = std::min(memory, options.memory_bytes);
@@ -110,7 +112,6 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
                       shared, memory));
     device.arena_bytes = device.memory_bytes - shared;
     device.memory_bytes = memory - shared;
-    device.most_chunks = options.most_on_device;
   }
   if (options.most_on_link > 0) std::ranges::fill(found.links, options.most_on_link);
   StreamLimits limits{found.links};
@@ -136,9 +137,11 @@ void DeviceStages::begin(FlowItem& item) {
     const KernelRow& row = row_of(item);
     stay.params.clear();
     stay.load = {0, 0, std::vector<double>(devices_.size(), 0.0)};
-    for (const KernelRow::Kernel& kernel : row.kernels) {
-      const Stage& stage = stages[kernel.stage];
-      stay.params.push_back(stage.params ? stage.params(item.chunk) : std::vector<std::byte>{});
+    const std::size_t known = row.end_of_step(0);
+    for (std::size_t k = 0; k < row.kernels.size(); ++k) {
+      const Stage& stage = stages[row.kernels[k].stage];
+      const bool has_params = stage.params && k < known;
+      stay.params.push_back(has_params ? stage.params(item.chunk) : std::vector<std::byte>{});
       stay.load.costs_known &= add_seconds(stay.load.kernel_seconds, stage, item.chunk,
                                            stay.params.back(), machine, devices_);
     }
@@ -170,6 +173,7 @@ void DeviceStages::pump() {
       dispatch_->gone(item.stay.slot);
       router_.dropped(item);
     } else {
+      parts_.stats.entered(command->device);
       router_.entered(item);
       enter(item, devices_[command->device]);
     }
@@ -193,10 +197,10 @@ void DeviceStages::enter(FlowItem& item, DeviceId device) {
   if (stay.has_head) parts_.stats.copy_in(first_of(item)).began(stay.entered - item.ready);
   try {
     hold_fields(item, row);
-    stay.group = std::make_unique<TaskGroup>();
-    stay.group->on_end = [this, &item] { parts_.mail.post({Mail::Kind::computed, &item}); };
+    begin_step(item);
     if (!stay.has_head) staged_now(stay);
-    submit(item, row);
+    stay.next_kernel = stay.taken = 0;
+    submit_step(item, row);
   } catch (...) {
     item.fail(std::current_exception(), parts_.plan.stages()[row.kernels.front().stage].name);
     if (!stay.group) return abandon(item);
@@ -204,10 +208,20 @@ void DeviceStages::enter(FlowItem& item, DeviceId device) {
   stay.group->close();
 }
 
+/// What is submitted from now on ends together.
+void DeviceStages::begin_step(FlowItem& item) {
+  item.stay.group = std::make_unique<TaskGroup>();
+  item.stay.group->on_end = [this, &item] { parts_.mail.post({Mail::Kind::computed, &item}); };
+}
+
 void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
   DeviceStay& stay = item.stay;
   int heads = 0;
   for (const RowField& field : row.fields) {
+    if (field.returned) {
+      stay.held.push_back(std::make_unique<HeldField>(Data{}, false, false));
+      continue;
+    }
     const View view = field.view_in(item.chunk);
     const bool is_empty = view.rows == 0 || view.cols == 0;
     const Data data = field.is_temporary
@@ -222,27 +236,107 @@ void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
 }
 
 std::vector<Operand> DeviceStages::operands_of(const FlowItem& item,
-                                               const KernelRow::Kernel& kernel) const {
+                                               const KernelRow::Kernel& kernel) {
+  const DeviceStay& stay = item.stay;
   std::vector<Operand> operands;
-  for (const KernelRow::Operand& each : kernel.operands)
-    operands.push_back(
-        {each.constant ? constants_.at(each.constant->name).data : item.stay.held[each.field]->data,
-         each.access});
+  for (const KernelRow::Operand& each : kernel.operands) {
+    const Data data = each.constant ? constants_.at(each.constant->name).data
+                      : each.reduced
+                          ? device_parts_.of(*each.reduced, item.chunk, stay.device, stay.slot)
+                          : stay.held[each.field]->data;
+    operands.push_back({data, each.access});
+  }
   return operands;
 }
 
-void DeviceStages::submit(FlowItem& item, const KernelRow& row) {
-  SubmitOptions options;
-  options.device = item.stay.device;
-  for (std::size_t k = 0; k < row.kernels.size(); ++k) {
+void DeviceStages::submit_step(FlowItem& item, const KernelRow& row) {
+  DeviceStay& stay = item.stay;
+  const std::size_t end = row.end_of_step(stay.next_kernel);
+  for (std::size_t& k = stay.next_kernel; k < end; ++k) {
     const Stage& stage = parts_.plan.stages()[row.kernels[k].stage];
     try {
-      EngineAccess::submit(parts_.engine, *stage.codelet, operands_of(item, row.kernels[k]),
-                           item.stay.params[k], options, item.stay.group.get());
+      submit(item, *stage.codelet, operands_of(item, row.kernels[k]), stay.params[k]);
     } catch (...) {
       return item.fail(std::current_exception(), stage.name);
     }
   }
+}
+
+void DeviceStages::submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
+                          std::span<const std::byte> params) {
+  SubmitOptions options;
+  options.device = item.stay.device;
+  EngineAccess::submit(parts_.engine, codelet, operands, params, options, item.stay.group.get());
+}
+
+/// A step has ended: what its last kernel returned becomes fields, and the next step begins. False
+/// if that was the last.
+bool DeviceStages::continue_row(FlowItem& item) {
+  DeviceStay& stay = item.stay;
+  const KernelRow& row = row_of(item);
+  const KernelRow::Kernel& ended = row.kernels[stay.next_kernel - 1];
+  const bool has_returned = stay.taken < stay.next_kernel && !ended.returned.empty();
+  if (!has_returned && !ended.returned.empty())
+    row.fields[ended.returned.front()].returned->filled(item.chunk);
+  if (!has_returned && stay.next_kernel == row.kernels.size()) return false;
+  const std::vector<Stage>& stages = parts_.plan.stages();
+  bool has_tasks = stay.next_kernel < row.kernels.size();
+  begin_step(item);
+  try {
+    if (has_returned) has_tasks |= take_returned(item, row, ended);
+    stay.taken = stay.next_kernel;
+    const std::size_t end = row.end_of_step(stay.next_kernel);
+    for (std::size_t k = stay.next_kernel; k < end; ++k)
+      if (const Stage& stage = stages[row.kernels[k].stage]; stage.params)
+        stay.params[k] = stage.params(item.chunk);
+    submit_step(item, row);
+  } catch (...) {
+    item.fail(std::current_exception(), stages[ended.stage].name);
+    has_tasks = true;  // perhaps: the group knows
+  }
+  if (has_tasks) return stay.group->close(), true;
+  stay.group.reset();
+  return false;
+}
+
+/// Whether tasks bring it to where later kernels and the tail look for it.
+bool DeviceStages::take_returned(FlowItem& item, const KernelRow& row,
+                                 const KernelRow::Kernel& kernel) {
+  for (const std::size_t field : kernel.returned) hold_returned(item, row, field);
+  const std::size_t first = parts_.plan.segments()[item.segment].last;
+  item.home.resized(
+      item, item.chunk.bytes() + parts_.plan.returned_bytes(item.chunk, item.passed, first));
+  return parts_.engine.machine().devices[item.stay.device].space != host_space;
+}
+
+void DeviceStages::hold_returned(FlowItem& item, const KernelRow& row, std::size_t index) {
+  const RowField& field = row.fields[index];
+  DeviceStay& stay = item.stay;
+  const bool is_on_host = parts_.engine.machine().devices[stay.device].space == host_space;
+  drop_replaced(item, row, field.name, index);
+  const View view = field.returned->take(item.chunk, is_on_host, field.is_temporary);
+  field.returned->came(item.chunk, view);
+  HeldField& held = *stay.held[index];
+  held.hold(view.data ? EngineAccess::add(parts_.engine, no_device, view, {}, true, &item)
+                      : parts_.engine.add(view.rows, view.cols, view.dtype));
+  if (is_on_host) return;
+  held.is_tail = field.is_tail && view.rows > 0 && view.cols > 0;
+  if (held.is_tail) stay.load.bytes_out += static_cast<double>(bytes_of(view));
+  const Operand whole{held.data, Access::write};
+  submit(item, *field.returned->fill, std::span(&whole, 1),
+         field.returned->fill_params(item.chunk));
+}
+
+/// A field of that name whose content nobody needs any more; its home may go with it.
+void DeviceStages::drop_replaced(FlowItem& item, const KernelRow& row, const std::string& name,
+                                 std::size_t before) {
+  for (std::size_t i = 0; i < before; ++i) {
+    HeldField& held = *item.stay.held[i];
+    if (row.fields[i].name != name || !held.data) continue;
+    leaving_.push_back(held.data);
+    held.hold({});
+  }
+  remove_data();
 }
 
 void DeviceStages::staged_now(DeviceStay& stay) {
@@ -259,11 +353,12 @@ void DeviceStages::staged(FlowItem& item) {
 void DeviceStages::computed(FlowItem& item) {
   DeviceStay& stay = item.stay;
   staged_now(stay);  // its kernels needed all of it
-  stay.computed = parts_.engine.now();
-  parts_.stats.staged(stay.device, -1);
   if (const auto error = failure_of(*stay.group))
     item.fail(error, failed_stage(parts_.plan.stages(), row_of(item), error));
   stay.group.reset();
+  if (!item.error && continue_row(item)) return;
+  stay.computed = parts_.engine.now();
+  parts_.stats.staged(stay.device, -1);
   if (item.error) return abandon(item);
   dispatch_->computed(stay.slot);
   if (stay.has_tail) parts_.stats.copy_out(first_of(item)).came();
@@ -290,9 +385,11 @@ void DeviceStages::leave(FlowItem& item) {
 
 /// Its data leave the engine, and the chunk the dispatch.
 void DeviceStages::release(FlowItem& item) {
-  for (const auto& field : item.stay.held) leaving_.push_back(field->data);
+  for (const auto& field : item.stay.held)
+    if (field->data) leaving_.push_back(field->data);
   remove_data();
   item.stay.held.clear();
+  parts_.stats.gone(item.stay.device);
   dispatch_->gone(item.stay.slot);
 }
 

@@ -4,6 +4,9 @@
 // The dispatch decides which chunk goes where, and when its results go home; this carries it out as
 // data and tasks of the engine.
 //
+// A row of kernels is submitted in steps: all kernels up to one that returns a field, whose size
+// the next ones need. The dispatch sees one chunk with kernels to come, whatever its steps.
+//
 // Invariants
 //   1. All members are the driving thread's. Threads of the engine touch a chunk's DeviceStay by
 //      FlowItem::copied() alone: atomics, and `held`, which stands still from the first submission
@@ -18,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/device_parts.h"
 #include "pipeline/dispatch.h"
 #include "pipeline/flow_parts.h"
 
@@ -41,6 +45,9 @@ class DeviceStages {
   /// No chunk will come any more.
   void close() noexcept { dispatch_->close(); }
   void set_order(Order order) noexcept { dispatch_->set_order(order); }
+  /// All chunks have passed: their results of all devices. Errors: of a kernel that failed.
+  void combine() { device_parts_.combine(); }
+  const std::map<std::string, View>& reduced() const noexcept { return device_parts_.results(); }
 
   // What has ended.
   void staged(FlowItem& item);
@@ -62,8 +69,16 @@ class DeviceStages {
   void enter(FlowItem& item, DeviceId device);
   void staged_now(DeviceStay& stay);
   void hold_fields(FlowItem& item, const KernelRow& row);
-  std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel) const;
-  void submit(FlowItem& item, const KernelRow& row);
+  std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel);
+  void begin_step(FlowItem& item);
+  void submit_step(FlowItem& item, const KernelRow& row);
+  void submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
+              std::span<const std::byte> params);
+  bool continue_row(FlowItem& item);
+  bool take_returned(FlowItem& item, const KernelRow& row, const KernelRow::Kernel& kernel);
+  void hold_returned(FlowItem& item, const KernelRow& row, std::size_t field);
+  void drop_replaced(FlowItem& item, const KernelRow& row, const std::string& name,
+                     std::size_t before);
   void leave(FlowItem& item);
   void abandon(FlowItem& item);
   void release(FlowItem& item);
@@ -74,6 +89,7 @@ class DeviceStages {
   /// By segment and which of its kernels are passed; empty: all.
   std::map<std::pair<std::size_t, std::vector<bool>>, KernelRow> rows_;
   std::map<std::string, Constant> constants_;
+  DeviceParts device_parts_;
   std::vector<DeviceId> devices_;
   std::optional<Dispatch> dispatch_;
   std::vector<FlowItem*> by_slot_;

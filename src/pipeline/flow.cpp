@@ -175,7 +175,18 @@ void Flow::finish(FlowItem& item) {
   if (!results_.put(item)) Intake::release(item);
 }
 
+/// A run that was left, or failed, has no results of all chunks.
+void Flow::combine(std::exception_ptr& broken) {
+  if (!devices_ || broken || failure_ || stopping_.load()) return;
+  try {
+    devices_->combine();
+  } catch (...) {
+    broken = std::current_exception();
+  }
+}
+
 void Flow::end_run(std::exception_ptr broken) {
+  combine(broken);
   const Nanoseconds now = engine_.now();
   stats_.end(now);
   EngineAccess::section(engine_, "stream", stats_.begun(), now,
@@ -254,6 +265,10 @@ void Flow::stop() {
 void Flow::set_order(Order order) {
   order_asked_.store(static_cast<int>(order));
   mail_.post({Mail::Kind::wake, nullptr});
+}
+
+std::map<std::string, View> Flow::reduced() const {
+  return devices_ && results_.is_over() ? devices_->reduced() : std::map<std::string, View>{};
 }
 
 PipelineStats Flow::stats() const {

@@ -61,6 +61,8 @@ class Flow final : ChunkRouter {
   void set_order(Order order);
   PipelineStats stats() const;
   std::vector<ChunkFailure> failures() const { return stats_.failures(); }
+  /// Results of all chunks, by name, once the run has ended well.
+  std::map<std::string, View> reduced() const;
 
  private:
   // ChunkRouter
@@ -83,6 +85,7 @@ class Flow final : ChunkRouter {
   void note_failure(const ChunkFailure& failure);
   void end_run(std::exception_ptr broken = nullptr);
   FlowItem* next_by_driving(double seconds, bool& is_late);
+  void combine(std::exception_ptr& broken);
   void raise_if_failed();
   void start_thread();
 

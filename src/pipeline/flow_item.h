@@ -20,15 +20,20 @@ namespace quadriga {
 
 /// A field of a chunk while it is an operand on a device.
 struct HeldField {
-  Data data;
-  bool is_head = false;  ///< Its content comes with the head.
-  bool is_tail = false;  ///< Its content goes home with the tail.
+  Data data;                           ///< Null as long as the size of a returned field is unknown.
+  std::atomic<Datum*> datum{nullptr};  ///< Of `data`, for threads of the engine.
+  bool is_head = false;                ///< Its content comes with the head.
+  bool is_tail = false;                ///< Its content goes home with the tail.
   std::atomic<bool> arrived{false};
   std::atomic<bool> is_leaving{false};  ///< Its tail has begun.
   std::atomic<bool> came_early{false};  ///< A copy of it home has ended.
   std::atomic<bool> home{false};
 
-  HeldField(Data given, bool comes, bool goes) : data(given), is_head(comes), is_tail(goes) {}
+  HeldField(Data given, bool comes, bool goes) : is_head(comes), is_tail(goes) { hold(given); }
+  void hold(Data given) {
+    data = given;
+    datum.store(EngineAccess::datum(given));
+  }
 };
 
 /// A chunk's time on devices, from the queue in front of them to the end of its tail.
@@ -43,7 +48,9 @@ struct DeviceStay {
   std::atomic<int> tails{0};                     ///< That aren't home, once the tail has begun.
   std::exception_ptr tail_error;
   ChunkLoad load;
-  std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row.
+  std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row, as far as known.
+  std::size_t next_kernel = 0;                 ///< Of the row, that hasn't been submitted.
+  std::size_t taken = 0;                       ///< Kernels whose returned fields are known.
   Nanoseconds entered = 0;                     ///< When its head began.
   Nanoseconds staged = 0;
   Nanoseconds computed = 0;

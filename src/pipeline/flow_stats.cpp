@@ -55,6 +55,7 @@ FlowStats::FlowStats(const Machine& machine, const std::vector<Stage>& stages, i
 
 void FlowStats::open(std::vector<DeviceId> devices) {
   devices_ = std::move(devices);
+  on_device_.assign(devices_.size(), 0);
   staged_.assign(devices_.size(), 0);
   last_computed_.assign(devices_.size(), 0);
   busy_.assign(devices_.size(), 0.0);
@@ -93,6 +94,16 @@ void FlowStats::failed(const ChunkFailure& failure) {
 
 std::size_t FlowStats::place_of(DeviceId device) const {
   return static_cast<std::size_t>(std::ranges::find(devices_, device) - devices_.begin());
+}
+
+void FlowStats::entered(std::size_t place) {
+  const std::lock_guard lock(mutex_);
+  most_on_device_ = std::max(most_on_device_, ++on_device_[place]);
+}
+
+void FlowStats::gone(DeviceId device) {
+  const std::lock_guard lock(mutex_);
+  --on_device_[place_of(device)];
 }
 
 void FlowStats::staged(DeviceId device, int change) {
@@ -134,6 +145,7 @@ PipelineStats FlowStats::tell(Nanoseconds now) const {
   stats.latency_median = latency_.quantile(0.5);
   stats.latency_99 = latency_.quantile(0.99);
   stats.by_device = by_device_;
+  stats.most_on_device = most_on_device_;
   tell_bound(stats);
   return stats;
 }

@@ -42,6 +42,9 @@ class FlowStats {
   std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
+  /// A chunk has come to a device of the stream, or has gone from one.
+  void entered(std::size_t place);
+  void gone(DeviceId device);
   /// Chunks on a device whose kernels can run: one more or less.
   void staged(DeviceId device, int change);
   /// Its head, its kernels and its tail, of a chunk that has left.
@@ -65,6 +68,8 @@ class FlowStats {
   std::deque<StageCounter> counters_;     ///< The source, then the stages.
   std::map<std::size_t, Copies> copies_;  ///< By the first stage of a row of kernels.
   std::vector<DeviceId> devices_;
+  std::vector<int> on_device_;  ///< Chunks, by device of the stream.
+  int most_on_device_ = 0;
   std::vector<int> staged_;                 ///< Chunks, by device of the stream.
   std::vector<Nanoseconds> last_computed_;  ///< By device of the stream.
   std::vector<double> busy_;                ///< Seconds of kernels, by device of the stream.

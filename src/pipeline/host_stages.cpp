@@ -9,8 +9,9 @@
 namespace quadriga {
 namespace {
 
-/// What several chunks of one task may take before the first is passed on: some mails' time.
-constexpr Nanoseconds quick = 20'000;
+/// What several chunks of one task may take before the first is passed on: some times what waking
+/// the driving thread takes, which shares its core with the bodies.
+constexpr Nanoseconds quick = 100'000;
 
 }  // namespace
 
@@ -59,8 +60,9 @@ void HostStages::pump() {
 }
 
 void HostStages::pump_parallel(Lane& lane) {
-  const bool is_bounded = !parts_.engine.host_only();
-  while (!lane.queue.empty() && (!is_bounded || running_ < parts_.options.threads)) {
+  // Cores have a task to begin when one ends; more would keep serial stages waiting behind them.
+  const int tasks_a_thread = parts_.engine.host_only() ? 2 : 1;
+  while (!lane.queue.empty() && running_ < tasks_a_thread * parts_.options.threads) {
     take(lane, quick_chunks(lane));
     running_ += static_cast<int>(lane.batch.size());
     submit(lane);

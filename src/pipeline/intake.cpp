@@ -118,6 +118,12 @@ void Intake::give_back(FlowItem& item) {
   free_.push_back(&item);
 }
 
+void Intake::resized(FlowItem& item, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  admission_.resize(item.host_bytes, bytes);
+  item.host_bytes = bytes;
+}
+
 std::size_t Intake::most_bytes_held() const {
   const std::lock_guard lock(mutex_);
   return admission_.most_bytes_held();
@@ -238,7 +244,8 @@ void Intake::measure(FlowItem& item) {
   try {
     item.passed = parts_.plan.passed_by(item.chunk);
     parts_.plan.complete(item.chunk, item.passed);
-    const std::size_t bytes = item.chunk.bytes();
+    const std::size_t bytes =
+        item.chunk.bytes() + parts_.plan.returned_bytes(item.chunk, item.passed);
     admission_.check(item.chunk.id(), bytes);
     item.host_bytes = bytes;
   } catch (...) {

@@ -66,6 +66,8 @@ class Intake {
   /// The chunk is on a device: another may be read ahead for it.
   void entered(FlowItem& item);
   std::size_t most_bytes_held() const;
+  /// What its kernels return is known: its whole way takes so many bytes.
+  void resized(FlowItem& item, std::size_t bytes);
   /// The chunk has ended. Its memory and its place are free once what was made of it has as well.
   static void release(FlowItem& item);
 

@@ -16,15 +16,17 @@ StreamLoad::StreamLoad(const Machine& machine, std::vector<DeviceId> devices)
       kernel_seconds_(devices_.size(), 0.0),
       smallest_kernel_(devices_.size(), std::numeric_limits<double>::infinity()) {}
 
-void StreamLoad::add(const ChunkLoad& chunk) {
-  ++chunks_;
-  bytes_in_ += chunk.bytes_in;
-  bytes_out_ += chunk.bytes_out;
-  smallest_in_.insert(std::ranges::upper_bound(smallest_in_, chunk.bytes_in), chunk.bytes_in);
-  if (smallest_in_.size() > devices_.size()) smallest_in_.pop_back();
+void StreamLoad::add(const ChunkLoad& chunk, std::size_t count) {
+  const auto times = static_cast<double>(count);
+  chunks_ += count;
+  bytes_in_ += times * chunk.bytes_in;
+  bytes_out_ += times * chunk.bytes_out;
+  smallest_in_.insert(std::ranges::upper_bound(smallest_in_, chunk.bytes_in),
+                      std::min(count, devices_.size()), chunk.bytes_in);
+  if (smallest_in_.size() > devices_.size()) smallest_in_.resize(devices_.size());
   smallest_out_ = std::min(smallest_out_, chunk.bytes_out);
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    kernel_seconds_[d] += chunk.kernel_seconds[d];
+    kernel_seconds_[d] += times * chunk.kernel_seconds[d];
     smallest_kernel_[d] = std::min(smallest_kernel_[d], chunk.kernel_seconds[d]);
   }
 }

@@ -25,7 +25,7 @@ class StreamLoad {
   /// `devices` of a machine, which outlives this.
   StreamLoad(const Machine& machine, std::vector<DeviceId> devices);
 
-  void add(const ChunkLoad& chunk);
+  void add(const ChunkLoad& chunk, std::size_t count = 1);
   /// Those of kernels and copies. Chunks that follow one another over a link do so from the first.
   std::vector<StreamResource> resources() const;
   std::size_t chunks() const noexcept { return chunks_; }

@@ -22,6 +22,14 @@ FieldUses constant(std::string name, const View& value) {
   return {FieldUse{std::move(name), Access::read, {}, value}};
 }
 
+FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
+                  StreamReduction reduction) {
+  require(shape && reduction.combine, "result '" + name + "' needs a shape, and a way to combine");
+  FieldUse use{std::move(name), Access::update, std::move(shape)};
+  use.reduction = std::make_shared<const StreamReduction>(std::move(reduction));
+  return {std::move(use)};
+}
+
 struct Pipeline::Impl {
   explicit Impl(PipelineOptions given) : options(std::move(given)) {
     if (!options.memory.empty()) flow_options.memory_bytes = parse_bytes(options.memory);
@@ -44,9 +52,9 @@ struct Pipeline::Impl {
 
   void check_options() const {
     require(options.look_ahead >= 1, "look_ahead must be at least 1");
-    require(options.most_on_device >= 1, "most_on_device must be at least 1");
-    require(options.most_on_link >= 0 && options.most_in_all >= 0 && options.threads >= 0,
-            "most_on_link, most_in_all and threads must not be negative");
+    require(options.most_on_device >= 0 && options.most_on_link >= 0 && options.most_in_all >= 0 &&
+                options.threads >= 0,
+            "most_on_device, most_on_link, most_in_all and threads must not be negative");
     require(!options.engine || options.devices.empty(),
             "a pipeline takes devices or an engine, not both");
   }
@@ -207,6 +215,14 @@ PipelineStats Pipeline::stats() const {
 }
 std::vector<ChunkFailure> Pipeline::failures() const {
   return impl_->flow_ ? impl_->flow_->failures() : std::vector<ChunkFailure>{};
+}
+View Pipeline::reduced(std::string_view name) const {
+  const auto known = impl_->flow_ ? impl_->flow_->reduced() : std::map<std::string, View>{};
+  const auto found = known.find(std::string(name));
+  if (found != known.end()) return found->second;
+  fail(Errc::invalid_argument, "there is no result '" + std::string(name) +
+                                   "': no kernel reduces to it, no chunk came, or the run hasn't "
+                                   "ended well");
 }
 Engine& Pipeline::engine() const { return impl_->engine(); }
 

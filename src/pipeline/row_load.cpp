@@ -9,6 +9,7 @@ namespace quadriga {
 
 void add_bytes(ChunkLoad& load, const KernelRow& row, const Chunk& chunk) {
   for (const RowField& field : row.fields) {
+    if (field.returned) continue;  // it counts once it is known
     const View* const view = field.is_temporary ? nullptr : chunk.find(field.name);
     if (!view) continue;
     const auto bytes = static_cast<double>(bytes_of(*view));
@@ -43,13 +44,20 @@ bool add_seconds(std::vector<double>& seconds, const Stage& kernel, const Chunk&
 StreamChunk needs_of(const KernelRow& row, const Chunk& chunk) {
   StreamChunk needs{chunk.number(), 0, 0, false, false};
   for (const RowField& field : row.fields) {
-    const std::size_t bytes = bytes_of(field.view_in(chunk));
+    const std::size_t bytes =
+        field.returned ? field.returned->expected_bytes(chunk) : bytes_of(field.view_in(chunk));
     needs.blocks.push_back(Arena::rounded(bytes, Arena::usual_alignment));
     needs.bytes += needs.blocks.back();
     needs.has_head |= field.is_head && bytes > 0;
-    needs.has_tail |= field.is_tail && bytes > 0;
+    needs.has_tail |= field.is_tail && (bytes > 0 || field.returned);
   }
   needs.size = static_cast<double>(needs.bytes);
+  for (const FieldUse* const use : row.reduced) {
+    const FieldShape part = use->shape(chunk);
+    const View view{nullptr, part.rows, part.cols, part.rows, part.dtype};
+    needs.blocks.push_back(Arena::rounded(bytes_of(view), Arena::usual_alignment));
+    needs.bytes += needs.blocks.back();
+  }
   return needs;
 }
 

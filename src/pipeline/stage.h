@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "pipeline/returned_field.h"
 
 namespace quadriga {
 
@@ -18,10 +21,11 @@ struct Stage {
   const Codelet* codelet = nullptr;  ///< Of a kernel, as its operands.
   FieldUses uses = {};
   Pipeline::Params params = {};
-  Pipeline::Predicate body = {};   ///< On the host: whether the chunk goes on.
-  Pipeline::Split split = {};      ///< Of a flat_map.
-  std::size_t most_bytes = 0;      ///< On their way, of what it makes; 0: a share.
-  Pipeline::Seconds seconds = {};  ///< Of a chunk, on the host.
+  std::vector<ReturnedField> returns = {};  ///< Beside its operands.
+  Pipeline::Predicate body = {};            ///< On the host: whether the chunk goes on.
+  Pipeline::Split split = {};               ///< Of a flat_map.
+  std::size_t most_bytes = 0;               ///< On their way, of what it makes; 0: a share.
+  Pipeline::Seconds seconds = {};           ///< Of a chunk, on the host.
 };
 
 struct FlowOptions {
@@ -30,7 +34,7 @@ struct FlowOptions {
   Order order = Order::adaptive;
   OnError on_error = OnError::stop;
   int look_ahead = 64;
-  int most_on_device = 3;
+  int most_on_device = 0;  ///< 0: what a device can use.
   int most_on_link = 0;
   int most_in_all = 0;
   int threads = 1;

@@ -35,15 +35,47 @@ KernelRow::KernelRow(std::span<const Stage> stages, const Segment& segment,
     if (!passed.has(s)) continue;
     Kernel& kernel = kernels.emplace_back();
     kernel.stage = s;
+    // What failed before must not reach a result of all chunks.
+    const bool reduces = std::ranges::any_of(
+        stages[s].uses, [](const FieldUse& use) { return use.reduction != nullptr; });
+    kernel.begins_step =
+        kernels.size() > 1 && (reduces || !kernels[kernels.size() - 2].returned.empty());
     for (const FieldUse& use : stages[s].uses) kernel.operands.push_back(operand_of(use));
+    for (const ReturnedField& made : stages[s].returns)
+      kernel.returned.push_back(add_returned(made));
   }
 }
 
+std::size_t KernelRow::latest(const std::string& name) const {
+  for (std::size_t i = fields.size(); i > 0; --i)
+    if (fields[i - 1].name == name) return i - 1;
+  return fields.size();
+}
+
+/// What it replaces is of no use any more, and stays where it was: on devices only, or at home.
+std::size_t KernelRow::add_returned(const ReturnedField& made) {
+  const std::size_t old = latest(made.name);
+  const bool is_temporary = old < fields.size() && fields[old].is_temporary;
+  if (old < fields.size()) fields[old].is_tail = false;
+  fields.push_back({made.name, false, !is_temporary, is_temporary, nullptr, &made});
+  return fields.size() - 1;
+}
+
+std::size_t KernelRow::end_of_step(std::size_t first) const {
+  std::size_t end = first;
+  while (end < kernels.size() && (end == first || !kernels[end].begins_step)) ++end;
+  return end;
+}
+
 KernelRow::Operand KernelRow::operand_of(const FieldUse& use) {
-  if (use.constant.data) return {use.access, &use, 0};
-  const auto known = std::ranges::find(fields, use.name, &RowField::name);
-  const auto index = static_cast<std::size_t>(known - fields.begin());
-  if (known == fields.end()) {
+  if (use.constant.data) return {use.access, &use};
+  if (use.reduction) {
+    if (std::ranges::none_of(fields, [](const RowField& field) { return field.returned; }))
+      reduced.push_back(&use);
+    return {use.access, nullptr, &use};
+  }
+  const std::size_t index = latest(use.name);
+  if (index == fields.size()) {
     require(!use.is_temporary || use.shape,
             "temporary '" + use.name + "' is used before it is written");
     fields.push_back({use.name, reads(use.access) && !use.is_temporary, false, use.is_temporary,
@@ -51,7 +83,7 @@ KernelRow::Operand KernelRow::operand_of(const FieldUse& use) {
   }
   RowField& field = fields[index];
   field.is_tail |= writes(use.access) && !field.is_temporary;
-  return {use.access, nullptr, index};
+  return {use.access, nullptr, nullptr, index};
 }
 
 /// Kernels in a row, and bodies of parallel stages in a row, are one segment each.
@@ -89,6 +121,25 @@ StageSet StagePlan::passed_by(const Chunk& chunk) const {
   return StageSet(std::move(passed));
 }
 
+Chunk StagePlan::completed(const Chunk& like) const {
+  Chunk chunk(like.number());
+  chunk.context = like.context;
+  chunk.context_bytes = like.context_bytes;
+  for (const Chunk::Field& field : like.fields()) chunk.lend(field.name, field.view);
+  chunk.stages = like.stages;
+  complete(chunk, passed_by(chunk), false);
+  return chunk;
+}
+
+std::size_t StagePlan::returned_bytes(const Chunk& chunk, const StageSet& passed,
+                                      std::size_t first) const {
+  std::size_t sum = 0;
+  for (std::size_t s = first; s < stages_.size(); ++s)
+    for (const ReturnedField& made : stages_[s].returns)
+      if (passed.has(s)) sum += made.expected_bytes(chunk);
+  return sum;
+}
+
 std::vector<std::size_t> StagePlan::shares_of(std::size_t host_bytes) const {
   std::size_t stated = 0;
   std::size_t silent = 0;
@@ -110,7 +161,7 @@ void StagePlan::complete(Chunk& chunk, const StageSet& passed, bool has_memory) 
   for (std::size_t s = 0; s < stages_.size(); ++s)
     for (const FieldUse& use : stages_[s].uses) {
       if (!passed.has(s)) continue;
-      if (!use.shape || use.is_temporary || chunk.find(use.name)) continue;
+      if (!use.shape || use.is_temporary || use.reduction || chunk.find(use.name)) continue;
       const FieldShape shape = use.shape(chunk);
       if (has_memory)
         chunk.add(use.name, shape.rows, shape.cols, shape.dtype);

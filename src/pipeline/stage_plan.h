@@ -44,6 +44,7 @@ struct RowField {
   bool is_tail = false;       ///< A kernel writes it: its content goes home with the tail.
   bool is_temporary = false;  ///< It has no home.
   std::function<FieldShape(const Chunk&)> shape = {};  ///< Of a temporary.
+  const ReturnedField* returned = nullptr;  ///< Its size is known when its kernel has ended.
 
   /// Its size in a chunk, for a temporary without an address.
   /// Errors: invalid_argument naming the field if the chunk has none of that name.
@@ -54,21 +55,31 @@ struct RowField {
 struct KernelRow {
   struct Operand {
     Access access = Access::read;
-    const FieldUse* constant = nullptr;  ///< Or else:
-    std::size_t field = 0;               ///< Index into `fields`.
+    const FieldUse* constant = nullptr;
+    const FieldUse* reduced = nullptr;  ///< Or else:
+    std::size_t field = 0;              ///< Index into `fields`.
   };
   struct Kernel {
     std::size_t stage = 0;
     std::vector<Operand> operands;
+    std::vector<std::size_t> returned;  ///< Fields that are known when it has ended.
+    bool begins_step = false;           ///< Is submitted when those before it have ended.
   };
   std::vector<Kernel> kernels;
   std::vector<RowField> fields;
+  std::vector<const FieldUse*> reduced;  ///< Whose sizes are known before anything is returned.
 
   /// Errors: invalid_argument if a temporary is used before it is written.
   KernelRow(std::span<const Stage> stages, const Segment& segment, const StageSet& passed = {});
 
+  /// Behind the kernels that are submitted together with the one at `first`.
+  std::size_t end_of_step(std::size_t first) const;
+
  private:
   Operand operand_of(const FieldUse& use);
+  std::size_t add_returned(const ReturnedField& made);
+  /// The one that a kernel means now; fields.size() if there is none.
+  std::size_t latest(const std::string& name) const;
 };
 
 class StagePlan {
@@ -86,6 +97,11 @@ class StagePlan {
   /// Adds what those kernels will write, so that the bytes of a chunk's whole way are known; for an
   /// estimate without memory behind it.
   void complete(Chunk& chunk, const StageSet& passed, bool has_memory = true) const;
+  /// A chunk like one of a source, with the fields that kernels will write, without memory.
+  Chunk completed(const Chunk& like) const;
+  /// What is to be reserved on the host for what kernels return, from a stage on.
+  std::size_t returned_bytes(const Chunk& chunk, const StageSet& passed,
+                             std::size_t first = 0) const;
   /// Splits a run's memory between the source and the flat_maps that state none: the first is the
   /// source's. Errors: invalid_argument if nothing is left for it.
   std::vector<std::size_t> shares_of(std::size_t host_bytes) const;

@@ -32,7 +32,8 @@ std::string to_json(const PipelineStats& stats) {
                   {"limit", stats.limit},
                   {"latency_median", stats.latency_median},
                   {"latency_99", stats.latency_99},
-                  {"most_host_bytes", stats.most_host_bytes}};
+                  {"most_host_bytes", stats.most_host_bytes},
+                  {"most_on_device", stats.most_on_device}};
   return told.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -60,12 +60,8 @@ class Estimate {
 
   ChunkLoad load_of(const Chunk& like, const Machine& machine,
                     const std::vector<DeviceId>& devices) const {
-    Chunk chunk(like.number());
-    chunk.context = like.context;
-    for (const Chunk::Field& field : like.fields()) chunk.lend(field.name, field.view);
-    chunk.stages = like.stages;
+    const Chunk chunk = plan_.completed(like);
     const StageSet passed = plan_.passed_by(chunk);
-    plan_.complete(chunk, passed, false);
     ChunkLoad load{0, 0, std::vector<double>(devices.size(), 0.0)};
     for (const Segment& segment : plan_.segments()) {
       if (segment.kind != StageKind::kernel) continue;

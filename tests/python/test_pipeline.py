@@ -319,6 +319,13 @@ def test_wrong_arguments_are_named(call, message: str) -> None:
         call(quadriga.Pipeline(devices="cpu:1"))
 
 
+def test_devices_that_there_arent_are_named_at_once() -> None:
+    with pytest.raises(quadriga.InvalidArgument, match="device list: 'foo'"):
+        quadriga.Pipeline(devices="foo")
+    with pytest.raises(quadriga.InvalidType, match="devices is 3"):
+        quadriga.Pipeline(devices=3)
+
+
 def test_a_field_that_is_missing_is_named() -> None:
     pipeline = quadriga.Pipeline(devices="cpu:1").source([np.zeros(3)])
     with pytest.raises(KeyError, match="has no field 'z'; it has 'array'"):

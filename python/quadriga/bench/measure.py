@@ -37,8 +37,12 @@ CASES: dict[str, list[str]] = {
     ],
 }
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
+<<<<<<< HEAD
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order"]
 CASES["spmv"] = sparse_cases.CASES
+=======
+CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
+>>>>>>> streams
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -65,18 +69,31 @@ def _middle(values: list[float]) -> float | None:
 
 
 def _empty_tasks(case: str, repeat: int, cores: int, note: Note) -> Row:
-    """Ours and StarPU's in turn, each time in a new process."""
+    words = ["tasks", "--case", case, "--cores", cores]
+    return _in_turn(case, words, program.STARPU, [case, cores, 2], repeat, cores, note)
+
+
+def _in_turn(
+    case: str,
+    words: list[object],
+    reference: str,
+    its_words: list[object],
+    repeat: int,
+    cores: int,
+    note: Note,
+) -> Row:
+    """Ours and a reference's, if it is there, in turn, each time in a new process."""
     ours: list[Row] = []
     theirs: list[Row] = []
-    with_starpu = program.built(program.STARPU)
+    with_reference = program.built(reference)
     for i in range(repeat):
         note(f"{case}: run {i + 1} of {repeat}")
-        ours += program.run(program.OURS, "tasks", "--case", case, "--cores", cores)
+        ours += program.run(program.OURS, *words)
         try:
-            if with_starpu:
-                theirs += program.run(program.STARPU, case, cores, 2)
+            if with_reference:
+                theirs += program.run(reference, *its_words)
         except Unavailable:
-            with_starpu = False
+            with_reference = False
     return {
         "case": case,
         "value": _middle([row["value"] for row in ours]),
@@ -251,12 +268,16 @@ def streams(
     """Pipelines of 48 chunks by the virtual clock, percent over their bound; what stages cost.
 
     The value is the worst of ratios r of copies to kernels from 10 to 100 %, each the mean of
-    `repeat` draws of sizes; `worst` is the worst run.
+    `repeat` draws of sizes; `worst` is the worst run. `stages` is in turn with oneTBB, where that
+    was found.
     """
     wanted = _wanted("streams", cases)
 
     def lines() -> Iterator[Row]:
-        for run in dict.fromkeys(case.rpartition("-")[0] for case in wanted):
+        if "stages" in wanted:
+            words: list[object] = ["streams", "--run", "stages", "--cores", 2]
+            yield _in_turn("stages", words, program.TBB, [2], min(repeat, 7), 2, note)
+        for run in dict.fromkeys(case.rpartition("-")[0] for case in wanted if case != "stages"):
             note(f"streams: {run}")
             words = ["--run", run, "--seeds", repeat]
             for line in program.run(program.OURS, "streams", *words):

@@ -15,6 +15,7 @@ from ..errors import Error, InvalidArgument, Unavailable
 
 OURS = "quadriga-bench"
 STARPU = "quadriga-bench-starpu"
+TBB = "quadriga-bench-tbb"
 
 
 def package() -> Path:

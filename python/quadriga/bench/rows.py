@@ -102,6 +102,7 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "rate-4": [Target("value", 1.05)],
         "cost-parallel": [Target("value", 500)],
         "cost-serial_in_order": [Target("value", 500)],
+        "stages": [Target("ratio", 1.0)],
     },
 }
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,17 @@ class Chunk(Mapping[str, Any]):
         here; of parts of parts there are several.
     """
 
-    __slots__ = ("_fields", "number", "parts", "records", "sizes")
+    __slots__ = ("_fields", "kept", "made", "number", "parts", "places", "records", "sizes")
 
     def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
         self.number = number
         self.parts = parts
         self._fields = _fields_of(given)
         self.records: list[Any] = []  # of its kernels, kept until it ends
+        self.places: dict[str, Any] = {}  # of its arrays, as kernels refer to them
         self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
+        self.made: dict[int, Any] = {}  # results of kernels that return fields, by stage
+        self.kept: dict[str, Any] = {}  # what these were, until it is where others look for it
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -54,6 +57,17 @@ class Chunk(Mapping[str, Any]):
         """Its number, as ``"17"``, or ``"17.3"`` of a part."""
         return label_of(self.number, self.parts)
 
+    def kind_of(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a field that kernels use, temporaries included."""
+        layout = self.sizes.get(name)
+        array = self[name] if layout is None else layout
+        if layout is None and not isinstance(array, np.ndarray):
+            raise InvalidType(
+                f"field {name!r} of chunk {self.label} is {type(array).__name__}; kernels take "
+                "arrays"
+            )
+        return array.shape, array.dtype
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Its fields that are NumPy arrays, which kernels can use."""
         return {
@@ -65,6 +79,8 @@ class Chunk(Mapping[str, Any]):
     def update(self, given: Mapping[str, Any]) -> None:
         """Add or replace fields."""
         self._fields.update(given)
+        for name in given:
+            self.places.pop(name, None)
 
     def __repr__(self) -> str:
         fields = ", ".join(
@@ -79,6 +95,10 @@ class Chunk(Mapping[str, Any]):
 def label_of(number: int, parts: tuple[int, ...]) -> str:
     """As ``"17"``, or ``"17.3"`` of a part."""
     return ".".join(map(str, (number, *parts)))
+
+
+Shape = Callable[[Chunk], tuple[Any, Any]]
+Seconds = Callable[[Chunk], float]
 
 
 class Through:

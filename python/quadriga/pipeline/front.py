@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +16,15 @@ from .. import _core
 from ..codelets import ACCESSES, Codelet
 from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
-from ..layout import Layout, layout_of, layout_of_new
+from ..given import Result
+from ..layout import Layout, address_of, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
-from .chunk import Chunk, Through, label_of
+from . import returned
+from .chunk import Chunk, Seconds, Shape, Through, label_of
+from .reduction import Reduction, part_of
+from .returned import Returned
 
-Shape = Callable[[Chunk], tuple[Any, Any]]
-Seconds = Callable[[Chunk], float]
 # A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
 Shown = tuple[Chunk, "list[FieldTuple]", int, "list[str] | None"]
 FieldTuple = tuple[str, int, int, int, int, _core.DType]
@@ -68,6 +71,7 @@ class KernelUse:
     shape: Shape | None = None  # of what it writes
     temporary: bool = False
     constant: np.ndarray[Any, Any] | None = None
+    reduction: Reduction | None = None
 
 
 @dataclass
@@ -83,11 +87,12 @@ class Stage:
     filters: bool = False  # the function says whether a chunk goes on
     memory: int = 0  # bytes of what a flat_map makes
     seconds: Seconds | None = None  # of a chunk, on the host
+    returns: list[Returned] = field(default_factory=list)  # of a kernel, beside its uses
 
 
-def _tuple_of(name: str, array: np.ndarray[Any, Any]) -> FieldTuple:
-    layout = layout_of(array)
-    return (name, array.ctypes.data, layout.rows, layout.cols, layout.ld, layout.core_dtype)
+def _tuple_of(name: str, place: Place) -> FieldTuple:
+    layout = place.layout
+    return (name, place.address or 0, layout.rows, layout.cols, layout.ld, layout.core_dtype)
 
 
 class Front:
@@ -112,12 +117,19 @@ class Front:
         self._stages = stages
         self._has_cuda = has_cuda
         self._used = {use.name for stage in stages for use in stage.uses}
+        self._used |= {made.name for stage in stages for made in stage.returns}
         self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
         self._places = {
             use.name: Place(None, layout_of(use.constant), use.constant, _NOWHERE)  # type: ignore[arg-type]
             for stage in stages
             for use in stage.uses
             if use.constant is not None
+        }
+        self.reductions = {
+            use.name: use.reduction
+            for stage in stages
+            for use in stage.uses
+            if use.reduction is not None
         }
         self.raised: dict[str, BaseException] = {}
         self.source_error: BaseException | None = None
@@ -134,12 +146,16 @@ class Front:
                         use.name,
                         ACCESSES[use.access],
                         use.temporary,
-                        None if use.constant is None else _tuple_of(use.name, use.constant),
+                        None
+                        if use.constant is None
+                        else _tuple_of(use.name, self._places[use.name]),
+                        use.reduction is not None,
                     )
                     for use in stage.uses
                 ],
                 stage.memory,
                 stage.seconds is not None,
+                [(made.name, made.most is not None, made.fill.core) for made in stage.returns],
             )
             for stage in self._stages
         ]
@@ -222,24 +238,105 @@ class Front:
         try:
             stated = self._stages[stage]
             assert stated.codelet is not None
+            parameters = dict(stated.parameters)
+            for use in stated.uses:
+                if use.reduction is not None:
+                    part_of(use.reduction, chunk)
+                    shape, _ = chunk.kind_of(use.reduction.field)
+                    parameters |= use.reduction.parameters(shape)
             operands: list[Any] = [
                 Operand(_Held(self._place(chunk, use.name)), use.access)  # type: ignore[arg-type]
                 for use in stated.uses
             ]
-            record = Record(chunk.number, stated.codelet, operands, stated.parameters)
-            record.failures = _OfPart(self, chunk) if chunk.parts else self  # type: ignore[assignment]
-            if self._has_cuda and stated.codelet.cuda is not None:
-                record.prepare_for_cuda()
-            chunk.records.append(record)
-            return record
+            record = Record(chunk.number, stated.codelet, operands, parameters)
+            if stated.returns:
+                chunk.made[stage] = Result()
+                record.result = weakref.ref(chunk.made[stage])
+            return self._prepared(record, chunk)
         except BaseException as error:
             self.note(chunk.label, error)
             raise
+
+    def most(self, stage: int, index: int, chunk: Chunk) -> int:
+        """The most bytes of a field that a kernel returns."""
+        made = self._stages[stage].returns[index]
+        assert made.most is not None
+        try:
+            return max(0, made.most(chunk))
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def returned(
+        self, stage: int, index: int, chunk: Chunk, on_host: bool, temporary: bool
+    ) -> FieldTuple:
+        """A field that a kernel has returned: adopted on the host, else its home, if it has one."""
+        stated = self._stages[stage]
+        names = [made.name for made in stated.returns]
+        name = names[index]
+        try:
+            value = returned.value_of(chunk.made[stage].value, stated.name, names, index)
+            if index == 0:
+                chunk.records.clear()  # of tasks that have ended, with what they refer to
+            if index + 1 == len(names):
+                del chunk.made[stage]
+            chunk.sizes.pop(name, None)
+            if on_host:
+                value = returned.adopted(value)
+            else:
+                chunk.kept[name] = value
+                layout = returned.layout_there(value)
+            if temporary:
+                chunk.sizes[name] = layout_of(value) if on_host else layout
+                chunk.kept[name] = value
+                address = address_of(value) if on_host else 0
+                layout = chunk.sizes[name]
+                return (name, address, layout.rows, layout.cols, layout.ld, layout.core_dtype)
+            chunk.update({name: value if on_host else np.empty(layout.shape, layout.dtype)})
+            return _tuple_of(name, _place_of(chunk, name, chunk[name]))
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def fill(self, stage: int, index: int, chunk: Chunk) -> Record:
+        """The task that brings to a tile what a kernel has returned."""
+        made = self._stages[stage].returns[index]
+        whole: Any = Operand(_Held(self._place(chunk, made.name)), "write")  # type: ignore[arg-type]
+        record = Record(chunk.number, made.fill, [whole], {"made": chunk.kept.pop(made.name)})
+        return self._prepared(record, chunk)
+
+    def filled(self, chunk: Chunk) -> None:
+        """What kernels returned is in tiles: the arrays of their libraries can go."""
+        chunk.records.clear()
+
+    def _prepared(self, record: Record, chunk: Chunk) -> Record:
+        """One that the chunk keeps until its task has ended."""
+        record.failures = _OfPart(self, chunk) if chunk.parts else self  # type: ignore[assignment]
+        if self._has_cuda and record.codelet.cuda is not None:
+            record.prepare_for_cuda()
+        chunk.records.append(record)
+        return record
 
     def temporary(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
         """The size of a chunk's temporary."""
         layout = chunk.sizes[name]
         return layout.rows, layout.cols, layout.core_dtype
+
+    def part_shape(self, chunk: Chunk, name: str) -> tuple[int, int, _core.DType]:
+        """The size of a result of all chunks, by one of them."""
+        try:
+            return part_of(self.reductions[name], chunk)
+        except BaseException as error:
+            self.note(chunk.label, error)
+            raise
+
+    def begin_part(self, name: str, address: int) -> None:
+        """Set a part of such a result to the neutral element."""
+        self.reductions[name].begin(address)
+
+    def combine(self, name: str, into: int, part: int) -> None:
+        """Add one part to another."""
+        self.reductions[name].combine(into, part)
 
     def seconds(self, stage: int, chunk: Chunk) -> float:
         """What a stage takes for a chunk, as stated; -1 is the source."""
@@ -266,14 +363,16 @@ class Front:
         return raised
 
     def _fields(self, chunk: Chunk) -> list[FieldTuple]:
-        for name, array in chunk.arrays().items():
+        fields = []
+        for name, array in chunk.items():
+            if name not in self._used or not _is_array(array) or array.dtype.hasobject:
+                continue
             if name in self._changed and not array.flags.writeable:
                 raise InvalidArgument(
                     f"field {name!r} of chunk {chunk.label} is read-only, and a kernel changes it"
                 )
-        return [
-            _tuple_of(name, array) for name, array in chunk.arrays().items() if name in self._used
-        ]
+            fields.append(_tuple_of(name, _place_of(chunk, name, array)))
+        return fields
 
     def _complete(self, chunk: Chunk, use: KernelUse) -> None:
         """Make what a kernel will write, so that the bytes of the whole way are known."""
@@ -298,6 +397,8 @@ class Front:
         if name in self._places:
             return self._places[name]
         layout: Layout | None = chunk.sizes.get(name)
+        if name in self.reductions:
+            layout = self.reductions[name].layout
         if layout is not None:
             return Place(None, layout, None, _NOWHERE)  # type: ignore[arg-type]
         array = chunk[name]
@@ -306,7 +407,16 @@ class Front:
                 f"field {name!r} of chunk {chunk.label} is {type(array).__name__}; kernels take "
                 "arrays"
             )
-        return Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+        return _place_of(chunk, name, array)
+
+
+def _place_of(chunk: Chunk, name: str, array: np.ndarray[Any, Any]) -> Place:
+    """As kernels refer to a chunk's array; made once."""
+    known: Place | None = chunk.places.get(name)
+    if known is None or known.array is not array:
+        known = Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
+        chunk.places[name] = known
+    return known
 
 
 def _is_array(value: Any) -> bool:

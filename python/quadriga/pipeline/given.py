@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgument, InvalidType
-from .front import Seconds, Shape
+from .chunk import Seconds, Shape
 
 ORDERS = {"adaptive": 0, "largest": 1, "first_come": 2, "smallest": 3}
 MODES = ("parallel", "serial", "serial_in_order")

@@ -5,29 +5,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..arguments import whole
-from ..codelets import Codelet, Cost
-from ..cuda_source import CudaSource
 from ..current import innermost
 from ..engine import Engine
-from ..errors import Error, InvalidArgument, InvalidType
+from ..errors import Error, InvalidArgument
 from . import given
 from .chunk import Chunk, label_of
-from .front import Front, KernelUse, Seconds, Shape, Stage
+from .front import Front
 from .progress import Progress
+from .rows import Rows
+from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
 
 _SLICE = 0.05  # seconds between two looks at signals
 _PATIENCE = 1.0  # seconds that an interrupt waits for what runs
 
 
-class Pipeline:
+class Pipeline(Stages):
     """Passes chunks from a source through kernels on all devices and bodies on the host.
 
     Parameters
@@ -49,15 +49,15 @@ class Pipeline:
     look_ahead : int
         Limit of chunks that were read and haven't reached a device.
     most_on_device, most_on_link, most_in_all : int, optional
-        Limits: chunks on a device, copies at once on a link (default: as many as fill it), chunks
-        on all devices.
+        Limits: chunks on a device (default: one coming, one in its kernels, one leaving), copies at
+        once on a link (default: as many as fill it), chunks on all devices.
     threads : int, optional
         Limit of bodies of parallel stages at once. Default: the number of usable cores.
 
     Raises
     ------
     InvalidArgument
-        If an argument isn't accepted. What `Engine` raises comes when it is first used.
+        If an argument isn't accepted. With `devices`, what `Engine` raises as well.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Pipeline:
         order: str = "adaptive",
         on_error: str = "raise",
         look_ahead: int = 64,
-        most_on_device: int = 3,
+        most_on_device: int | None = None,
         most_on_link: int | None = None,
         most_in_all: int | None = None,
         threads: int | None = None,
@@ -96,209 +96,17 @@ class Pipeline:
             "memory": given.byte_count("memory", memory),
             "host_memory": given.byte_count("host_memory", host_memory),
             "look_ahead": whole("look_ahead", look_ahead, 1, given.MOST),
-            "most_on_device": whole("most_on_device", most_on_device, 1, given.MOST),
+            "most_on_device": whole("most_on_device", most_on_device or 0, 0, given.MOST),
             "most_on_link": whole("most_on_link", most_on_link or 0, 0, given.MOST),
             "most_in_all": whole("most_in_all", most_in_all or 0, 0, given.MOST),
             "threads": whole("threads", threads or len(os.sched_getaffinity(0)), 1, given.MOST),
         }
+        super().__init__()
         self._raised: dict[str, BaseException] = {}
-        self._devices = devices
-        self._engine = engine
-        self._stages: list[Stage] = []
-        self._source: Iterable[Any] | None = None
-        self._source_seconds: Seconds | None = None
+        self._engine = engine if devices is None else Engine(devices)
         self._front: Front | None = None
-        self._flow: _core.Flow | None = None
 
-    # Stages
-
-    def source(self, chunks: Iterable[Any]) -> Pipeline:
-        """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
-
-        One thread at a time asks it, when there is room. What it yields must not be changed until
-        the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
-        the stages only is yielded as ``quadriga.pipeline.Through(chunk, stages)``.
-        """
-        if self._source is not None:
-            raise InvalidArgument("the pipeline has a source already")
-        if not isinstance(chunks, Iterable):
-            raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
-        self._source = chunks
-        return self
-
-    def kernel(
-        self,
-        function: Callable[..., Any] | None = None,
-        *,
-        cuda: CudaSource | Callable[..., Any] | None = None,
-        arrays: str | None = None,
-        reads: Sequence[str] | None = None,
-        updates: Sequence[str] = (),
-        writes: Mapping[str, Shape] | None = None,
-        temporaries: Mapping[str, Shape] | None = None,
-        constants: Mapping[str, Any] | None = None,
-        name: str | None = None,
-        cost: Cost | None = None,
-    ) -> Pipeline:
-        """Add a kernel, which runs on a device; kernels in a row run there without a copy between.
-
-        It is called with the fields in the order reads, constants that are arrays, updates, writes,
-        temporaries; constants that are numbers are passed by name.
-
-        Parameters
-        ----------
-        function : callable, optional
-            Gets NumPy views; runs on cores and emulated devices.
-        cuda, arrays
-            The variant for CUDA devices, as of `codelet`.
-        reads, updates : sequence of str
-            Fields that it reads; that it reads and writes. Default of `reads` in a first kernel
-            without updates: the field ``"array"``.
-        writes : dict of str to callable
-            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, called when the chunk
-            arrives.
-        temporaries : dict of str to callable
-            The same for fields that exist on the device only, for kernels in a row.
-        constants : dict
-            Arrays that all chunks share, and numbers.
-        name : str, optional
-            Default: the function's.
-        cost : Cost, optional
-            As of `codelet`.
-
-        Returns
-        -------
-        Pipeline
-            This one, as of `source` and `map`.
-
-        Raises
-        ------
-        InvalidArgument
-            If an argument isn't accepted, or the run has begun.
-        """
-        fixed = dict(constants or {})
-        shared = {key: value for key, value in fixed.items() if isinstance(value, np.ndarray)}
-        if reads is None:
-            first = not any(stage.kind == "kernel" for stage in self._stages)
-            reads = ["array"] if first and not updates else []
-        uses = [KernelUse(field, "read") for field in given.names("reads", reads)]
-        uses += [
-            KernelUse(f"constant {field}", "read", constant=np.ascontiguousarray(value))
-            for field, value in shared.items()
-        ]
-        uses += [KernelUse(field, "update") for field in given.names("updates", updates)]
-        uses += [
-            KernelUse(field, "write", given.shape(field, shape))
-            for field, shape in (writes or {}).items()
-        ]
-        uses += [
-            KernelUse(field, "write", given.shape(field, shape), temporary=True)
-            for field, shape in (temporaries or {}).items()
-        ]
-        made = Codelet(
-            function,
-            [use.access for use in uses],
-            name=name,
-            host_only=False,
-            cost=cost,
-            cuda=cuda,
-            arrays=arrays,
-        )
-        numbers = {key: value for key, value in fixed.items() if key not in shared}
-        return self._add(Stage("kernel", made.name, codelet=made, uses=uses, parameters=numbers))
-
-    def map(
-        self,
-        function: Callable[[Chunk], Any],
-        *,
-        mode: str = "parallel",
-        name: str | None = None,
-    ) -> Pipeline:
-        """Add a body on the host, which is called with the chunk.
-
-        Parameters
-        ----------
-        function : callable
-            Returns None, an array (the field ``"array"``), or a dict of fields that are added to
-            the chunk.
-        mode : {"parallel", "serial", "serial_in_order"}
-            Several chunks at once; one at a time; one at a time in the source's order.
-        name : str, optional
-            Default: the function's.
-        """
-        return self._add(
-            Stage(given.mode(mode), given.title("map", function, name), function=function)
-        )
-
-    def filter(
-        self,
-        function: Callable[[Chunk], Any],
-        *,
-        mode: str = "parallel",
-        name: str | None = None,
-    ) -> Pipeline:
-        """Drop chunks for which a function on the host doesn't hold.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the chunk; returns whether it goes on.
-        mode : {"parallel", "serial", "serial_in_order"}
-            As of `map`.
-        name : str, optional
-        """
-        title = given.title("filter", function, name)
-        return self._add(Stage(given.mode(mode), title, function=function, filters=True))
-
-    def flat_map(
-        self,
-        function: Callable[[Chunk], Iterable[Any]],
-        *,
-        memory: int | str | None = None,
-        name: str | None = None,
-    ) -> Pipeline:
-        """Make several chunks of each, or none.
-
-        Parameters
-        ----------
-        function : callable
-            Called with a chunk, in the order of the source; returns or yields what a source does.
-            It is asked for the next while there is room, so that a chunk may become any number.
-        memory : int or str, optional
-            Most bytes that what it makes has on its way. Default: an equal share of half of
-            `host_memory`.
-        name : str, optional
-        """
-        title = given.title("flat_map", function, name)
-        return self._add(
-            Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
-        )
-
-    def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Pipeline:
-        """State what ``"source"``, or a stage on the host, takes for a chunk.
-
-        `estimate` counts it, and the virtual clock, by which a body takes no time.
-
-        Parameters
-        ----------
-        stage : str
-            Of those added before.
-        seconds : float or callable
-            Of each chunk, or a function of the chunk.
-        """
-        if self._flow is not None:
-            raise InvalidArgument("what stages take is stated before the run begins")
-        stated = given.seconds(stage, seconds)
-        if stage == "source":
-            self._source_seconds = stated
-            return self
-        named = [s for s in self._stages if s.name == stage and s.kind != "kernel"]
-        if not named:
-            known = ["source", *(s.name for s in self._stages if s.kind != "kernel")]
-            raise InvalidArgument(f"takes({stage!r}): expected one of {', '.join(known)}")
-        for each in named:
-            each.seconds = stated
-        return self
+    # Runs
 
     def estimate(
         self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
@@ -339,8 +147,6 @@ class Pipeline:
         )
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)
-
-    # Runs
 
     def run(self, progress: bool = False) -> PipelineStats:
         """Run until the source has ended and all chunks have passed; results are dropped.
@@ -417,8 +223,7 @@ class Pipeline:
     def engine(self) -> Engine:
         """What it runs on: what was given, else that of the ``with`` block, else its own."""
         if self._engine is None:
-            around = innermost() if self._devices is None else None
-            self._engine = around or Engine(self._devices)
+            self._engine = innermost() or Engine()
         return self._engine
 
     @property
@@ -436,7 +241,18 @@ class Pipeline:
         """Statistics of the run so far; raises `InvalidArgument` before it has begun."""
         if self._flow is None:
             raise InvalidArgument("the pipeline hasn't run yet")
-        return from_core(self._flow.stats())
+        return from_core(self._flow.stats(), self._rows.chunk if self._rows is not None else 0)
+
+    @property
+    def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What `reduce` made of all chunks, by name, once the run has ended well; else empty.
+
+        Empty for a run without chunks.
+        """
+        if self._flow is None or self._front is None:
+            return {}
+        known = self._front.reductions
+        return {known[use].name: known[use].result(at) for use, at in self._flow.reduced()}
 
     @property
     def failures(self) -> list[ChunkFailure]:
@@ -460,12 +276,6 @@ class Pipeline:
 
     # Inside
 
-    def _add(self, stage: Stage) -> Pipeline:
-        if self._flow is not None:
-            raise InvalidArgument("stages are added before the run begins")
-        self._stages.append(stage)
-        return self
-
     def _begin(self) -> _core.Flow:
         if self._source is None:
             raise InvalidArgument("the pipeline has no source; give it one by source()")
@@ -474,8 +284,31 @@ class Pipeline:
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
         self._front = Front(iter(self._source), self._stages, has_cuda, self._source_seconds)
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
+        if self._rows is not None and self._rows.chunk == 0:
+            self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
         return self._flow
+
+    def _chosen_rows(self, rows: Rows) -> int:
+        """How many rows make a chunk, by what chunks of one row and of two need."""
+        if rows.total <= 1:
+            return 1
+        front = Front(iter(()), self._stages, False)
+        given: Any = self._options
+        chosen = _core.choose_rows(
+            self.engine.core,
+            front,
+            front.stages(),
+            given["memory"],
+            given["host_memory"],
+            given["most_on_device"],
+            given["threads"],
+            [front.shown(number, rows.part(0, number + 1)) for number in range(2)],
+            rows.total,
+        )
+        for each in front.reductions.values():
+            each.layout = None  # of rows that were looked at, not of chunks
+        return int(chosen)
 
     def _leave(self) -> None:
         """Somebody leaves the run: what runs is waited for, not the source."""

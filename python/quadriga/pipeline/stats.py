@@ -92,6 +92,10 @@ class PipelineStats:
         Peak host memory of chunks on their way.
     by_device : tuple of int
         Chunks that each device processed.
+    most_on_device : int
+        Chunks that were on one device at once, at most.
+    chunk_rows : int
+        Rows of each chunk of an array that is the source, as given or chosen; else 0.
     """
 
     stages: tuple[StageStats, ...]
@@ -105,6 +109,8 @@ class PipelineStats:
     latency_99: float
     most_host_bytes: int
     by_device: tuple[int, ...]
+    most_on_device: int
+    chunk_rows: int = 0
 
     @property
     def overhead(self) -> float:
@@ -121,6 +127,10 @@ class PipelineStats:
             f"{self.chunks} chunks in {self.seconds:.3g} s, {self.chunks_per_second:.3g} a second; "
             f"latency {self.latency_median:.3g} s, of 99 % at most {self.latency_99:.3g} s"
         ]
+        if self.chunk_rows:
+            lines.append(
+                f"chunks of {self.chunk_rows} rows, at most {self.most_on_device} on a device"
+            )
         if self.failed or self.dropped:
             lines.append(f"{self.failed} skipped, {self.dropped} dropped by filters")
         if self.bound_seconds > 0:
@@ -169,8 +179,8 @@ class PipelineEstimate:
         return f"at least {self.seconds:.3g} s; {self.limit} limits: one device more {more}"
 
 
-def from_core(told: dict[str, Any]) -> PipelineStats:
+def from_core(told: dict[str, Any], chunk_rows: int = 0) -> PipelineStats:
     """As the extension tells them."""
     stages = tuple(StageStats(**each) for each in told.pop("stages"))
     by_device = tuple(told.pop("by_device"))
-    return PipelineStats(stages=stages, by_device=by_device, **told)
+    return PipelineStats(stages=stages, by_device=by_device, chunk_rows=chunk_rows, **told)

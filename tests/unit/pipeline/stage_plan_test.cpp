@@ -33,6 +33,12 @@ Stage body_of(StageKind kind) {
   return stage;
 }
 
+ReturnedField returned(const std::string& name) {
+  ReturnedField made;
+  made.name = name;
+  return made;
+}
+
 const RowField& field_of(const KernelRow& row, const std::string& name) {
   return *std::ranges::find(row.fields, name, &RowField::name);
 }
@@ -74,6 +80,38 @@ TEST(KernelRow, AChunkNeedsWhatAnArenaGivesForItsFieldsAndTemporaries) {
   add_bytes(load, KernelRow(stages, {0, 2}), chunk);
   EXPECT_EQ(load.bytes_in, 24);
   EXPECT_EQ(load.bytes_out, 0);
+}
+
+TEST(KernelRow, WhatAKernelReturnsEndsAStepAndReplacesAField) {
+  std::vector<Stage> stages{kernel_of({reads("x"), temporary("t", of_hundred)}),
+                            kernel_of({updates("x")}), kernel_of({reads("t")}),
+                            kernel_of({reads("x")})};
+  stages[1].returns = {returned("t"), returned("x")};
+  const KernelRow row(stages, {0, 4});
+  EXPECT_EQ(row.end_of_step(0), 2u);
+  EXPECT_EQ(row.end_of_step(2), 4u);
+  ASSERT_EQ(row.fields.size(), 4u);
+  EXPECT_FALSE(row.fields[0].is_tail) << "x as it was is nobody's";
+  EXPECT_TRUE(row.fields[2].is_temporary && !row.fields[2].is_tail);
+  EXPECT_TRUE(row.fields[3].is_tail && !row.fields[3].is_head);
+  EXPECT_EQ(row.kernels[2].operands[0].field, 2u);
+  EXPECT_EQ(row.kernels[3].operands[0].field, 3u);
+}
+
+TEST(ReturnedField, IsPresumedToBeAsLargeAsThoseBefore) {
+  ReturnedField made = returned("y");
+  Chunk chunk(0);
+  chunk.add("x", 100, 1, DType::float64);
+  EXPECT_EQ(made.expected_bytes(chunk), 800u);
+  made.came(chunk, {nullptr, 25, 1, 25, DType::float64});
+  EXPECT_EQ(made.expected_bytes(chunk), 200u);
+  made.came(chunk, {nullptr, 50, 1, 50, DType::float64});
+  made.came(chunk, {nullptr, 10, 1, 10, DType::float64});
+  EXPECT_EQ(made.expected_bytes(chunk), 400u);
+  made.most = [](const Chunk&) { return std::size_t{72}; };
+  EXPECT_EQ(made.expected_bytes(chunk), 72u);
+  made.came(chunk, {nullptr, 9, 1, 9, DType::float64});
+  EXPECT_THROW(made.came(chunk, {nullptr, 10, 1, 10, DType::float64}), Error);
 }
 
 TEST(KernelRow, ATemporaryIsWrittenFirst) {

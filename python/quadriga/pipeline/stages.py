@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/pipeline/stages.py: what users state of a pipeline: its source and stages.
+"""The stages of a pipeline, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from .. import _core
+from ..arguments import whole
+from ..codelets import Cost
+from ..cuda_source import CudaSource
+from ..errors import InvalidArgument, InvalidType
+from . import given
+from .chunk import Chunk, Seconds, Shape
+from .front import KernelUse, Stage
+from .kernels import kernel_stage
+from .reduction import reduction_of
+from .rows import Rows, rows_of
+
+
+class Stages:
+    """A source and stages, stated before a run."""
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+        self._source: Iterable[Any] | None = None
+        self._rows: Rows | None = None  # the source, if it is an array
+        self._source_seconds: Seconds | None = None
+        self._flow: _core.Flow | None = None
+
+    def source(self, chunks: Iterable[Any], rows: int | None = None) -> Self:
+        """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
+
+        Or an array, or a dict of arrays with as many rows: chunks are `rows` of these each, without
+        a copy. Default: as many as take least time by the machine's description, copies, launches
+        and the time in which the first and the last chunk are alone; `stats` has the number.
+
+        One thread at a time asks it, when there is room. What it yields must not be changed until
+        the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
+        the stages only is yielded as ``quadriga.pipeline.Through(chunk, stages)``.
+        """
+        if self._source is not None:
+            raise InvalidArgument("the pipeline has a source already")
+        if rows is not None:
+            rows = whole("rows", rows, 1, given.MOST)
+        self._rows = rows_of(chunks, rows)
+        if self._rows is not None:
+            chunks = self._rows
+        if not isinstance(chunks, Iterable):
+            raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
+        self._source = chunks
+        return self
+
+    def kernel(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        cuda: CudaSource | Callable[..., Any] | None = None,
+        arrays: str | None = None,
+        reads: Sequence[str] | None = None,
+        updates: Sequence[str] = (),
+        writes: Mapping[str, Shape] | None = None,
+        temporaries: Mapping[str, Shape] | None = None,
+        returns: str | Sequence[str] | Mapping[str, Any] | None = None,
+        constants: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        cost: Cost | None = None,
+    ) -> Self:
+        """Add a kernel, which runs on a device; kernels in a row run there without a copy between.
+
+        It is called with the fields in the order reads, constants that are arrays, updates, writes,
+        temporaries; constants that are numbers are passed by name.
+
+        Parameters
+        ----------
+        function : callable, optional
+            Gets NumPy views; runs on cores and emulated devices.
+        cuda, arrays
+            The variant for CUDA devices, as of `codelet`.
+        reads, updates : sequence of str
+            Fields that it reads; that it reads and writes. Default of `reads` in a first kernel
+            without updates: the field ``"array"``.
+        writes : dict of str to callable
+            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, called when the chunk
+            arrives.
+        temporaries : dict of str to callable
+            The same for fields that exist on the device only, for kernels in a row.
+        returns : str, sequence of str or dict, optional
+            Fields that are what the function returns: one array, or a tuple of as many. Their sizes
+            may follow from content. A dict gives most bytes of each, or a function of the chunk
+            that does; else they are presumed from chunks before. Default of `reads` then: the
+            function's parameters. One that exists is replaced. It must not be changed by anybody
+            until the chunk has ended.
+        constants : dict
+            Arrays that all chunks share, and numbers.
+        name : str, optional
+            Default: the function's.
+        cost : Cost, optional
+            As of `codelet`.
+
+        Returns
+        -------
+        Self
+            This one, as of `source` and `map`.
+
+        Raises
+        ------
+        InvalidArgument
+            If an argument isn't accepted, or the run has begun.
+        """
+        is_first = not any(stage.kind == "kernel" for stage in self._stages)
+        return self._add(
+            kernel_stage(
+                function,
+                is_first,
+                cuda=cuda,
+                arrays=arrays,
+                reads=reads,
+                updates=updates,
+                writes=writes,
+                temporaries=temporaries,
+                returns=returns,
+                constants=constants,
+                name=name,
+                cost=cost,
+            )
+        )
+
+    def reduce(
+        self,
+        field: str,
+        op: str | tuple[Callable[..., Any], Callable[..., Any]] = "sum",
+        *,
+        axis: int | tuple[int, ...] | None = 0,
+        dtype: Any = None,
+        initial: Any = None,
+        cuda: CudaSource | Callable[..., Any] | None = None,
+        arrays: str | None = None,
+        name: str | None = None,
+        cost: Cost | None = None,
+    ) -> Self:
+        """Reduce a field of all chunks, where they are: parts stay on devices until the end.
+
+        The result is that of NumPy for all chunks one behind the other along the first axis, but
+        for the order of sums. `reduced` has it after the run; chunks go on as they are.
+
+        Parameters
+        ----------
+        field : str
+        op : {"sum", "mean", "max", "min"} or tuple
+            Or two functions: a kernel ``add(x, part)``, which adds a field to a part, and
+            ``join(part, other)``, which adds another part to it, on the host. They may be called in
+            any order.
+        axis : int, tuple of int or None
+            Which axes of a chunk are reduced; None: all; ``()``: none, so that fields of one shape
+            are added up.
+        dtype : dtype, optional
+            Of parts and result. Default: as of NumPy.
+        initial : array, optional
+            With two functions: their neutral element.
+        cuda, arrays, cost
+            As of `kernel`, for two functions. `arrays` is the library for the others on GPUs, too:
+            ``"cupy"`` (default) or ``"torch"``.
+        name : str, optional
+            Of stage and result. Default: the field's.
+        """
+        made = reduction_of(field, op, axis, dtype, initial, cuda, arrays, name, cost)
+        if any(use.name == f"reduced {made.name}" for stage in self._stages for use in stage.uses):
+            raise InvalidArgument(f"there is a result {made.name!r} already; give this one a name=")
+        uses = [
+            KernelUse(field, "read"),
+            KernelUse(f"reduced {made.name}", "update", reduction=made),
+        ]
+        return self._add(Stage("kernel", made.name, codelet=made.codelet, uses=uses))
+
+    def map(
+        self,
+        function: Callable[[Chunk], Any],
+        *,
+        mode: str = "parallel",
+        name: str | None = None,
+    ) -> Self:
+        """Add a body on the host, which is called with the chunk.
+
+        Parameters
+        ----------
+        function : callable
+            Returns None, an array (the field ``"array"``), or a dict of fields that are added to
+            the chunk.
+        mode : {"parallel", "serial", "serial_in_order"}
+            Several chunks at once; one at a time; one at a time in the source's order.
+        name : str, optional
+            Default: the function's.
+        """
+        return self._add(
+            Stage(given.mode(mode), given.title("map", function, name), function=function)
+        )
+
+    def filter(
+        self,
+        function: Callable[[Chunk], Any],
+        *,
+        mode: str = "parallel",
+        name: str | None = None,
+    ) -> Self:
+        """Drop chunks for which a function on the host doesn't hold.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the chunk; returns whether it goes on.
+        mode : {"parallel", "serial", "serial_in_order"}
+            As of `map`.
+        name : str, optional
+        """
+        title = given.title("filter", function, name)
+        return self._add(Stage(given.mode(mode), title, function=function, filters=True))
+
+    def flat_map(
+        self,
+        function: Callable[[Chunk], Iterable[Any]],
+        *,
+        memory: int | str | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make several chunks of each, or none.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a chunk, in the order of the source; returns or yields what a source does.
+            It is asked for the next while there is room, so that a chunk may become any number.
+        memory : int or str, optional
+            Most bytes that what it makes has on its way. Default: an equal share of half of
+            `host_memory`.
+        name : str, optional
+        """
+        title = given.title("flat_map", function, name)
+        return self._add(
+            Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
+        )
+
+    def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Self:
+        """State what ``"source"``, or a stage on the host, takes for a chunk.
+
+        `estimate` counts it, and the virtual clock, by which a body takes no time.
+
+        Parameters
+        ----------
+        stage : str
+            Of those added before.
+        seconds : float or callable
+            Of each chunk, or a function of the chunk.
+        """
+        if self._flow is not None:
+            raise InvalidArgument("what stages take is stated before the run begins")
+        stated = given.seconds(stage, seconds)
+        if stage == "source":
+            self._source_seconds = stated
+            return self
+        named = [s for s in self._stages if s.name == stage and s.kind != "kernel"]
+        if not named:
+            known = ["source", *(s.name for s in self._stages if s.kind != "kernel")]
+            raise InvalidArgument(f"takes({stage!r}): expected one of {', '.join(known)}")
+        for each in named:
+            each.seconds = stated
+        return self
+
+    def _add(self, stage: Stage) -> Self:
+        if self._flow is not None:
+            raise InvalidArgument("stages are added before the run begins")
+        self._stages.append(stage)
+        return self
