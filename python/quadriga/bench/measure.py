@@ -37,12 +37,8 @@ CASES: dict[str, list[str]] = {
     ],
 }
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
-<<<<<<< HEAD
-CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order"]
-CASES["spmv"] = sparse_cases.CASES
-=======
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
->>>>>>> streams
+CASES["spmv"] = sparse_cases.CASES
 _QUICK = "4KiB,1MiB,64MiB"
 
 
