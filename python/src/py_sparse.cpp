@@ -120,6 +120,13 @@ class PySolver {
            std::move(memory), std::make_shared<Progress>(), nb::none()});
   }
 
+  void update(const sparse::CsrView& a, Address diagonal, const nb::object& keep) const {
+    auto memory = std::make_shared<Keep>();
+    memory->add(keep);
+    block(state_, {[solver = solver_, a, diagonal] { (*solver)->update(a, at(diagonal)); },
+                   std::move(memory), std::make_shared<Progress>(), nb::none()});
+  }
+
   PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
                    std::int64_t iterations, bool zero_start, const nb::object& keep) const {
     sparse::SolveOptions options;
@@ -188,6 +195,7 @@ void bind_sparse(nb::module_& module) {
            nb::arg("keep"))
       .def("multiply", &PySolver::multiply, nb::arg("x"), nb::arg("y"), nb::arg("columns"),
            nb::arg("keep"))
+      .def("update", &PySolver::update, nb::arg("a"), nb::arg("diagonal"), nb::arg("keep"))
       .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),
            nb::arg("rtol"), nb::arg("atol"), nb::arg("iterations"), nb::arg("zero_start"),
            nb::arg("keep"))
