@@ -9,7 +9,6 @@ Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats, NISTIR 59
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import InvalidArgument, IoError
 
 Array = npt.NDArray[Any]
@@ -119,14 +119,14 @@ def _read_numbers(name: Path, file: BinaryIO, header: _Header) -> Array:
         raise _refuse(
             name, f"its header promises {header.numbers} numbers, and {left} bytes follow"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            numbers = np.fromfile(file, float, sep=" ")
-        except (DeprecationWarning, ValueError) as error:
-            raise _refuse(name, "there is something else than numbers in it") from error
-    if numbers.size != header.numbers:
-        raise _refuse(name, f"its header promises {header.numbers} numbers; it has {numbers.size}")
+    text = np.frombuffer(file.read() or b" ", np.uint8)
+    numbers = np.empty(header.numbers)
+    count, bad = _core.read_numbers(text.ctypes.data, text.size, numbers.ctypes.data, numbers.size)
+    if bad >= 0:
+        found = bytes(text[bad : bad + 20]).decode("latin-1").split()[:1]
+        raise _refuse(name, f"{found[0] if found else 'something'!r} is no number")
+    if count != header.numbers:
+        raise _refuse(name, f"its header promises {header.numbers} numbers; it has {count}")
     return numbers
 
 
