@@ -131,6 +131,11 @@ class Solver {
   ///         range, or the diagonal of M has a zero or isn't finite, naming the row.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 
+  /// Takes new values of a matrix with elements in the same places, and the new diagonal of a
+  /// diagonal preconditioner. No other call of this solver may be in progress.
+  /// Errors: invalid_argument if elements are elsewhere or M's diagonal is refused; nothing has
+  ///         changed then.
+  void update(const CsrView& a, const void* diagonal = nullptr) const;
   /// y = A*x.
   /// Shapes: x and y have as many rows as A, and `columns` columns, row by row.
   void multiply(const void* x, void* y, std::int64_t columns = 1) const;
@@ -147,7 +152,7 @@ class Solver {
   PlanReport plan() const;
 
  private:
-  std::shared_ptr<const SolverContent> content_;
+  std::shared_ptr<SolverContent> content_;
 };
 
 /// Points of a box: x varies fastest. A dimension of 1 makes it flat.

@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "blocking.h"
 #include "py_engine.h"
+#include "sparse/numbers.h"
 
 namespace quadriga::python {
 namespace {
@@ -120,6 +121,13 @@ class PySolver {
            std::move(memory), std::make_shared<Progress>(), nb::none()});
   }
 
+  void update(const sparse::CsrView& a, Address diagonal, const nb::object& keep) const {
+    auto memory = std::make_shared<Keep>();
+    memory->add(keep);
+    block(state_, {[solver = solver_, a, diagonal] { (*solver)->update(a, at(diagonal)); },
+                   std::move(memory), std::make_shared<Progress>(), nb::none()});
+  }
+
   PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
                    std::int64_t iterations, bool zero_start, const nb::object& keep) const {
     sparse::SolveOptions options;
@@ -168,6 +176,19 @@ void laplacian(std::int64_t x, std::int64_t y, std::int64_t z, int points, std::
                     static_cast<std::int64_t*>(memory_at(columns)), memory_at(values), dtype);
 }
 
+/// Numbers in a text of a file that is mapped or held elsewhere: how many, and where something else
+/// begins.
+nb::tuple read_numbers(Address text, std::int64_t bytes, Address out, std::int64_t most) {
+  sparse::NumbersRead read;
+  {
+    const GilReleased released;
+    read = sparse::read_numbers(
+        {static_cast<const char*>(at(text)), static_cast<std::size_t>(bytes)},
+        {static_cast<double*>(memory_at(out)), static_cast<std::size_t>(most)});
+  }
+  return nb::make_tuple(read.count, read.bad_at);
+}
+
 }  // namespace
 
 void bind_sparse(nb::module_& module) {
@@ -188,10 +209,15 @@ void bind_sparse(nb::module_& module) {
            nb::arg("keep"))
       .def("multiply", &PySolver::multiply, nb::arg("x"), nb::arg("y"), nb::arg("columns"),
            nb::arg("keep"))
+      .def("update", &PySolver::update, nb::arg("a"), nb::arg("diagonal"), nb::arg("keep"))
       .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),
            nb::arg("rtol"), nb::arg("atol"), nb::arg("iterations"), nb::arg("zero_start"),
            nb::arg("keep"))
       .def("plan", &PySolver::plan);
+  module.def("read_numbers", read_numbers, nb::arg("text"), nb::arg("bytes"), nb::arg("out"),
+             nb::arg("most"),
+             nb::sig("def read_numbers(text: int, bytes: int, out: int, most: int) -> "
+                     "tuple[int, int]"));
   module.def(
       "laplacian_elements",
       [](std::int64_t x, std::int64_t y, std::int64_t z, int points) {

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "engine/engine_access.h"
-#include "sparse/pack.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
 
@@ -33,10 +34,12 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
     : engine_(engine),
       rows_(a.rows),
       dtype_(a.dtype),
-      format_(options.format == Format::automatic ? Format::csr : options.format) {
+      format_(options.format == Format::automatic ? Format::csr : options.format),
+      precondition_(options.precondition) {
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);
   place(a, options);
+  plan_parts(a);
   store(a, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
@@ -68,34 +71,42 @@ void SolverContent::place(const CsrView& a, const SolverOptions& options) {
   report_.first_rows.push_back(a.rows);
 }
 
-void SolverContent::store(const CsrView& a, const SolverOptions& options) {
+/// What each part needs of others, and who sends it.
+void SolverContent::plan_parts(const CsrView& a) {
   const std::vector<std::int64_t>& first = report_.first_rows;
   const std::size_t count = report_.devices.size();
-  std::vector<Halo> halos(count);
+  halos_.resize(count);
   run_on_host(engine_, count, [&](std::size_t part) {
-    halos[part] = find_halo(a, first[part], first[part + 1], report_.block_rows);
+    halos_[part] = find_halo(a, first[part], first[part + 1], report_.block_rows);
   });
-  transfers_ = plan_exchange(halos, first);
+  transfers_ = plan_exchange(halos_, first);
   plans_.resize(count);
-  std::vector<std::vector<std::int64_t>> sends(count);
+  send_rows_.resize(count);
   for (const HaloTransfer& each : transfers_) {
-    const auto begin = halos[static_cast<std::size_t>(each.to)].columns.begin() + each.first;
-    std::vector<std::int64_t>& rows = sends[static_cast<std::size_t>(each.from)];
-    rows.insert(rows.end(), begin, begin + each.count);
-    plans_[static_cast<std::size_t>(each.from)].sends.push_back(each);
-    plans_[static_cast<std::size_t>(each.to)].arrivals.push_back(each);
+    const auto from = static_cast<std::size_t>(each.from);
+    const auto to = static_cast<std::size_t>(each.to);
+    const auto begin = halos_[to].columns.begin() + each.first;
+    send_rows_[from].insert(send_rows_[from].end(), begin, begin + each.count);
+    plans_[from].sends.push_back(each);
+    plans_[to].arrivals.push_back(each);
   }
-  tiles_.resize(count);
-  run_on_host(engine_, count, [&](std::size_t part) {
-    const PartRows rows{first[part], first[part + 1], &halos[part], sends[part]};
+}
+
+PartRows SolverContent::rows_of(std::size_t part) const {
+  return {report_.first_rows[part], report_.first_rows[part + 1], &halos_[part], send_rows_[part]};
+}
+
+void SolverContent::store(const CsrView& a, const SolverOptions& options) {
+  tiles_.resize(parts());
+  run_on_host(engine_, parts(), [&](std::size_t part) {
     PartShape& shape = plans_[part].shape;
-    shape =
-        shape_of(a, rows, format_, report_.block_rows, options.precondition != Precondition::none);
-    tiles_[part] = std::make_unique_for_overwrite<std::byte[]>(
-        static_cast<std::size_t>(shape.bytes + array_alignment));
-    pack(a, rows, shape, options, tiles_[part].get());
+    shape = shape_of(a, rows_of(part), format_, report_.block_rows,
+                     options.precondition != Precondition::none);
+    tiles_[part] =
+        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
+    pack(a, rows_of(part), shape, options, tiles_[part].get());
   });
-  for (std::size_t part = 0; part < count; ++part) {
+  for (std::size_t part = 0; part < parts(); ++part) {
     const PartShape& shape = plans_[part].shape;
     matrices_.push_back(EngineAccess::add(
         engine_, no_device, {tiles_[part].get(), shape.bytes, 1, shape.bytes, DType::bytes}, {},
@@ -103,10 +114,38 @@ void SolverContent::store(const CsrView& a, const SolverOptions& options) {
     report_.halo_rows.push_back(shape.halo);
     std::int64_t border = 0;
     for (std::int64_t block = 0; block < shape.blocks; ++block)
-      if (halos[part].border[static_cast<std::size_t>(block)])
+      if (halos_[part].border[static_cast<std::size_t>(block)])
         border += std::min(shape.block_rows, shape.rows - block * shape.block_rows);
     report_.border_rows.push_back(border);
     report_.bytes.push_back(static_cast<std::size_t>(shape.bytes));
+  }
+}
+
+void SolverContent::update(const CsrView& a, const void* diagonal) {
+  check_offsets(a);
+  require(a.rows == rows_ && a.cols == rows_ && a.dtype == dtype_,
+          fmt::format("update(): a matrix of {} x {} and {}; expected {} x {} and {}", a.rows,
+                      a.cols, name(a.dtype), rows_, rows_, name(dtype_)));
+  const SolverOptions options{format_, precondition_, diagonal};
+  require(precondition_ != Precondition::diagonal || diagonal,
+          "update(): a diagonal preconditioner needs its new diagonal");
+  std::vector<std::unique_ptr<std::byte[]>> made(parts());
+  run_on_host(engine_, parts(), [&](std::size_t part) {
+    const PartShape& shape = plans_[part].shape;
+    const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
+    const Halo halo = find_halo(a, first, last, report_.block_rows);
+    const PartShape found = shape_of(a, rows_of(part), format_, shape.block_rows, false);
+    require(halo.columns == halos_[part].columns && found.elements == shape.elements,
+            "update(): A has elements in other places than before; make a new solver");
+    made[part] = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
+    pack(a, rows_of(part), shape, options, made[part].get());
+    require(same_pattern(shape, made[part].get(), tiles_[part].get()),
+            "update(): A has elements in other places than before; make a new solver");
+  });
+  for (std::size_t part = 0; part < parts(); ++part) {
+    const HostAccess access = engine_.on_host(matrices_[part], Access::write);
+    std::memcpy(tiles_[part].get(), made[part].get(),
+                static_cast<std::size_t>(plans_[part].shape.bytes));
   }
 }
 

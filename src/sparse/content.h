@@ -11,18 +11,23 @@
 #include <vector>
 
 #include "sparse/kernels/part_codelets.h"
+#include "sparse/pack.h"
 
 namespace quadriga::sparse {
 
 class PartData;
 
-/// What a solver keeps. Nothing of it changes after its making, but for the codelets.
+/// What a solver keeps. Nothing of it changes after its making, but for values and what is cached.
 class SolverContent {
  public:
   SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options);
   ~SolverContent();
   SolverContent(const SolverContent&) = delete;
   SolverContent& operator=(const SolverContent&) = delete;
+
+  /// New values at the same places, and of a diagonal preconditioner. Nothing else may be in use.
+  /// Errors: invalid_argument if other places have elements; nothing has changed then.
+  void update(const CsrView& a, const void* diagonal);
 
   Engine& engine() const noexcept { return engine_; }
   std::int64_t rows() const noexcept { return rows_; }
@@ -46,13 +51,18 @@ class SolverContent {
 
  private:
   void place(const CsrView& a, const SolverOptions& options);
+  void plan_parts(const CsrView& a);
+  PartRows rows_of(std::size_t part) const;
   void store(const CsrView& a, const SolverOptions& options);
 
   Engine& engine_;
   std::int64_t rows_;
   DType dtype_;
   Format format_;
+  Precondition precondition_;
   PlanReport report_;
+  std::vector<Halo> halos_;
+  std::vector<std::vector<std::int64_t>> send_rows_;  ///< Of the matrix, by part.
   std::vector<HaloTransfer> transfers_;
   std::vector<PartPlan> plans_;
   std::vector<std::unique_ptr<std::byte[]>> tiles_;

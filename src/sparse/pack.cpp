@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -224,6 +225,19 @@ void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
     case DType::bytes:
       fail(Errc::internal, "a sparse matrix of bytes");
   }
+}
+
+bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte* other) {
+  const auto same = [&](std::int64_t offset, std::int64_t count, std::size_t element_bytes) {
+    return std::memcmp(one + offset, other + offset,
+                       static_cast<std::size_t>(count) * element_bytes) == 0;
+  };
+  const bool is_sell = shape.format == Format::sell;
+  const std::int64_t places = is_sell ? shape.slices * shape.slice_rows : 0;
+  return same(shape.offsets, (is_sell ? shape.slices : shape.rows) + 1, sizeof(std::int64_t)) &&
+         same(shape.lengths, places, sizeof(std::int32_t)) &&
+         same(shape.order, places, sizeof(std::int32_t)) &&
+         same(shape.columns, shape.elements, sizeof(std::int32_t));
 }
 
 }  // namespace quadriga::sparse

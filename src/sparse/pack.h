@@ -28,4 +28,7 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::i
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
           const SolverOptions& options, std::byte* tile);
 
+/// Whether two tiles of one shape have elements in the same places.
+bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte* other);
+
 }  // namespace quadriga::sparse

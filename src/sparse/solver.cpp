@@ -50,7 +50,9 @@ std::string_view name(StopReason reason) noexcept {
 }
 
 Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options)
-    : content_(std::make_shared<const SolverContent>(engine, a, options)) {}
+    : content_(std::make_shared<SolverContent>(engine, a, options)) {}
+
+void Solver::update(const CsrView& a, const void* diagonal) const { content_->update(a, diagonal); }
 
 void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
   check_vectors(*content_, x, y, columns);

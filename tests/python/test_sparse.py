@@ -246,6 +246,32 @@ def test_an_order_is_undone_in_results(wide):
     assert halos[1] < halos[0] / 3
 
 
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+@pytest.mark.parametrize("order", [None, "rcm"])
+@pytest.mark.parametrize("m", [None, "jacobi", "diagonal"])
+def test_new_values_at_the_same_places(layout, order, m):
+    a, b = varied(900), right_side(900)
+    other = a.copy()
+    other.data = a.data * 2
+    other.setdiag(a.diagonal() * 3)
+    with quadriga.Engine("emulated:2") as engine:
+        given = 1 / a.diagonal() if m == "diagonal" else m
+        options = {"format": layout, "order": order, "engine": engine}
+        solver = sparse.Solver(a, M=given, **options)
+        solver.solve(b)
+        new = 1 / other.diagonal() if m == "diagonal" else None
+        solver.update(other, new)
+        found = solver.solve(b, rtol=1e-9)
+        fresh = sparse.Solver(other, M=m if new is None else new, **options).solve(b, rtol=1e-9)
+        assert found.x.tobytes() == fresh.x.tobytes() and found.iterations == fresh.iterations
+        for bad in (sp.eye_array(900).tocsr(), a[::-1]):
+            with pytest.raises(quadriga.InvalidArgument, match="in other places than before"):
+                solver.update(bad)
+        assert solver.solve(b, rtol=1e-9).x.tobytes() == found.x.tobytes()
+        with pytest.raises(quadriga.InvalidArgument, match="A has shape"):
+            solver.update(np.eye(3))
+
+
 def test_the_plan_says_how_rows_were_cut():
     plan = sparse.Solver(sparse.poisson((16, 16, 16)), devices="emulated:4").plan
     assert plan["devices"] == [0, 1, 2, 3]

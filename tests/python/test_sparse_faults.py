@@ -174,10 +174,11 @@ def test_progress_is_told_and_its_errors_end_the_solve():
     assert solver.solve(b).info == 0
 
 
-def test_ctrl_c_ends_a_solve_within_a_second():
+@pytest.mark.parametrize("devices", ["emulated:2", "cpu:2"])
+def test_ctrl_c_ends_a_solve_within_a_second(devices):
     a = sparse.poisson((50, 50, 50))
     b = np.random.default_rng(1).standard_normal(a.shape[0])
-    with quadriga.Engine("emulated:2") as engine:
+    with quadriga.Engine(devices) as engine:
         solver = sparse.Solver(a, engine=engine)
         sent = []
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .. import _core
 from ..errors import InvalidArgument, InvalidType, IoError, Unavailable
 from ..linalg.arrays import check_type, core_type
 from ..registered import settle
+from .market import Triplets, read_market
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -93,18 +95,30 @@ def as_csr(value: Any, dtype: DType | None = None) -> Csr:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
-    """What a Matrix Market file or an .npz file of SciPy's holds, by SciPy's readers."""
-    need_scipy("a Matrix Market file")
-    from scipy.io import mmread
+    """What a Matrix Market file, or an .npz file of SciPy's, holds."""
+    if Path(path).suffix != ".npz":
+        return _from_triplets(Path(path), read_market(path))
+    need_scipy("an .npz file")
     from scipy.sparse import load_npz
 
     try:
-        return load_npz(path) if Path(path).suffix == ".npz" else mmread(os.fspath(path))
+        return load_npz(path)
     except OSError as error:
         raise IoError(f"can't read {Path(path)}: {error.strerror or error}") from error
-    except (ValueError, KeyError, OverflowError, MemoryError, BadZipFile) as error:
-        kind = "sparse .npz" if Path(path).suffix == ".npz" else "Matrix Market"
-        raise InvalidArgument(f"{Path(path)} is no {kind} file: {error}") from error
+    except (ValueError, KeyError, MemoryError, BadZipFile, EOFError, zlib.error) as error:
+        raise InvalidArgument(f"{Path(path)} is no sparse .npz file: {error}") from error
+
+
+def _from_triplets(path: Path, found: Triplets) -> Csr:
+    """By rows; the elements of a row as they were in the file."""
+    if found.rows.size < found.shape[0]:
+        raise InvalidArgument(
+            f"{path}: {found.shape[0]} rows, but {found.rows.size} elements: some rows are empty"
+        )
+    order = np.argsort(found.rows, kind="stable")
+    counts = np.bincount(found.rows, minlength=found.shape[0])
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    return Csr(found.shape, offsets, found.columns[order], found.values[order])
 
 
 def _from_scipy(matrix: Any) -> Csr:

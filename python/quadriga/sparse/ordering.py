@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InvalidArgument
 from .matrices import Csr, need_scipy
 
 Array = npt.NDArray[Any]
@@ -31,22 +32,34 @@ class Ordering:
         found[self._places] = vectors
         return found
 
+    def matrix(self, given: Csr) -> Csr:
+        """Rows in the new order, then columns by their new numbers; those of a row unsorted."""
+        rows = _as_array(given)[self._places]
+        numbers = np.empty_like(self._places)
+        numbers[self._places] = np.arange(numbers.size, dtype=numbers.dtype)
+        offsets = rows.indptr.astype(given.offsets.dtype, copy=False)
+        columns = numbers[rows.indices].astype(given.columns.dtype, copy=False)
+        return Csr(given.shape, offsets, columns, rows.data)
 
-def reverse_cuthill_mckee(matrix: Csr) -> tuple[Ordering, Csr]:
+
+def reverse_cuthill_mckee(matrix: Csr) -> Ordering:
     """The ordering of a symmetric pattern that brings elements near to the diagonal.
 
     Cuthill and McKee, 1969; reversed as by George.
     """
-    need_scipy("an ordering")
-    from scipy.sparse import csgraph, csr_array
+    from scipy.sparse import csgraph
 
-    given = csr_array((matrix.values, matrix.columns, matrix.offsets), shape=matrix.shape)
-    given.check_format()
-    places = csgraph.reverse_cuthill_mckee(given, symmetric_mode=True)
-    # Rows in their new order, then columns by their new numbers; those of a row stay unsorted.
-    rows = given[places]
-    numbers = np.empty_like(places)
-    numbers[places] = np.arange(places.size, dtype=places.dtype)
-    offsets = rows.indptr.astype(matrix.offsets.dtype, copy=False)
-    columns = numbers[rows.indices].astype(matrix.columns.dtype, copy=False)
-    return Ordering(places), Csr(matrix.shape, offsets, columns, rows.data)
+    return Ordering(csgraph.reverse_cuthill_mckee(_as_array(matrix), symmetric_mode=True))
+
+
+def _as_array(matrix: Csr) -> Any:
+    """SciPy's, checked: what it does with columns out of range is undefined."""
+    need_scipy("an ordering")
+    from scipy.sparse import csr_array
+
+    try:
+        found = csr_array((matrix.values, matrix.columns, matrix.offsets), shape=matrix.shape)
+        found.check_format()
+    except ValueError as error:
+        raise InvalidArgument(f"A: {error}") from error
+    return found

@@ -102,9 +102,11 @@ class Solver:
             raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
         precondition, diagonal = _preconditioner(M, matrix)
+        self._diagonal = diagonal
         self._order: Ordering | None = None
         if order is not None:
-            self._order, matrix = reverse_cuthill_mckee(matrix)
+            self._order = reverse_cuthill_mckee(matrix)
+            matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
         address = 0 if diagonal is None else diagonal.ctypes.data
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
@@ -118,6 +120,36 @@ class Solver:
         with self.engine.section("sparse setup"):
             kept = (matrix, diagonal)
             self._core = _core.SparseSolver(self.engine.core, matrix.core(), options, kept)
+
+    def update(self, A: Any, M: Any = None) -> None:
+        """Take new values of `A`, whose elements are in the same places as before.
+
+        Parameters
+        ----------
+        A : as of the constructor
+        M : array_like, optional
+            A new diagonal, where the preconditioner is one; default: the one before. ``"jacobi"``
+            follows `A`.
+
+        Raises
+        ------
+        InvalidArgument
+            If elements are elsewhere, or the diagonal of `M` is refused; nothing has changed then.
+        """
+        matrix = as_csr(A, self.dtype)
+        if matrix.shape != self.shape:
+            raise InvalidArgument(f"A has shape {matrix.shape}; expected {self.shape}")
+        if M is not None:
+            if self._diagonal is None:
+                raise InvalidArgument("M is given; this solver's preconditioner is no diagonal")
+            self._diagonal = _preconditioner(M, matrix)[1]
+        diagonal = self._diagonal
+        if self._order is not None:
+            matrix = self._order.matrix(matrix)
+            diagonal = None if diagonal is None else self._order.forth(diagonal)
+        address = 0 if diagonal is None else diagonal.ctypes.data
+        with self.engine.section("sparse update"):
+            self._core.update(matrix.core(), address, (matrix, diagonal))
 
     @property
     def plan(self) -> dict[str, Any]:
