@@ -28,13 +28,20 @@ void check(const CsrView& a, const SolverOptions& options) {
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
 }
 
+/// On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
+Format format_for(const Machine& machine) {
+  const bool has_gpus = std::ranges::any_of(
+      machine.devices, [](const Device& each) { return each.kind == DeviceKind::cuda; });
+  return has_gpus ? Format::sell : Format::csr;
+}
+
 }  // namespace
 
 SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options)
     : engine_(engine),
       rows_(a.rows),
       dtype_(a.dtype),
-      format_(options.format == Format::automatic ? Format::csr : options.format),
+      format_(options.format == Format::automatic ? format_for(engine.machine()) : options.format),
       precondition_(options.precondition) {
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);

@@ -20,6 +20,10 @@ double rate_of(const Machine& machine, const Device& device) {
   return gigabyte / machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
 }
 
+bool is_accelerator(DeviceKind kind) {
+  return kind == DeviceKind::emulated || kind == DeviceKind::cuda;
+}
+
 Places host_places(const Machine& machine, int wanted) {
   int cores = 0;
   for (const Device& device : machine.devices) cores += device.cores;
@@ -45,13 +49,12 @@ Places choose_places(const Engine& engine, int wanted, double bytes) {
   bool has_cores = false;
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     has_cores |= machine.devices[d].kind == DeviceKind::cpu;
-    if (machine.devices[d].kind == DeviceKind::emulated)
-      devices.push_back(static_cast<DeviceId>(d));
+    if (is_accelerator(machine.devices[d].kind)) devices.push_back(static_cast<DeviceId>(d));
   }
   if (devices.empty() && !has_cores)
     fail(Errc::unavailable,
-         "sparse solvers run on CPU cores and emulated devices; this engine has neither (devices: "
-         "\"cpu\" adds cores)");
+         "sparse solvers run on CPU cores, GPUs and emulated devices; this engine has none "
+         "(devices: \"cpu\" adds cores)");
   if (devices.empty()) return host_places(machine, wanted);
   double total = 0;
   for (const DeviceId device : devices) total += rate_of(machine, machine.devices[device]);

@@ -49,7 +49,7 @@ class Solver:
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
         a diagonal of shape (n,).
     format : {"auto", "csr", "sell"}
-        How devices store rows. ``"auto"`` is ``"csr"`` on CPU cores and emulated devices.
+        How devices store rows. ``"auto"`` is ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
         Parts of rows. Default: one a device or core, more where a device's memory needs it.
     order : {None, "rcm"}

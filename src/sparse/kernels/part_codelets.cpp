@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/part_kernels.h"
 #include "sparse/kernels/scalar_codelets.h"
 
@@ -158,6 +159,7 @@ void set_bodies(PartCodelets& part, const PartPlan& plan, const WorkShape& work)
 void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
   set_signatures(part, plan);
   set_costs(part, plan.shape, static_cast<double>(work.columns));
+  add_cuda(part, plan, work);
   switch (plan.shape.dtype) {
     case DType::float32:
       return set_bodies<float>(part, plan, work);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sparse/kernels/part_codelets.h"
+#include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/scalars.h"
 
 namespace quadriga::sparse {
@@ -62,9 +63,11 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
     const auto params = a.param<RestartParams>();
     for (std::int64_t c = 0; c < columns; ++c) {
       if (params.is_first) states[c] = {};
-      restart(states[c], {sums.of(0, c), sums.of(1, c), sums.of(2, c)}, params.tolerances);
+      const ColumnSums of_all{sums.of(0, c), sums.of(1, c), sums.of(2, c)};
+      restart(states[c], of_all, tolerance_of(params.tolerances, std::sqrt(of_all.bb)));
     }
   };
+  codelet.cuda = restart_on_cuda(blocks, columns);
   return codelet;
 }
 
@@ -77,6 +80,7 @@ Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t c
     for (std::int64_t c = 0; c < columns; ++c)
       if (states[c].status == Status::running) set_step(states[c], sums.of(0, c));
   };
+  codelet.cuda = set_step_on_cuda(blocks, columns);
   return codelet;
 }
 
@@ -95,6 +99,7 @@ Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int6
       history[(state.iterations - 1) % history_length * columns + c] = std::sqrt(state.squared);
     }
   };
+  codelet.cuda = set_direction_on_cuda(blocks, columns);
   return codelet;
 }
 
@@ -109,6 +114,7 @@ Codelet snapshot_codelet() {
     std::memcpy(a.operands[2].as<std::byte>() + states, a.operands[1].data,
                 bytes_of(a.operands[1]));
   };
+  codelet.cuda = snapshot_on_cuda();
   return codelet;
 }
 

@@ -5,7 +5,6 @@
 // left alone by all kernels: iterations that were queued beyond the end change nothing.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 namespace quadriga::sparse {
@@ -61,10 +60,15 @@ constexpr void judge(ColumnState& state, const ColumnSums& sums) noexcept {
     state.status = Status::diverged;
 }
 
+/// Of a right side of that norm.
+constexpr double tolerance_of(const Tolerances& given, double norm) noexcept {
+  const double relative = given.rtol * norm;
+  return relative > given.atol ? relative : given.atol;
+}
+
 /// A residual was computed anew: the next direction is M*r. A column that broke down stays so.
-inline void restart(ColumnState& state, const ColumnSums& sums, const Tolerances& given) noexcept {
-  const double relative = given.rtol * std::sqrt(sums.bb);
-  state.tolerance = relative > given.atol ? relative : given.atol;
+constexpr void restart(ColumnState& state, const ColumnSums& sums, double tolerance) noexcept {
+  state.tolerance = tolerance;
   state.beta = 0;
   if (state.iterations == 0) state.first = sums.rr;
   const Status before = state.status;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/launches_cuda.h: the kernels of part_kernels.h on a stream, as far as they
+// differ; arrays are in the memory of its device. They return once queued. Errors: as
+// quadriga::cuda::check().
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "sparse/kernels/part_codelets.h"
+#include "sparse/kernels/part_kernels.h"
+
+namespace quadriga::sparse::cuda {
+
+/// As multiply(). Nothing is written for columns that don't run; null states: all run.
+template <class T>
+void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
+              const PartVectors<T>& v, const ColumnState* states, double* sums);
+template <class T>
+void turn(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+          const ColumnState* states);
+template <class T>
+void turn_halo(cudaStream_t stream, const PartShape& shape, const PartVectors<T>& v,
+               const ColumnState* states, const T* arrived, std::int64_t first, std::int64_t count);
+template <class T>
+void step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+          const ColumnState* states, T* x, double* sums);
+template <class T>
+void residual(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v, const T* q,
+              const T* b, double* sums);
+template <class T>
+void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::int64_t columns,
+            std::int64_t first, std::int64_t count, bool scaled, T* out);
+
+/// The sums of all parts, in the order of rows.
+struct SumTable {
+  static constexpr int most_parts = 128;
+  int parts = 0;
+  int columns = 1;
+  std::int64_t blocks_before[most_parts + 1] = {};
+  const double* sums[most_parts] = {};
+};
+
+void restart(cudaStream_t stream, const SumTable& sums, ColumnState* states,
+             const RestartParams& params);
+void set_step(cudaStream_t stream, const SumTable& sums, ColumnState* states);
+void set_direction(cudaStream_t stream, const SumTable& sums, ColumnState* states, double* history);
+
+}  // namespace quadriga::sparse::cuda

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_cuda.h: the CUDA variants of a part's codelets and of the scalars'.
+//
+// They compute what the host's do (part_kernels.h), with sums in another order: a block of threads
+// has a block of rows, so that the order is the same for any number of GPUs. In builds without CUDA
+// there are none.
+#pragma once
+
+#include "sparse/kernels/part_codelets.h"
+
+namespace quadriga::sparse {
+
+/// Gives a part's codelets their CUDA variants. Plan and work outlive them.
+void add_cuda(PartCodelets& part, const PartPlan& plan, const WorkShape& work);
+
+/// As restart_codelet() and its like, with so many blocks of rows in each part.
+Kernel restart_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel set_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel snapshot_on_cuda();
+
+}  // namespace quadriga::sparse

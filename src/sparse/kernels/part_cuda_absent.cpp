@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/part_cuda_absent.cpp: stands in for the CUDA variants in builds without CUDA.
+#include "sparse/kernels/part_cuda.h"
+
+namespace quadriga::sparse {
+
+void add_cuda(PartCodelets&, const PartPlan&, const WorkShape&) {}
+Kernel restart_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
+Kernel set_step_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
+Kernel set_direction_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
+Kernel snapshot_on_cuda() { return {}; }
+
+}  // namespace quadriga::sparse

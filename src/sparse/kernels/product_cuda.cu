@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/kernels/product_cuda.cu: q = A*p by blocks of rows on a GPU, with the block's p^H*q.
+//
+// In SELL-C-sigma a thread has a row, and a warp a slice, whose elements lie side by side. In CSR
+// eight threads have a row: each sums every eighth element, then they add up by halves.
+#include "sparse/kernels/launches_cuda.h"
+#include "sparse/kernels/part_device.cuh"
+
+namespace quadriga::sparse::cuda {
+namespace {
+
+constexpr int row_threads = 8;   // In CSR.
+constexpr int most_columns = 4;  // That are summed at once.
+
+/// K neighbouring columns of the vectors from `column` on.
+template <class N, int K>
+struct Sums {
+  N values[K] = {};
+
+  __device__ void add(N element, const N* p) {
+    for (int c = 0; c < K; ++c) values[c] = sum(values[c], product(element, p[c]));
+  }
+};
+
+template <class N, int K>
+__device__ void keep(const DeviceVectors<N>& v, std::int64_t row, int column,
+                     const Sums<N, K>& sums, double (&dots)[K]) {
+  for (int c = 0; c < K; ++c) {
+    v.q[row * v.columns + column + c] = sums.values[c];
+    dots[c] += dot(v.p[row * v.columns + column + c], sums.values[c]);
+  }
+}
+
+template <class N, int K>
+__device__ void sell_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
+                          int column, double (&dots)[K]) {
+  const int height = a.slice_rows;
+  const int r = static_cast<int>(threadIdx.x) % height;
+  const std::int64_t slices = a.block_rows / height;
+  const std::int64_t last = min((block + 1) * slices, a.slices);
+  for (std::int64_t slice = block * slices + threadIdx.x / height; slice < last;
+       slice += threads / height) {
+    const std::int32_t row = a.order[slice * height + r];
+    const std::int32_t length = a.lengths[slice * height + r];
+    const std::int64_t first = a.offsets[slice] + r;
+    Sums<N, K> sums;
+#pragma unroll 4
+    for (std::int32_t j = 0; j < length; ++j) {
+      const std::int64_t at = first + static_cast<std::int64_t>(j) * height;
+      sums.add(a.values[at], v.p + static_cast<std::int64_t>(a.columns[at]) * v.columns + column);
+    }
+    if (row >= 0) keep(v, row, column, sums, dots);
+  }
+}
+
+template <class Real>
+__device__ Real from_lane(Real value, int other) {
+  return __shfl_xor_sync(0xffffffff, value, other, row_threads);
+}
+template <class Real>
+__device__ ComplexNumber<Real> from_lane(ComplexNumber<Real> value, int other) {
+  return {from_lane(value.real, other), from_lane(value.imag, other)};
+}
+
+template <class N, int K>
+__device__ void csr_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
+                         int column, double (&dots)[K]) {
+  const int lane = static_cast<int>(threadIdx.x) % row_threads;
+  const std::int64_t first = block * a.block_rows;
+  const std::int64_t last = min(first + a.block_rows, a.rows);
+  // All threads of a warp take each turn, for they exchange sums.
+  for (std::int64_t begin = first; begin < last; begin += threads / row_threads) {
+    const std::int64_t row = begin + threadIdx.x / row_threads;
+    Sums<N, K> sums;
+    if (row < last)
+      for (std::int64_t at = a.offsets[row] + lane; at < a.offsets[row + 1]; at += row_threads)
+        sums.add(a.values[at], v.p + static_cast<std::int64_t>(a.columns[at]) * v.columns + column);
+    for (int other = row_threads / 2; other > 0; other /= 2)
+      for (int c = 0; c < K; ++c)
+        sums.values[c] = sum(sums.values[c], from_lane(sums.values[c], other));
+    if (row < last && lane == 0) keep(v, row, column, sums, dots);
+  }
+}
+
+template <class N, int K, bool is_sell>
+__global__ void __launch_bounds__(threads)
+    multiply_blocks(DevicePart<N> a, std::int64_t first, DeviceVectors<N> v, int column,
+                    const ColumnState* states, double* sums) {
+  bool runs = states == nullptr;
+  for (int c = 0; !runs && c < K; ++c) runs = states[column + c].status == Status::running;
+  if (!runs) return;
+  const std::int64_t block = a.block_order[first + blockIdx.x];
+  double dots[K] = {};
+  if constexpr (is_sell)
+    sell_rows<N, K>(a, block, v, column, dots);
+  else
+    csr_rows<N, K>(a, block, v, column, dots);
+  if (sums == nullptr) return;
+  for (int c = 0; c < K; ++c) {
+    const double total = sum_of_block(dots[c]);
+    if (threadIdx.x == 0) sums[block * v.columns + column + c] = total;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
+              const PartVectors<T>& v, const ColumnState* states, double* sums) {
+  if (range.first == range.last) return;
+  using N = DeviceType<T>;
+  const auto launch = [&]<int K>(std::integral_constant<int, K>, int column) {
+    const auto kernel = a.shape().format == Format::sell ? multiply_blocks<N, K, true>
+                                                         : multiply_blocks<N, K, false>;
+    kernel<<<static_cast<unsigned>(range.last - range.first), threads, 0, stream>>>(
+        device_part(a), range.first, device_vectors(v), column, states, sums);
+    check_launch("a sparse product");
+  };
+  int column = 0;
+  for (; column + most_columns <= v.columns; column += most_columns)
+    launch(std::integral_constant<int, most_columns>{}, column);
+  for (; column < v.columns; ++column) launch(std::integral_constant<int, 1>{}, column);
+}
+
+template void multiply(cudaStream_t, const PartArrays<float>&, BlockRange,
+                       const PartVectors<float>&, const ColumnState*, double*);
+template void multiply(cudaStream_t, const PartArrays<double>&, BlockRange,
+                       const PartVectors<double>&, const ColumnState*, double*);
+template void multiply(cudaStream_t, const PartArrays<std::complex<float>>&, BlockRange,
+                       const PartVectors<std::complex<float>>&, const ColumnState*, double*);
+template void multiply(cudaStream_t, const PartArrays<std::complex<double>>&, BlockRange,
+                       const PartVectors<std::complex<double>>&, const ColumnState*, double*);
+
+}  // namespace quadriga::sparse::cuda

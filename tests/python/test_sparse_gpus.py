@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_sparse_gpus.py: sparse solvers on a GPU, beside SciPy's products and solves.
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from gpus_of_tests import on_gpu
+from test_sparse import right_side, varied
+
+import quadriga
+from quadriga import sparse
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+EPSILON = {"float32": 1e-4, "complex64": 1e-4, "float64": 1e-10, "complex128": 1e-10}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with quadriga.Engine("cuda:1,memory=1GiB") as made:
+        yield made
+
+
+def system(n, dtype, columns=None):
+    """Hermitian, with rows of very different lengths, some of which are longer than a warp."""
+    random = np.random.default_rng(3)
+    a = varied(n).tolil()
+    long = random.integers(0, n, 40)
+    a[n // 2, long] = a[long, n // 2] = 0.01
+    a = a.tocsr()
+    if np.dtype(dtype).kind == "c":
+        turned = sp.triu(a, 1) * (0.6 + 0.8j)
+        a = turned + turned.conj().T + sp.diags_array(a.diagonal())
+    b = right_side(n, columns)
+    return a.astype(dtype).tocsr(), b.astype(dtype)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+@pytest.mark.parametrize("n", [3, 100, 5003])
+def test_products_are_scipys(engine, dtype, layout, n):
+    for columns in (None, 1, 4, 7):
+        a, x = system(n, dtype, columns)
+        found = sparse.Solver(a, format=layout, engine=engine) @ x
+        expected = a @ x
+        error = np.abs(found - expected).max() / np.abs(expected).max()
+        assert found.dtype == expected.dtype and error < EPSILON[dtype]
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+def test_solves_meet_their_tolerance(engine, dtype, layout):
+    a, b = system(5003, dtype, 3)
+    result = sparse.Solver(a, M="jacobi", format=layout, engine=engine).solve(b, rtol=1e-4)
+    assert result.reason == "converged"
+    assert (np.linalg.norm(b - a @ result.x, axis=0) <= 2e-4 * np.linalg.norm(b, axis=0)).all()
+
+
+@on_gpu
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+def test_parts_of_any_number_have_the_same_bits(engine, layout):
+    a, b = sparse.poisson((25, 24, 23), 27), right_side(25 * 24 * 23, 2)
+    found = []
+    for parts in (1, 2, 3, 7):
+        solver = sparse.Solver(a, M="jacobi", format=layout, engine=engine, parts=parts)
+        result = solver.solve(b, rtol=1e-10)
+        found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert len(set(found)) == 1
+
+
+@on_gpu
+def test_breakdowns_are_noticed_on_the_device(engine):
+    a, b = system(500, "float64")
+    indefinite = a - 100 * sp.eye_array(500)
+    assert sparse.Solver(indefinite, engine=engine).solve(b).reason == "not_positive_definite"
+    lacking = a.copy()
+    lacking.data[5] = np.nan
+    assert sparse.Solver(lacking, engine=engine).solve(b).reason == "not_finite"
+
+
+@on_gpu
+def test_slices_are_the_default_on_gpus(engine):
+    a, b = system(5003, "float64")
+    found = [
+        sparse.Solver(a, format=layout, engine=engine).solve(b, rtol=1e-8).x.tobytes()
+        for layout in ("auto", "sell")
+    ]
+    assert found[0] == found[1]
+
+
+@on_gpu
+def test_a_matrix_bigger_than_the_memory_streams_through():
+    a = sparse.poisson((60, 60, 60), 27)  # 70 MB
+    b = right_side(a.shape[0])
+    with quadriga.Engine("cuda:1,memory=32MiB") as small:
+        result = sparse.Solver(a, M="jacobi", engine=small).solve(b, rtol=1e-6)
+        assert result.reason == "converged"
+        assert small.counters().evictions > 0
+    assert np.linalg.norm(b - a @ result.x) <= 1.01e-6 * np.linalg.norm(b)
