@@ -43,7 +43,7 @@ def by_cupy(a, b):
     jacobi = LinearOperator(matrix.shape, matvec=lambda x: inverse * x, dtype=b.dtype)
 
     def solve(count):
-        cg(matrix, right, tol=0, maxiter=count, M=jacobi)
+        cg(matrix, right, rtol=0, maxiter=count, M=jacobi)
         cupy.cuda.Device().synchronize()
 
     return solve

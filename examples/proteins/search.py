@@ -16,6 +16,7 @@ from quadriga import formats
 
 OPEN, EXTEND = 11, 1
 BLOCK, WARPS = 128, 4  # threads and warps of a block
+MOST_BLOCKS = 512  # where each needs memory for the edges between passes
 PASS = 512  # rows of a query that a warp has at once, in whole words
 TEXT = Path(__file__).with_name("smith_waterman.cuh").read_text()
 
@@ -97,8 +98,8 @@ def score(pipeline, queries):
 
     def blocks(records):
         # Each has several pairs of records and one query at a time.
-        most = 2048 if queries.longest() <= PASS else 512
-        return min(-(-records // (2 * WARPS)) * len(queries.names), most)
+        wanted = -(-records // (2 * WARPS)) * len(queries.names)
+        return wanted if queries.longest() <= PASS else min(wanted, MOST_BLOCKS)
 
     def edges(chunk):
         if queries.longest() <= PASS:

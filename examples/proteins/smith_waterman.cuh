@@ -338,10 +338,11 @@ __global__ void __launch_bounds__(block_threads)
   const Edge edge{scratch.data + (scratch.cols > 1 ? of_warp * scratch.col_step : 0),
                   scratch.row_step};
   for (long long unit = blockIdx.x; unit < slots * scores.cols; unit += gridDim.x) {
-    const long long q = unit / slots;
+    const long long q = unit % scores.cols;
+    const long long slot = unit / scores.cols;  // The longest sequences come first.
     const Query query{&profile(0, ends(0, q)), profile.row_step, ends(1, q) - ends(0, q)};
     const Team team = team_for(query.length, static_cast<int>(residues.size() / scores.rows));
-    const long long first = unit % slots * (block_threads / team.width);
+    const long long first = slot * (block_threads / team.width);
     if (first >= pairs) continue;  // As for all threads of the block.
     const long long pair = first + threadIdx.x / team.width;
     const Sequence found[2] = {records.sequence(pair, 0), records.sequence(pair, 1)};

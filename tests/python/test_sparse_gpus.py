@@ -36,7 +36,7 @@ def system(n, dtype, columns=None):
 @on_gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["csr", "sell"])
-@pytest.mark.parametrize("n", [3, 100, 5003])
+@pytest.mark.parametrize("n", [7, 100, 5003])
 def test_products_are_scipys(engine, dtype, layout, n):
     for columns in (None, 1, 4, 7):
         a, x = system(n, dtype, columns)
@@ -95,5 +95,5 @@ def test_a_matrix_bigger_than_the_memory_streams_through():
     with quadriga.Engine("cuda:1,memory=32MiB") as small:
         result = sparse.Solver(a, M="jacobi", engine=small).solve(b, rtol=1e-6)
         assert result.reason == "converged"
-        assert small.counters().evictions > 0
+        assert sum(device.evictions for device in small.counters().devices) > 0
     assert np.linalg.norm(b - a @ result.x) <= 1.01e-6 * np.linalg.norm(b)
