@@ -277,6 +277,12 @@ def test_the_plan_says_how_rows_were_cut():
     assert plan["devices"] == [0, 1, 2, 3]
     assert plan["first_rows"] == [0, 1024, 2048, 3072, 4096]
     assert plan["halo_rows"] == [256, 512, 512, 256]
+    assert plan["models"] == []
+    machine = Path(__file__).resolve().parents[2] / "machines" / "h200x4.json"
+    with quadriga.Engine(f"machine={machine}:4", virtual_clock=True) as engine:
+        models = sparse.Solver(sparse.poisson((16, 16, 16)), engine=engine).plan["models"]
+    assert [model["exchange_seconds"] > 0 for model in models] == [True] * 4
+    assert all(0 < model["largest_gain"] <= 0.5 for model in models)
 
 
 @pytest.mark.parametrize("shape", [(40,), (9, 7), (6, 5, 4), (1, 5), (5, 1, 3), (1,), (1, 1, 1)])

@@ -153,7 +153,12 @@ class Solver:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part."""
+        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part.
+
+        Where the machine's description has rates, ``models`` say for each part what a product
+        should take: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and
+        the larger ``overlapped_seconds``, and ``largest_gain``, the share that overlap can save.
+        """
         return dict(self._core.plan())
 
     def solve(
