@@ -57,6 +57,8 @@ def test_cg_converges_as_scipys(devices, jacobi):
             sparse.cg, a, b, rtol=1e-9, M="jacobi" if jacobi else None, engine=engine
         )
         again, _ = sparse.cg(a, b, rtol=1e-9, M=1 / a.diagonal() if jacobi else None, engine=engine)
+        same, _ = sparse.cg(a, b, rtol=1e-9, M=m, engine=engine)
+    assert same.tobytes() == again.tobytes()
     assert abs(made - count) <= 2 + count // 20
     assert np.linalg.norm(b - a @ x) <= 1e-9 * np.linalg.norm(b)
     np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
