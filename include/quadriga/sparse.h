@@ -86,6 +86,21 @@ struct SolveResult {
   double seconds = 0;
 };
 
+/// What a product should take on a part's device, by the machine's description.
+struct ProductModel {
+  double compute_seconds = 0;   ///< Its bytes at the rate of the device's memory.
+  double exchange_seconds = 0;  ///< Its halo, over links that others leave alone.
+
+  double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
+  double overlapped_seconds() const noexcept {
+    return compute_seconds > exchange_seconds ? compute_seconds : exchange_seconds;
+  }
+  /// The share of in_turn_seconds() that overlap can save: at most a half.
+  double largest_gain() const noexcept {
+    return in_turn_seconds() > 0 ? 1 - overlapped_seconds() / in_turn_seconds() : 0;
+  }
+};
+
 /// How the rows were cut.
 struct PlanReport {
   std::int64_t block_rows = 0;            ///< Sums are formed by blocks of so many rows.
@@ -94,6 +109,7 @@ struct PlanReport {
   std::vector<std::int64_t> halo_rows;    ///< Elements of vectors that each part needs of others.
   std::vector<std::int64_t> border_rows;  ///< Of blocks that need some of these.
   std::vector<std::size_t> bytes;         ///< Of each part of the matrix.
+  std::vector<ProductModel> models;       ///< Of each part; empty where the machine has no rates.
   double seconds = 0;                     ///< What it took to check, cut and store it.
 };
 

@@ -39,6 +39,16 @@ Dict as_dict(const sparse::SolveResult& result) {
   return dict;
 }
 
+Dict as_dict(const sparse::ProductModel& model) {
+  Dict dict;
+  dict["compute_seconds"] = model.compute_seconds;
+  dict["exchange_seconds"] = model.exchange_seconds;
+  dict["in_turn_seconds"] = model.in_turn_seconds();
+  dict["overlapped_seconds"] = model.overlapped_seconds();
+  dict["largest_gain"] = model.largest_gain();
+  return dict;
+}
+
 /// A solve, and what it works on, let go with the GIL free.
 class PySolve {
  public:
@@ -150,6 +160,9 @@ class PySolver {
     dict["halo_rows"] = report.halo_rows;
     dict["border_rows"] = report.border_rows;
     dict["bytes"] = report.bytes;
+    nb::list models;
+    for (const sparse::ProductModel& each : report.models) models.append(as_dict(each));
+    dict["models"] = models;
     dict["seconds"] = report.seconds;
     return dict;
   }

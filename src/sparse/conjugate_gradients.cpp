@@ -51,24 +51,51 @@ void clear_zero_columns(DType dtype, const void* b, void* x, std::int64_t rows,
 SolveContent::SolveContent(std::shared_ptr<const SolverContent> solver, const void* b, void* x,
                            std::int64_t columns, SolveOptions options)
     : solver_(std::move(solver)),
+      b_memory_(b),
       x_memory_(x),
       columns_(columns),
       options_(std::move(options)),
       begin_(steady_clock::now()),
-      states_(static_cast<std::size_t>(columns)),
-      data_(*solver_, columns),
-      b_(data_->add_vector(b)),
-      x_(data_->add_vector(x)),
-      residuals_(states_.size()),
-      last_true_(states_.size(), INFINITY) {
-  const std::size_t bytes =
-      data_->states_bytes() + states_.size() * history_length * sizeof(double);
-  for (Snapshot& each : snapshots_) {
-    each.memory.resize(bytes);
-    each.data = data_->add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
-  }
+      zero_start_(options_.zero_start) {
   clear_zero_columns(solver_->dtype(), b, x, solver_->rows(), columns);
-  data_->poll = [this] { return !options_.progress || options_.progress(iterations()); };
+  prepare();
+}
+
+/// Nothing is known of the solve but the x at home.
+void SolveContent::prepare() {
+  const auto count = static_cast<std::size_t>(columns_);
+  states_.assign(count, {});
+  residuals_.assign(count, {});
+  last_true_.assign(count, INFINITY);
+  true_.clear();
+  is_known_ = started_ = over_ = is_checked_ = stagnated_ = false;
+  data_.reset();
+  data_.emplace(*solver_, columns_);
+  b_ = data()->add_vector(b_memory_);
+  x_ = data()->add_vector(x_memory_);
+  const std::size_t bytes = data()->states_bytes() + count * history_length * sizeof(double);
+  for (Snapshot& each : snapshots_) {
+    each.memory.assign(bytes, {});
+    each.data = data()->add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
+  }
+  data()->poll = [this] { return !options_.progress || options_.progress(iterations()); };
+}
+
+/// Where a device is lost the solve begins again on the others, from the x at home: tasks of its
+/// parts run elsewhere.
+template <class Work>
+void SolveContent::despite_losses(Work work) {
+  while (true) {
+    try {
+      work();
+      return;
+    } catch (const Error& error) {
+      if (error.code() != Errc::device_lost || losses_ == solver_->parts()) throw;
+      ++losses_;
+      zero_start_ = false;
+      prepare();
+    }
+  }
 }
 
 std::int64_t SolveContent::limit() const noexcept {
@@ -94,11 +121,11 @@ void SolveContent::note(const ColumnState& state, std::size_t column, const doub
 }
 
 void SolveContent::take(Snapshot& snapshot) {
-  data_->wait_for(snapshot.data);
+  data()->wait_for(snapshot.data);
   std::vector<ColumnState> now(states_.size());
-  std::memcpy(now.data(), snapshot.memory.data(), data_->states_bytes());
+  std::memcpy(now.data(), snapshot.memory.data(), data()->states_bytes());
   const auto* const history =
-      reinterpret_cast<const double*>(snapshot.memory.data() + data_->states_bytes());
+      reinterpret_cast<const double*>(snapshot.memory.data() + data()->states_bytes());
   for (std::size_t c = 0; c < now.size(); ++c) note(now[c], c, history);
   states_ = std::move(now);
 }
@@ -106,13 +133,13 @@ void SolveContent::take(Snapshot& snapshot) {
 /// Residuals of the x so far become those of the recurrence.
 void SolveContent::renew(bool has_product) {
   if (has_product) {
-    data_->load(x_);
-    data_->multiply({false});
+    data()->load(x_);
+    data()->multiply({false});
   }
-  data_->residual(b_, {has_product});
-  data_->restart({{options_.rtol, options_.atol}, !is_known_});
+  data()->residual(b_, {has_product});
+  data()->restart({{options_.rtol, options_.atol}, !is_known_});
   is_known_ = true;
-  data_->snapshot(snapshots_[0].data);
+  data()->snapshot(snapshots_[0].data);
   take(snapshots_[0]);
   true_.clear();
   for (const ColumnState& each : states_) true_.push_back(std::sqrt(each.squared));
@@ -121,7 +148,7 @@ void SolveContent::renew(bool has_product) {
 
 void SolveContent::start() {
   started_ = true;
-  renew(!options_.zero_start);
+  renew(!zero_start_);
   for (std::size_t c = 0; c < states_.size(); ++c) residuals_[c].push_back(true_[c]);
   over_ = !any(Status::running);
 }
@@ -157,9 +184,9 @@ void SolveContent::run_until(std::int64_t target) {
   while (behind > 0 || (any(Status::running) && submitted < target)) {
     while (behind < snapshots_.size() && any(Status::running) && submitted < target) {
       const std::int64_t count = std::min(size, target - submitted);
-      for (std::int64_t i = 0; i < count; ++i) data_->iterate(x_);
+      for (std::int64_t i = 0; i < count; ++i) data()->iterate(x_);
       submitted += count;
-      data_->snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
+      data()->snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
       ++behind;
     }
     take(snapshots_[next]);
@@ -167,7 +194,7 @@ void SolveContent::run_until(std::int64_t target) {
     --behind;
     size = next_batch(seconds_since(last));
     last = steady_clock::now();
-    if (!data_->poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
+    if (!data()->poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
   }
   is_checked_ = false;
 }
@@ -176,6 +203,11 @@ bool SolveContent::advance(std::int64_t count) {
   require(count >= 0, "advance(): expected a number of iterations of 0 or more");
   require(!finished_, "this solve has finished");
   if (solver_->parts() == 0) return over_ = true;
+  despite_losses([&] { make(count); });
+  return over_;
+}
+
+void SolveContent::make(std::int64_t count) {
   if (!started_) start();
   const std::int64_t room = limit() - iterations();
   const std::int64_t target = iterations() + std::min(room, count);
@@ -184,8 +216,7 @@ bool SolveContent::advance(std::int64_t count) {
     if (!any(Status::running)) check();
   }
   over_ = over_ || iterations() >= limit();
-  for (const Data& each : x_) data_->wait_for(each);
-  return over_;
+  for (const Data& each : x_) data()->wait_for(each);
 }
 
 StopReason SolveContent::reason() const noexcept {
@@ -210,10 +241,20 @@ StopReason SolveContent::reason() const noexcept {
 }
 
 SolveResult SolveContent::finish() {
-  while (!advance(history_length * history_length)) {
-  }
-  if (!is_checked_ && solver_->parts() > 0) renew(true);
-  data_->wait(x_);
+  require(!finished_, "this solve has finished");
+  despite_losses([this] {
+    while (!advance(history_length * history_length)) {
+    }
+    if (!is_checked_ && solver_->parts() > 0) renew(true);
+    data()->wait(x_);
+  });
+  finished_ = true;
+  const SolveResult result = gather_result();
+  data_->end_call();
+  return result;
+}
+
+SolveResult SolveContent::gather_result() const {
   SolveResult result;
   result.reason = reason();
   result.iterations = iterations();
@@ -225,8 +266,6 @@ SolveResult SolveContent::finish() {
     for (const auto& each : residuals_)
       result.residuals.push_back(each[std::min(i, each.size() - 1)]);
   result.seconds = seconds_since(begin_);
-  data_.end_call();
-  finished_ = true;
   return result;
 }
 

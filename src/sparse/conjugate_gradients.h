@@ -15,6 +15,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "sparse/part_data.h"
@@ -39,6 +40,12 @@ class SolveContent {
 
   std::int64_t limit() const noexcept;
   bool any(Status status) const noexcept;
+  PartData* data() const noexcept { return &**data_; }
+  void prepare();
+  template <class Work>
+  void despite_losses(Work work);
+  void make(std::int64_t iterations);
+  SolveResult gather_result() const;
   void start();
   void renew(bool has_product);
   void check();
@@ -49,19 +56,22 @@ class SolveContent {
   StopReason reason() const noexcept;
 
   std::shared_ptr<const SolverContent> solver_;
+  const void* const b_memory_;
   void* const x_memory_;
   const std::int64_t columns_;
   const SolveOptions options_;
   const std::chrono::steady_clock::time_point begin_;
   std::vector<ColumnState> states_;
   std::array<Snapshot, 2> snapshots_;  ///< Before `data_`, which refers to their memory.
-  PartLease data_;
+  std::optional<PartLease> data_;
   std::vector<Data> b_;
   std::vector<Data> x_;
   std::vector<std::vector<double>> residuals_;  ///< Of each column.
   std::vector<double> last_true_;               ///< Of each column, at the last check.
   std::vector<double> true_;
   std::int64_t batch_ = 1;
+  std::size_t losses_ = 0;  ///< Of devices.
+  bool zero_start_;
   bool is_known_ = false;  ///< The states are this solve's.
   bool started_ = false;
   bool over_ = false;

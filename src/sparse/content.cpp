@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "sparse/model.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
 
@@ -48,6 +49,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   place(a, options);
   plan_parts(a);
   store(a, options);
+  report_.models = model_product(engine.machine(), plans_, report_.devices);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
 }

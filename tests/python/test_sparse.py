@@ -57,6 +57,8 @@ def test_cg_converges_as_scipys(devices, jacobi):
             sparse.cg, a, b, rtol=1e-9, M="jacobi" if jacobi else None, engine=engine
         )
         again, _ = sparse.cg(a, b, rtol=1e-9, M=1 / a.diagonal() if jacobi else None, engine=engine)
+        same, _ = sparse.cg(a, b, rtol=1e-9, M=m, engine=engine)
+    assert same.tobytes() == again.tobytes()
     assert abs(made - count) <= 2 + count // 20
     assert np.linalg.norm(b - a @ x) <= 1e-9 * np.linalg.norm(b)
     np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
@@ -277,6 +279,12 @@ def test_the_plan_says_how_rows_were_cut():
     assert plan["devices"] == [0, 1, 2, 3]
     assert plan["first_rows"] == [0, 1024, 2048, 3072, 4096]
     assert plan["halo_rows"] == [256, 512, 512, 256]
+    assert plan["models"] == []
+    machine = Path(__file__).resolve().parents[2] / "machines" / "h200x4.json"
+    with quadriga.Engine(f"machine={machine}:4", virtual_clock=True) as engine:
+        models = sparse.Solver(sparse.poisson((16, 16, 16)), engine=engine).plan["models"]
+    assert [model["exchange_seconds"] > 0 for model in models] == [True] * 4
+    assert all(0 < model["largest_gain"] <= 0.5 for model in models)
 
 
 @pytest.mark.parametrize("shape", [(40,), (9, 7), (6, 5, 4), (1, 5), (5, 1, 3), (1,), (1, 1, 1)])

@@ -47,7 +47,7 @@ class Solver:
     method : {"cg"}
     M : {"jacobi"} or array_like, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
-        a diagonal of shape (n,).
+        a diagonal of shape (n,), also as ``scipy.sparse.diags_array(d)``.
     format : {"auto", "csr", "sell"}
         How devices store rows. ``"auto"`` is ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
@@ -153,7 +153,12 @@ class Solver:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part."""
+        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part.
+
+        Where the machine's description has rates, ``models`` say for each part what a product
+        should take: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and
+        the larger ``overlapped_seconds``, and ``largest_gain``, the share that overlap can save.
+        """
         return dict(self._core.plan())
 
     def solve(
@@ -286,8 +291,15 @@ def _tolerance(name: str, value: Any) -> float:
     return number
 
 
+def plain(M: Any) -> Any:
+    """The diagonal of one of SciPy's matrices that has nothing else; else M as it is."""
+    is_dia = getattr(M, "format", None) == "dia" and list(M.offsets) == [0]
+    return M.diagonal() if is_dia else M
+
+
 def is_diagonal(M: Any) -> bool:
     """Whether the solver takes it: nothing, a name, or a diagonal."""
+    M = plain(M)
     return M is None or isinstance(M, str) or (not hasattr(M, "shape") or len(M.shape) == 1)
 
 
@@ -298,7 +310,7 @@ def _preconditioner(M: Any, matrix: Csr) -> tuple[int, Array | None]:
         if M != "jacobi":
             raise InvalidArgument(f"M is {M!r}; expected 'jacobi', a diagonal, or None")
         return 1, None
-    diagonal = np.asarray(M)
+    diagonal = np.asarray(plain(M))
     check_type(diagonal.dtype, "M")
     if diagonal.shape != matrix.shape[:1]:
         raise InvalidArgument(

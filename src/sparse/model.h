@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/model.h: what a product should take, before it runs. Pure.
+//
+// Source: Hahnfeld, Cramer, Klemm, Terboven, Mueller: A Pattern for Overlapping Communication and
+// Computation with OpenMP Target Directives, IWOMP 2017.
+#pragma once
+
+#include <quadriga/machine.h>
+#include <quadriga/sparse.h>
+
+#include <span>
+#include <vector>
+
+#include "sparse/kernels/part_codelets.h"
+
+namespace quadriga::sparse {
+
+/// A product of each part: its bytes at the rate of its device's memory, and its halo over the
+/// links of the machine, by way of the host where no route joins two devices. Empty if the
+/// machine's table has no rates for a device.
+std::vector<ProductModel> model_product(const Machine& machine, std::span<const PartPlan> plans,
+                                        std::span<const DeviceId> devices);
+
+}  // namespace quadriga::sparse
