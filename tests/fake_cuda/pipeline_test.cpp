@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/fake_cuda/pipeline_test.cpp: chunks of streams lie in pinned memory, and leave it as it was.
+// tests/fake_cuda/pipeline_test.cpp: chunks of streams lie in pinned memory, which ends with a run.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <quadriga/pipeline.h>
