@@ -19,5 +19,7 @@ void small_problems(const Machine& machine, const Settings& settings);
 void resident_problems(const Machine& machine, const Settings& settings);
 /// Operations queued a second on 1, 2, ... --gpus GPUs, beside as many threads that only queue.
 void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
+/// A stream of chunks over --gpus GPUs, by hand in several ways (bench/manual) and as a pipeline.
+void stream_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 
 }  // namespace quadriga::bench
