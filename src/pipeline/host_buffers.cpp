@@ -99,7 +99,8 @@ std::shared_ptr<HostBuffers> host_buffers(Engine& engine, std::size_t most_bytes
                                      [&engine](std::byte* memory, std::size_t bytes) {
                                        EngineAccess::unpin(engine, memory, bytes);
                                      }};
-  return std::make_shared<HostBuffers>(pinning, most_bytes);
+  // An eighth for sizes that are rounded up, and one for results that the program looks at.
+  return std::make_shared<HostBuffers>(pinning, most_bytes + most_bytes / 4);
 }
 
 std::size_t HostBuffers::bytes() const {

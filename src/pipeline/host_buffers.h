@@ -61,8 +61,8 @@ class HostBuffers final : public ChunkMemory, public std::enable_shared_from_thi
   bool is_closed_ = false;
 };
 
-/// Of a run on an engine, which outlives close(); null if none of its devices has memory of its
-/// own, or only the virtual clock passes.
+/// Of a run whose chunks take so many bytes at most, on an engine, which outlives close(); null if
+/// none of its devices has memory of its own, or only the virtual clock passes.
 std::shared_ptr<HostBuffers> host_buffers(Engine& engine, std::size_t most_bytes);
 
 }  // namespace quadriga

@@ -52,17 +52,17 @@ TEST_F(PinnedChunks, ReadersFillThemInPlaceAndKernelsWriteThem) {
   std::optional<Chunk> kept;
   std::set<const void*> addresses;
   {
-    Pipeline pipeline({.devices = "cuda:1,memory=16MiB"});
+    Pipeline pipeline({.host_memory = "4MiB", .devices = "cuda:1,memory=16MiB"});
     pipeline.source(source(40)).kernel(add_, {reads("x"), writes("y", like_x)});
     while (auto chunk = pipeline.next()) {
       const View y = (*chunk)["y"];
       EXPECT_TRUE(is_pinned(y.data));
       EXPECT_EQ(y.as<double>()[rows - 1], static_cast<double>(chunk->number()) + 1);
       addresses.insert(y.data);
-      kept = std::move(chunk);
+      if (chunk->number() == 39) kept = std::move(chunk);
     }
-    EXPECT_EQ(kept->number(), 39u);
-    EXPECT_LT(addresses.size(), 20u) << "memory is used again";
+    ASSERT_TRUE(kept);
+    EXPECT_LE(addresses.size(), 20u) << "memory is used again";
   }
   EXPECT_FALSE(is_pinned((*kept)["y"].data)) << "the engine is gone";
   EXPECT_EQ((*kept)["y"].as<double>()[0], 40.0);
