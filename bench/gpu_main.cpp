@@ -272,6 +272,12 @@ constexpr std::array commands{
             [](const Settings& settings) { resident_problems(machine_of(settings), settings); }},
     Command{"streams",
             [](const Settings& settings) { stream_rates(machine_of(settings), settings); }},
+    Command{"by-hand",
+            [](const Settings& settings) {
+              by_hand_rates(settings, [](int gpus) {
+                return Machine::parse(fmt::format("cuda:{},memory=8GiB", gpus));
+              });
+            }},
     Command{"queue", [](const Settings& settings) {
               queue_rates(settings,
                           [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });

@@ -21,5 +21,7 @@ void resident_problems(const Machine& machine, const Settings& settings);
 void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 /// A pipeline of chunks with a kernel of a stated time, beside its bound and streams by hand.
 void stream_rates(const Machine& machine, const Settings& settings);
+/// A stream of chunks over --gpus GPUs, by hand in several ways (bench/manual) and as a pipeline.
+void by_hand_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 
 }  // namespace quadriga::bench

@@ -16,6 +16,7 @@
 #include "addresses.h"
 #include "base/random.h"
 #include "benchmarks.h"
+#include "by_hand.h"
 #include "line.h"
 
 namespace quadriga::bench {
@@ -127,8 +128,8 @@ void print_row(double ratio, const std::vector<double>& values, const char* unit
 using SizesOf = std::vector<std::int64_t> (*)(std::uint64_t seed);
 
 /// Overheads by r (rows) and devices, the mean over seeds; a line a number of devices.
-void overheads(const std::string& name, Order order, int look_ahead, SizesOf sizes_of, int seeds,
-               bool is_table) {
+template <class OverheadOf>
+void overheads_of(const std::string& name, int seeds, bool is_table, OverheadOf overhead_of) {
   std::vector<Overheads> of_all(most_devices);
   std::vector<double> worst_run(most_devices, 0.0);
   if (is_table) fmt::print("{}: percent over the bound, by devices 1 to 4\n", name);
@@ -138,8 +139,7 @@ void overheads(const std::string& name, Order order, int look_ahead, SizesOf siz
     for (int devices = 1; devices <= most_devices; ++devices) {
       Overheads here;
       for (int seed = 1; seed <= seeds; ++seed)
-        here.add(overhead(simulate({devices, ratio, order, look_ahead},
-                                   sizes_of(static_cast<std::uint64_t>(seed)))));
+        here.add(overhead_of(devices, ratio, static_cast<std::uint64_t>(seed)));
       means.push_back(here.mean());
       const std::size_t place = static_cast<std::size_t>(devices) - 1;
       of_all[place].add(here.mean());
@@ -157,6 +157,38 @@ void overheads(const std::string& name, Order order, int look_ahead, SizesOf siz
         .add("bound", 0)
         .print();
   }
+}
+
+void overheads(const std::string& name, Order order, int look_ahead, SizesOf sizes_of, int seeds,
+               bool is_table) {
+  overheads_of(name, seeds, is_table, [&](int devices, double ratio, std::uint64_t seed) {
+    return overhead(simulate({devices, ratio, order, look_ahead}, sizes_of(seed)));
+  });
+}
+
+/// Percent over the bound of programs written by hand, on as many devices with one hardware queue.
+double hand_overhead(HandWay way, const Run& run, const std::vector<std::int64_t>& sizes) {
+  HandMachine machine;
+  for (int d = 0; d < run.devices; ++d) machine.bus_of.push_back(d % 2);
+  machine.batch = (std::size_t{1} << 30) / static_cast<std::size_t>(largest_chunk);
+  std::vector<HandTimes> chunks;
+  for (const std::int64_t bytes : sizes) {
+    const double copy = static_cast<double>(bytes) / bus_bytes_per_second;
+    chunks.push_back({copy, 2 * copy / run.ratio, copy});
+  }
+  const double bound = simulate(run, sizes).bound_seconds;
+  return 100 * (by_hand(way, machine, chunks) / bound - 1);
+}
+
+/// By r (rows) and devices, as overheads(): naive, in batches, a thread a device.
+void by_hand_rows(int seeds, bool is_table) {
+  constexpr std::pair<const char*, HandWay> ways[] = {
+      {"naive", HandWay::naive}, {"batches", HandWay::batches}, {"threads", HandWay::threads}};
+  for (const auto& [name, way] : ways)
+    overheads_of(fmt::format("by-hand-{}", name), seeds, is_table,
+                 [&, way = way](int devices, double ratio, std::uint64_t seed) {
+                   return hand_overhead(way, {devices, ratio}, random_sizes(seed));
+                 });
 }
 
 /// The rate of the default order over that of first-come on four devices, mean over r <= 50 %.
@@ -191,11 +223,12 @@ void streams(const Settings& settings) {
   if (wants("first-come"))
     overheads("first-come", Order::first_come, all, random_sizes, seeds, is_table);
   if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
+  if (wants("by-hand")) by_hand_rows(seeds, is_table);
   if (wants("rate")) rate_over_first_come(seeds);
   if (wants("cost")) stream_cost(settings);
   if (wants("stages")) stream_stages(settings);
   require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, first-come, "
-                                "largest, rate, cost or stages",
+                                "largest, by-hand, rate, cost or stages",
                                 run));
 }
 

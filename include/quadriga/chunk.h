@@ -27,6 +27,13 @@ struct ChunkId {
   std::string text() const;
 };
 
+/// Where chunks of a stream have their memory from: such as is quick to copy to its devices.
+class ChunkMemory {
+ public:
+  virtual ~ChunkMemory() = default;
+  virtual std::shared_ptr<std::byte[]> take(std::size_t bytes) = 0;
+};
+
 /// A piece of a stream between its stages, with fields by name, each a column-major tile.
 class Chunk {
  public:
@@ -60,7 +67,8 @@ class Chunk {
             static_cast<std::size_t>(view.rows * view.cols) * size_of(view.dtype) / sizeof(T)};
   }
 
-  /// A field with memory of its own, whose content is unspecified.
+  /// A field with memory of its own, whose content is unspecified. In a source it is memory that is
+  /// quick to copy to the stream's devices, used again when the chunk has ended.
   View add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype);
   /// A field whose memory lies elsewhere and is the stream's until the chunk ends; `keeper` is held
   /// until then. Errors: invalid_argument if there is one of that name.
@@ -74,6 +82,7 @@ class Chunk {
   /// Set by a source: names of the stages that it passes; of the others it passes none. What is
   /// made of the chunk has the same.
   std::optional<std::vector<std::string>> stages;
+  ChunkMemory* memory = nullptr;  ///< Of what is added; null: the program's heap.
 
  private:
   const View& plain(std::string_view name, std::size_t element) const;

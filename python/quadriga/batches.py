@@ -13,7 +13,7 @@ from __future__ import annotations
 import queue
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from .engine import Engine
 from .errors import InvalidArgument, InvalidType
 from .foreign import kind_of, seen
 from .future import Future
+from .homeward import Arriving, Passed, Sender
 
-Passed = Callable[[], object]
 _PATIENCE = 1.0  # seconds that a program which leaves waits for the reader
 
 
@@ -130,7 +130,7 @@ def prefetch(
     engine: Engine | None = None,
     arrays: str,
     ahead: int = 2,
-) -> Iterator[Any]:
+) -> Prefetched:
     """Batches on GPUs: the next are read and copied while the program computes with this one.
 
     The iterable is read by a thread of its own. Its batches go to the devices by turns and come in
@@ -153,10 +153,10 @@ def prefetch(
 
     Returns
     -------
-    iterator
-        A batch's arrays are the program's until it asks for the next one; what it has queued on the
-        library's current stream by then is waited for before they are filled again. Who leaves
-        early stops the reading.
+    Prefetched
+        An iterator. A batch's arrays are the program's until it asks for the next one; what it has
+        queued on the library's current stream by then is waited for before they are filled again.
+        Who leaves early stops the reading. `to_host` brings what is computed to the host meanwhile.
 
     Raises
     ------
@@ -185,7 +185,47 @@ def prefetch(
         device.kind == "cuda" for device in used.machine.devices
     )
     home = HOMES[arrays](used) if has_any else _Nowhere()
-    return _Reader(iterable, used, home, arrays, ahead).batches(own)
+    return Prefetched(_Reader(iterable, used, home, arrays, ahead), own)
+
+
+class Prefetched(Iterator[Any]):
+    """The batches of `prefetch`, and a way home for what a program makes of them."""
+
+    def __init__(self, reader: _Reader, own: Engine | None) -> None:
+        self._reader = reader
+        self._batches = reader.batches(own)
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def to_host(self, array: Any) -> Arriving:
+        """Bring an array to the host while the program goes on; it must not be changed until then.
+
+        Parameters
+        ----------
+        array : array
+            Of the library, made by what is queued on its current stream. On the host already: it
+            is copied.
+
+        Returns
+        -------
+        Arriving
+            Its `result()` waits for the array and gives it as one of NumPy.
+
+        Examples
+        --------
+        >>> import numpy as np, quadriga
+        >>> loader = (np.full(3, float(number)) for number in range(2))
+        >>> batches = quadriga.prefetch(loader, devices="cpu:1", arrays="torch")
+        >>> coming = [batches.to_host(2 * x) for x in batches]
+        >>> [each.result().tolist() for each in coming]
+        [[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]
+        """
+        return self._reader.sender.send(array, self._reader.home.mark)
+
+    def close(self) -> None:
+        """Stop the reading; what is on its way to the host arrives."""
+        self._batches.close()
 
 
 class _Slot:
@@ -250,6 +290,8 @@ class _Reader:
     ) -> None:
         known = arrays if arrays in ("cupy", "torch") else None
         copy = Codelet(_copy, ["read", "write"], name="prefetch", host_only=False, arrays=known)
+        self.sender = Sender(engine, copy)
+        self.home = home
         self._iterable = iterable
         self._home = home
         self._left = False  # set once, by the program's thread
@@ -260,7 +302,7 @@ class _Reader:
             for _ in range(ahead + 1):
                 self._free[-1].put(_Slot(engine, home, device, copy))
 
-    def batches(self, own: Engine | None) -> Iterator[Any]:
+    def batches(self, own: Engine | None) -> Generator[Any, None, None]:
         """For the program's thread."""
         thread = threading.Thread(target=self._read, name="quadriga-prefetch", daemon=True)
         thread.start()
@@ -278,6 +320,7 @@ class _Reader:
             for free in self._free:  # the reader may wait there
                 free.put(None)
             thread.join(_PATIENCE)
+            self.sender.close()
             if own is not None:
                 own.close()
 

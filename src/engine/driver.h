@@ -73,6 +73,10 @@ class Driver final : public Executor, private ScheduleListener {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     backend_->synchronize(device, stream);
   }
+  bool pin(std::byte* memory, std::size_t bytes) override { return backend_->pin(memory, bytes); }
+  void unpin(std::byte* memory, std::size_t bytes) noexcept override {
+    backend_->unpin(memory, bytes);
+  }
   Nanoseconds now() const override { return backend_->now(); }
   std::uint64_t ended() const override { return releases_.count(); }
   void cancel(bool on) override;

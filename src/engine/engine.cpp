@@ -286,6 +286,14 @@ void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
   impl.executor->synchronize(device, stream);
 }
 
+bool EngineAccess::pin(Engine& engine, std::byte* memory, std::size_t bytes) {
+  return engine.checked().executor->pin(memory, bytes);
+}
+
+void EngineAccess::unpin(Engine& engine, std::byte* memory, std::size_t bytes) noexcept {
+  engine.impl_->executor->unpin(memory, bytes);
+}
+
 void Engine::evict(Data data) { checked().executor->evict(*data.datum_); }
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }

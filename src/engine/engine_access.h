@@ -57,6 +57,10 @@ class EngineAccess {
   /// region is written, what is registered is updated.
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);
 
+  /// As Backend's. Any thread.
+  static bool pin(Engine& engine, std::byte* memory, std::size_t bytes);
+  static void unpin(Engine& engine, std::byte* memory, std::size_t bytes) noexcept;
+
   static void end(Hold& hold) noexcept;
   /// Whether something is registered in some memory.
   static bool is_registered(const Engine& engine, const Region& region);

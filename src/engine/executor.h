@@ -63,6 +63,8 @@ class Executor {
   /// As Backend's. Any thread.
   virtual DeviceId holder(const void* memory) const = 0;
   virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;
+  virtual bool pin(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
+  virtual void unpin(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept {}
   virtual Nanoseconds now() const = 0;
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;

@@ -54,9 +54,11 @@ const View& Chunk::plain(std::string_view name, std::size_t element) const {
 View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype) {
   require(rows >= 0 && cols >= 0, "field '" + name + "': sizes must not be negative");
   View view{nullptr, rows, cols, std::max<std::int64_t>(rows, 1), dtype};
-  std::shared_ptr<std::byte[]> memory(new std::byte[std::max<std::size_t>(bytes_of(view), 1)]);
-  view.data = memory.get();
-  lend(std::move(name), view, std::move(memory));
+  const std::size_t size = std::max<std::size_t>(bytes_of(view), 1);
+  std::shared_ptr<std::byte[]> keeper =
+      memory ? memory->take(size) : std::shared_ptr<std::byte[]>(new std::byte[size]);
+  view.data = keeper.get();
+  lend(std::move(name), view, std::move(keeper));
   return view;
 }
 

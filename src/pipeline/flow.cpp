@@ -18,6 +18,7 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
       mail_(engine),
       stats_(engine.machine(), plan_.stages(), given.threads),
       time_(engine),
+      buffers_(plan_.has_kernels() ? host_buffers(engine, given.host_bytes) : nullptr),
       shares_(plan_.shares_of(given.host_bytes)),
       intake_(parts(), {shares_.front(), 0, 0, "source", given.source_seconds}, stats_.source()),
       hosts_(parts(), *this) {
@@ -43,6 +44,7 @@ Flow::~Flow() {
   } catch (...) {
     // The engine is broken: its own calls say so.
   }
+  if (buffers_) buffers_->close();
 }
 
 bool Flow::is_over() const { return alive_ == 0 && intake_.is_over() && mail_.is_empty(); }
@@ -237,6 +239,7 @@ std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {
     return std::nullopt;
   }
   std::optional<Chunk> chunk = std::move(found->chunk);
+  chunk->memory = nullptr;
   Intake::release(*found);
   mail_.post({Mail::Kind::wake, nullptr});
   return chunk;

@@ -28,6 +28,7 @@
 #include "pipeline/device_stages.h"
 #include "pipeline/flat_map.h"
 #include "pipeline/flow_parts.h"
+#include "pipeline/host_buffers.h"
 #include "pipeline/host_stages.h"
 #include "pipeline/intake.h"
 #include "pipeline/mailbox.h"
@@ -73,7 +74,7 @@ class Flow final : ChunkRouter {
   void entered(FlowItem& item) override { item.home.entered(item); }
 
   /// What the stages share.
-  FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_}; }
+  FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_, buffers_.get()}; }
   bool is_over() const;
   bool drive(double seconds, const std::function<bool()>& until);
   void advance();
@@ -95,6 +96,7 @@ class Flow final : ChunkRouter {
   Mailbox mail_;
   FlowStats stats_;
   HostTime time_;
+  const std::shared_ptr<HostBuffers> buffers_;  ///< Null where nothing is copied to devices.
   const std::vector<std::size_t> shares_;  ///< Of the run's memory: the source's, each flat_map's.
   Intake intake_;
   HostStages hosts_;

@@ -21,6 +21,7 @@ struct FlowParts {
   Mailbox& mail;
   FlowStats& stats;
   HostTime& time;
+  ChunkMemory* memory;  ///< Of chunks; null: the program's heap.
 };
 
 /// Decides what becomes of a chunk that a part has done with. The driving thread's.

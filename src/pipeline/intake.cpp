@@ -171,6 +171,7 @@ bool Intake::read_one() {
   FlowItem* const item = free_item();
   if (!item) return false;
   item->chunk = Chunk(next_id());
+  item->chunk.memory = parts_.memory;
   if (parent_) item->chunk.stages = parent_->chunk.stages;
   item->parent = nullptr;
   item->users.store(1);

@@ -377,3 +377,23 @@ def test_a_failed_run_leaves_nothing_behind() -> None:
     del pipeline
     gc.collect()
     assert gone() is None
+
+
+def test_memory_of_chunks_is_used_again() -> None:
+    """By addresses: of what a source asks for, and of what kernels write."""
+    seen: dict[str, set[int]] = {"x": set(), "y": set()}
+
+    def source() -> Iterator[dict[str, np.ndarray]]:
+        for number in range(100):
+            x = quadriga.pipeline.empty((100, 50), "i4")
+            x[:] = number
+            yield {"x": x}
+
+    pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB", look_ahead=4).source(source())
+    pipeline.kernel(double, reads=["x"], writes={"y": lambda c: (c["x"].shape, "i4")})
+    for chunk in pipeline.results():
+        assert (chunk["y"] == 2 * chunk.number).all()
+        for name, addresses in seen.items():
+            addresses.add(chunk[name].ctypes.data)
+    assert len(seen["x"] | seen["y"]) < 100
+    assert not seen["x"] & {quadriga.pipeline.empty((100, 50), "i4").ctypes.data}

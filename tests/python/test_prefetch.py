@@ -252,3 +252,52 @@ def test_a_data_loaders_workers_feed_a_gpu():
     loader = torch.utils.data.DataLoader(data, batch_size=64, num_workers=2)
     found = [x.cpu() for (x,) in quadriga.prefetch(loader, devices="cuda:1", arrays="torch")]
     assert torch.cat(found).tolist() == list(range(1000))
+
+
+def test_results_come_home_while_the_program_goes_on(engine):
+    """Each is sent when its mark has passed, and neither loop nor reading waits for that."""
+    coming = []
+    batches_ = loaded(numbered(30), engine)
+    for batch in batches_:
+        pool = Emulated.last.pools[0]
+        if not coming:
+            Emulated.last.gate.clear()
+        if len(coming) < 2:  # slots are free only behind marks
+            coming.append((batches_.to_host(pool.array(batch["x"].view * 2)), batch["number"]))
+        if len(coming) == 2:
+            break
+    first, _ = coming[0]
+    with pytest.raises(TimeoutError, match="isn't on its way yet"):
+        first.result(0.05)
+    Emulated.last.gate.set()
+    batches_.close()
+    for arriving, number in coming:
+        np.testing.assert_array_equal(arriving.result(20), np.full(1000, 2.0 * number))
+
+
+def test_many_results_come_home(engine):
+    batches_ = loaded(numbered(40, 300), engine)
+    coming = []
+    for batch in batches_:
+        made = Emulated.last.pools[batch["number"] % 2].array(batch["x"].view + 1, order="C")
+        coming.append(batches_.to_host(made))
+    for number, arriving in enumerate(coming):
+        assert (arriving.result(20) == number + 1).all()
+        assert arriving.result() is arriving.result()
+
+
+def test_what_is_on_the_host_is_copied(engine):
+    batches_ = loaded(numbered(1), engine)
+    x = np.arange(4)
+    assert batches_.to_host(x).result().tolist() == [0, 1, 2, 3]
+    assert not np.shares_memory(batches_.to_host(x).result(), x)
+
+
+def test_results_outlive_an_engine_of_the_loops_own(monkeypatch):
+    monkeypatch.setitem(batches.HOMES, "emulated", Emulated)
+    given = quadriga.prefetch(
+        numbered(10), devices="emulated:1,memory=16MiB", arrays="emulated", ahead=1
+    )
+    coming = [given.to_host(Emulated.last.pools[0].array(b["x"].view, order="C")) for b in given]
+    Emulated.last.pools.clear()
+    assert [arriving.result(20)[0] for arriving in coming] == list(range(10))

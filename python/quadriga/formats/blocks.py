@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import IoError
+from ..host_arrays import empty
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +53,7 @@ def blocks(
     with open(path, "rb") as file:
         file.seek(offset)
         for count in counts:
-            block = np.empty((count, *shape), dtype)
+            block = empty((count, *shape), dtype)
             if file.readinto(block.data.cast("B")) != block.nbytes:
                 raise IoError(f"{path}: became shorter while it was read")
             yield block

@@ -2,6 +2,7 @@
 # python/quadriga/pipeline/__init__.py: streams: chunks through stages on all devices.
 """Streams: chunks that pass a source, copies, kernels and bodies, several at a time."""
 
+from ..host_arrays import empty
 from .chunk import Chunk, Through
 from .pipeline import Pipeline
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, StageStats
@@ -14,4 +15,5 @@ __all__ = [
     "PipelineStats",
     "StageStats",
     "Through",
+    "empty",
 ]

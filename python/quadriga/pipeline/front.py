@@ -17,6 +17,7 @@ from ..codelets import ACCESSES, Codelet
 from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
 from ..given import Result
+from ..host_arrays import empty_of, from_buffers
 from ..layout import Layout, address_of, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
@@ -111,7 +112,9 @@ class Front:
         stages: Sequence[Stage],
         has_cuda: bool,
         seconds: Seconds | None = None,
+        buffers: _core.HostBuffers | None = None,
     ) -> None:
+        self._buffers = buffers
         self._seconds = seconds
         self._source: Iterator[Any] | None = source
         self._stages = stages
@@ -182,7 +185,9 @@ class Front:
         if self._source is None:
             return None
         try:
-            return self.shown(number, next(self._source))
+            with from_buffers(self._buffers):
+                given = next(self._source)
+            return self.shown(number, given)
         except StopIteration:
             self.close()
             return None
@@ -203,7 +208,9 @@ class Front:
     def part(self, made: Iterator[Any], number: int, parts: tuple[int, ...]) -> Shown | None:
         """The next that it makes; None at the end."""
         try:
-            return self.shown(number, next(made), parts)
+            with from_buffers(self._buffers):
+                given = next(made)
+            return self.shown(number, given, parts)
         except StopIteration:
             return None
         except BaseException as error:
@@ -292,7 +299,9 @@ class Front:
                 address = address_of(value) if on_host else 0
                 layout = chunk.sizes[name]
                 return (name, address, layout.rows, layout.cols, layout.ld, layout.core_dtype)
-            chunk.update({name: value if on_host else np.empty(layout.shape, layout.dtype)})
+            if not on_host:
+                value = empty_of(self._buffers, layout.shape, layout.dtype)
+            chunk.update({name: value})
             return _tuple_of(name, _place_of(chunk, name, chunk[name]))
         except BaseException as error:
             self.note(chunk.label, error)
@@ -391,7 +400,7 @@ class Front:
         if use.temporary:
             chunk.sizes[use.name] = layout_of_new(_sizes(shape), dtype)
         else:
-            chunk.update({use.name: np.empty(shape, dtype)})
+            chunk.update({use.name: empty_of(self._buffers, shape, dtype)})
 
     def _place(self, chunk: Chunk, name: str) -> Place:
         if name in self._places:

@@ -282,7 +282,11 @@ class Pipeline(Stages):
         if self._flow is not None:
             raise InvalidArgument("a pipeline runs once; make another one for another run")
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
-        self._front = Front(iter(self._source), self._stages, has_cuda, self._source_seconds)
+        memory: Any = self._options["host_memory"]
+        buffers = _core.HostBuffers(self.engine.core, memory)
+        self._front = Front(
+            iter(self._source), self._stages, has_cuda, self._source_seconds, buffers
+        )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
         if self._rows is not None and self._rows.chunk == 0:
             self._rows.chunk = self._chosen_rows(self._rows)
