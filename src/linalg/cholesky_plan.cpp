@@ -10,7 +10,6 @@
 #include "linalg/tile_size.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -126,7 +125,7 @@ class TileSearch {
       : engine_(engine), team_(team), order_(order), dtype_(dtype) {}
 
   std::int64_t best() {
-    constexpr std::array<std::int64_t, 11> counts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+    constexpr auto& counts = part_counts;
     int worse = 0;
     for (auto count = counts.begin(); count != counts.end() && worse < 3; ++count)
       worse = consider(*count) || best_ == 0 ? 0 : worse + 1;

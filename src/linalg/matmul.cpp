@@ -110,7 +110,7 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
     const Range right = share(cols, grid.cols, p % grid.cols);
     if (plan.together > 0) {
       parts.push_back({ProductOrder({}), team.device(p), {}});
-      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together},
+      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together, plan.height},
                      parts.back().stage);
     } else {
       parts.push_back(

@@ -114,7 +114,7 @@ TEST(ProductPlans, AreCompleteForAnySizesAndDevices) {
 }
 
 TEST(ProductPlans, DevicesBeginWithOtherRowsAndEndWithNarrowColumns) {
-  const ProductPlan plan = plan_of(h200s(2), 16384, 16384, 16384);
+  const ProductPlan plan = plan_of(h200s(2), 8192, 8192, 8192);
   ASSERT_EQ(plan.orders.size(), 2);
   EXPECT_NE(plan.orders[0].front().i, plan.orders[1].front().i);
   for (const std::vector<Product>& order : plan.orders)
@@ -146,6 +146,14 @@ TEST(ProductPlans, AreNotThoseOfAMachineThatDiffersBetweenPowersOfTwo) {
     }
   }
   EXPECT_GT(plan_of(slow, 20000, 20000, 20000).seconds, seconds);
+}
+
+TEST(ProductPlans, SumsAreLongWhereShortOnesAreSlow) {
+  Machine machine = h200s(1);
+  machine.devices[0].sums.clear();
+  const std::int64_t before = plan_of(machine, 8192, 8192, 8192).sum.tile;
+  machine.devices[0].sums = {{static_cast<double>(before), 0.3}, {4.0 * before, 1}};
+  EXPECT_GT(plan_of(machine, 8192, 8192, 8192).sum.tile, before);
 }
 
 TEST(ProductPlans, TilesAreTallWhereShortRunsAreSlow) {
