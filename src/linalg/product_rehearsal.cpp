@@ -146,11 +146,32 @@ class Rehearsal {
     return least;
   }
 
+  /// The device by whose link from home a tile gets there sooner (Transfers::relay_for), or nobody.
+  std::size_t relay(std::size_t tile, std::size_t d, double size) {
+    const auto load = [&](std::size_t device) { return size / feeds_.rate(feeds_.load(device)); };
+    double least = devices_[d].loading + load(d);
+    std::size_t best = CopyClock::nobody;
+    for (std::size_t via = 0; via < devices_.size(); ++via) {
+      if (via == d || feeds_.load(via) < 0 || feeds_.between(via, d) < 0) continue;
+      if (on(tile, via) != Presence::none) return CopyClock::nobody;
+      const double needed = load(via) + size / feeds_.rate(feeds_.between(via, d));
+      if (needed >= load(d) || devices_[via].loading + needed >= least) continue;
+      least = devices_[via].loading + needed;
+      best = via;
+    }
+    return best;
+  }
+
   /// Sends a tile on its way unless it is; the copy's seconds.
   double claim(std::size_t tile, std::size_t d, const Rect& rect) {
     if (on(tile, d) != Presence::none) return 0;
     CopyClock::Copy copy{.bytes = bytes(rect), .tile = tile, .to = d};
     const double seconds = source(tile, d, copy.bytes, copy.from);
+    if (copy.from == CopyClock::nobody && feeds_.load(d) >= 0)
+      if (const std::size_t via = relay(tile, d, copy.bytes); via != CopyClock::nobody) {
+        claim(tile, via, rect);
+        copy.from = via;
+      }
     const bool is_home = copy.from == CopyClock::nobody && feeds_.load(d) < 0;
     on(tile, d) = is_home ? Presence::there : Presence::coming;
     if (is_home) return 0;

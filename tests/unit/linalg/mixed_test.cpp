@@ -68,6 +68,15 @@ TEST_P(Mixed, SlowDevicesDontHinderASmallProblem) {
   EXPECT_LE(seconds(mixed(4, 2), GetParam(), n), 1.07 * seconds(mixed(2, 0), GetParam(), n));
 }
 
+// Its tiles come and go by way of the others, as the plans know.
+TEST_P(Mixed, ASlowLinkToTheHostHardlySlowsTheOthers) {
+  constexpr std::int64_t n = 16384;
+  Machine machine = mixed(4, 0);
+  for (Link& link : machine.links)
+    if (link.name.starts_with("pcie3 ")) link.bytes_per_second /= 5;
+  EXPECT_LE(seconds(machine, GetParam(), n), 1.3 * seconds(mixed(4, 0), GetParam(), n));
+}
+
 INSTANTIATE_TEST_SUITE_P(, Mixed, ::testing::Values(Problem::Kind::matmul, Problem::Kind::cholesky),
                          [](const auto& given) {
                            return std::string(given.param == Problem::Kind::matmul ? "Product"
