@@ -164,8 +164,8 @@ class ListPlanner {
   /// Squares in the order of ProductOrder: it asks less of links between devices, which may be
   /// slow.
   void rehearse_squares(Feeds& feeds, ProductPlan& best) {
-    const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
-    for (const std::int64_t tile : part_lengths(longest, narrowest)) {
+    const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
+    for (const std::int64_t tile : part_lengths(most, narrowest)) {
       constexpr std::int64_t all_fit = std::int64_t{1} << 30;
       ProductPlan plan = cut({tile, tile, tile, tile}, {});
       const Grid grid = grid_of(plan);

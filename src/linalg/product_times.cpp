@@ -39,7 +39,7 @@ ProductTimes::ProductTimes(const Engine& engine, const Team& team, const Problem
 
 /// The table is of cubes; short sums read and write C more often.
 double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
-  constexpr double launches = 4;  // its own, and those of the copies of its tiles
+  const double launches = team_.resident ? 1 : 4;  // its own, and those of its tiles' copies
   const double volume = real(rows) * real(cols) * real(inner);
   const Machine& machine = engine_.machine();
   return launches * machine.launch_seconds +
@@ -55,7 +55,8 @@ double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t 
   const Device& device = machine.devices[is_known ? own : team_.devices.front()];
   const double volume = real(rows) * real(cols) * real(inner);
   return machine.launch_seconds +
-         machine.kernel_seconds(device, kernel_, std::cbrt(volume), volume);
+         machine.kernel_seconds(device, kernel_, std::cbrt(volume), volume) /
+             device.share_of_sum(real(inner));
 }
 
 double ProductTimes::share(std::int64_t rows, std::int64_t all_rows) const {

@@ -23,7 +23,7 @@ class ProductTimes {
   bool has_peers() const noexcept { return has_peers_; }
   /// Of tiles of A with rows x inner and of C with rows x cols.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const;
-  /// The same on a device of the team, by the table alone.
+  /// The same on a device of the team, where copies are queued meanwhile.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner, std::size_t place) const;
   /// What a copy of so many rows of a matrix's reaches of its links' rate.
   double share(std::int64_t rows, std::int64_t all_rows) const;
