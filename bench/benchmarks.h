@@ -41,6 +41,9 @@ void stream_stages(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);
+/// Seconds of products by order, and what short sums reach: --devices --most (order) --repeat,
+/// --description FILE to have them written to the machine's description.
+void kernel_times(const Settings& settings);
 /// What another process does for them: --handles --sizes; prints what IpcFigure holds.
 void copy_from_other_process(const Settings& settings);
 /// The processor, its cores and the commit this was built from.

@@ -21,13 +21,14 @@ struct Command {
 };
 
 constexpr std::array commands{
-    Command{"tasks", empty_tasks},   Command{"malloc", allocations},
-    Command{"driver", driver},       Command{"memory", resident_memory},
-    Command{"gemm", host_gemm},      Command{"potrf", host_potrf},
-    Command{"simulated", simulated}, Command{"copies", copies},
-    Command{"machine", describe},    Command{"ipc", copy_from_other_process},
-    Command{"decide", decide},       Command{"replay", replay_log},
-    Command{"plans", plans},         Command{"streams", streams},
+    Command{"tasks", empty_tasks},    Command{"malloc", allocations},
+    Command{"driver", driver},        Command{"memory", resident_memory},
+    Command{"gemm", host_gemm},       Command{"potrf", host_potrf},
+    Command{"simulated", simulated},  Command{"copies", copies},
+    Command{"machine", describe},     Command{"ipc", copy_from_other_process},
+    Command{"decide", decide},        Command{"replay", replay_log},
+    Command{"plans", plans},          Command{"streams", streams},
+    Command{"kernels", kernel_times},
 };
 
 void run(int count, char** words) {

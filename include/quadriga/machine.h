@@ -36,6 +36,12 @@ struct Device {
   int pcie_lanes = 0;
   int node = -1;     ///< The host's NUMA node that is nearest; -1: unknown.
   std::string path;  ///< Of kind file: where it is made; empty: among temporary files.
+  /// What products of short sums reach of the table's rate, by the length of a sum; the longest
+  /// reach all of it. Empty: all do.
+  std::map<double, double> sums = {};
+
+  /// That share for any sum, as of runs (Link::share).
+  double share_of_sum(double length) const noexcept;
 };
 
 /// A NUMA node of the host: memory, and the cores that are near to it.

@@ -79,6 +79,7 @@ void use_description(Machine& machine, const Machine& description) {
     check_routes(description, *same);
     space_of[same->space] = device.space;
     if (!description.kernels.empty()) device.rates = same->rates;
+    if (!same->sums.empty()) device.sums = same->sums;
   }
   std::vector<Route> routes;
   for (Route route : description.routes) {

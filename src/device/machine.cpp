@@ -40,6 +40,16 @@ double rate_at(const Times& times, double order) {
   return rate_of(*below) + part * (rate_of(*above) - rate_of(*below));
 }
 
+// Linear in doublings between two entries; proportional below the first, and 1 above the last.
+double share_at(const std::map<double, double>& shares, double length) noexcept {
+  const auto above = shares.lower_bound(length);
+  if (above == shares.end()) return 1;
+  if (above == shares.begin()) return above->second * length / above->first;
+  const auto below = std::prev(above);
+  const double part = std::log2(length / below->first) / std::log2(above->first / below->first);
+  return below->second + part * (above->second - below->second);
+}
+
 // What a Cost without a kernel of its own names, and rows of the table.
 constexpr std::string_view stated_seconds = Cost::of_seconds(0).kernel;
 constexpr std::string_view stated_work = Cost::of_work(0, 0).kernel;
@@ -85,14 +95,9 @@ int Machine::spaces() const noexcept {
   return count;
 }
 
-double Link::share(double run_bytes) const noexcept {
-  const auto above = runs.lower_bound(run_bytes);
-  if (above == runs.end()) return 1;
-  if (above == runs.begin()) return above->second * run_bytes / above->first;
-  const auto below = std::prev(above);
-  const double part = std::log2(run_bytes / below->first) / std::log2(above->first / below->first);
-  return below->second + part * (above->second - below->second);
-}
+double Device::share_of_sum(double length) const noexcept { return share_at(sums, length); }
+
+double Link::share(double run_bytes) const noexcept { return share_at(runs, run_bytes); }
 
 const Route* Machine::route(SpaceId from, SpaceId to) const noexcept {
   const auto found = std::ranges::find_if(

@@ -81,6 +81,28 @@ int read_count(const Json& object, const char* key, const std::string& path, int
   return static_cast<int>(number);
 }
 
+// A number as key.
+double read_key(const std::string& text, const std::string& path, std::string_view expected) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0 && number < 1e12)) {
+    refuse(path, expected, text);
+  }
+  return number;
+}
+
+// Shares of a rate by a length, up to the length from which on all of it is reached.
+void read_shares(const Json& json, const std::string& path, std::string_view expected,
+                 std::map<double, double>& shares) {
+  expect_object(json, path);
+  for (const auto& [length, share] : json.items()) {
+    const std::string entry = path + "." + length;
+    shares[read_key(length, entry, expected)] = read_number(share, entry, 1e-9, 1);
+  }
+  if (shares.empty() || shares.rbegin()->second != 1)
+    refuse(path, "a share of 1, which is the whole rate, for the longest", json);
+}
+
 // What a device is and where it is plugged in; all of it may be absent.
 void read_place(const Json& json, const std::string& path, Device& device) {
   device.model = read_text(json, "model", path);
@@ -128,6 +150,9 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
              fmt::format("a power of two up to {}", most_pitch_alignment), json["pitch_alignment"]);
     device.pitch_alignment = alignment;
     device.granule = read_count(json, "granule", path, 1, device.granule);
+    if (json.contains("sums"))
+      read_shares(json["sums"], path + ".sums", "the length of a sum, above zero, as key",
+                  device.sums);
   }
   return device;
 }
@@ -168,28 +193,6 @@ void read_nodes(const Json& json, Machine& machine) {
   }
 }
 
-// A number as key.
-double read_key(const std::string& text, const std::string& path, std::string_view expected) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number > 0 && number < 1e12)) {
-    refuse(path, expected, text);
-  }
-  return number;
-}
-
-// A link that is slow by all runs would have another bandwidth.
-void read_runs(const Json& json, const std::string& path, Link& link) {
-  expect_object(json, path);
-  for (const auto& [bytes, share] : json.items()) {
-    const std::string entry = path + "." + bytes;
-    const double run = read_key(bytes, entry, "bytes of a run, above zero, as key");
-    link.runs[run] = read_number(share, entry, 1e-9, 1);
-  }
-  if (link.runs.empty() || link.runs.rbegin()->second != 1)
-    refuse(path, "a share of 1, which is the bandwidth, for the longest runs", json);
-}
-
 void read_links(const Json& json, Machine& machine) {
   expect_object(json, "links");
   for (const auto& [name, value] : json.items()) {
@@ -202,7 +205,8 @@ void read_links(const Json& json, Machine& machine) {
     if (value.contains("latency")) {
       link.latency_seconds = read_number(value["latency"], path + ".latency", 0, 1e6);
     }
-    if (value.contains("runs")) read_runs(value["runs"], path + ".runs", link);
+    if (value.contains("runs"))
+      read_shares(value["runs"], path + ".runs", "bytes of a run, above zero, as key", link.runs);
     machine.links.push_back(std::move(link));
   }
 }
@@ -265,6 +269,10 @@ void read_kernels(const Json& json, Machine& machine) {
   }
 }
 
+void write_shares(const std::map<double, double>& shares, const char* key, Json& json) {
+  for (const auto& [length, share] : shares) json[key][fmt::format("{}", length)] = share;
+}
+
 Json write_device(const Device& device) {
   Json json{{"name", device.name}, {"kind", name(device.kind)}};
   if (device.space != host_space) json["memory"] = device.memory_bytes;
@@ -280,6 +288,7 @@ Json write_device(const Device& device) {
   if (device.pcie_lanes > 0) json["pcie_lanes"] = device.pcie_lanes;
   if (device.node >= 0) json["node"] = device.node;
   if (!device.path.empty()) json["path"] = device.path;
+  write_shares(device.sums, "sums", json);
   return json;
 }
 
@@ -291,7 +300,7 @@ Json write_node(const Node& node) {
 
 Json write_link(const Link& link) {
   Json json{{"bandwidth", link.bytes_per_second}, {"latency", link.latency_seconds}};
-  for (const auto& [bytes, share] : link.runs) json["runs"][fmt::format("{}", bytes)] = share;
+  write_shares(link.runs, "runs", json);
   return json;
 }
 

@@ -2,6 +2,7 @@
 // src/linalg/cholesky.cpp: the Cholesky factor written to the caller's memory.
 #include "linalg/cholesky.h"
 
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/operand_guard.h"
@@ -47,9 +48,10 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, out, options);
   if (empty(out)) return;
-  const auto [team, tile] =
-      plan_cholesky(engine, common_device(engine, {&a, &result}), out.rows, out.dtype, options);
-  const Cut cut{out.rows, tile};
+  const CallPlan plan =
+      linalg::plan(engine, {Problem::Kind::cholesky, out.rows, out.rows, out.rows, out.dtype},
+                   common_device(engine, {&a, &result}), options);
+  const Cut& cut = plan.rows;
   const bool in_place = !a.source() && same(a.view(), out);
   Run run(engine, options, cholesky_tasks(cut.count()) + static_cast<double>(cut.count()));
   const bool clears = other == Other::zero && !run.pretends();
@@ -59,17 +61,16 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
   Fill fill;
   std::unique_ptr<TriangleFiller> filler;
   if (in_place) {
-    if (clears && !on_device(out)) clear_other(out, uplo, tile, true);
+    if (clears && !on_device(out)) clear_other(out, uplo, cut.tile, true);
   } else {
     filler = std::make_unique<TriangleFiller>(run, a, uplo, *tiles, transposed,
                                               other == Other::zero ? Rest::zero : Rest::leave);
     fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
   }
   if (clears && on_device(out)) submit_clear_other(run, triangle, out, uplo, in_place);
-  submit_cholesky(run, triangle, cholesky_shape(engine, team, out.rows, tile, out.dtype), team,
-                  fill);
+  submit_cholesky(run, triangle, plan.triangle, plan.team, fill);
   finish_all(*tiles);
-  if (clears && !on_device(out)) clear_other(out, uplo, tile, false);
+  if (clears && !on_device(out)) clear_other(out, uplo, cut.tile, false);
   run.wait();
 }
 

@@ -10,8 +10,8 @@
 #include "linalg/tile_size.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -77,13 +77,50 @@ void set_speeds(const Engine& engine, const Team& team, DType dtype, CholeskyTim
     times.device_of_place.push_back(std::ranges::find(team.devices, device) - team.devices.begin());
 }
 
+/// Devices whose tiles come or go sooner by way of another's link share the rates of both: the
+/// scheduler relays them (memory/transfers.h). `alone`: without others' copies; `forward(via, at)`:
+/// seconds a byte between two.
+void share_links(std::vector<double>& rates, const std::vector<double>& alone,
+                 const std::function<double(std::size_t, std::size_t)>& forward) {
+  std::vector<bool> shares(rates.size(), false);
+  for (std::size_t at = 0; at < rates.size(); ++at)
+    for (std::size_t via = 0; via < rates.size(); ++via)
+      if (via != at && std::isfinite(alone[via]) &&
+          1 / alone[via] + forward(via, at) < 1 / alone[at])
+        shares[at] = shares[via] = true;
+  double sum = 0;
+  double count = 0;
+  for (std::size_t at = 0; at < rates.size(); ++at)
+    if (shares[at]) sum += rates[at], ++count;
+  for (std::size_t at = 0; at < rates.size(); ++at)
+    if (shares[at]) rates[at] = sum / count;
+}
+
+/// Seconds a byte between two devices; infinite where no link joins them.
+double forward_seconds(const Feeds& feeds, std::size_t from, std::size_t to) {
+  const int route = feeds.between(from, to);
+  return route < 0 ? std::numeric_limits<double>::infinity() : 1 / feeds.rate(route);
+}
+
 /// Of a tile: copies to and from all devices at once, each by its share of their links.
 std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, double bytes,
                                     double run_bytes) {
   Feeds feeds(machine, team);
   const auto seconds = [&](double rate) { return std::isfinite(rate) ? bytes / rate : 0; };
-  const std::vector<double> loads = feeds.load_rates(run_bytes);
-  const std::vector<double> stores = feeds.store_rates(run_bytes);
+  std::vector<double> loads = feeds.load_rates(run_bytes);
+  std::vector<double> stores = feeds.store_rates(run_bytes);
+  std::vector<double> load_alone;
+  std::vector<double> store_alone;
+  for (std::size_t at = 0; at < feeds.size(); ++at) {
+    load_alone.push_back(feeds.rate(feeds.load(at)));
+    store_alone.push_back(feeds.rate(feeds.store(at)));
+  }
+  const auto forward = [&](std::size_t from, std::size_t to) {
+    return forward_seconds(feeds, from, to);
+  };
+  share_links(loads, load_alone, forward);
+  share_links(stores, store_alone,
+              [&](std::size_t via, std::size_t at) { return forward(at, via); });
   std::vector<CholeskyLinks> links;
   for (std::size_t to = 0; to < feeds.size(); ++to) {
     double receive = 0;
@@ -126,7 +163,7 @@ class TileSearch {
       : engine_(engine), team_(team), order_(order), dtype_(dtype) {}
 
   std::int64_t best() {
-    constexpr std::array<std::int64_t, 11> counts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+    constexpr auto& counts = part_counts;
     int worse = 0;
     for (auto count = counts.begin(); count != counts.end() && worse < 3; ++count)
       worse = consider(*count) || best_ == 0 ? 0 : worse + 1;

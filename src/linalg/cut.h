@@ -3,10 +3,24 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace quadriga::linalg {
+
+/// Numbers of parts that searches try: they grow by halves or thirds.
+constexpr std::array<std::int64_t, 11> part_counts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+
+/// Lengths of so many nearly equal parts of a dimension, the longest first and none below `least`
+/// but the whole.
+inline std::vector<std::int64_t> part_lengths(std::int64_t size, std::int64_t least) {
+  std::vector<std::int64_t> lengths{size};
+  for (const std::int64_t count : part_counts)
+    if (const std::int64_t length = (size + count - 1) / count; count > 1 && length >= least)
+      lengths.push_back(length);
+  return lengths;
+}
 
 /// Tiles of one length, the last one perhaps shorter; or tiles that begin where `bounds` says.
 struct Cut {

@@ -2,6 +2,7 @@
 // src/linalg/factor.cpp: making factors, asking them for what they are, taking them apart.
 #include "linalg/factor.h"
 
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/operand_guard.h"
@@ -85,9 +86,10 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
   const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
-  const auto [team, tile] = plan_cholesky(engine, home, a.rows(), a.dtype(), options);
+  const CallPlan plan = linalg::plan(
+      engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, home, options);
   if (!in_place) check_room(engine, "the factor", a.rows(), a.dtype());
-  const auto impl = make(engine, a, factor.uplo, in_place, tile);
+  const auto impl = make(engine, a, factor.uplo, in_place, plan.rows.tile);
   const std::int64_t count = impl->cut().count();
   if (count == 0) return Factor(impl);
   try {
@@ -99,8 +101,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                                                 Rest::any);
       fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
     }
-    submit_cholesky(run, impl->triangle(), cholesky_shape(engine, team, a.rows(), tile, a.dtype()),
-                    team, fill);
+    submit_cholesky(run, impl->triangle(), plan.triangle, plan.team, fill);
     run.wait();
   } catch (...) {
     impl->tiles->discard();

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/operand_guard.h"
 #include "linalg/order.h"
-#include "linalg/product_plan.h"
 #include "linalg/resident.h"
-#include "linalg/team.h"
 #include "linalg/tiles.h"
 #include "linalg/view.h"
 
@@ -26,7 +25,7 @@ struct TiledProduct {
   Input x;
   Input y;
   std::unique_ptr<Tiles> c;
-  ProductPlan plan;
+  CallPlan plan;
   std::int64_t sharing_cores = 0;  ///< That share the work; 0 with accelerators.
   std::int64_t submitted = 0;
   bool allow_tf32 = false;
@@ -94,8 +93,9 @@ struct Part {
   bool over = false;
 };
 
-std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& product) {
-  const ProductPlan& plan = product.plan;
+std::vector<Part> parts_of(Run& run, const TiledProduct& product) {
+  const CallPlan& plan = product.plan;
+  const Team& team = plan.team;
   std::vector<Part> parts;
   for (std::size_t p = 0; p < plan.orders.size(); ++p)
     parts.push_back({ProductOrder({}), team.device(static_cast<std::int64_t>(p)), plan.orders[p]});
@@ -110,7 +110,7 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
     const Range right = share(cols, grid.cols, p % grid.cols);
     if (plan.together > 0) {
       parts.push_back({ProductOrder({}), team.device(p), {}});
-      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together},
+      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together, plan.height},
                      parts.back().stage);
     } else {
       parts.push_back(
@@ -118,25 +118,6 @@ std::vector<Part> parts_of(Run& run, const Team& team, const TiledProduct& produ
     }
   }
   return parts;
-}
-
-/// Where all operands lie in one device's memory, that device alone, or all devices, whichever is
-/// faster by the rates; the plan goes with it.
-Team choose_team(const Engine& engine, DeviceId home, const Problem& problem,
-                 const Options& options, ProductPlan& plan) {
-  const Team all = team_of(engine);
-  if (home == no_device) {
-    plan = plan_product(engine, all, problem, options);
-    return all;
-  }
-  const Team alone = team_at(home);
-  plan = plan_product(engine, alone, problem, options);
-  if (all.size() < 2 || plan.orders.empty() || reproducible(engine, options)) return alone;
-  const Team fed = fed_from(engine, all, home);
-  ProductPlan shared = plan_product(engine, fed, problem, options);
-  if (shared.orders.empty() || shared.seconds >= plan.seconds) return alone;
-  plan = std::move(shared);
-  return fed;
 }
 
 /// The next product of a part; false if there is none.
@@ -153,9 +134,10 @@ bool next_product(Part& part, Product& product) {
 
 /// Devices take turns, so that all of them find work in the window of submitted tasks, and none is
 /// idle at the start and takes what another is to do.
-void submit_all(Run& run, TiledProduct& product, const Team& team) {
-  if (team.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
-  std::vector<Part> parts = parts_of(run, team, product);
+void submit_all(Run& run, TiledProduct& product) {
+  if (product.plan.team.size() == 0)
+    product.sharing_cores = run.engine().machine().devices.front().cores;
+  std::vector<Part> parts = parts_of(run, product);
   Product next;
   for (bool more = true; more;) {
     more = false;
@@ -209,9 +191,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);
-  ProductPlan plan;
-  const Team team =
-      choose_team(engine, common_device(engine, {&a, &b, &whole_c}), problem, options, plan);
+  CallPlan plan = linalg::plan(engine, problem, common_device(engine, {&a, &b, &whole_c}), options);
   Run run(engine, options,
           static_cast<double>(plan.rows.count()) * static_cast<double>(plan.cols.count()) *
               static_cast<double>(plan.sum.count()));
@@ -232,7 +212,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
     product.y = input_tiles(run, b, form_b, sum_of_b, cols);
     product.c = output_tiles(run, c, rows, cols);
   }
-  submit_all(run, product, team);
+  submit_all(run, product);
   finish_all(*product.c);
   run.wait();
 }

@@ -120,18 +120,19 @@ struct ListShape {
 double list_products(const ListShape& shape, std::vector<Product>& out,
                      double limit = std::numeric_limits<double>::infinity());
 
-/// Products of one device that holds a row of A's tiles while columns of B and C stream past.
+/// Products of one device that holds rows of A's tiles while columns of B and C stream past.
 struct PanelShape {
   Range rows;                 ///< Of C and A.
   Range cols;                 ///< Of C and B.
   std::int64_t inner = 0;     ///< Columns of A.
   std::int64_t at_start = 1;  ///< Columns of C that advance together first,
-  std::int64_t together = 1;  ///< and between two rows.
+  std::int64_t together = 1;  ///< and between two panels.
+  std::int64_t height = 1;    ///< Rows of a panel, at most.
 };
 
-/// All products row by row of A, replacing `out`; every other row goes through the columns
-/// backwards. Around the change from one row to the next, a few columns advance together along k,
-/// so that tiles of the one are used up while those of the next arrive, one for one.
+/// All products panel by panel of A, replacing `out`; every other panel goes through the columns
+/// backwards. Around the change from one to the next, a few columns advance together along k, so
+/// that tiles of the one are used up while those of the next arrive, one for one.
 void panel_products(const PanelShape& shape, std::vector<Product>& out);
 
 /// One operation of a Cholesky factorization: on tile (i,j), by column k.

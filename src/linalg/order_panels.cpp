@@ -17,12 +17,13 @@ class Panels {
     const std::int64_t together = std::clamp<std::int64_t>(shape_.together, 1, (count + 1) / 2);
     const std::int64_t at_start = std::clamp<std::int64_t>(shape_.at_start, together, count);
     advance(0, 0, at_start);
-    for (std::int64_t panel = 0; panel < shape_.rows.size(); ++panel) {
+    const std::int64_t panels = (shape_.rows.size() + shape_.height - 1) / shape_.height;
+    for (std::int64_t panel = 0; panel < panels; ++panel) {
       const std::int64_t begin = panel == 0 ? at_start : together;
       const std::int64_t end = std::max(begin, count - together);
       for (std::int64_t place = begin; place < end; ++place) advance(panel, place, place + 1);
       advance(panel, end, count);
-      if (panel + 1 < shape_.rows.size()) advance(panel + 1, 0, together);
+      if (panel + 1 < panels) advance(panel + 1, 0, together);
     }
   }
 
@@ -30,11 +31,14 @@ class Panels {
   /// Columns by their places in the panel's order, which every other panel goes through backwards.
   void advance(std::int64_t panel, std::int64_t begin, std::int64_t end) {
     const bool backwards = panel % 2 != 0;
+    const std::int64_t panels = (shape_.rows.size() + shape_.height - 1) / shape_.height;
+    const Range rows = share(shape_.rows.size(), panels, panel);
     for (std::int64_t k = 0; k < shape_.inner; ++k)
       for (std::int64_t place = begin; place < end; ++place) {
         const std::int64_t j = backwards ? shape_.cols.end - 1 - place : shape_.cols.begin + place;
-        out_.push_back({static_cast<std::int32_t>(shape_.rows.begin + panel),
-                        static_cast<std::int32_t>(j), static_cast<std::int32_t>(k)});
+        for (std::int64_t i = rows.begin; i < rows.end; ++i)
+          out_.push_back({static_cast<std::int32_t>(shape_.rows.begin + i),
+                          static_cast<std::int32_t>(j), static_cast<std::int32_t>(k)});
       }
   }
 

@@ -11,11 +11,25 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr std::int64_t step = 64;        ///< Of tiles' lengths.
-constexpr std::int64_t narrowest = 128;  ///< Pieces; kernels are slow on less.
+constexpr std::int64_t step = 64;                        ///< Of tiles' lengths.
+constexpr std::int64_t narrowest = 128;                  ///< Pieces; kernels are slow on less.
+constexpr std::int64_t longest = std::int64_t{1} << 30;  ///< That kernels count.
+constexpr std::int64_t most_products = 512;  ///< Of a device: planning must take no time beside it.
 constexpr double never = std::numeric_limits<double>::infinity();
 
 double real(std::int64_t count) noexcept { return static_cast<double>(count); }
+
+std::int64_t products_of(const ListShape& shape) noexcept {
+  return shape.rows.size() * shape.cols.size() * shape.inner;
+}
+
+std::vector<Product> all_products(const ProductShape& shape) {
+  std::vector<Product> all;
+  std::vector<Product> stage;
+  for (ProductOrder order(shape); order.next(stage);)
+    all.insert(all.end(), stage.begin(), stage.end());
+  return all;
+}
 
 /// Lengths, at most; `tall` is that of B's tiles.
 struct Sizes {
@@ -110,8 +124,8 @@ class ListPlanner {
       : times_(times), team_(team), problem_(problem) {}
 
   std::optional<ProductPlan> best() {
-    for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
-      for (const std::int64_t cols : {512, 1024, 2048, 4096, 8192}) add_depths(rows, cols);
+    for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
+      for (const std::int64_t cols : part_lengths(problem_.n, narrowest)) add_depths(rows, cols);
     if (team_.resident) add_whole();
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates_, {}, &Candidate::bound);
@@ -143,7 +157,28 @@ class ListPlanner {
       left -= seconds_a_product * real(best.rows.count() * best.cols.count() * best.sum.count());
       if (++rehearsed >= least && left <= 0) break;
     }
+    rehearse_squares(feeds, best);
     return best;
+  }
+
+  /// Squares in the order of ProductOrder: it asks less of links between devices, which may be
+  /// slow.
+  void rehearse_squares(Feeds& feeds, ProductPlan& best) {
+    const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
+    for (const std::int64_t tile : part_lengths(most, narrowest)) {
+      constexpr std::int64_t all_fit = std::int64_t{1} << 30;
+      ProductPlan plan = cut({tile, tile, tile, tile}, {});
+      const Grid grid = grid_of(plan);
+      const ListShape shape = shape_of(plan, grid, last());
+      if (products_of(shape) > most_products || !fits(plan, grid)) continue;
+      for (std::int64_t p = 0; p < team_.size(); ++p) {
+        const Place at = place_of(plan, grid, p);
+        plan.orders.push_back(all_products(
+            {at.rows.all, at.cols.all, shape.inner, all_fit, shape.load_a / shape.product}));
+      }
+      plan.seconds = rehearse(times_, feeds, problem_, plan, best.seconds);
+      if (plan.seconds < best.seconds) best = std::move(plan);
+    }
   }
 
   /// Devices whose parts are alike have one order, of other tiles.
@@ -184,28 +219,24 @@ class ListPlanner {
   };
 
   void add_depths(std::int64_t rows, std::int64_t cols) {
-    constexpr std::int64_t shortest = 2048;
-    const std::int64_t tallest = std::min<std::int64_t>(problem_.k, 16384);
-    for (const std::int64_t inner : {512, 1024, 2048, 4096, 8192})
-      for (std::int64_t tall = inner; tall == inner || tall < 2 * tallest; tall *= 2)
-        if (tall >= std::min(shortest, problem_.k)) add({rows, cols, inner, tall});
+    for (const std::int64_t inner : part_lengths(problem_.k, narrowest))
+      for (std::int64_t tall = inner; tall < 2 * problem_.k; tall *= 2)
+        add({rows, cols, inner, tall});
   }
 
   /// The whole matrices as one product, or parts whose sizes fit the kernels' 32 bits.
   void add_whole() {
-    constexpr std::int64_t longest = std::int64_t{1} << 30;
     const std::int64_t inner = std::min(problem_.k, longest);
     add({std::min(problem_.m, longest), std::min(problem_.n, longest), inner, inner});
   }
 
-  /// Unless there are too many products, or they don't fit.
+  /// Unless there are too many products, or they don't fit, or a length doesn't fit 32 bits.
   void add(const Sizes& sizes) {
-    constexpr std::int64_t most_products = 512;
+    if (std::max({sizes.rows, sizes.cols, std::min(sizes.tall, problem_.k)}) > longest) return;
     const ProductPlan plan = cut(sizes, {});
     const Grid grid = grid_of(plan);
     const ListShape shape = shape_of(plan, grid, last());
-    if (shape.rows.size() * shape.cols.size() * shape.inner > most_products || !fits(plan, grid))
-      return;
+    if (products_of(shape) > most_products || !fits(plan, grid)) return;
     candidates_.push_back({sizes, shortest(shape)});
   }
 
@@ -263,8 +294,7 @@ class ListPlanner {
     shape.load_b = times_.copy(depth, cols, problem_.k) / real(shape.sharers_b);
     const double copy_c = times_.copy(rows, cols, problem_.m);
     shape.load_c = problem_.accumulate ? copy_c : 0;
-    constexpr double both_ways = 1.09;  // what a link loses while loads go on
-    shape.store_c = both_ways * copy_c;
+    shape.store_c = copy_c;
     if (!plan.cols.bounds.empty() || !plan.sum.bounds.empty()) set_lengths(plan, at.cols, shape);
     return shape;
   }

@@ -77,7 +77,7 @@ std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept {
 
 ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
                          const Options& options) {
-  if (options.tile == 0 && has_fast_products(engine, team, problem.dtype)) {
+  if (options.tile == 0 && knows_products(engine, team, problem.dtype)) {
     const Team planned = reproducible(engine, options) ? first_of(engine, team) : team;
     std::optional<ProductPlan> plan = search(engine, planned, problem);
     if (plan && planned.size() < team.size() && !plan->orders.empty())

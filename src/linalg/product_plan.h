@@ -23,17 +23,17 @@ struct ProductPlan {
   /// The products of each device, where each holds all that it needs: a list schedule.
   std::vector<std::vector<Product>> orders;
   double seconds = 0;  ///< That it takes.
-  /// Otherwise, if positive: each device holds a row of tiles of A; so many columns advance
-  /// together where rows change, and at the start.
+  /// Otherwise, if `together` is positive: each device holds so many rows of tiles of A; columns
+  /// advance together where these change, and at the start.
+  std::int64_t height = 1;
   std::int64_t together = 0;
   std::int64_t at_start = 0;
 };
 
-/// Options::tile in all directions if it is given. Else, on devices whose products are fast, the
-/// tiles of the best list schedule by the machine's rates, if its operands fit: tall ones, since
-/// copies of short runs are slow while products run, and small ones where a device begins and ends.
-/// If they don't fit, rows of tall tiles of A that stay while B and C stream past, or squares, by
-/// which are done first.
+/// Options::tile in all directions if it is given. Else, on devices whose products' times the
+/// machine's table tells, the tiles of the best schedule, if its operands fit: tall ones, since
+/// copies of short runs are slow, and small ones where a device begins and ends. If they don't fit,
+/// rows of A that stay while B and C stream past.
 ///
 /// For operands that all lie in one device's memory, the tasks that take least time there by the
 /// rates: one on the whole matrices, unless smaller ones are faster.

@@ -3,6 +3,7 @@
 #include "linalg/product_rehearsal.h"
 
 #include "linalg/shared_speed.h"
+#include "schedule/pace.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +13,6 @@ namespace quadriga::linalg {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-// As the launcher and prefetches have it (schedule/launcher.cpp, schedule/prefetch.cpp).
-constexpr double issued_ahead_seconds = 2e-3;
-constexpr double fetched_ahead_seconds = 1e-3;
 
 std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
 
@@ -146,11 +144,32 @@ class Rehearsal {
     return least;
   }
 
+  /// The device by whose link from home a tile gets there sooner (Transfers::relay_for), or nobody.
+  std::size_t relay(std::size_t tile, std::size_t d, double size) {
+    const auto load = [&](std::size_t device) { return size / feeds_.rate(feeds_.load(device)); };
+    double least = devices_[d].loading + load(d);
+    std::size_t best = CopyClock::nobody;
+    for (std::size_t via = 0; via < devices_.size(); ++via) {
+      if (via == d || feeds_.load(via) < 0 || feeds_.between(via, d) < 0) continue;
+      if (on(tile, via) != Presence::none) return CopyClock::nobody;
+      const double needed = load(via) + size / feeds_.rate(feeds_.between(via, d));
+      if (needed >= load(d) || devices_[via].loading + needed >= least) continue;
+      least = devices_[via].loading + needed;
+      best = via;
+    }
+    return best;
+  }
+
   /// Sends a tile on its way unless it is; the copy's seconds.
   double claim(std::size_t tile, std::size_t d, const Rect& rect) {
     if (on(tile, d) != Presence::none) return 0;
     CopyClock::Copy copy{.bytes = bytes(rect), .tile = tile, .to = d};
     const double seconds = source(tile, d, copy.bytes, copy.from);
+    if (copy.from == CopyClock::nobody && feeds_.load(d) >= 0)
+      if (const std::size_t via = relay(tile, d, copy.bytes); via != CopyClock::nobody) {
+        claim(tile, via, rect);
+        copy.from = via;
+      }
     const bool is_home = copy.from == CopyClock::nobody && feeds_.load(d) < 0;
     on(tile, d) = is_home ? Presence::there : Presence::coming;
     if (is_home) return 0;
@@ -206,8 +225,8 @@ class Rehearsal {
   }
 
   bool wants_more(const Device& device) const {
-    return device.on_it < 2 * streams_ ||
-           (device.ahead < issued_ahead_seconds && device.on_it < 32 * streams_);
+    return device.on_it < pace::tasks_a_stream * streams_ ||
+           (device.ahead < pace::issued_seconds && device.on_it < pace::most_a_stream * streams_);
   }
 
   /// False if all of its order is issued, or stolen.
@@ -250,8 +269,6 @@ class Rehearsal {
   /// Who has nothing left takes from who has most, as Placement and the default policy do: of
   /// products that it would end sooner, the one of whose operands it has most.
   bool steal(std::size_t thief) {
-    constexpr std::size_t most_looked = 64;
-    constexpr double crowding = 4;
     const std::size_t victim = victim_of(thief);
     if (victim == thief) return false;
     Device& from = devices_[victim];
@@ -259,7 +276,7 @@ class Rehearsal {
     double best = -never;
     std::size_t found = from.stolen.size();
     std::size_t looked = 0;
-    for (std::size_t i = from.issued; i < from.stolen.size() && looked < most_looked; ++i) {
+    for (std::size_t i = from.issued; i < from.stolen.size() && looked < pace::most_looked; ++i) {
       const Product& p = product(victim, i);
       if (from.stolen[i] || outputs_[output_of(p)].issued != p.k) continue;
       ++looked;
@@ -268,7 +285,7 @@ class Rehearsal {
       ahead += there / static_cast<double>(streams_);
       double here = 0;
       const double fetch = fetch_seconds(p, thief, here);
-      if (end - crowding * fetch - seconds(p, thief) <= 0 || here <= best) continue;
+      if (end - pace::crowding * fetch - seconds(p, thief) <= 0 || here <= best) continue;
       best = here;
       found = i;
     }
@@ -283,7 +300,6 @@ class Rehearsal {
 
   /// To bring a product's operands; `here`: bytes that are there, less those that aren't.
   double fetch_seconds(const Product& p, std::size_t d, double& here) {
-    constexpr double there_and_back = 3;
     double sum = 0;
     const auto count = [&](std::size_t tile, const Rect& rect) {
       const double size = bytes(rect);
@@ -299,7 +315,7 @@ class Rehearsal {
     here -= size;
     const std::size_t from = outputs_[output_of(p)].place;
     const int route = p.k > 0 && from != d ? feeds_.between(from, d) : feeds_.load(d);
-    return sum + size / feeds_.rate(route) * (p.k + 1 < sums_ ? there_and_back : 1);
+    return sum + size / feeds_.rate(route) * (p.k + 1 < sums_ ? pace::there_and_back : 1);
   }
 
   /// Begins what can, and brings what it will need.
@@ -318,7 +334,7 @@ class Rehearsal {
     }
     device.fetched = std::max(device.fetched, device.issued);
     for (; device.fetched < device.stolen.size(); ++device.fetched) {
-      if (device.loading > fetched_ahead_seconds && !copies_.copies(3 * d + loads).empty()) break;
+      if (device.loading > pace::fetched_seconds && !copies_.copies(3 * d + loads).empty()) break;
       if (!device.stolen[device.fetched]) claim_inputs(product(d, device.fetched), d);
     }
   }

@@ -20,8 +20,8 @@ std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team
 void share_plan(const ProductTimes& times, const Team& team, const Problem& problem,
                 ProductPlan& plan);
 
-/// Where not all operands fit: the best plan whose rows of A's tiles do, or squares, whichever
-/// takes less; none if neither can.
+/// Where not all operands fit: the best plan by which some rows of A's tiles do; none if none
+/// does.
 std::optional<ProductPlan> stream_plan(const ProductTimes& times, const Team& team,
                                        const Problem& problem);
 

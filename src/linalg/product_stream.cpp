@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/product_stream.cpp: plans of products whose operands don't fit: a row of A stays while
-// B and C stream past, or squares.
+// src/linalg/product_stream.cpp: plans of products whose operands don't fit: rows of A stay while
+// B and C stream past.
 #include "linalg/product_search.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 namespace quadriga::linalg {
 namespace {
 
+constexpr std::int64_t narrowest = 128;  ///< Tiles.
 constexpr double never_fits = std::numeric_limits<double>::infinity();
 
 double real(std::int64_t count) noexcept { return static_cast<double>(count); }
@@ -22,22 +23,19 @@ class StreamPlanner {
   std::optional<ProductPlan> best() const {
     std::optional<ProductPlan> best;
     double least = never_fits;
-    const auto consider = [&](const ProductPlan& plan, double seconds) {
+    const auto consider = [&](ProductPlan plan) {
+      const double seconds = panel_seconds(plan);
       if (seconds >= least) return;
-      best = plan;
+      best = std::move(plan);
       best->seconds = least = seconds;
     };
-    for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384})
-      for (const std::int64_t cols : {512, 1024, 2048})
-        for (const std::int64_t inner : {512, 1024, 2048}) {
-          ProductPlan plan = rows_that_stay(rows, cols, inner);
-          const double seconds = panel_seconds(plan);
-          consider(plan, seconds);
-        }
-    for (std::int64_t wanted = 4096; wanted >= 512; wanted -= 256) {
-      const ProductPlan plan = squares(wanted);
-      consider(plan, square_seconds(plan));
-    }
+    const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
+    for (const std::int64_t tile : part_lengths(longest, narrowest))
+      consider(tiles(tile, tile, tile, tile));
+    for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
+      for (const std::int64_t cols : part_lengths(problem_.n, narrowest))
+        for (const std::int64_t inner : part_lengths(problem_.k, narrowest))
+          consider(tiles(rows, cols, inner, times_.full_run()));
     return best;
   }
 
@@ -46,91 +44,100 @@ class StreamPlanner {
     return product_grid(team_.size(), plan.rows.count(), plan.cols.count());
   }
 
-  ProductPlan rows_that_stay(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
-    constexpr std::int64_t tallest = 8192;
+  /// Tiles of B as tall as a run that reaches its link's rate.
+  ProductPlan tiles(std::int64_t rows, std::int64_t cols, std::int64_t inner,
+                    std::int64_t tall) const {
     ProductPlan plan;
     plan.rows = {problem_.m, even_tile(problem_.m, rows)};
     plan.cols = {problem_.n, even_tile(problem_.n, cols)};
     plan.sum = {problem_.k, even_tile(problem_.k, inner)};
-    const std::int64_t steps =
-        std::clamp<std::int64_t>(tallest / plan.sum.tile, 1, plan.sum.count());
+    const std::int64_t steps = std::clamp<std::int64_t>(tall / plan.sum.tile, 1, plan.sum.count());
     plan.sum_of_b = {problem_.k, plan.sum.tile * steps};
     return plan;
   }
 
-  ProductPlan squares(std::int64_t wanted) const {
-    const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
-    const std::int64_t tile = even_tile(longest, wanted);
-    ProductPlan plan;
-    plan.rows = {problem_.m, tile};
-    plan.cols = {problem_.n, tile};
-    plan.sum = plan.sum_of_b = {problem_.k, tile};
-    return plan;
-  }
+  /// What a device has to do, in bytes of tiles and seconds.
+  struct Work {
+    double rows, cols, deep;  ///< In tiles.
+    double tiles_of_b;        ///< Of a column.
+    double bytes_a, bytes_b, bytes_c;
+    double load_a, load_b, load_c, store_c;
+    double first;    ///< Until a first product can begin.
+    double product;  ///< Of three tiles.
+    /// A row of A's tiles, and one of the next.
+    double row_of_a() const noexcept { return (deep + 1) * bytes_a; }
+  };
+  /// Tiles of B for each column: one in use, and part of the next.
+  static constexpr double on_their_way = 1.5;
 
-  /// Of a row of A's tiles that stays, and sets how many columns advance together where it changes:
-  /// as many as take as long as bringing the next. Infinite if it doesn't fit.
-  double panel_seconds(ProductPlan& plan) const {
-    constexpr double share_of_memory = 0.97;
-    constexpr double caution = 1.1;  // copies don't use the link all the time
+  Work work_of(const ProductPlan& plan) const {
     const Grid grid = grid_of(plan);
-    const double rows = std::ceil(real(plan.rows.count()) / real(grid.rows));
-    const double cols = std::ceil(real(plan.cols.count()) / real(grid.cols));
-    const double deep = real(plan.sum.count());
+    const std::int64_t rows = plan.rows.tile;
+    const std::int64_t cols = plan.cols.tile;
+    const std::int64_t inner = plan.sum.tile;
     const std::int64_t tall = std::min(problem_.k, plan.sum_of_b.tile);
     const double element = times_.element_bytes();
-    const double tile_of_a = real(plan.rows.tile * plan.sum.tile) * element;
-    const double tile_of_b = real(tall * plan.cols.tile) * element;
-    const double tile_of_c = real(plan.rows.tile * plan.cols.tile) * element;
-    // Tiles of B come while the ones before are in use; those of C go home while others begin.
-    const double room = share_of_memory * static_cast<double>(team_.memory_bytes) -
-                        (deep + 1) * tile_of_a - 2 * tile_of_b;
-    const double most_at_start = std::floor(room / (1.5 * tile_of_b + tile_of_c));
-    const double most = std::floor(room / (1.5 * tile_of_b + 2 * tile_of_c));
-    if (most < 1) return never_fits;
-    const double shared_a = real(times_.has_peers() ? grid.cols : 1);
-    const double shared_b = real(times_.has_peers() ? grid.rows : 1);
-    const double load_row =
-        caution * deep / shared_a * times_.copy(plan.rows.tile, plan.sum.tile, problem_.m);
-    const double load_b = times_.copy(tall, plan.cols.tile, problem_.k) / shared_b;
-    const double load_c =
-        problem_.accumulate ? times_.copy(plan.rows.tile, plan.cols.tile, problem_.m) : 0;
-    const double load_column = caution * (real(plan.sum_of_b.count()) * load_b + load_c);
-    const double column = deep * times_.product(plan.rows.tile, plan.cols.tile, plan.sum.tile);
-    const auto columns = [&](double gain, double limit) {
-      return std::max(1.0, std::min({gain > 0 ? std::ceil(load_row / gain) : cols, limit, cols}));
-    };
-    const double at_start = columns(column - load_column, most_at_start);
-    const double together = columns(2 * column - load_column, std::min(most, (cols + 1) / 2));
-    plan.at_start = static_cast<std::int64_t>(at_start);
-    plan.together = static_cast<std::int64_t>(together);
-    const double start = std::max(0.0, load_row + at_start * (load_column - column));
-    const double change = std::max(0.0, load_row - together * (2 * column - load_column));
-    return start + (rows - 1) * change + rows * cols * std::max(column, load_column);
+    // A tile that several devices need crosses the host's link once, where devices forward it.
+    const bool shared = times_.has_peers();
+    const double copy_a = times_.copy(rows, inner, problem_.m);
+    const double copy_b = times_.copy(tall, cols, problem_.k);
+    const double copy_c = times_.copy(rows, cols, problem_.m);
+    return {.rows = std::ceil(real(plan.rows.count()) / real(grid.rows)),
+            .cols = std::ceil(real(plan.cols.count()) / real(grid.cols)),
+            .deep = real(plan.sum.count()),
+            .tiles_of_b = real(plan.sum_of_b.count()),
+            .bytes_a = real(rows * inner) * element,
+            .bytes_b = real(tall * cols) * element,
+            .bytes_c = real(rows * cols) * element,
+            .load_a = copy_a / real(shared ? grid.cols : 1),
+            .load_b = copy_b / real(shared ? grid.rows : 1),
+            .load_c = problem_.accumulate ? copy_c : 0,
+            .store_c = copy_c,
+            .first = copy_a + copy_b,
+            .product = times_.product(rows, cols, inner)};
   }
 
-  /// Of squares: products or copies, whichever take longer, and what was measured beyond that;
-  /// infinite if none fit. Panels of A stay as in ProductOrder.
-  double square_seconds(const ProductPlan& plan) const {
-    constexpr std::int64_t spare = 4;
-    constexpr double caution = 1.2;
-    constexpr double measured_loss = 1.13;  // order 32768 with 3.22 GB on an H200
-    const std::int64_t tile = plan.rows.tile;
-    const auto up = [](std::int64_t count, std::int64_t parts) {
-      return (count + parts - 1) / parts;
-    };
-    const Grid grid = grid_of(plan);
-    const std::int64_t rows = up(plan.rows.count(), grid.rows);
-    const std::int64_t cols = up(plan.cols.count(), grid.cols);
-    const std::int64_t inner = plan.sum.count();
-    const double bytes = real(tile * tile) * times_.element_bytes();
-    const std::int64_t height =
-        std::min(rows, (team_.tiles(static_cast<std::size_t>(bytes)) - spare) / (inner + 2));
+  /// The most rows of A's tiles that stay, of panels that are nearly equal; 0: none.
+  static double height_of(const Work& work, double memory) {
+    constexpr double least_tiles = 8;  // What comes and goes needs room as well.
+    if (std::max({work.bytes_a, work.bytes_b, work.bytes_c}) > memory / least_tiles) return 0;
+    const double most = std::floor((memory - (2 + on_their_way) * work.bytes_b) /
+                                   (work.row_of_a() + 2 * work.bytes_c));
+    return most < 1 ? 0 : std::ceil(work.rows / std::ceil(work.rows / most));
+  }
+
+  /// Sets how many rows stay, and how many columns advance together where they change: as many as
+  /// take as long as bringing the next rows. Infinite if none fits.
+  double panel_seconds(ProductPlan& plan) const {
+    constexpr double share_of_memory = 0.97;
+    const Work work = work_of(plan);
+    const double memory = share_of_memory * static_cast<double>(team_.memory_bytes);
+    const double height = height_of(work, memory);
     if (height < 1) return never_fits;
-    const double copies =
-        real(inner * (rows + cols * up(rows, height))) * times_.copy(tile, tile, 0);
-    const double products = real(rows * cols * inner) * times_.square(tile);
-    return measured_loss * std::max(products, caution * copies);
+    const double room = memory - height * work.row_of_a() - 2 * work.bytes_b;
+    // Tiles of C go home while others begin; where panels change, columns of B stay for the next.
+    const auto fit = [&](double tiles_of_b, double tiles_of_c) {
+      return std::floor(room / (tiles_of_b * work.bytes_b + tiles_of_c * height * work.bytes_c));
+    };
+    const double load_panel = height * work.deep * work.load_a;
+    const double load_column = work.tiles_of_b * work.load_b + height * work.load_c;
+    const double store_column = height * work.store_c;
+    const double column = height * work.deep * work.product;
+    const auto columns = [&](double gain, double limit) {
+      const double enough = gain > 0 ? std::ceil(load_panel / gain) : work.cols;
+      return std::max(1.0, std::min({enough, limit, work.cols}));
+    };
+    const double at_start = columns(column - load_column, fit(on_their_way, 1));
+    const double together =
+        columns(2 * column - load_column, std::min(fit(work.tiles_of_b, 2), (work.cols + 1) / 2));
+    plan.height = static_cast<std::int64_t>(height);
+    plan.at_start = static_cast<std::int64_t>(at_start);
+    plan.together = static_cast<std::int64_t>(together);
+    const double start = std::max(0.0, load_panel + at_start * (load_column - column));
+    const double change = std::max(0.0, load_panel - together * (2 * column - load_column));
+    const double apart = fit(on_their_way, 2) < 2 ? store_column : 0;
+    return work.first + start + (std::ceil(work.rows / height) - 1) * change + store_column +
+           work.rows / height * work.cols * (apart + std::max({column, load_column, store_column}));
   }
 
   const ProductTimes& times_;

@@ -37,17 +37,14 @@ ProductTimes::ProductTimes(const Engine& engine, const Team& team, const Problem
   has_peers_ = engine.machine().route(space(0), space(1)) != nullptr;
 }
 
-/// The table is of cubes, one after the other. Small products lose more among copies and other
-/// products, and so do short sums, for which C is read and written; and none larger than a
-/// certain order is faster for long, as the power that a device may draw is the limit. Read off
-/// runs on H200s.
+/// The table is of cubes; short sums read and write C more often.
 double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const {
-  constexpr double largest = 5120;
+  const double launches = team_.resident ? 1 : 4;  // its own, and those of its tiles' copies
   const double volume = real(rows) * real(cols) * real(inner);
-  const double order = std::cbrt(volume);
-  const double loss = 0.07 * std::pow(512 / real(inner), 2) + 0.15 * std::pow(1024 / order, 3);
-  return engine_.machine().launch_seconds +
-         (1 + loss) * kernel_seconds(engine_, team_, kernel_, std::min(order, largest), volume);
+  const Machine& machine = engine_.machine();
+  return launches * machine.launch_seconds +
+         kernel_seconds(engine_, team_, kernel_, std::cbrt(volume), volume) /
+             machine.devices[team_.devices.front()].share_of_sum(real(inner));
 }
 
 double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t inner,
@@ -58,7 +55,8 @@ double ProductTimes::product(std::int64_t rows, std::int64_t cols, std::int64_t 
   const Device& device = machine.devices[is_known ? own : team_.devices.front()];
   const double volume = real(rows) * real(cols) * real(inner);
   return machine.launch_seconds +
-         machine.kernel_seconds(device, kernel_, std::cbrt(volume), volume);
+         machine.kernel_seconds(device, kernel_, std::cbrt(volume), volume) /
+             device.share_of_sum(real(inner));
 }
 
 double ProductTimes::share(std::int64_t rows, std::int64_t all_rows) const {
@@ -69,8 +67,9 @@ std::size_t ProductTimes::streams() const {
   return static_cast<std::size_t>(engine_.machine().devices[team_.devices.front()].compute_streams);
 }
 
-double ProductTimes::square(std::int64_t tile) const {
-  return kernel_seconds(engine_, team_, kernel_, real(tile), std::pow(real(tile), 3));
+std::int64_t ProductTimes::full_run() const {
+  if (!team_.slowed_by_runs) return 1;
+  return static_cast<std::int64_t>(team_.slowed_by_runs->runs.rbegin()->first / element_);
 }
 
 double ProductTimes::copy(std::int64_t rows, std::int64_t cols, std::int64_t all_rows) const {
@@ -87,6 +86,7 @@ void ProductTimes::append_to(std::vector<double>& key) const {
   for (const DeviceId each : team_.devices) {
     const Device& device = machine.devices[each];
     key.push_back(device.compute_streams);
+    append(key, device.sums);
     if (machine.has_kernel(device, kernel_))
       append(key, machine.kernels.find(kernel_)->second.at(device.rates));
   }
@@ -94,16 +94,10 @@ void ProductTimes::append_to(std::vector<double>& key) const {
   key.insert(key.end(), feeds.begin(), feeds.end());
 }
 
-bool has_fast_products(const Engine& engine, const Team& team, DType dtype) {
-  constexpr double order = 1024;
-  constexpr double least_rate = 2.5e12;  // multiplications a second
+bool knows_products(const Engine& engine, const Team& team, DType dtype) {
   if (team.size() == 0) return false;
   const Machine& machine = engine.machine();
-  const Device& device = machine.devices[team.devices.front()];
-  const std::string_view name = kernel_name(dtype);
-  if (!machine.has_kernel(device, name)) return false;
-  const double volume = order * order * order;
-  return volume / machine.kernel_seconds(device, name, order, volume) >= least_rate;
+  return machine.has_kernel(machine.devices[team.devices.front()], kernel_name(dtype));
 }
 
 }  // namespace quadriga::linalg

@@ -23,14 +23,14 @@ class ProductTimes {
   bool has_peers() const noexcept { return has_peers_; }
   /// Of tiles of A with rows x inner and of C with rows x cols.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const;
-  /// The same on a device of the team, by the table alone.
+  /// The same on a device of the team, where copies are queued meanwhile.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner, std::size_t place) const;
   /// What a copy of so many rows of a matrix's reaches of its links' rate.
   double share(std::int64_t rows, std::int64_t all_rows) const;
   /// Kernels that a device runs at once.
   std::size_t streams() const;
-  /// Of square tiles, by the table alone.
-  double square(std::int64_t tile) const;
+  /// Rows of a tile whose runs reach all of their links' rate.
+  std::int64_t full_run() const;
   /// To bring rows x cols of a matrix of so many rows to a device, while all others do so too.
   double copy(std::int64_t rows, std::int64_t cols, std::int64_t all_rows) const;
   /// Appends all that these times follow from: where it is equal, so are they.
@@ -44,8 +44,7 @@ class ProductTimes {
   bool has_peers_ = false;
 };
 
-/// Whether products are so fast (5 TFLOP/s and more) that square tiles which keep such a device
-/// busy come too late.
-bool has_fast_products(const Engine& engine, const Team& team, DType dtype);
+/// Whether the machine's table tells products' times on the team.
+bool knows_products(const Engine& engine, const Team& team, DType dtype);
 
 }  // namespace quadriga::linalg

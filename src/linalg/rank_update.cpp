@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/operand_guard.h"
 #include "linalg/resident.h"
-#include "linalg/tile_size.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -54,17 +54,15 @@ void submit(Run& run, const RankUpdate& update, std::int64_t i, std::int64_t j, 
 }
 
 /// Blocks of columns of C stay, X streams past.
-void submit_all(Run& run, const RankUpdate& update) {
-  const Team team = team_of(run.engine());
-  const CholeskyShape shape = cholesky_shape(run.engine(), team, update.c->rows().size,
-                                             update.c->rows().tile, update.c->dtype());
+void submit_all(Run& run, const RankUpdate& update, const CallPlan& plan) {
+  const CholeskyShape& shape = plan.triangle;
   std::int64_t first = 0;
   for (const std::int64_t width : cholesky_blocks(shape)) {
     for (std::int64_t k = 0; k < update.inner; ++k)
       for (std::int64_t i = first; i < shape.tiles; ++i)
         for (std::int64_t j = first; j < std::min(i + 1, first + width); ++j) {
           SubmitOptions where;
-          where.owner = team.owner(cholesky_owner(shape, i, j));
+          where.owner = plan.team.owner(cholesky_owner(shape, i, j));
           submit(run, update, i, j, k, where);
         }
     first += width;
@@ -93,10 +91,10 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
   if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, options);
-  const Cut cut{c.rows, tile};
-  const Cut sum{inner, tile};
+  const CallPlan plan = linalg::plan(
+      engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, no_device, options);
+  const Cut& cut = plan.rows;
+  const Cut& sum = plan.sum;
   const auto count = static_cast<double>(cut.count());
   Run run(engine, options, count * (count + 1) / 2 * static_cast<double>(sum.count()));
   RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
@@ -111,7 +109,7 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   update.x = input_tiles(run, a, form, cut, sum,
                          hermitian ? Accepts::none_or_adjoint : Accepts::none_or_transpose);
   update.c = output_tiles(run, by_rows ? c.transposed() : c, cut, cut);
-  submit_all(run, update);
+  submit_all(run, update, plan);
   finish_all(*update.c);
   run.wait();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/operand_guard.h"
 #include "linalg/resident.h"
 #include "linalg/substitution.h"
-#include "linalg/tile_size.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -46,8 +46,7 @@ void check(Engine& engine, const Matrix& a, bool unit, const MatrixView& b,
 }
 
 /// Columns of B are shared among the devices; A streams to all of them.
-Where by_columns(const Engine& engine, std::int64_t columns) {
-  const Team team = team_of(engine);
+Where by_columns(const Team& team, std::int64_t columns) {
   return [team, columns](std::int64_t, std::int64_t, std::int64_t c) {
     SubmitOptions where;
     if (team.size() > 0) where.owner = team.device(c * team.size() / columns);
@@ -63,10 +62,10 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, unit_diagonal, b, options);
   if (empty(b)) return;
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, options);
-  const Cut rows{b.rows, tile};
-  const Cut cols{b.cols, tile};
+  const CallPlan plan = linalg::plan(
+      engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, no_device, options);
+  const Cut& rows = plan.rows;
+  const Cut& cols = plan.cols;
   Run run(engine, options, substitution_tasks(rows, cols));
   const Input input = input_tiles(run, a, form_of(op, a.dtype()), rows, rows);
   TriangularTiles triangle;
@@ -79,7 +78,7 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
     return triangle.lower ? input.tiles->read(i, j, where) : input.tiles->read(j, i, where);
   };
   RightSides sides(run, b, rows, cols, input.op == Op::conjugate);
-  substitute(run, triangle, sides, by_columns(engine, cols.count()), {true});
+  substitute(run, triangle, sides, by_columns(plan.team, cols.count()), {true});
   sides.finish();
   run.wait();
 }

@@ -14,35 +14,24 @@ namespace {
 
 /// Tiles between these orders keep a kernel busy and a device's queue filled.
 struct Bounds {
-  std::int64_t least;
-  std::int64_t most;
+  double least = 128;
+  double most = 1024;
 };
 
-bool is_cuda(const Engine& engine, const Team& team) {
-  return engine.machine().devices[team.devices.front()].kind == DeviceKind::cuda;
-}
-
-Bounds bounds_for(const Engine& engine, const Team& team, bool is_product) {
-  if (team.devices.empty()) return {128, is_product ? 1024 : 768};
-  return is_cuda(engine, team) ? Bounds{512, 4096} : Bounds{128, 1024};
-}
-
-/// A BLAS packs both operands of each task anew, so tiles of a product on cores are as large as
-/// leaves each core this many tiles of C.
+/// Where no table tells what kernels take: tiles of a product for each core, and along the edge of
+/// all else. The latter doesn't follow the number of cores or devices: results are the same then.
 constexpr double tiles_a_core = 8;
+constexpr double tiles_an_edge_of_cores = 12;
+constexpr double tiles_an_edge = 16;
 
 /// Before bounds and memory.
 double wanted(const Engine& engine, const Team& team, const Problem& problem, bool alone) {
-  const auto area = static_cast<double>(problem.m) * static_cast<double>(problem.n);
   const bool is_product = problem.kind == Problem::Kind::matmul;
-  if (team.devices.empty() && is_product)
-    return std::sqrt(area / (tiles_a_core * (alone ? 1 : engine.machine().devices.front().cores)));
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
-  if (team.devices.empty()) return static_cast<double>(longest) / 11;
-  // A single GPU's time goes into its products, which like large tiles; several share the columns.
-  const std::int64_t least = 4 + 4 * team.size();
-  const bool few = is_cuda(engine, team) && !is_product && least < 16;
-  return static_cast<double>(longest) / (few ? static_cast<double>(least) : 16);
+  if (!team.devices.empty()) return static_cast<double>(longest) / tiles_an_edge;
+  if (!is_product) return static_cast<double>(longest) / tiles_an_edge_of_cores;
+  const double area = static_cast<double>(problem.m) * static_cast<double>(problem.n);
+  return std::sqrt(area / (tiles_a_core * (alone ? 1 : engine.machine().devices.front().cores)));
 }
 
 std::int64_t rounded(double tile) {
@@ -60,9 +49,8 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem, const Op
   if (!is_product)
     if (const std::int64_t tile = cholesky_tile(engine, team, problem.m, problem.dtype); tile > 0)
       return tile;
-  const auto [least, most] = bounds_for(engine, team, is_product);
-  double tile = std::clamp(wanted(engine, team, problem, alone), static_cast<double>(least),
-                           static_cast<double>(most));
+  constexpr Bounds bounds;
+  double tile = std::clamp(wanted(engine, team, problem, alone), bounds.least, bounds.most);
   if (!team.devices.empty()) {
     constexpr double tiles_in_memory = 40;
     const double element = static_cast<double>(size_of(problem.dtype));

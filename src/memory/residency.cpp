@@ -301,11 +301,21 @@ void Residency::write_finals() {
     if (owner == no_space || !listener_.is_final(tile)) return true;
     const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
                        transfers_.sends_enough(transfers_.quickest_to_host(tile, owner));
-    if (!waits) write_back(tile, Reason::final);
+    if (!waits)
+      write_back(tile, Reason::final);
+    else
+      relay_final(tile, owner);
     return !waits;
   };
   const auto end = finals_.begin() + std::min(most, std::ssize(finals_));
   finals_.erase(std::remove_if(finals_.begin(), end, goes), end);
+}
+
+/// To a device whose link brings it home sooner than the owner's would.
+void Residency::relay_final(TileId tile, SpaceId owner) {
+  const SpaceId via = transfers_.relay_for(tile, owner, host_space);
+  if (via == no_space || !has_plenty(via) || !allocate(tile, via)) return;
+  transfers_.queue(tile, owner, via, Reason::prefetch);
 }
 
 void Residency::clean_ahead(SpaceId space) {

@@ -92,6 +92,8 @@ class Residency {
 
   const Pool& pool(SpaceId space) const noexcept { return pools_[space]; }
   const Spill& spill() const noexcept { return spill_; }
+  /// Nothing has to leave soon: what is dirty may stay so.
+  bool has_plenty(SpaceId space) const noexcept;
   void validate() const;
 
  private:
@@ -101,8 +103,7 @@ class Residency {
   void release_if_passed(TileId tile);
   bool make_host_room(std::size_t bytes, std::span<const Need> needs);
   void write_finals();
-  /// Nothing has to leave soon: what is dirty may stay so.
-  bool has_plenty(SpaceId space) const noexcept;
+  void relay_final(TileId tile, SpaceId owner);
   bool can_go_to_file(TileId tile) const;
   bool write_to_file(TileId tile);
   bool make_file_room(std::size_t bytes);

@@ -76,9 +76,23 @@ Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
       }
       transfers_.queue(tile, transfers_.source_for(tile, host_space), host_space, Reason::stage);
     }
-    transfers_.queue(tile, transfers_.source_for(tile, space), space, Reason::stage);
+    bring(tile, space, Reason::stage);
   }
   return awaited;
+}
+
+/// From the nearest replica. If that is the host's, perhaps by way of a device that has a quicker
+/// link and room: it keeps the tile, as others may want it.
+void Staging::bring(TileId tile, SpaceId space, Reason reason) {
+  SpaceId from = transfers_.source_for(tile, space);
+  if (from == host_space) {
+    const SpaceId via = transfers_.relay_for(tile, host_space, space);
+    if (via != no_space && residency_.has_plenty(via) && residency_.allocate(tile, via)) {
+      transfers_.queue(tile, host_space, via, Reason::prefetch);
+      from = via;
+    }
+  }
+  transfers_.queue(tile, from, space, reason);
 }
 
 Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,
@@ -96,8 +110,7 @@ Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,
       all_gone &= residency_.evict_before(victim, space, position);
     if (!all_gone || !residency_.allocate(tile, space)) return Awaits::room;
   }
-  if (!replicas_.directory().valid(tile, space))
-    transfers_.queue(tile, transfers_.source_for(tile, space), space, Reason::prefetch);
+  if (!replicas_.directory().valid(tile, space)) bring(tile, space, Reason::prefetch);
   return Awaits::nothing;
 }
 

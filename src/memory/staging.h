@@ -35,6 +35,7 @@ class Staging {
   Awaits find_source(TileId tile, SpaceId to, SpaceId& from);
   Awaits reserve(std::span<const Need> needs, SpaceId space);
   Awaits fetch(std::span<const Need> needs, SpaceId space);
+  void bring(TileId tile, SpaceId space, Reason reason);
 
   Replicas& replicas_;
   Transfers& transfers_;

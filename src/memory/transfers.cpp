@@ -56,6 +56,30 @@ SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
   return best;
 }
 
+SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {
+  const Directory& directory = replicas_.directory();
+  const bool is_load = from == host_space;
+  const std::size_t bytes = replicas_.bytes(tile);
+  const auto queued = [&](SpaceId device) {
+    return is_load ? spaces_[device].in.bytes : spaces_[device].out.bytes;
+  };
+  const auto by_way_of = [&](SpaceId via, std::size_t before) {
+    return seconds(from, via, bytes + (is_load ? before : 0)) +
+           seconds(via, to, bytes + (is_load ? 0 : before));
+  };
+  const double alone = seconds(from, to, bytes);
+  double least = seconds(from, to, bytes + queued(is_load ? to : from));
+  SpaceId best = no_space;
+  for (SpaceId via = 1; via < replicas_.spaces(); ++via) {
+    if (via == from || via == to || via == directory.home(tile) || probing(via)) continue;
+    if (directory.valid(tile, via)) return no_space;
+    if (by_way_of(via, 0) >= alone || by_way_of(via, queued(via)) >= least) continue;
+    least = by_way_of(via, queued(via));
+    best = via;
+  }
+  return best;
+}
+
 SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
   const Directory& directory = replicas_.directory();
   const auto end = [&](SpaceId from) {

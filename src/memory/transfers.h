@@ -71,6 +71,10 @@ class Transfers {
 
   /// Where to copy from, soonest; no_space if nowhere now.
   SpaceId source_for(TileId tile, SpaceId to) const;
+  /// A device by way of which a tile gets from the host to a device, or back, sooner than by the
+  /// link between them, behind what is queued on both. No_space: none, as always where links are
+  /// equal or a third space has the tile.
+  SpaceId relay_for(TileId tile, SpaceId from, SpaceId to) const;
   /// Whose replica gets home to the host first: behind what is on its way there from each space;
   /// the owner's, unless another's is there and certain.
   SpaceId quickest_to_host(TileId tile, SpaceId owner) const;

@@ -7,13 +7,11 @@
 
 #include <algorithm>
 
+#include "schedule/pace.h"
 #include "schedule/variants.h"
 
 namespace quadriga {
 namespace {
-
-/// What is issued ahead beyond two tasks a stream.
-constexpr double ahead_seconds = 2e-3;
 
 bool has_nothing_to_combine(const Task& task) noexcept {
   return task.operand_count == 2 && task.operands[1].datum->partial &&
@@ -49,13 +47,14 @@ std::exception_ptr make_error(Args&&... args) {
 
 bool Launcher::wants_more(const DeviceState& device) noexcept {
   const int streams = static_cast<int>(device.streams.size());
-  return device.issued < 2 * streams ||
-         (device.issued_seconds < ahead_seconds && device.issued < 32 * streams);
+  return device.issued < pace::tasks_a_stream * streams ||
+         (device.issued_seconds < pace::issued_seconds &&
+          device.issued < pace::most_a_stream * streams);
 }
 
 bool Launcher::would_queue(const DeviceState& device, const PlannedTask& planned) noexcept {
   const ComputeStream& first = device.streams.front();
-  return planned.fills && first.issued.size() >= 2 && first.issued_seconds >= ahead_seconds;
+  return planned.fills && first.issued.size() >= 2 && first.issued_seconds >= pace::issued_seconds;
 }
 
 Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/pace.h"
 #include "schedule/ready_order.h"
 
 namespace quadriga {
@@ -95,8 +96,6 @@ void Placement::note_stealable(const DeviceState& thief) {
 /// The candidate but for its gain; `fetch` gets the seconds that bringing its operands takes.
 StealCandidate Placement::steal_candidate(const PlannedTask& planned, const DeviceState& thief,
                                           const DeviceState& victim, double& fetch) const {
-  // What is written has to come back for the owner's next task.
-  constexpr double there_and_back = 3;
   const Memory& memory = *state_.memory;
   StealCandidate candidate;
   candidate.experience = prediction_.experience_on(planned, thief.id);
@@ -110,7 +109,8 @@ StealCandidate Placement::steal_candidate(const PlannedTask& planned, const Devi
     } else if (slot.access != Access::write) {
       candidate.bytes_missing += size;
       const bool returns = writes(slot.access) && state_.plan.uses(tile).writers > 1;
-      fetch += memory.transfers().fetch_seconds(tile, thief.space) * (returns ? there_and_back : 1);
+      fetch += memory.transfers().fetch_seconds(tile, thief.space) *
+               (returns ? pace::there_and_back : 1);
     }
     if (memory.directory().valid(tile, victim.space)) candidate.staged_there += size;
   }
@@ -140,9 +140,6 @@ bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
 }
 
 bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
-  constexpr std::size_t most = 64;
-  // A stolen task's copies delay those of others on the links they share.
-  constexpr double crowding = 4;
   offers_.clear();
   offered_.clear();
   std::size_t looked = 0;
@@ -150,7 +147,9 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
   const double busy = thief.issued_seconds / ScheduleState::width(thief);
   double ahead = victim.issued_seconds / share;
   for (PlannedTask* planned : state_.plan.on(victim.id).ready) {
-    if (offered_.size() == most || (victim.space == host_space && ++looked > 4 * most)) break;
+    if (offered_.size() == pace::most_looked ||
+        (victim.space == host_space && ++looked > 4 * pace::most_looked))
+      break;
     const double there =
         planned->learns ? prediction_.seconds_on(*planned, victim.id) : planned->seconds;
     const double end = ahead + there;
@@ -159,8 +158,8 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
     double fetch = 0;
     StealCandidate found = steal_candidate(*planned, thief, victim, fetch);
     const double here = prediction_.seconds_on(*planned, thief.id) + (planned->learns ? busy : 0);
-    found.gain_seconds =
-        there > 0 ? end - crowding * fetch - here : static_cast<double>(offered_.size()) + 0.5;
+    found.gain_seconds = there > 0 ? end - pace::crowding * fetch - here
+                                   : static_cast<double>(offered_.size()) + 0.5;
     offers_.push_back(found);
     offered_.push_back(planned);
   }

@@ -2,6 +2,8 @@
 // src/schedule/prefetch.cpp: when the next fetch is ordered, and when foresight starts anew.
 #include "schedule/prefetch.h"
 
+#include "schedule/pace.h"
+
 namespace quadriga {
 
 /// A device's memory as the lookahead sees it.
@@ -41,9 +43,8 @@ Prefetch::Prefetch(ScheduleState& state, CheckedPolicy& policy) : state_(state),
 /// stand in the way of what is needed next. Copies from peers, some of which wait for kernels
 /// there, leave the host's link alone.
 bool Prefetch::has_room_on_link(const DeviceState& device) const {
-  constexpr double ahead_seconds = 1e-3;
   return state_.memory->transfers().incoming_from_host(device.space) == 0 ||
-         state_.memory->transfers().host_seconds(device.space) <= ahead_seconds;
+         state_.memory->transfers().host_seconds(device.space) <= pace::fetched_seconds;
 }
 
 bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {

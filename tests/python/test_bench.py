@@ -211,6 +211,23 @@ def test_plans_of_orders_alike_are_alike_on_drawn_machines(operation):
     assert summary["median"] >= 0.93 and summary["value"] >= 0.6
 
 
+def test_kernels_measure_products_and_short_sums_into_a_description(tmp_path):
+    file = tmp_path / "machine.json"
+    words = ["--devices", "emulated:1,memory=64MiB", "--repeat", "1", "--description", str(file)]
+    rows = program.run(program.OURS, "kernels", *words)
+    cases = [
+        "emulated0-dgemm-256",
+        "emulated0-dgemm-512",
+        "emulated0-sums-256",
+        "emulated0-sums-512",
+    ]
+    assert [row["case"] for row in rows] == cases
+    machine = quadriga.Machine.from_file(str(file))
+    described = json.loads(machine.to_json())
+    assert described["devices"][0]["sums"]["512"] == 1
+    assert described["kernels"]["dgemm"]["emulated"].keys() == {"256", "512"}
+
+
 def test_rows_have_the_ten_keys_and_no_others():
     done = click.testing.CliRunner().invoke(commands.bench, ["gemm", "--case", "bytes-1", "--json"])
     (line,) = done.stdout.splitlines()

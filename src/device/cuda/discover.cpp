@@ -84,6 +84,7 @@ Device describe(int ordinal) {
   // What a warp reads at once: kernels read columns that begin elsewhere more slowly.
   device.pitch_alignment = 128;
   device.rates = "gpu";
+  device.sums = cuda::usual_sums();
   return device;
 }
 

@@ -5,6 +5,8 @@
 
 #include <quadriga/machine.h>
 
+#include <map>
+
 namespace quadriga::cuda {
 
 /// What of a device decides how fast it computes.
@@ -15,6 +17,9 @@ struct Speed {
   double clock_hertz = 0;
   bool operator==(const Speed&) const = default;
 };
+
+/// What products of short sums reach of those times, on the device that was measured.
+std::map<double, double> usual_sums();
 
 /// Adds times of the matrix kernels for the machine's column `column`: those of the device that was
 /// measured (machines/h200x1.json), scaled by the rates that the processors of both reach.

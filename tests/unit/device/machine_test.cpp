@@ -108,9 +108,8 @@ TEST(MachineJson, ErrorsNameTheKey) {
   expect_in(refused("0.25", "0"), "links.slot0.runs.4096: expected a number");
   expect_in(refused("0.25", "1.5"), "links.slot0.runs.4096");
   expect_in(refused("0.25", "\"all\""), "links.slot0.runs.4096");
-  expect_in(
-      refused("\"65536\": 1", "\"65536\": 0.9"),
-      "links.slot0.runs: expected a share of 1, which is the bandwidth, for the longest runs");
+  expect_in(refused("\"65536\": 1", "\"65536\": 0.9"),
+            "links.slot0.runs: expected a share of 1, which is the whole rate, for the longest");
   expect_in(refused("{\"65536\": 1, \"16384\": 0.5, \"4096\": 0.25}", "[]"),
             "links.slot0.runs: expected an object");
   expect_in(refused("\"65536\": 1, \"16384\": 0.5, \"4096\": 0.25", ""), "links.slot0.runs");
@@ -347,6 +346,23 @@ TEST_F(ConfiguredDescription, OfTooFewIsRefused) {
   use(Machine::parse("emulated:1").to_json());
   expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("emulated:2"); }),
             "describes emulated0; here is machine 'emulated' with emulated0, emulated1");
+}
+
+TEST(MachineJson, TellsWhatProductsOfShortSumsReach) {
+  const std::string text =
+      R"({"name": "m", "devices": [{"name": "gpu0", "kind": "gpu", "memory": 1e6,
+                               "sums": {"512": 0.5, "2048": 1}}]})";
+  const Machine machine = Machine::from_json(text);
+  const Device& device = machine.devices[0];
+  EXPECT_DOUBLE_EQ(device.share_of_sum(256), 0.25) << "as long as the shortest";
+  EXPECT_DOUBLE_EQ(device.share_of_sum(1024), 0.75);
+  EXPECT_DOUBLE_EQ(device.share_of_sum(4096), 1);
+  EXPECT_DOUBLE_EQ(Device().share_of_sum(1), 1) << "without a table all sums are alike";
+  EXPECT_EQ(Machine::from_json(machine.to_json()).devices[0].sums, device.sums);
+  std::string wrong = text;
+  wrong.replace(wrong.find("\"2048\": 1"), 9, "\"2048\": 0.9");
+  expect_in(message_of(Errc::invalid_argument, [&] { Machine::from_json(wrong); }),
+            "devices[0].sums: expected a share of 1");
 }
 
 TEST(MachineJson, KeepsWhereDevicesArePluggedIn) {

@@ -50,7 +50,7 @@ TEST_P(Mixed, EachDeviceDoesWhatItsRateAllows) {
   const double equal = seconds(mixed(4, 0), GetParam(), n);
   // Plans of products share evenly; who is quick then takes from others. Tiles of a factorization
   // are planned for each machine: those of equal devices end closer together.
-  constexpr double slack = 1.1;
+  constexpr double slack = 1.12;
   EXPECT_LE(seconds(mixed(4, 2), GetParam(), n), slack * share_of(equal, 2, 2));
   EXPECT_LE(seconds(mixed(4, 1), GetParam(), n), slack * share_of(equal, 3, 1));
 }
@@ -58,7 +58,7 @@ TEST_P(Mixed, EachDeviceDoesWhatItsRateAllows) {
 TEST_P(Mixed, SmallerMemoryOfSomeHardlySlowsTheOthers) {
   constexpr std::int64_t n = 32768;
   const double whole = seconds(mixed(4, 2, 1), GetParam(), n);
-  EXPECT_LE(seconds(mixed(4, 2, 64), GetParam(), n), 1.05 * whole);
+  EXPECT_LE(seconds(mixed(4, 2, 64), GetParam(), n), 1.08 * whole);
   // There is room for tiles of 2048 rows, which are copied by short runs.
   EXPECT_LE(seconds(mixed(4, 2, 128), GetParam(), n), 1.15 * whole);
 }
@@ -66,6 +66,15 @@ TEST_P(Mixed, SmallerMemoryOfSomeHardlySlowsTheOthers) {
 TEST_P(Mixed, SlowDevicesDontHinderASmallProblem) {
   constexpr std::int64_t n = 16384;
   EXPECT_LE(seconds(mixed(4, 2), GetParam(), n), 1.07 * seconds(mixed(2, 0), GetParam(), n));
+}
+
+// Its tiles come and go by way of the others, as the plans know.
+TEST_P(Mixed, ASlowLinkToTheHostHardlySlowsTheOthers) {
+  constexpr std::int64_t n = 16384;
+  Machine machine = mixed(4, 0);
+  for (Link& link : machine.links)
+    if (link.name.starts_with("pcie3 ")) link.bytes_per_second /= 5;
+  EXPECT_LE(seconds(machine, GetParam(), n), 1.3 * seconds(mixed(4, 0), GetParam(), n));
 }
 
 INSTANTIATE_TEST_SUITE_P(, Mixed, ::testing::Values(Problem::Kind::matmul, Problem::Kind::cholesky),

@@ -3,6 +3,8 @@
 // and what short runs do to those of others.
 #include "linalg/product_plan.h"
 
+#include "linalg/call_plan.h"
+
 #include <climits>
 #include <map>
 #include <random>
@@ -114,7 +116,7 @@ TEST(ProductPlans, AreCompleteForAnySizesAndDevices) {
 }
 
 TEST(ProductPlans, DevicesBeginWithOtherRowsAndEndWithNarrowColumns) {
-  const ProductPlan plan = plan_of(h200s(2), 16384, 16384, 16384);
+  const ProductPlan plan = plan_of(h200s(2), 8192, 8192, 8192);
   ASSERT_EQ(plan.orders.size(), 2);
   EXPECT_NE(plan.orders[0].front().i, plan.orders[1].front().i);
   for (const std::vector<Product>& order : plan.orders)
@@ -148,6 +150,15 @@ TEST(ProductPlans, AreNotThoseOfAMachineThatDiffersBetweenPowersOfTwo) {
   EXPECT_GT(plan_of(slow, 20000, 20000, 20000).seconds, seconds);
 }
 
+TEST(ProductPlans, SumsAreLongWhereShortOnesAreSlow) {
+  Machine machine = h200s(1);
+  machine.devices[0].sums.clear();
+  const std::int64_t before = plan_of(machine, 8192, 8192, 8192).sum.tile;
+  machine.devices[0].sums = {{static_cast<double>(before), 0.3},
+                             {4.0 * static_cast<double>(before), 1}};
+  EXPECT_GT(plan_of(machine, 8192, 8192, 8192).sum.tile, before);
+}
+
 TEST(ProductPlans, TilesAreTallWhereShortRunsAreSlow) {
   Machine machine = h200s(1);
   EXPECT_EQ(rows_on(machine, 16384), 8192);
@@ -178,6 +189,38 @@ TEST(ProductPlans, LinksBetweenDevicesAreTakenToBeAsThoseOfTheHost) {
   const Engine engine = engine_of(machine);
   EXPECT_DOUBLE_EQ(fed_from(engine, team_of(engine), 0).share_by_runs(8192), 0.125);
   EXPECT_DOUBLE_EQ(team_of(engine).share_by_runs(8192), 0.59);
+}
+
+TEST(CallPlans, TellTilesAndWhoComputes) {
+  const Engine engine = engine_of(h200s(4));
+  const CallPlan product =
+      plan(engine, {Problem::Kind::matmul, 8192, 8192, 8192, DType::float64}, no_device, {});
+  EXPECT_EQ(product.team.size(), 4);
+  EXPECT_EQ(product.orders.size(), 4u);
+  EXPECT_EQ(product.triangle.tiles, 0);
+  const CallPlan factorization =
+      plan(engine, {Problem::Kind::cholesky, 8192, 300, 500, DType::float64}, no_device, {});
+  EXPECT_EQ(factorization.team.size(), 4);
+  EXPECT_EQ(factorization.triangle.tiles, factorization.rows.count());
+  EXPECT_EQ(factorization.triangle.devices, 4);
+  EXPECT_EQ(factorization.cols.size, 300);
+  EXPECT_EQ(factorization.sum.size, 500);
+  EXPECT_EQ(factorization.sum.tile, factorization.rows.tile);
+}
+
+TEST(CallPlans, OfWhatLiesOnADeviceAreItsOwnOrFedFromIt) {
+  const Engine engine = engine_of(h200s(4));
+  const Problem small{Problem::Kind::matmul, 64, 64, 64, DType::float64};
+  EXPECT_EQ(plan(engine, small, 2, {}).team.devices, std::vector<DeviceId>{2});
+  for (const auto kind : {Problem::Kind::matmul, Problem::Kind::cholesky}) {
+    const CallPlan large = plan(engine, {kind, 60000, 60000, 60000, DType::float64}, 2, {});
+    EXPECT_EQ(large.team.size(), 4);
+    EXPECT_EQ(large.team.home, engine.machine().devices[2].space);
+    Options alone;
+    alone.reproducible = true;
+    const CallPlan same = plan(engine, {kind, 60000, 60000, 60000, DType::float64}, 2, alone);
+    EXPECT_EQ(same.team.size(), 1);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/call_plan.h: the one plan of a call: tiles, who owns them, and in which order they are
+// computed.
+#pragma once
+
+#include "linalg/order.h"
+#include "linalg/product_plan.h"
+#include "linalg/team.h"
+
+#include <quadriga/linalg.h>
+
+namespace quadriga::linalg {
+
+/// Tiles of the result lie at (rows, cols), `sum` is what they sum over. Of a product also its
+/// orders; those of a triangle follow from `triangle`, by cholesky_order() and cholesky_owner().
+struct CallPlan : ProductPlan {
+  Team team;               ///< Who computes; owners are places in it.
+  CholeskyShape triangle;  ///< Of factorizations, rank updates and solves.
+};
+
+/// Plans a call by its sizes and the machine's description, which the engine has. Rank updates and
+/// solves are planned as the factorization of a matrix of as many rows.
+///
+/// `home`: the device in whose memory all operands lie and stay, or no_device. There that device
+/// alone computes, by the tiles that take least time, or all devices, whichever is sooner by the
+/// description. Options::tile and Options::reproducible restrict the choice.
+CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options);
+
+}  // namespace quadriga::linalg

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/memory/relay_test.cpp: which copies from and to the host go by way of another device,
+// whose link is quicker. No backend: copies end when the test says so.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "memory/memory.h"
+
+namespace quadriga {
+namespace {
+
+constexpr std::size_t tile_bytes = 4096;
+constexpr std::size_t tiles = 16;
+constexpr StreamId into_first = 0, out_of_first = 1, to_first = 2;
+constexpr StreamId into_second = 3, out_of_second = 4, to_second = 5;
+
+/// Two devices of sixteen tiles. Copies between the host and the second take ten times as long as
+/// those of the first, which take 41 us.
+class RelayTest : public ::testing::Test, public MemoryListener {
+ protected:
+  std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
+  double positions_per_second(SpaceId) const override { return 0; }
+  bool is_final(TileId tile) const override { return finals_.contains(tile); }
+  void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId, std::size_t,
+                  const Completion&) override {}
+  void evicted(TileId, SpaceId) override {}
+  void probed(SpaceId, const Completion&) override {}
+
+  static Machine machine(double second_rate) {
+    Machine machine = Machine::parse("emulated:2,memory=1MiB,h2d=100MB/s,d2h=100MB/s,peer=1GB/s");
+    for (Link& link : machine.links)
+      if (link.name.starts_with("emulated1 ") && link.name.find("peer") == std::string::npos)
+        link.bytes_per_second = second_rate;
+    return machine;
+  }
+  static std::vector<SpaceResources> resources() {
+    static std::array<std::array<std::byte, tiles * tile_bytes>, 2> memory;
+    const std::size_t bytes = tiles * tile_bytes;
+    return {{},
+            {.device = 0,
+             .base = memory[0].data(),
+             .bytes = bytes,
+             .in = into_first,
+             .out = out_of_first,
+             .peers = {0, 0, to_first}},
+            {.device = 1,
+             .base = memory[1].data(),
+             .bytes = bytes,
+             .in = into_second,
+             .out = out_of_second,
+             .peers = {0, to_second, 0}}};
+  }
+  void begin(double second_rate) {
+    machine_ = machine(second_rate);
+    memory_.emplace(instructions_, machine_, resources(), *this, MemoryOptions{});
+  }
+  TileId add() {
+    return memory_->replicas().add({.home = home_.data(),
+                                    .width_bytes = tile_bytes,
+                                    .columns = 1,
+                                    .pitch = tile_bytes,
+                                    .home_space = host_space});
+  }
+  void stage(TileId tile, SpaceId space, Access access = Access::read) {
+    const Need need{tile, access};
+    ASSERT_TRUE(is_done(memory_->staging().stage({&need, 1}, space)));
+  }
+  /// Written by a task on a device that has ended, and by none again.
+  void write_final(SpaceId space) {
+    const TileId tile = add();
+    stage(tile, space, Access::write);
+    memory_->used(tile, space, Access::write, {6, ++kernels_});
+    memory_->residency().unpin(tile, space);
+    memory_->transfers().confirm(tile);
+    finals_.insert(tile);
+    memory_->residency().write_final(tile);
+  }
+  /// Copies on a stream that haven't ended.
+  std::ptrdiff_t under_way(StreamId stream) {
+    for (const Instruction& each : instructions_.pending())
+      if (each.ticket > 0) copies_.push_back({each.stream, each.ticket});
+    instructions_.clear();
+    return std::ranges::count(copies_, stream, [](const Event& event) { return event.stream; });
+  }
+  /// The oldest of a stream.
+  void end(StreamId stream) {
+    ASSERT_GT(under_way(stream), 0);
+    const auto oldest =
+        std::ranges::find(copies_, stream, [](const Event& event) { return event.stream; });
+    Completion completion;
+    completion.event = *oldest;
+    copies_.erase(oldest);
+    memory_->completed(completion);
+  }
+
+  std::set<TileId> finals_;
+  std::vector<Event> copies_;
+  std::uint64_t kernels_ = 0;
+  std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
+  Machine machine_;
+  Instructions instructions_;
+  std::optional<Memory> memory_;
+};
+
+TEST_F(RelayTest, ASlowLinkIsLeftOut) {
+  begin(10e6);
+  const TileId tile = add();
+  stage(tile, 2);
+  EXPECT_EQ(under_way(into_first), 1);
+  EXPECT_EQ(under_way(to_second), 1);
+  EXPECT_EQ(under_way(into_second), 0);
+  end(into_first), end(to_second);
+  EXPECT_TRUE(memory_->directory().arrived(tile, 2));
+}
+
+TEST_F(RelayTest, UntilTheOtherHasAsMuchToDo) {
+  begin(10e6);
+  for (int i = 0; i < 14; ++i) {
+    const TileId tile = add();
+    stage(tile, 2);
+    memory_->residency().unpin(tile, 2);
+  }
+  EXPECT_GE(under_way(into_second), 1);
+  EXPECT_GE(under_way(into_first), 7) << "until half of its memory is in use";
+}
+
+TEST_F(RelayTest, EqualLinksWorkForThemselves) {
+  begin(100e6);
+  for (int i = 0; i < 8; ++i) stage(add(), 2);
+  EXPECT_EQ(under_way(into_second), 8);
+  EXPECT_EQ(under_way(into_first), 0);
+}
+
+TEST_F(RelayTest, WhatIsFinalGoesHomeByTheQuickerLink) {
+  begin(10e6);
+  for (int i = 0; i < 3; ++i) write_final(2);
+  EXPECT_EQ(under_way(out_of_second), 2);
+  EXPECT_EQ(under_way(to_first), 1) << "the third";
+  EXPECT_EQ(under_way(out_of_first), 0);
+  end(to_first);
+  EXPECT_EQ(under_way(out_of_first), 1);
+  end(out_of_first), end(out_of_second), end(out_of_second);
+  for (const TileId tile : finals_) EXPECT_EQ(memory_->directory().owner(tile), no_space);
+}
+
+}  // namespace
+}  // namespace quadriga
