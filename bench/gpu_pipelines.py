@@ -110,11 +110,12 @@ def spectra(given):
     }
     for name, (stages, shape, dtype) in cases.items():
         buffers = pinned(shape, dtype, 6 * given.gpus)
-        for count in (4 * given.gpus, given.chunks):
-            pipeline = quadriga.Pipeline(devices=f"cuda:{given.gpus}")
-            pipeline.source({"array": buffers[i % len(buffers)]} for i in range(count))
-            stages(pipeline)
-            stats = pipeline.run()
+        with quadriga.Engine(f"cuda:{given.gpus}") as engine:
+            for count in (8 * given.gpus, given.chunks):
+                pipeline = quadriga.Pipeline(engine=engine)
+                pipeline.source({"array": buffers[i % len(buffers)]} for i in range(count))
+                stages(pipeline)
+                stats = pipeline.run()
         yield {
             "case": f"spectra {name}",
             "chunks": given.chunks,
