@@ -18,7 +18,8 @@ OPEN, EXTEND = 11, 1
 BLOCK, WARPS = 128, 4  # threads and warps of a block
 MOST_BLOCKS = 512  # where each needs memory for the edges between passes
 PASS = 512  # rows of a query that a warp has at once, in whole words
-TEXT = Path(__file__).with_name("smith_waterman.cuh").read_text()
+PARTS = ("cells.cuh", "sweep.cuh", "smith_waterman.cuh")
+TEXT = "".join(Path(__file__).with_name(part).read_text() for part in PARTS)
 
 
 class Queries:
