@@ -96,6 +96,9 @@ thread_local KeptState kept_state;
 
 std::atomic<int> waiting{0};  ///< Threads of ours, for the GIL.
 
+/// GilHere's of this thread that are inside: nobody ends Python before they have left.
+thread_local int inside = 0;
+
 }  // namespace
 
 GilHere::GilHere() {
@@ -105,6 +108,7 @@ GilHere::GilHere() {
   waiting.fetch_add(1, std::memory_order_relaxed);
   kept_state.keep(gate);
   gil_.emplace();
+  ++inside;
   waiting.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -121,6 +125,7 @@ bool is_turn_of_others() noexcept {
 
 GilHere::~GilHere() {
   if (!gil_) return;
+  --inside;
   gil_.reset();
   leave(gate_);
 }
@@ -128,6 +133,10 @@ GilHere::~GilHere() {
 GilReleased::GilReleased() noexcept : state_(PyEval_SaveThread()) {}
 
 GilReleased::~GilReleased() {
+  if (inside > 0) {  // What it drops may release the GIL for a while, also behind a closed gate.
+    PyEval_RestoreThread(state_);
+    return;
+  }
   Gate* const gate = current.load();
   if (!gate->enter()) stop_here();
   PyEval_RestoreThread(state_);

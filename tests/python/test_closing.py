@@ -3,8 +3,12 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+from scripts import run_script
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 _HEAD = """
 import faulthandler, sys, threading, time
@@ -147,3 +151,9 @@ def test_a_daemon_thread_at_the_end_of_python(devices, what):
             devices,
             pause,
         )
+
+
+def test_python_ends_while_a_thread_of_ours_drops_chunks(tmp_path):
+    """It holds Python's lock, and what it drops releases that for a while: hung one time in three."""
+    for _ in range(8):
+        run_script(EXAMPLES / "stream.py", tmp_path)
