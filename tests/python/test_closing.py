@@ -154,6 +154,6 @@ def test_a_daemon_thread_at_the_end_of_python(devices, what):
 
 
 def test_python_ends_while_a_thread_of_ours_drops_chunks(tmp_path):
-    """It holds Python's lock, and what it drops releases that for a while: hung one time in three."""
+    """It holds Python's lock, and what it drops releases that for a while."""
     for _ in range(8):
         run_script(EXAMPLES / "stream.py", tmp_path)
