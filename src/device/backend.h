@@ -132,6 +132,11 @@ class Backend {
   /// At most once, before anything is queued.
   virtual bool tell(std::function<void()> /*ended*/) { return false; }
 
+  /// Calls a function when a variant throws DeviceFull, on a thread that may wait, one call a
+  /// device at a time. True: the device has more free memory now, and the variant is called again.
+  /// Called at most once, before anything is queued.
+  virtual void on_full(std::function<bool(DeviceId)> /*make_room*/) {}
+
   /// The clock: nanoseconds since the backend was made.
   virtual Nanoseconds now() const noexcept = 0;
   /// True if time passes only in next_completion(), which then returns 0 before the deadline only

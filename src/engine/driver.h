@@ -125,6 +125,8 @@ class Driver final : public Executor, private ScheduleListener {
   template <class Each>
   bool bring_home(Nanoseconds deadline, Each&& each);
   bool await_promise();
+  bool make_room(DeviceId device);
+  void give_back(DeviceId device, const Reserve& reserve, std::size_t evicted);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
   std::string describe() const;

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,16 @@ constexpr std::size_t least = 4096;
 // its streams. Where so much is left, nobody has to find out how much that is.
 constexpr std::size_t plenty = std::size_t{2} << 30;
 
+// Two sixteenths of an arena can be given back, each where a library's workspace fits (cuBLAS asks
+// for 32 MiB). A power of two, as tiles mostly are, so that little of it is lost to fragments.
+constexpr std::size_t reserves = 2;
+constexpr std::size_t least_reserve = std::size_t{32} << 20;
+
+std::size_t reserve_bytes(std::size_t arena_bytes) {
+  const std::size_t bytes = std::bit_floor(arena_bytes / 16);
+  return bytes < least_reserve ? 0 : bytes;
+}
+
 std::string in_words(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 }  // namespace
@@ -31,8 +42,19 @@ DeviceSpaces::DeviceSpaces(Backend& backend, const Machine& machine)
 }
 
 DeviceSpaces::~DeviceSpaces() {
-  for (SpaceResources& space : spaces_)
-    if (space.base) backend_.deallocate(space.device, std::exchange(space.base, nullptr));
+  for (SpaceResources& space : spaces_) free_memory(space);
+}
+
+void DeviceSpaces::free_memory(SpaceResources& space) noexcept {
+  if (space.base) backend_.deallocate(space.device, std::exchange(space.base, nullptr));
+  for (const Reserve& reserve : space.reserves) backend_.deallocate(space.device, reserve.base);
+  space.reserves.clear();
+}
+
+void DeviceSpaces::give_back(SpaceId space, std::byte* reserve) {
+  SpaceResources& from = spaces_[space];
+  std::erase_if(from.reserves, [reserve](const Reserve& each) { return each.base == reserve; });
+  backend_.deallocate(from.device, reserve);
 }
 
 void DeviceSpaces::open(const Machine& machine, DeviceId device) {
@@ -69,6 +91,23 @@ bool DeviceSpaces::is_scarce(const Machine& machine, DeviceId device) const {
   return described.space != host_space && is_scarce(described, backend_.free_bytes(device));
 }
 
+/// All of it or nothing. Shared: others may want some of this memory later.
+bool DeviceSpaces::try_take(SpaceResources& space, std::size_t bytes, bool is_shared) {
+  const std::size_t reserved = is_shared ? reserve_bytes(bytes) : 0;
+  space.bytes = bytes - reserves * reserved;
+  space.base = backend_.allocate(space.device, space.bytes);
+  if (!space.base) return false;
+  while (reserved > 0 && space.reserves.size() < reserves) {
+    std::byte* const base = backend_.allocate(space.device, reserved);
+    if (!base) {
+      free_memory(space);
+      return false;
+    }
+    space.reserves.push_back({base, reserved});
+  }
+  return true;
+}
+
 // Libraries load kernels when these are first called, and need some of what is left for them.
 void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
   SpaceResources& space = spaces_[described.space];
@@ -76,16 +115,13 @@ void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
   space.bytes = described.memory_bytes;
   if (is_scarce(described, free))
     space.bytes = std::min(space.bytes, *free - std::min(*free / 8, plenty / 2));
-  const auto take = [&] {
-    while (space.bytes >= least && !(space.base = backend_.allocate(device, space.bytes)))
-      space.bytes = space.bytes / 8 * 7;
-  };
   const std::size_t wanted = space.bytes;
-  take();
-  if (space.base && space.bytes < wanted) {
-    backend_.deallocate(device, std::exchange(space.base, nullptr));
-    space.bytes = std::max(space.bytes / 8 * 7, least);
-    take();
+  std::size_t bytes = wanted;
+  while (bytes >= least && !try_take(space, bytes, free.has_value())) bytes = bytes / 8 * 7;
+  if (space.base && bytes < wanted) {
+    free_memory(space);
+    bytes = std::max(bytes / 8 * 7, least);
+    while (bytes >= least && !try_take(space, bytes, free.has_value())) bytes = bytes / 8 * 7;
   }
   if (space.base) return;
   fail(Errc::unavailable, fmt::format("device '{}' has no memory to give: {} wanted{}",

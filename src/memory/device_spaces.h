@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "memory/reserve.h"
 
 namespace quadriga {
 
@@ -22,6 +23,7 @@ struct SpaceResources {
   StreamId out = 0;             ///< Copies to the host.
   std::vector<StreamId> peers;  ///< Copies from other devices, by source space; where a route is.
   bool is_file = false;  ///< Nothing runs there; what leaves the host's buffers may go there.
+  std::vector<Reserve> reserves = {};  ///< More of the arena, beside `bytes`.
 };
 
 /// The arenas and copy streams of all devices of a machine. Must go before the backend, and after
@@ -39,9 +41,13 @@ class DeviceSpaces {
   /// far as the backend knows.
   bool is_scarce(const Machine& machine, DeviceId device) const;
   /// Takes as much of each device's memory as it gives, at most what the machine says; once, and
-  /// after those who need some of it in any case. Of a scarce one some is left.
+  /// after those who need some of it in any case. Of a scarce one some is left. Where others may
+  /// want memory later, some of it is taken as reserves.
   /// Errors:  unavailable naming a device that has none to give, and what of it is free.
   void take_memory(const Machine& machine);
+
+  /// Frees a reserve of a space, which nobody uses.
+  void give_back(SpaceId space, std::byte* reserve);
 
   /// By space.
   const std::vector<SpaceResources>& spaces() const noexcept { return spaces_; }
@@ -64,6 +70,8 @@ class DeviceSpaces {
  private:
   void open(const Machine& machine, DeviceId device);
   void take_memory(const Device& described, DeviceId device);
+  bool try_take(SpaceResources& space, std::size_t bytes, bool is_shared);
+  void free_memory(SpaceResources& space) noexcept;
   static bool is_scarce(const Device& described, std::optional<std::size_t> free);
 
   Backend& backend_;

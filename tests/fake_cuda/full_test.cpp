@@ -5,6 +5,7 @@
 #include <quadriga/engine.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ using fake_cuda::faults;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr std::int64_t rows = 64 * 1024;
+
+void add_one(const Arguments& call) {
+  const View& tile = call.operands[0];
+  static_cast<cudaStream_t>(call.stream)->push([values = tile.as<double>(), count = tile.rows] {
+    for (std::int64_t i = 0; i < count; ++i) values[i] += 1;
+  });
+}
 
 /// What one engine's life came to.
 struct Outcome {
@@ -44,10 +52,7 @@ class FullTest : public testing::Test {
       static_cast<void>(handles->solver_scratch(24 * mebibyte));
       static_cast<void>(handles->try_scratch(48 * mebibyte));
       if (needs_more_) static_cast<void>(handles->scratch(48 * mebibyte));
-      auto* const values = call.operands[0].as<double>();
-      static_cast<cudaStream_t>(call.stream)->push([values] {
-        for (std::int64_t i = 0; i < rows; ++i) values[i] += 1;
-      });
+      add_one(call);
     };
   }
   void TearDown() override {
@@ -94,6 +99,62 @@ class FullTest : public testing::Test {
 
   Codelet uses_;
   bool needs_more_ = false;
+};
+
+/// An engine that is at work before others take what it left free.
+class TakenLaterTest : public FullTest {
+ protected:
+  void SetUp() override {
+    FullTest::SetUp();
+    set_preparation(DeviceKind::cuda, {});  // handles are made by the first tasks
+  }
+  /// Four tasks on each of some tiles; before the third, which uses a library, `taken` is called.
+  Outcome run_on(std::size_t tiles, const std::function<void()>& taken) const {
+    Outcome outcome;
+    set_log_sink([&outcome](LogLevel level, std::string_view message) {
+      if (level == LogLevel::warning) outcome.log += message;
+    });
+    std::vector<std::vector<double>> values(tiles);
+    Codelet plain = uses_;
+    plain.cuda = add_one;
+    try {
+      Machine machine = discover_cuda();
+      machine.devices.front().memory_bytes = arena_bytes;
+      EngineOptions options;
+      options.machine = machine;
+      Engine engine(std::move(options));
+      std::vector<Data> data;
+      for (std::vector<double>& each : values) {
+        each.assign(tile_rows, 1.0);
+        data.push_back(engine.add(each.data(), tile_rows, 1, tile_rows, DType::float64));
+      }
+      const auto submit = [&](const Codelet& codelet) {
+        for (const Data& each : data) engine.submit(codelet, {{each, Access::update}});
+      };
+      submit(plain);
+      engine.wait(60);
+      taken();
+      submit(plain);
+      submit(uses_);
+      submit(plain);
+      engine.wait(60);
+      outcome.arena_bytes = engine.counters().devices.front().arena_bytes;
+      outcome.worked = std::ranges::all_of(values, [](const std::vector<double>& each) {
+        return std::ranges::all_of(each, [](double value) { return value == 5; });
+      });
+      EXPECT_TRUE(outcome.worked);
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), Errc::deadline) << error.what();
+      EXPECT_NE(error.code(), Errc::internal) << error.what();
+      outcome.error = error.what();
+    }
+    set_log_sink({});
+    return outcome;
+  }
+
+  static constexpr std::int64_t tile_rows = 512 * 1024;  // 4 MiB
+  static constexpr std::size_t arena_bytes = 512 * mebibyte;
+  static constexpr std::size_t reserve_bytes = 32 * mebibyte;
 };
 
 bool says(const std::string& text, std::string_view what) {
@@ -152,6 +213,39 @@ TEST_F(FullTest, EachAllocationThatFailsLeavesAnEngineOrOneClearError) {
     EXPECT_GT(refused, 10);
     EXPECT_TRUE(later || with_less > 0);
   }
+}
+
+TEST_F(TakenLaterTest, AnArenaInUseGivesLibrariesWhatTheyLack) {
+  // More tiles than the arena holds, so that they lie in its reserves, too. Four streams' handles
+  // and workspaces take 224 MiB, and others leave 192.
+  const Outcome outcome = run_on(140, [] { faults().taken_bytes = 1344 * mebibyte; });
+  EXPECT_TRUE(outcome.worked) << outcome.error;
+  EXPECT_LE(outcome.arena_bytes, arena_bytes - reserve_bytes);
+  EXPECT_GE(outcome.arena_bytes, arena_bytes - 2 * reserve_bytes);
+  EXPECT_TRUE(says(outcome.log, "gpu0") && says(outcome.log, "32.0 MiB back")) << outcome.log;
+}
+
+TEST_F(TakenLaterTest, WhatAnArenaCannotGiveFailsWithAClearError) {
+  needs_more_ = true;
+  const Outcome outcome = run_on(8, [] { faults().taken_bytes = std::size_t{2} << 30; });
+  EXPECT_FALSE(outcome.worked);
+  EXPECT_TRUE(says(outcome.error, "free") && says(outcome.error, "wanted")) << outcome.error;
+}
+
+// What reports another error while there is plenty of memory isn't tried again.
+TEST_F(TakenLaterTest, EachAllocationThatFailsOnceIsTriedAgainOrFails) {
+  needs_more_ = true;
+  int with_less = 0;
+  bool reached = true;
+  for (std::int64_t number = 0; reached; ++number) {
+    const Outcome outcome = run_on(8, [&] { refuse(number, false); });
+    reached = faults().allocations > number;
+    SCOPED_TRACE("allocation " + std::to_string(number));
+    EXPECT_TRUE(outcome.worked || !outcome.error.empty());
+    with_less += outcome.worked && says(outcome.log, "back") ? 1 : 0;
+    refuse(-1, false);
+  }
+  EXPECT_GT(with_less, 5);
 }
 
 }  // namespace

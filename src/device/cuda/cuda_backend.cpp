@@ -11,7 +11,10 @@
 //   4. A variant that waits is called by the thread of its device's `calls_`. Its operation is open
 //      meanwhile and its stream held, so that nobody else touches either; the thread closes it with
 //      an event behind all that the variant queued.
-//   5. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
+//   5. A variant that found too little memory has queued nothing. It is called again as one that
+//      waits, by the thread of `calls_`, once there is more: the operation stays open, so that
+//      nothing passes it, and the issuer goes on.
+//   6. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
 //      and who queues or parks looks whether it sleeps after that, and wakes it.
 #include "device/cuda/cuda_backend.h"
 
@@ -26,6 +29,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <variant>
 
 #include "base/config.h"
@@ -38,6 +42,7 @@
 #include "device/cuda/queue_variant.h"
 #include "device/cuda/staging_buffers.h"
 #include "device/cuda/stream_table.h"
+#include "device/device_full.h"
 #include "device/growing.h"
 #include "device/operation.h"
 #include "device/queueing.h"
@@ -53,6 +58,17 @@ using cuda::DeviceGuard;
 // queued ahead, so that kernels of 100 us and more hide a pause.
 constexpr Nanoseconds patience = 100'000;
 constexpr Nanoseconds pause = 25'000;
+
+bool is_full(const std::exception_ptr& error) {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const DeviceFull&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 
 class CudaBackend final : public Backend {
  public:
@@ -90,6 +106,9 @@ class CudaBackend final : public Backend {
   }
   Nanoseconds now() const noexcept override { return alarm_.now(); }
   bool is_virtual() const noexcept override { return false; }
+  void on_full(std::function<bool(DeviceId)> make_room) override {
+    make_room_ = std::move(make_room);
+  }
   DeviceId holder(const void* memory) const override;
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     cuda::synchronize(ordinals_[device], stream);
@@ -108,6 +127,8 @@ class CudaBackend final : public Backend {
   void queue(StreamId id, const Operation& operation);
   bool can_queue(const Operation& operation) const;
   void call(StreamId id, const Launch& launch);
+  void call_apart(StreamId id, const Launch& launch, std::exception_ptr refusal);
+  std::exception_ptr try_variant(StreamId id, const Launch& launch);
   void close_call(StreamId id, std::exception_ptr error);
   void notify();
   void sleep(Nanoseconds deadline);
@@ -121,6 +142,7 @@ class CudaBackend final : public Backend {
   const std::vector<std::shared_ptr<cuda::StagingBuffers>> staging_;  // By device.
   cuda::StreamTable streams_;
   Queueing queueing_;
+  std::function<bool(DeviceId)> make_room_;
   std::deque<CallThread> calls_;  // By device.
   cuda::CudaMemory memory_;
   std::vector<DeviceId> device_at_;  // By space.
@@ -239,6 +261,10 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
       queued.error = std::current_exception();
     }
   }
+  if (launch != nullptr && make_room_ && is_full(queued.error)) {
+    streams_.cover_open(id);
+    return call_apart(id, *launch, std::exchange(queued.error, nullptr));
+  }
   streams_.end(id);
 }
 
@@ -263,18 +289,31 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
     streams_.end(id);
     return;
   }
+  call_apart(id, launch, nullptr);
+}
+
+// By the thread of the device's calls; refused: as often as there is more memory for it.
+void CudaBackend::call_apart(StreamId id, const Launch& launch, std::exception_ptr refusal) {
   const DeviceId device = table_[id].device;
   queueing_.hold(device, id);
-  calls_[device].add([this, id, device, &queued, launch] {
-    std::exception_ptr error;
-    try {
-      check(cudaSetDevice(ordinals_[device]), "choosing a device");
-      cuda::queue_variant(launch, queued.native, queued.on_end);
-    } catch (...) {
-      error = std::current_exception();
-    }
+  calls_[device].add([this, id, device, launch, error = std::move(refusal)]() mutable {
+    if (!error) error = try_variant(id, launch);
+    while (is_full(error) && make_room_ && make_room_(device)) error = try_variant(id, launch);
     close_call(id, std::move(error));
   });
+}
+
+// Returns what it threw.
+std::exception_ptr CudaBackend::try_variant(StreamId id, const Launch& launch) {
+  cuda::StreamTable::Queued& queued = streams_.open(id);
+  queued.on_end = nullptr;
+  try {
+    check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
+    cuda::queue_variant(launch, queued.native, queued.on_end);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 // The variant has queued what it had to, or failed.

@@ -12,11 +12,19 @@
 
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/cuda_check.h"
+#include "device/device_full.h"
 
 namespace quadriga {
 namespace {
 
 using cuda::check;
+
+/// A launch may load code, too.
+void check_room(cudaError_t error, const std::string& what) {
+  if (error != cudaErrorMemoryAllocation) return check(error, what);
+  cudaGetLastError();  // it would fail the next launch
+  throw DeviceFull(what + ": no device memory");
+}
 
 // Kernels may have so much shared memory without being asked for more.
 constexpr unsigned usual_shared_bytes = 48 << 10;
@@ -63,9 +71,9 @@ void* DeviceKernel::kernel_for(int architecture) {
     fail(Errc::unavailable,
          fmt::format("{}: not compiled for devices of architecture {}", title_, architecture));
   Loaded::Kernel made;
-  check(cudaLibraryLoadData(&made.library, image->second.code.data(), nullptr, nullptr, 0, nullptr,
-                            nullptr, 0),
-        title_ + ": loading its code");
+  check_room(cudaLibraryLoadData(&made.library, image->second.code.data(), nullptr, nullptr, 0,
+                                 nullptr, nullptr, 0),
+             title_ + ": loading its code");
   const cudaError_t error =
       cudaLibraryGetKernel(&made.kernel, made.library, image->second.name.c_str());
   if (error != cudaSuccess) cudaLibraryUnload(made.library);
@@ -84,10 +92,11 @@ void DeviceKernel::launch(void* stream, const Shape& shape, std::span<void*> val
     if (!here.kernel) here.kernel = kernel_for(architecture_of(device));
     kernel = here.kernel;
     if (shape.shared_bytes > here.shared_bytes) {
-      check(cudaKernelSetAttributeForDevice(static_cast<cudaKernel_t>(kernel),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shape.shared_bytes), device),
-            fmt::format("{}: asking for {} bytes of shared memory", title_, shape.shared_bytes));
+      check_room(
+          cudaKernelSetAttributeForDevice(static_cast<cudaKernel_t>(kernel),
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          static_cast<int>(shape.shared_bytes), device),
+          fmt::format("{}: asking for {} bytes of shared memory", title_, shape.shared_bytes));
       here.shared_bytes = shape.shared_bytes;
     }
   }
@@ -97,8 +106,8 @@ void DeviceKernel::launch(void* stream, const Shape& shape, std::span<void*> val
       cudaLaunchKernel(kernel, dim3(gx, gy, gz), dim3(bx, by, bz), values.data(),
                        shape.shared_bytes, static_cast<cudaStream_t>(stream));
   if (error != cudaSuccess)
-    check(error, fmt::format("{}: launching a grid of {}x{}x{} blocks of {}x{}x{} threads", title_,
-                             gx, gy, gz, bx, by, bz));
+    check_room(error, fmt::format("{}: launching a grid of {}x{}x{} blocks of {}x{}x{} threads",
+                                  title_, gx, gy, gz, bx, by, bz));
 }
 
 std::vector<int> cuda_architectures() {

@@ -73,6 +73,11 @@ class JoinedBackend final : public Backend {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
   }
   bool is_virtual() const noexcept override { return false; }
+  void on_full(std::function<bool(DeviceId)> make_room) override {
+    for (Child& child : parts_)
+      child.backend->on_full(
+          [&child, make_room](DeviceId inner) { return make_room(child.devices[inner]); });
+  }
   DeviceId holder(const void* memory) const override;
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     part_of(device).backend->synchronize(inner(device), stream);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/stream_local.h"
+#include "device/device_full.h"
 #include "linalg/kernels/library_cuda.h"
 
 namespace quadriga::kernels::cuda {
@@ -58,9 +59,8 @@ std::string in_words(const MemoryLeft& left) {
 
 [[noreturn]] void fail_full(std::size_t bytes, std::string_view what) {
   static_cast<void>(cudaGetLastError());  // it would fail the next launch
-  fail(Errc::task_failed,
-       fmt::format("no device memory for {}: {} wanted, {}", what,
-                   format_bytes(static_cast<double>(bytes)), in_words(memory_left())));
+  throw DeviceFull(fmt::format("no device memory for {}: {} wanted, {}", what,
+                               format_bytes(static_cast<double>(bytes)), in_words(memory_left())));
 }
 
 /// A library could not make what it keeps on a device. It doesn't say how much memory it wanted,
@@ -70,9 +70,11 @@ std::string in_words(const MemoryLeft& left) {
   const MemoryLeft left = memory_left();
   static_cast<void>(cudaGetLastError());  // it would fail the next launch
   lacks_memory |= left.free < blas_workspace_bytes;
-  fail(Errc::task_failed, fmt::format("{} {} ({}): more wanted than the {}",
-                                      lacks_memory ? "no device memory for" : "can't make", what,
-                                      why, in_words(left)));
+  const std::string message =
+      fmt::format("{} {} ({}): more wanted than the {}",
+                  lacks_memory ? "no device memory for" : "can't make", what, why, in_words(left));
+  if (lacks_memory) throw DeviceFull(message);
+  fail(Errc::task_failed, message);
 }
 
 std::string_view name(cusolverStatus_t status) noexcept {

@@ -37,6 +37,9 @@ class Words {
 
 /// Handles of a stream with workspaces of their own, so that no call allocates or synchronizes.
 /// Used by the thread that queues on the stream.
+///
+/// Errors: DeviceFull where there is no memory for one, so that variants ask for all that they need
+///         before they queue anything.
 class Handles {
  public:
   explicit Handles(cudaStream_t stream);
