@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/kernels/iterations.cpp: the variants of an iteration's tasks, one after the other.
+// src/sparse/kernels/iterations.cpp: the codelets of an iteration's tasks, one after the other.
 #include "sparse/kernels/iterations.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "device/recorded.h"
+#include "sparse/kernels/part_cuda.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -30,11 +31,6 @@ class Iteration {
     call(*set_step_, {state, product_sums});
     call(part_->step, {matrix, state, x, work, residual_sums});
     call(*set_direction_, {state, history, residual_sums});
-  }
-
-  bool has(Kernel Codelet::*variant) const {
-    return part_->product.*variant && set_step_->*variant && part_->step.*variant &&
-           set_direction_->*variant;
   }
 
  private:
@@ -65,18 +61,11 @@ Kernel on_host(const Iteration& iteration) {
   };
 }
 
-Kernel on_gpu(const Iteration& iteration) {
-  if (!iteration.has(&Codelet::cuda)) return {};
-  return recorded([=](const Arguments& all) {
-    for (std::int64_t i = 0; i < all.param<IterationsParams>().count; ++i)
-      iteration.visit(all, [](const Codelet& codelet, const Arguments& a) { codelet.cuda(a); });
-  });
-}
-
 }  // namespace
 
 Codelet iterations_codelet(const PartCodelets& part, const Codelet& set_step,
-                           const Codelet& set_direction) {
+                           const Codelet& set_direction, const PartPlan& plan,
+                           const WorkShape& work) {
   constexpr Access in = Access::read;
   constexpr Access out = Access::write;
   constexpr Access both = Access::update;
@@ -95,7 +84,7 @@ Codelet iterations_codelet(const PartCodelets& part, const Codelet& set_step,
     return sum;
   };
   codelet.cpu = on_host(iteration);
-  codelet.cuda = on_gpu(iteration);
+  if (Kernel variant = iterations_on_cuda(plan, work)) codelet.cuda = recorded(std::move(variant));
   return codelet;
 }
 

@@ -188,7 +188,8 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
   if (plans.size() == 1)
-    iterations_ = iterations_codelet(parts_.front(), set_step_, set_direction_);
+    iterations_ = iterations_codelet(parts_.front(), set_step_, set_direction_, plans.front(),
+                                     works_.front());
 }
 
 }  // namespace quadriga::sparse
