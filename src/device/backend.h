@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,6 +84,18 @@ struct Launch {
   std::string_view name;
   /// The variant may wait for as long as it likes: neither launch() nor a later call waits for it.
   bool waits = false;
+};
+
+/// A point in a stream that isn't the engine's, see Backend::mark().
+class ForeignEvent {
+ public:
+  ForeignEvent() = default;
+  virtual ~ForeignEvent() = default;
+  ForeignEvent(const ForeignEvent&) = delete;
+  ForeignEvent& operator=(const ForeignEvent&) = delete;
+  /// Called by a variant: makes its stream (Arguments::stream) wait for it. Where streams are
+  /// threads it returns once it was reached.
+  virtual void queue_wait(void* stream) const = 0;
 };
 
 /// An operation that ended.
@@ -144,6 +157,12 @@ class Backend {
   /// Waits until what others queued on a stream of a device has ended, where devices have streams
   /// of others: 0 for all of them, else a number as `__cuda_array_interface__` gives it.
   virtual void synchronize(DeviceId /*device*/, std::uintptr_t /*stream*/) const {}
+  /// The end of what others have queued so far on such a stream, without waiting for it where
+  /// streams can wait for each other's events; null: it was reached. The stream may go meanwhile.
+  virtual std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const {
+    synchronize(device, stream);
+    return nullptr;
+  }
 
   /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.
   virtual bool pin(std::byte* memory, std::size_t bytes) = 0;

@@ -94,6 +94,9 @@ class CudaBackend final : public Backend {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     cuda::synchronize(ordinals_[device], stream);
   }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return cuda::mark(ordinals_[device], stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }

@@ -77,6 +77,9 @@ class JoinedBackend final : public Backend {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     part_of(device).backend->synchronize(inner(device), stream);
   }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return part_of(device).backend->mark(inner(device), stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }
