@@ -64,6 +64,13 @@ enum class StreamKind : std::uint8_t {
 
 std::string_view name(StreamKind kind) noexcept;
 
+/// Some bytes of each run of a copy, where they lie on the device.
+struct Piece {
+  std::byte* memory = nullptr;
+  std::size_t width_bytes = 0;
+  std::size_t pitch = 0;
+};
+
 /// A copy of `height` runs of `width_bytes`, the runs `pitch` bytes apart. Never overlapping.
 struct Copy {
   SpaceId from = host_space;
@@ -74,6 +81,9 @@ struct Copy {
   std::size_t height = 1;
   std::size_t source_pitch = 0;  ///< Ignored when height is 1.
   std::size_t target_pitch = 0;
+  /// Set if a device's end of a copy from or to the host lies in pieces, which are side by side in
+  /// the host's runs, and whose widths sum up to these; that end's address and pitch mean nothing.
+  std::shared_ptr<const std::vector<Piece>> pieces = {};
 };
 
 /// A variant to run. Everything pointed to must live until the launch's completion is delivered.

@@ -185,6 +185,7 @@ Event FaultyBackend::copy(StreamId stream, const Copy& copy) {
   if (fault) {
     made.width_bytes = 0;
     made.height = 1;
+    made.pieces.reset();
   }
   return queue(stream, std::move(fault), [&] { return inner_->copy(stream, made); });
 }
