@@ -28,8 +28,8 @@ void check_pieces(const Machine& machine, const Copy& copy, const Route& route) 
   std::size_t width = 0;
   for (const Piece& piece : *copy.pieces) width += piece.width_bytes;
   if (width != copy.width_bytes)
-    fail(Errc::invalid_argument, fmt::format("pieces of {} bytes are no runs of {}", width,
-                                             copy.width_bytes));
+    fail(Errc::invalid_argument,
+         fmt::format("pieces of {} bytes are no runs of {}", width, copy.width_bytes));
   for_each_piece(copy, [&](const Copy& each) { check_copy(machine, each, &route); });
 }
 

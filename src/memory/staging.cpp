@@ -104,6 +104,7 @@ void Staging::bring(TileId tile, SpaceId space, Reason reason) {
 void Staging::add_below(SpaceId space) {
   std::size_t run = replicas_.info(column_.front()).width_bytes;
   std::size_t bytes = replicas_.bytes(column_.front());
+  if (!transfers_.is_short_run(space, run)) return;
   while (run < transfers_.long_run(space) && residency_.has_plenty(space)) {
     const TileId tile = replicas_.below(column_.back());
     if (tile == no_tile || !comes_along(tile, space)) return;

@@ -11,15 +11,18 @@
 namespace quadriga {
 namespace {
 
-// 0: any run is as good as a longer one, or nothing is known.
-std::size_t shortest_long_run(const Machine& machine, SpaceId to) {
-  constexpr double nearly_all = 0.98;
+constexpr double nearly_all = 0.98;
+
+// The longest run by which a copy from the host gets less than this part of what the longest of all
+// gets; 0: none does.
+std::size_t longest_slow_run(const Machine& machine, SpaceId to, double part) {
   constexpr double longest = 1 << 30;
+  constexpr double step = 1.05;
   const Route* const route = machine.route(host_space, to);
   if (!route) return 0;
   const double most = machine.copy_rate(*route, longest);
   double run = longest;
-  while (run >= 1 && machine.copy_rate(*route, run / 2) >= nearly_all * most) run /= 2;
+  while (run >= 1 && machine.copy_rate(*route, run) >= part * most) run /= step;
   return run < 1 ? 0 : static_cast<std::size_t>(run);
 }
 
@@ -42,7 +45,8 @@ void Transfers::open(SpaceId id, const SpaceResources& resources, const Machine&
     if (streams_.size() <= number) streams_.resize(number + 1, nullptr);
     streams_[number] = &stream;
   };
-  space.long_run = shortest_long_run(machine, id);
+  space.short_run = longest_slow_run(machine, id, 1 / least_gain_of_columns);
+  space.long_run = longest_slow_run(machine, id, nearly_all);
   open_stream(space.in, resources.in);
   open_stream(space.out, resources.out);
   space.peers.resize(spaces_.size());

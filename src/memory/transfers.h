@@ -87,7 +87,11 @@ class Transfers {
     return times_.seconds(from, to, static_cast<double>(bytes));
   }
   bool joined(SpaceId from, SpaceId to) const noexcept { return times_.joined(from, to); }
-  /// Runs of a copy from the host, from which on longer ones gain next to nothing.
+  /// Whether copies from the host by runs of so many bytes are to become copies by longer ones, and
+  /// up to how long ones: more gain next to nothing.
+  bool is_short_run(SpaceId to, std::size_t bytes) const noexcept {
+    return bytes <= spaces_[to].short_run;
+  }
   std::size_t long_run(SpaceId to) const noexcept { return spaces_[to].long_run; }
 
   /// Copies in flight.
@@ -112,7 +116,7 @@ class Transfers {
  private:
   struct Record {
     Transfer transfer;
-    Event after;  ///< The copy that brings its source, if that had not arrived.
+    Event after;                 ///< The copy that brings its source, if that had not arrived.
     std::vector<TileId> others;  ///< That come with it.
   };
   struct Stream {
@@ -126,6 +130,7 @@ class Transfers {
     std::vector<Stream> peers;  ///< By source space.
     int probes = 0;             ///< In flight.
     std::size_t leaving_bytes = 0;
+    std::size_t short_run = 0;
     std::size_t long_run = 0;
   };
   void open(SpaceId space, const SpaceResources& resources, const Machine& machine);

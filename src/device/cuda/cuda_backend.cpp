@@ -199,10 +199,9 @@ void CudaBackend::queue_pieces(std::uint32_t stream, cuda::StreamTable::Queued& 
   constexpr std::size_t slice = std::size_t{64} << 20;
   constexpr std::size_t a_small_part = 64;
   const DeviceId device = table_[stream].device;
-  table_[stream].pieces.queue(
-      copy, ordinals_[device], queued.native,
-      std::min(slice, machine_.devices[device].memory_bytes / a_small_part),
-      [&](const Copy& part) { queue_copy(stream, queued, part); });
+  table_[stream].pieces.queue(copy, ordinals_[device], queued.native,
+                              std::min(slice, machine_.devices[device].memory_bytes / a_small_part),
+                              [&](const Copy& part) { queue_copy(stream, queued, part); });
 }
 
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,

@@ -35,16 +35,22 @@ class ColumnTest : public ::testing::Test, public MemoryListener {
   void probed(SpaceId, const Completion&) override {}
 
   void SetUp() override { begin(16 * width * columns); }
-  void begin(std::size_t memory) {
+  void begin(std::size_t memory, double share_of_short_runs = 0.5) {
+    tiles_.clear();
+    instructions_ = {};
     machine_ = Machine::parse("emulated:1,memory=1MiB,h2d=100MB/s,d2h=100MB/s");
-    for (Link& link : machine_.links) link.runs = {{width, 0.5}, {4.0 * width, 1.0}};
+    for (Link& link : machine_.links)
+      link.runs = {{width, share_of_short_runs}, {4.0 * width, 1.0}};
     block_.resize(memory);
-    memory_.emplace(
-        instructions_, machine_,
-        std::vector<SpaceResources>{
-            {},
-            {.device = 0, .base = block_.data(), .bytes = memory, .in = in, .out = out, .peers = {0, 0}}},
-        *this, MemoryOptions{});
+    memory_.emplace(instructions_, machine_,
+                    std::vector<SpaceResources>{{},
+                                                {.device = 0,
+                                                 .base = block_.data(),
+                                                 .bytes = memory,
+                                                 .in = in,
+                                                 .out = out,
+                                                 .peers = {0, 0}}},
+                    *this, MemoryOptions{});
     for (std::size_t row = 0; row < rows_of_tiles; ++row)
       tiles_.push_back(memory_->replicas().add({.home = home_.data() + row * width,
                                                 .width_bytes = width,
@@ -103,8 +109,8 @@ TEST_F(ColumnTest, TheirTimesFollowOneAnother) {
   stage(tiles_[0]);
   end();
   ASSERT_EQ(times_.size(), 2u);
-  EXPECT_EQ(times_[0], std::pair<Nanoseconds, Nanoseconds>(1000, 3000));
-  EXPECT_EQ(times_[1], std::pair<Nanoseconds, Nanoseconds>(3000, 5000));
+  EXPECT_EQ(times_[0], std::pair(Nanoseconds{1000}, Nanoseconds{3000}));
+  EXPECT_EQ(times_[1], std::pair(Nanoseconds{3000}, Nanoseconds{5000}));
 }
 
 TEST_F(ColumnTest, WhatNobodyWantsNowStaysAtHome) {
@@ -123,7 +129,6 @@ TEST_F(ColumnTest, WhatIsThereOrOnItsWayDoesntComeAgain) {
 }
 
 TEST_F(ColumnTest, NothingLeavesForThem) {
-  tiles_.clear();
   begin(4 * width * columns);
   wanted_ = {tiles_.begin(), tiles_.end()};
   stage(tiles_[0]);
@@ -138,22 +143,16 @@ TEST_F(ColumnTest, AFailureIsThatOfEachTile) {
   EXPECT_FALSE(memory_->directory().valid(tiles_[1], 1));
 }
 
+TEST_F(ColumnTest, WhatGainsLittleComesAlone) {
+  constexpr double little = 0.8;
+  begin(16 * width * columns, little);
+  wanted_ = {tiles_.begin(), tiles_.end()};
+  stage(tiles_[0]);
+  EXPECT_FALSE(copies().front().pieces);
+}
+
 TEST_F(ColumnTest, LinksThatLoseNothingGetSingleTiles) {
-  for (Link& link : machine_.links) link.runs.clear();
-  memory_.emplace(instructions_, machine_,
-                  std::vector<SpaceResources>{{},
-                                              {.device = 0,
-                                               .base = block_.data(),
-                                               .bytes = block_.size(),
-                                               .in = in,
-                                               .out = out,
-                                               .peers = {0, 0}}},
-                  *this, MemoryOptions{});
-  for (TileId& tile : tiles_)
-    tile = memory_->replicas().add({.home = home_.data() + width * (&tile - tiles_.data()),
-                                    .width_bytes = width,
-                                    .columns = columns,
-                                    .pitch = pitch});
+  begin(16 * width * columns, 1);
   wanted_ = {tiles_.begin(), tiles_.end()};
   stage(tiles_[0]);
   EXPECT_FALSE(copies().front().pieces);
