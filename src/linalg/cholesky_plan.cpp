@@ -103,8 +103,8 @@ double forward_seconds(const Feeds& feeds, std::size_t from, std::size_t to) {
   return route < 0 ? std::numeric_limits<double>::infinity() : 1 / feeds.rate(route);
 }
 
-/// How long the runs of a copy to a device are: where one device has whole columns of tiles, some of
-/// a column come with one copy (memory/staging.h).
+/// How long the runs of a copy to a device are: where one device has whole columns of tiles, some
+/// of a column come with one copy (memory/staging.h).
 double run_of_loads(const Team& team, double run_bytes) {
   const bool is_joined =
       team.size() == 1 && team.share_by_runs(run_bytes) * least_gain_of_columns <= 1;

@@ -19,8 +19,8 @@ class MemoryListener {
   virtual double positions_per_second(SpaceId /*space*/) const { return 0; }
   /// No task that was submitted and has not ended writes the tile, nor will any: it goes home.
   virtual bool is_final(TileId /*tile*/) const { return false; }
-  /// A task where the space is reads what the tile holds now, and is predicted to begin within these
-  /// seconds.
+  /// Only tasks where the space is use the tile; the first of them reads what it holds now, and is
+  /// predicted to begin within these seconds.
   virtual bool is_wanted_within(double /*seconds*/, TileId /*tile*/, SpaceId /*space*/) const {
     return false;
   }

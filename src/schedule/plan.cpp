@@ -228,7 +228,7 @@ std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position positi
 
 bool Plan::wants_before(TileId tile, DeviceId device, double positions) const {
   const PlannedAccess* const use = first_use(tile, device);
-  if (!use) return false;
+  if (!use || users(tile) != std::uint64_t{1} << device) return false;
   const Position next = (*devices_[device].planned.begin())->position;
   if (static_cast<double>(use->position - next) > positions) return false;
   const auto operand = static_cast<std::size_t>(use - use->task->accesses.data());

@@ -95,7 +95,8 @@ TEST_P(MemoryBackend, RectanglesKeepTheirShapeAndTouchNothingElse) {
   }
 }
 
-// Three pieces of 5 runs, each with a pitch of its own, and back: on the host they are side by side.
+// Three pieces of 5 runs, each with a pitch of its own, and back: on the host they are side by
+// side.
 TEST_P(MemoryBackend, PiecesLieApartOnTheDeviceOnly) {
   constexpr std::size_t widths[] = {8, 3, 13};
   constexpr std::size_t height = 5;

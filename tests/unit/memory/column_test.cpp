@@ -18,7 +18,8 @@ constexpr std::size_t rows_of_tiles = 6;
 constexpr std::size_t pitch = width * rows_of_tiles;
 constexpr StreamId in = 0, out = 1;
 
-/// A device whose link reaches half of its rate by runs of a tile, and all of it by four times that.
+/// A device whose link reaches half of its rate by runs of a tile, and all of it by four times
+/// that.
 class ColumnTest : public ::testing::Test, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
