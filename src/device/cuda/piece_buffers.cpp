@@ -29,7 +29,7 @@ void PieceBuffer::release(bool lost) noexcept {
 void PieceBuffer::queue(const Copy& copy, int ordinal, cudaStream_t stream, std::size_t most_bytes,
                         const Cross& cross) {
   const bool in = copy.from == host_space;
-  const std::size_t bytes = memory_ ? bytes_ : std::min(most_bytes, bytes_of(copy));
+  const std::size_t bytes = memory_ ? bytes_ : most_bytes;  // later copies may be larger
   const std::size_t step = copy.width_bytes == 0 ? 0 : bytes / copy.width_bytes;
   if (step == 0 || !has(bytes)) return for_each_piece(copy, cross);
   Copy slice = copy;
