@@ -20,13 +20,35 @@ COST = quadriga.Cost("dgemm", ORDER, 4 * ORDER**3)
 WAYS = ("none", "resident on_host", "resident wait", "default wait")
 
 
-@quadriga.codelet(access=["update"], host_only=False, cost=COST)
+# On a GPU as much work an element, and a sum by one warp.
+RELAX = quadriga.CudaSource(
+    "__global__ void relax(quadriga::Tile<double> x) {\n"
+    "  const long long k = quadriga::thread_x();\n"
+    "  if (k >= x.size()) return;\n"
+    "  double value = x[k];\n"
+    "  for (int i = 0; i < 4 * 64; ++i) value = value * 1e-3 + 1;\n"
+    "  x[k] = value;\n"
+    "}\n"
+)
+NORM = quadriga.CudaSource(
+    "__global__ void norm(quadriga::Tile<const double> x, quadriga::Tile<double> total) {\n"
+    "  const long long k = quadriga::thread_x();\n"
+    "  if (k >= 32) return;\n"
+    "  double sum = 0;\n"
+    "  for (long long i = k; i < x.size(); i += 32) sum += x[i];\n"
+    "  for (int from = 16; from > 0; from /= 2) sum += __shfl_down_sync(~0u, sum, from);\n"
+    "  if (k == 0) total[0] = sum;\n"
+    "}\n"
+)
+
+
+@quadriga.codelet(access=["update"], host_only=False, cost=COST, cuda=RELAX)
 def relax(x):
     for _ in range(4):
         x[...] = x @ x * 1e-3 + 1
 
 
-@quadriga.codelet(access=["read", "write"], host_only=False, cost=COST)
+@quadriga.codelet(access=["read", "write"], host_only=False, cost=COST, cuda=NORM)
 def norm(x, total):
     total[0] = x.sum()
 

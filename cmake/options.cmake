@@ -18,3 +18,21 @@ if(QUADRIGA_SANITIZE)
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${QUADRIGA_SANITIZE})
 endif()
+
+# quadriga_precompile(target first headers...): compiles headers once for all targets that name the
+# same `first` one. Only with sanitizers, with which compilers take a third less for it: elsewhere
+# each source shows that it includes what it uses.
+function(quadriga_precompile target first)
+  if(NOT QUADRIGA_SANITIZE)
+    return()
+  endif()
+  if(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  endif()
+endfunction()
+
+set(QUADRIGA_COMMON_HEADERS <algorithm> <array> <atomic> <chrono> <condition_variable> <deque>
+  <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <thread> <unordered_map>
+  <utility> <variant> <vector> <fmt/format.h>)

@@ -25,7 +25,7 @@ using PolledStream = std::vector<std::function<void()>>;
 
 /// Runs what is queued when it is asked what has ended, and tells nobody. Kernels named "refused"
 /// that cost something are refused when they are queued.
-class PolledBackend final : public Backend {
+class PolledBackend : public Backend {
  public:
   explicit PolledBackend(Machine machine)
       : machine_(std::move(machine)), used_(machine_.devices.size(), 0) {}

@@ -73,7 +73,7 @@ class Engine {
   Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
            DataOptions options = {});
   /// Registers memory on a device: tasks there use it in place, tasks elsewhere use copies, and
-  /// results are written back to it. Its content must be complete: see synchronize(). Errors:
+  /// results are written back to it. Its content must be complete, or follow(). Errors:
   /// invalid_argument if the device is unknown or the memory is another's.
   Data add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
            DType dtype, DataOptions options = {});
@@ -138,6 +138,12 @@ class Engine {
   /// Waits until what the caller queued on a stream of a device has ended, so that it is visible to
   /// tasks: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all of them.
   void synchronize(DeviceId device, std::uintptr_t stream = 0) const;
+  /// Orders tasks submitted from here on that access data on a device behind what the caller has
+  /// queued so far on a stream of that device, which may still write the data. Streams as for
+  /// synchronize(); a device waits for the stream's event and the calling thread for nothing, but
+  /// for stream 0 and streams of other devices. Errors: invalid_argument if the data's home is the
+  /// host's memory.
+  void follow(Data data, std::uintptr_t stream);
   /// Cancels tasks that have not started and waits for running ones, except the calling task. The
   /// engine can be used afterwards. Errors: unavailable inside of a task on a device.
   void cancel();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct SolverOptions {
   const void* diagonal = nullptr;  ///< Of M: as many elements of A's type as A has rows.
   /// Parts of rows; 0: one a device or core, more where a device's memory needs it.
   int parts = 0;
+  /// Whether iterations are recorded: several run as one task, on a GPU as a graph that is launched
+  /// again and again. Unset: if all rows are one part on a device.
+  std::optional<bool> recorded = {};
 };
 
 /// Why a solve ended.
@@ -144,7 +148,8 @@ class Solve {
 class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
-  ///         range, or the diagonal of M has a zero or isn't finite, naming the row.
+  ///         range, or the diagonal of M has a zero or isn't finite, naming the row; or if
+  ///         iterations shall be recorded and the parts aren't one, on a device.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 
   /// Takes new values of a matrix with elements in the same places, and the new diagonal of a

@@ -26,7 +26,7 @@ from .counters import Counters, from_core
 from .data import Data, Operand
 from .ending import Ending
 from .errors import InvalidArgument, InvalidType, Unavailable
-from .foreign import DeviceArray, place_on, seen
+from .foreign import DeviceArray, device_of, seen
 from .future import Future
 from .given import Result
 from .layout import layout_of, layout_of_new
@@ -209,11 +209,13 @@ class Engine:
         self._forget_retired()
         layout = layout_of(found.shadow)
         size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
-        device = place_on(self.core, found)
+        device = device_of(self.core, found)
         if device is None:
             core = self.core.add(found.address, *size, resident)
         else:
             core = self.core.add_on_device(device, found.address, *size, resident)
+            if found.stream is not None:
+                self.core.follow(core, found.stream)  # tasks wait for it, this thread doesn't
         place = Place(core, layout, None, self._retired, found, found.writeable)
         return Data(self, place)
 

@@ -323,11 +323,8 @@ def _by_dlpack(value: Any, kind: Kind) -> DeviceArray:
                        np.dtype(lent.dtype), False, _DEFAULT_STREAM, lent)  # fmt: skip
 
 
-def place_on(core: _core.Engine, array: DeviceArray) -> int | None:
-    """The engine's device that holds the array; waits for what its owner's stream has queued.
-
-    None for an array without elements.
-    """
+def device_of(core: _core.Engine, array: DeviceArray) -> int | None:
+    """The engine's device that holds the array; None for an array without elements."""
     if array.size == 0:
         return None
     device = core.device_of(array.address)
@@ -336,9 +333,14 @@ def place_on(core: _core.Engine, array: DeviceArray) -> int | None:
             f"the array of {array.kind} says that it lies on a GPU, and no device of this engine "
             "has this memory: expected an engine with that GPU, as Engine('cuda')"
         )
-    if array.stream is not None:
-        core.synchronize(device, array.stream)
     return device
+
+
+def await_stream(core: _core.Engine, array: DeviceArray) -> None:
+    """Wait for what the stream of the array's owner has queued."""
+    device = device_of(core, array)
+    if device is not None and array.stream is not None:
+        core.synchronize(device, array.stream)
 
 
 def share_memory(one: Any, other: Any) -> bool:

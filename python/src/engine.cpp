@@ -214,6 +214,12 @@ void bind_engine(nb::module_& module) {
             self.without_gil([=](Engine& e) { e.synchronize(device, stream); });
           },
           nb::arg("device"), nb::arg("stream"))
+      .def(
+          "follow",
+          [](PyEngine& self, const Data& data, std::uintptr_t stream) {
+            self.without_gil([=](Engine& e) { e.follow(data, stream); });
+          },
+          nb::arg("data"), nb::arg("stream"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
       .def("remove", remove, nb::arg("retired"))

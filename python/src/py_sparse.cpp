@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/py_sparse.cpp: sparse solvers; quadriga.sparse wraps them.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/sparse.h>
 
@@ -172,9 +173,10 @@ class PySolver {
   std::shared_ptr<std::unique_ptr<sparse::Solver>> solver_;
 };
 
-sparse::SolverOptions solver_options(int format, int precondition, Address diagonal, int parts) {
+sparse::SolverOptions solver_options(int format, int precondition, Address diagonal, int parts,
+                                     std::optional<bool> recorded) {
   return {static_cast<sparse::Format>(format), static_cast<sparse::Precondition>(precondition),
-          at(diagonal), parts};
+          at(diagonal), parts, recorded};
 }
 
 PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
@@ -211,7 +213,7 @@ void bind_sparse(nb::module_& module) {
            nb::arg("dtype"));
   nb::class_<sparse::SolverOptions>(module, "SolverOptions", "What a sparse solver is made with.")
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
-           nb::arg("diagonal"), nb::arg("parts"));
+           nb::arg("diagonal"), nb::arg("parts"), nb::arg("recorded").none());
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,13 @@ enum class StreamKind : std::uint8_t {
 
 std::string_view name(StreamKind kind) noexcept;
 
+/// Some bytes of each run of a copy, where they lie on the device.
+struct Piece {
+  std::byte* memory = nullptr;
+  std::size_t width_bytes = 0;
+  std::size_t pitch = 0;
+};
+
 /// A copy of `height` runs of `width_bytes`, the runs `pitch` bytes apart. Never overlapping.
 struct Copy {
   SpaceId from = host_space;
@@ -73,6 +81,9 @@ struct Copy {
   std::size_t height = 1;
   std::size_t source_pitch = 0;  ///< Ignored when height is 1.
   std::size_t target_pitch = 0;
+  /// Set if a device's end of a copy from or to the host lies in pieces, which are side by side in
+  /// the host's runs, and whose widths sum up to these; that end's address and pitch mean nothing.
+  std::shared_ptr<const std::vector<Piece>> pieces = {};
 };
 
 /// A variant to run. Everything pointed to must live until the launch's completion is delivered.
@@ -83,6 +94,18 @@ struct Launch {
   std::string_view name;
   /// The variant may wait for as long as it likes: neither launch() nor a later call waits for it.
   bool waits = false;
+};
+
+/// A point in a stream that isn't the engine's, see Backend::mark().
+class ForeignEvent {
+ public:
+  ForeignEvent() = default;
+  virtual ~ForeignEvent() = default;
+  ForeignEvent(const ForeignEvent&) = delete;
+  ForeignEvent& operator=(const ForeignEvent&) = delete;
+  /// Called by a variant: makes its stream (Arguments::stream) wait for it. Where streams are
+  /// threads it returns once it was reached.
+  virtual void queue_wait(void* stream) const = 0;
 };
 
 /// An operation that ended.
@@ -149,6 +172,12 @@ class Backend {
   /// Waits until what others queued on a stream of a device has ended, where devices have streams
   /// of others: 0 for all of them, else a number as `__cuda_array_interface__` gives it.
   virtual void synchronize(DeviceId /*device*/, std::uintptr_t /*stream*/) const {}
+  /// The end of what others have queued so far on such a stream, without waiting for it where
+  /// streams can wait for each other's events; null: it was reached. The stream may go meanwhile.
+  virtual std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const {
+    synchronize(device, stream);
+    return nullptr;
+  }
 
   /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.
   virtual bool pin(std::byte* memory, std::size_t bytes) = 0;

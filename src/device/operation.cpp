@@ -18,11 +18,29 @@ const Device& checked_device(const Machine& machine, DeviceId device) {
   return machine.devices[device];
 }
 
+namespace {
+
+void check_pieces(const Machine& machine, const Copy& copy, const Route& route) {
+  if ((copy.from == host_space) == (copy.to == host_space))
+    fail(Errc::invalid_argument,
+         fmt::format("a copy in pieces leads from or to the host, not from space {} to {}",
+                     copy.from, copy.to));
+  std::size_t width = 0;
+  for (const Piece& piece : *copy.pieces) width += piece.width_bytes;
+  if (width != copy.width_bytes)
+    fail(Errc::invalid_argument,
+         fmt::format("pieces of {} bytes are no runs of {}", width, copy.width_bytes));
+  for_each_piece(copy, [&](const Copy& each) { check_copy(machine, each, &route); });
+}
+
+}  // namespace
+
 void check_copy(const Machine& machine, const Copy& copy, const Route* route) {
   if (route == nullptr || route->links.empty()) {
     fail(Errc::invalid_argument, fmt::format("no route of machine '{}' leads from space {} to {}",
                                              machine.name, copy.from, copy.to));
   }
+  if (copy.pieces) return check_pieces(machine, copy, *route);
   const bool pitched = copy.height > 1;
   if (pitched && (copy.source_pitch < copy.width_bytes || copy.target_pitch < copy.width_bytes)) {
     fail(Errc::invalid_argument,
@@ -55,6 +73,7 @@ double limit_by_runs(const Machine& machine, const Route& route, const Copy& cop
 
 void move_bytes(const Copy& copy) noexcept {
   if (bytes_of(copy) == 0) return;
+  if (copy.pieces) return for_each_piece(copy, [](const Copy& each) { move_bytes(each); });
   if (is_one_run(copy)) {
     std::memcpy(copy.target, copy.source, bytes_of(copy));
     return;

@@ -73,6 +73,9 @@ class Driver final : public Executor, private ScheduleListener {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     backend_->synchronize(device, stream);
   }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return backend_->mark(device, stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override { return backend_->pin(memory, bytes); }
   void unpin(std::byte* memory, std::size_t bytes) noexcept override {
     backend_->unpin(memory, bytes);

@@ -108,6 +108,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
       machine(with_host_device(make_machine(options))),
       graph(options.window),
       recorder(machine, options.trace),
+      adopted(graph),
       on_host(runs_on_host(machine, options)) {
   if (options.trace) graph.keep_edges();
   if (on_host)

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/adoption.h"
 #include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/hold.h"
@@ -80,6 +81,7 @@ struct Engine::Impl {
   Graph graph;
   Failures failures;
   Recorder recorder;
+  AdoptedEvents adopted;
   std::unique_ptr<Executor> executor;
   std::optional<Reductions> reductions;
   std::optional<Sharing> sharing;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "device/backend.h"
 #include "graph/task.h"
 
 namespace quadriga {
@@ -63,6 +64,7 @@ class Executor {
   /// As Backend's. Any thread.
   virtual DeviceId holder(const void* memory) const = 0;
   virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;
+  virtual std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const = 0;
   virtual bool pin(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   virtual void unpin(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept {}
   virtual Nanoseconds now() const = 0;

@@ -68,6 +68,7 @@ class HostPool final : public Executor {
   std::size_t memory_bytes(DeviceId) const override { return 0; }
   DeviceId holder(const void*) const override { return no_device; }
   void synchronize(DeviceId, std::uintptr_t) const override {}
+  std::unique_ptr<ForeignEvent> mark(DeviceId, std::uintptr_t) const override { return nullptr; }
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
   void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }

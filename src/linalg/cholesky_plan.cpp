@@ -8,6 +8,7 @@
 #include "linalg/feeds.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
+#include "memory/copy_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -102,12 +103,20 @@ double forward_seconds(const Feeds& feeds, std::size_t from, std::size_t to) {
   return route < 0 ? std::numeric_limits<double>::infinity() : 1 / feeds.rate(route);
 }
 
+/// How long the runs of a copy to a device are: where one device has whole columns of tiles, some
+/// of a column come with one copy (memory/staging.h).
+double run_of_loads(const Team& team, double run_bytes) {
+  const bool is_joined =
+      team.size() == 1 && team.share_by_runs(run_bytes) * least_gain_of_columns <= 1;
+  return is_joined ? team.slowed_by_runs->runs.rbegin()->first : run_bytes;
+}
+
 /// Of a tile: copies to and from all devices at once, each by its share of their links.
 std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, double bytes,
                                     double run_bytes) {
   Feeds feeds(machine, team);
   const auto seconds = [&](double rate) { return std::isfinite(rate) ? bytes / rate : 0; };
-  std::vector<double> loads = feeds.load_rates(run_bytes);
+  std::vector<double> loads = feeds.load_rates(run_of_loads(team, run_bytes));
   std::vector<double> stores = feeds.store_rates(run_bytes);
   std::vector<double> load_alone;
   std::vector<double> store_alone;

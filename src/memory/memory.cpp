@@ -19,18 +19,27 @@ void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
 }
 
 bool Memory::completed(const Completion& delivered) {
-  const std::optional<Transfer> transfer = transfers_.ended(delivered);
-  if (!transfer) return false;
-  const auto& [tile, from, to, reason, error] = *transfer;
+  if (!transfers_.ended(delivered, ended_)) return false;
   Completion completion = delivered;
-  completion.error = error;
-  if (tile == no_tile) {
-    listener_.probed(from, completion);
-    return true;
+  std::size_t left = 0;
+  for (const Transfer& each : ended_)
+    if (each.tile != no_tile) left += replicas_.bytes(each.tile);
+  // Tiles of one copy share its time by their bytes, one after the other.
+  for (const auto& [tile, from, to, reason, error] : ended_) {
+    completion.error = error;
+    if (tile == no_tile) {
+      listener_.probed(from, completion);
+      return true;
+    }
+    const std::size_t bytes = replicas_.bytes(tile);
+    const auto time = static_cast<double>(delivered.end - completion.begin);
+    const double share = left > bytes ? static_cast<double>(bytes) / static_cast<double>(left) : 1;
+    completion.end = completion.begin + static_cast<Nanoseconds>(time * share);
+    left -= bytes;
+    residency_.copy_ended({tile, from, to, reason, error});
+    listener_.copy_ended(completion.event.stream, reason, tile, from, to, bytes, completion);
+    completion.begin = completion.end;
   }
-  residency_.copy_ended(*transfer);
-  listener_.copy_ended(completion.event.stream, reason, tile, from, to, replicas_.bytes(tile),
-                       completion);
   return true;
 }
 

@@ -60,6 +60,7 @@ class Memory {
   Transfers transfers_;
   Residency residency_;
   Staging staging_;
+  std::vector<Transfer> ended_;  ///< Scratch.
 };
 
 }  // namespace quadriga

@@ -19,6 +19,11 @@ class MemoryListener {
   virtual double positions_per_second(SpaceId /*space*/) const { return 0; }
   /// No task that was submitted and has not ended writes the tile, nor will any: it goes home.
   virtual bool is_final(TileId /*tile*/) const { return false; }
+  /// Only tasks where the space is use the tile; the first of them reads what it holds now, and is
+  /// predicted to begin within these seconds.
+  virtual bool is_wanted_within(double /*seconds*/, TileId /*tile*/, SpaceId /*space*/) const {
+    return false;
+  }
   virtual void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                           std::size_t bytes, const Completion& completion) = 0;
   virtual void evicted(TileId tile, SpaceId space) = 0;

@@ -6,7 +6,8 @@
 //
 // Invariants
 //   1. Home, the user's memory in whatever space, is no block: where home is, the space has none.
-//   2. `ready` is the event of the replica's last queued writer, `reads` those of the readers
+//   2. Tiles with a home are in `by_home_` by its address; where several have the same, one is.
+//   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers
 //      queued since.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "device/backend.h"
@@ -61,8 +63,25 @@ class Replicas {
       replicas_.resize((tile + std::size_t{1}) * spaces_);
     }
     infos_[tile] = info;
+    if (info.home) by_home_.emplace(info.home, tile);
     for (SpaceId space = 0; space < spaces_; ++space) at(tile, space) = Replica{};
     return tile;
+  }
+
+  void remove(TileId tile) {
+    directory_.remove(tile);
+    const auto found = by_home_.find(infos_[tile].home);
+    if (found != by_home_.end() && found->second == tile) by_home_.erase(found);
+  }
+  /// The tile whose columns go on at home where those of this one end; no_tile if there is none.
+  TileId below(TileId tile) const {
+    const TileInfo& info = infos_[tile];
+    const auto found = by_home_.find(info.home + info.width_bytes);
+    if (found == by_home_.end()) return no_tile;
+    const TileInfo& other = infos_[found->second];
+    const bool is_alike = other.home_space == info.home_space && other.pitch == info.pitch &&
+                          other.columns == info.columns && info.columns > 1;
+    return is_alike ? found->second : no_tile;
   }
 
   Directory& directory() noexcept { return directory_; }
@@ -124,6 +143,7 @@ class Replicas {
   SpaceId spaces_;
   std::vector<std::size_t> pitch_alignments_;  ///< By space.
   std::vector<TileInfo> infos_;
+  std::unordered_map<const std::byte*, TileId> by_home_;
   std::vector<Replica> replicas_;  ///< tile-major
   std::uint64_t uses_ = 0;         ///< Counts uses, for last_use.
 };

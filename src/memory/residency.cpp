@@ -408,7 +408,7 @@ void Residency::remove(TileId tile) {
   replicas_.directory().lost(tile);  // a replica that is dirty may go too
   for (SpaceId space = 0; space < replicas_.spaces(); ++space)
     if (replicas_.has_block(tile, space)) release(tile, space);
-  replicas_.directory().remove(tile);
+  replicas_.remove(tile);
 }
 
 void Residency::unpin(TileId tile, SpaceId space) {

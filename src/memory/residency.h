@@ -106,6 +106,10 @@ class Residency {
   const Spill& spill() const noexcept { return spill_; }
   /// Nothing has to leave soon: what is dirty may stay so.
   bool has_plenty(SpaceId space) const noexcept;
+  /// A task that is about to run there reads what the tile holds.
+  bool is_wanted_within(double seconds, TileId tile, SpaceId space) const {
+    return listener_.is_wanted_within(seconds, tile, space);
+  }
   void validate() const;
 
  private:

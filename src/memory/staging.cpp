@@ -92,7 +92,37 @@ void Staging::bring(TileId tile, SpaceId space, Reason reason) {
       from = via;
     }
   }
-  transfers_.queue(tile, from, space, reason);
+  if (from != host_space || !replicas_.at_home(tile, host_space))
+    return transfers_.queue(tile, from, space, reason);
+  column_.assign(1, tile);
+  add_below(space);
+  transfers_.queue_column(column_, space, reason);
+}
+
+/// As many of the tiles below as make the runs of a copy long, where they are wanted by the time
+/// that it ends, and nothing has to leave for them.
+void Staging::add_below(SpaceId space) {
+  std::size_t run = replicas_.info(column_.front()).width_bytes;
+  std::size_t bytes = replicas_.bytes(column_.front());
+  if (!transfers_.is_short_run(space, run)) return;
+  while (run < transfers_.long_run(space) && residency_.has_plenty(space)) {
+    const TileId tile = replicas_.below(column_.back());
+    if (tile == no_tile || !comes_along(tile, space)) return;
+    bytes += replicas_.bytes(tile);
+    const double seconds = transfers_.seconds(host_space, space, bytes);
+    if (!residency_.is_wanted_within(seconds, tile, space) || !residency_.allocate(tile, space))
+      return;
+    column_.push_back(tile);
+    run += replicas_.info(tile).width_bytes;
+  }
+}
+
+/// The host's content is the newest one, and no device has it already.
+bool Staging::comes_along(TileId tile, SpaceId space) const {
+  const Directory& directory = replicas_.directory();
+  return directory.written(tile) && !directory.home_lost(tile) &&
+         !replicas_.has_memory(tile, space) && directory.valid(tile, host_space) &&
+         directory.arrived(tile, host_space) && transfers_.source_for(tile, space) == host_space;
 }
 
 Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,

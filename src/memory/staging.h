@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "memory/outcome.h"
 #include "memory/replicas.h"
@@ -36,10 +37,13 @@ class Staging {
   Awaits reserve(std::span<const Need> needs, SpaceId space);
   Awaits fetch(std::span<const Need> needs, SpaceId space);
   void bring(TileId tile, SpaceId space, Reason reason);
+  void add_below(SpaceId space);
+  bool comes_along(TileId tile, SpaceId space) const;
 
   Replicas& replicas_;
   Transfers& transfers_;
   Residency& residency_;
+  std::vector<TileId> column_;  ///< Scratch: what one copy brings.
 };
 
 }  // namespace quadriga

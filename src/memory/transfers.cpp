@@ -9,6 +9,24 @@
 #include <utility>
 
 namespace quadriga {
+namespace {
+
+constexpr double nearly_all = 0.98;
+
+// The longest run by which a copy from the host gets less than this part of what the longest of all
+// gets; 0: none does.
+std::size_t longest_slow_run(const Machine& machine, SpaceId to, double part) {
+  constexpr double longest = 1 << 30;
+  constexpr double step = 1.05;
+  const Route* const route = machine.route(host_space, to);
+  if (!route) return 0;
+  const double most = machine.copy_rate(*route, longest);
+  double run = longest;
+  while (run >= 1 && machine.copy_rate(*route, run) >= part * most) run /= step;
+  return run < 1 ? 0 : static_cast<std::size_t>(run);
+}
+
+}  // namespace
 
 Transfers::Transfers(Instructions& instructions, const Machine& machine,
                      std::span<const SpaceResources> spaces, Replicas& replicas)
@@ -27,6 +45,8 @@ void Transfers::open(SpaceId id, const SpaceResources& resources, const Machine&
     if (streams_.size() <= number) streams_.resize(number + 1, nullptr);
     streams_[number] = &stream;
   };
+  space.short_run = longest_slow_run(machine, id, 1 / least_gain_of_columns);
+  space.long_run = longest_slow_run(machine, id, nearly_all);
   open_stream(space.in, resources.in);
   open_stream(space.out, resources.out);
   space.peers.resize(spaces_.size());
@@ -134,6 +154,24 @@ Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to) const {
   return copy;
 }
 
+/// The tiles are pieces of runs that hold all of them.
+Copy Transfers::describe_column(std::span<const TileId> tiles, SpaceId to) const {
+  const TileInfo& top = replicas_.info(tiles.front());
+  Copy copy;
+  copy.to = to;
+  copy.source = top.home;
+  copy.source_pitch = top.pitch;
+  copy.height = top.columns;
+  std::vector<Piece> pieces;
+  for (const TileId tile : tiles) {
+    const std::size_t width = replicas_.info(tile).width_bytes;
+    pieces.push_back({replicas_.address(tile, to), width, replicas_.pitch(tile, to)});
+    copy.width_bytes += width;
+  }
+  copy.pieces = std::make_shared<const std::vector<Piece>>(std::move(pieces));
+  return copy;
+}
+
 /// Invariant 3: what overwrites home can't be taken back.
 void Transfers::expect_certain(TileId tile, SpaceId from, SpaceId to) const {
   if (replicas_.at_home(tile, to) && replicas_.at(tile, from).unconfirmed)
@@ -144,26 +182,57 @@ void Transfers::expect_certain(TileId tile, SpaceId from, SpaceId to) const {
 }
 
 void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason) {
-  Directory& directory = replicas_.directory();
   expect_certain(tile, from, to);
   Stream& stream = stream_for(from, to);
+  wait_for_both(stream.id, tile, from, to);
+  const bool is_here = replicas_.directory().arrived(tile, from);
+  const Event arrival = is_here ? Event{} : replicas_.at(tile, from).ready;
+  const Event event = instructions_.copy(stream.id, describe(tile, from, to));
+  note(tile, from, to, event);
+  add_record(stream, {tile, from, to, reason, nullptr}, arrival);
+  stream.bytes += replicas_.bytes(tile);
+  if (reason == Reason::evict) spaces_[from].leaving_bytes += replicas_.block_bytes(tile, from);
+}
+
+void Transfers::queue_column(std::span<const TileId> tiles, SpaceId to, Reason reason) {
+  if (tiles.size() == 1) return queue(tiles.front(), host_space, to, reason);
+  Stream& stream = spaces_[to].in;
+  for (const TileId tile : tiles) wait_for_both(stream.id, tile, host_space, to);
+  const Event event = instructions_.copy(stream.id, describe_column(tiles, to));
+  for (const TileId tile : tiles) {
+    note(tile, host_space, to, event);
+    stream.bytes += replicas_.bytes(tile);
+  }
+  add_record(stream, {tiles.front(), host_space, to, reason, nullptr}, {});
+  stream.records.back().others.assign(tiles.begin() + 1, tiles.end());
+}
+
+void Transfers::add_record(Stream& stream, Transfer transfer, Event after) {
+  Record& record = stream.records.emplace_back();
+  record.transfer = std::move(transfer);
+  record.after = after;
+  ++in_flight_;
+}
+
+/// For the source's content, and for the readers of what the target's memory held.
+void Transfers::wait_for_both(StreamId stream, TileId tile, SpaceId from, SpaceId to) {
+  const Replica& target = replicas_.at(tile, to);
+  instructions_.wait(stream, replicas_.at(tile, from).ready);
+  instructions_.wait(stream, target.ready);
+  for (const Event read : target.reads) instructions_.wait(stream, read);
+}
+
+/// A copy was queued: event `copied`.
+void Transfers::note(TileId tile, SpaceId from, SpaceId to, Event copied) {
+  Directory& directory = replicas_.directory();
   Replica& source = replicas_.at(tile, from);
   Replica& target = replicas_.at(tile, to);
-  instructions_.wait(stream.id, source.ready);
-  instructions_.wait(stream.id, target.ready);
-  for (const Event read : target.reads) instructions_.wait(stream.id, read);
-  const Event arrival = directory.arrived(tile, from) ? Event{} : source.ready;
-  const Event event = instructions_.copy(stream.id, describe(tile, from, to));
   directory.copy_issued(tile, from, to);
-  source.reads.push_back(event);
-  target.ready = event;
+  source.reads.push_back(copied);
+  target.ready = copied;
   target.reads.clear();
   target.unconfirmed = to != host_space && to != directory.home(tile) && source.unconfirmed;
   replicas_.touch(tile, to);
-  stream.records.push_back({{tile, from, to, reason, nullptr}, arrival});
-  ++in_flight_;
-  stream.bytes += replicas_.bytes(tile);
-  if (reason == Reason::evict) spaces_[from].leaving_bytes += replicas_.block_bytes(tile, from);
 }
 
 void Transfers::probe(SpaceId space) {
@@ -172,9 +241,8 @@ void Transfers::probe(SpaceId space) {
   copy.from = space;
   copy.to = host_space;
   instructions_.copy(out.id, copy);
-  out.records.push_back({{no_tile, space, host_space, Reason::stage, nullptr}, {}});
+  add_record(out, {no_tile, space, host_space, Reason::stage, nullptr}, {});
   ++spaces_[space].probes;
-  ++in_flight_;
 }
 
 /// What was forwarded from a replica that never arrived is as wrong.
@@ -186,26 +254,36 @@ void Transfers::fail_forwarded(TileId tile, Event event, const std::exception_pt
   }
 }
 
-std::optional<Transfer> Transfers::ended(const Completion& completion) {
+bool Transfers::ended(const Completion& completion, std::vector<Transfer>& out) {
   const Event event = completion.event;
   Stream* const stream = event.stream < streams_.size() ? streams_[event.stream] : nullptr;
-  if (!stream) return {};
+  if (!stream) return false;
   instructions_.ended(event);
-  Transfer transfer = std::move(stream->records.front().transfer);
+  Record record = std::move(stream->records.front());
   stream->records.pop_front();
   --in_flight_;
+  Transfer& transfer = record.transfer;
   if (completion.error) transfer.error = completion.error;
-  const auto& [tile, from, to, reason, error] = transfer;
-  if (tile == no_tile) {
-    --spaces_[from].probes;
-    return transfer;
+  out.assign(1, transfer);
+  if (transfer.tile == no_tile) {
+    --spaces_[transfer.from].probes;
+    return true;
   }
+  for (const TileId tile : record.others) {
+    transfer.tile = tile;
+    out.push_back(transfer);
+  }
+  for (const Transfer& each : out) end(*stream, each, event);
+  return true;
+}
+
+void Transfers::end(Stream& stream, const Transfer& transfer, Event event) {
+  const auto& [tile, from, to, reason, error] = transfer;
   if (error) fail_forwarded(tile, event, error);
-  stream->bytes -= replicas_.bytes(tile);
+  stream.bytes -= replicas_.bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes -= replicas_.block_bytes(tile, from);
   std::erase(replicas_.at(tile, from).reads, event);
   replicas_.directory().copy_ended(tile, from, to, !error);
-  return transfer;
 }
 
 void Transfers::wait_for(StreamId stream, TileId tile, SpaceId space, Access access) {

@@ -12,6 +12,7 @@
 //      may also go what a task has left that failed, which nobody reads.)
 //   4. A copy of what another copy still has to bring fails if that one does.
 //   5. The records of a stream are its copies in flight, in the order in which they will end.
+//   6. Tiles of one copy, which lie side by side at home on the host, come with one event.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -20,7 +21,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,10 +52,13 @@ class Transfers {
   /// Queues a copy: both replicas have memory, and the source holds the newest content.
   /// Errors: internal if invariant 3 would be broken.
   void queue(TileId tile, SpaceId from, SpaceId to, Reason reason);
+  /// Queues one copy of tiles from their homes on the host, each above the next one of them.
+  void queue_column(std::span<const TileId> tiles, SpaceId to, Reason reason);
   /// Queues an empty copy from a device, to see whether it is still there.
   void probe(SpaceId space);
-  /// Takes a completion; empty if it isn't of a copy. The directory knows then.
-  std::optional<Transfer> ended(const Completion& completion);
+  /// Takes a completion; false if it isn't of a copy. Writes what it brought to `out`; the
+  /// directory knows then.
+  bool ended(const Completion& completion, std::vector<Transfer>& out);
 
   /// Makes a stream wait for all that a kernel with this access must follow.
   void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
@@ -84,6 +87,12 @@ class Transfers {
     return times_.seconds(from, to, static_cast<double>(bytes));
   }
   bool joined(SpaceId from, SpaceId to) const noexcept { return times_.joined(from, to); }
+  /// Whether copies from the host by runs of so many bytes are to become copies by longer ones, and
+  /// up to how long ones: more gain next to nothing.
+  bool is_short_run(SpaceId to, std::size_t bytes) const noexcept {
+    return bytes <= spaces_[to].short_run;
+  }
+  std::size_t long_run(SpaceId to) const noexcept { return spaces_[to].long_run; }
 
   /// Copies in flight.
   std::size_t in_flight() const noexcept { return in_flight_; }
@@ -107,7 +116,8 @@ class Transfers {
  private:
   struct Record {
     Transfer transfer;
-    Event after;  ///< The copy that brings its source, if that had not arrived.
+    Event after;                 ///< The copy that brings its source, if that had not arrived.
+    std::vector<TileId> others;  ///< That come with it.
   };
   struct Stream {
     StreamId id = 0;
@@ -120,10 +130,17 @@ class Transfers {
     std::vector<Stream> peers;  ///< By source space.
     int probes = 0;             ///< In flight.
     std::size_t leaving_bytes = 0;
+    std::size_t short_run = 0;
+    std::size_t long_run = 0;
   };
   void open(SpaceId space, const SpaceResources& resources, const Machine& machine);
   Stream& stream_for(SpaceId from, SpaceId to);
   Copy describe(TileId tile, SpaceId from, SpaceId to) const;
+  Copy describe_column(std::span<const TileId> tiles, SpaceId to) const;
+  void add_record(Stream& stream, Transfer transfer, Event after);
+  void wait_for_both(StreamId stream, TileId tile, SpaceId from, SpaceId to);
+  void note(TileId tile, SpaceId from, SpaceId to, Event copied);
+  void end(Stream& stream, const Transfer& transfer, Event event);
   void expect_certain(TileId tile, SpaceId from, SpaceId to) const;
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 

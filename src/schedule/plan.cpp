@@ -226,6 +226,15 @@ std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position positi
                   here(tile, no_device).uses.next_after(position));
 }
 
+bool Plan::wants_before(TileId tile, DeviceId device, double positions) const {
+  const PlannedAccess* const use = first_use(tile, device);
+  if (!use || users(tile) != std::uint64_t{1} << device) return false;
+  const Position next = (*devices_[device].planned.begin())->position;
+  if (static_cast<double>(use->position - next) > positions) return false;
+  const auto operand = static_cast<std::size_t>(use - use->task->accesses.data());
+  return use->task->task->operands[operand].access != Access::write && current(*use->task, operand);
+}
+
 void Plan::validate() const {
   for (DeviceId d = 0; d < devices_.size(); ++d) {
     const DevicePlan& device = devices_[d];

@@ -206,6 +206,9 @@ class Plan {
     if (datum.partial) return datum.filled;
     return uses_[datum.tile].versions_issued == slot.version;
   }
+  /// Whether a tile is used by tasks of one device only, and the first of them reads its present
+  /// content and comes at most so many positions behind the device's next task.
+  bool wants_before(TileId tile, DeviceId device, double positions) const;
   template <class Visit>
   void for_each_datum(Visit&& visit) {
     for (TileUses& uses : uses_)

@@ -173,6 +173,10 @@ std::string ScheduleLog::line_of(const Instruction& instruction) const {
     line.insert(line.end(), {"copy", copy->from, copy->to, copy->width_bytes, copy->height,
                              offset_in(spaces_[copy->from], copy->source),
                              offset_in(spaces_[copy->to], copy->target)});
+    const SpaceId device = copy->from == host_space ? copy->to : copy->from;
+    if (copy->pieces)
+      for (const Piece& piece : *copy->pieces)
+        line.push_back(offset_in(spaces_[device], piece.memory));
   } else {
     const Launch& launch = std::get<Launch>(instruction.operation);
     Json operands = Json::array();

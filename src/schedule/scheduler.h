@@ -132,6 +132,7 @@ class Scheduler final : private MemoryListener {
   std::uint64_t next_use(TileId tile, SpaceId space) const override;
   double positions_per_second(SpaceId space) const override;
   bool is_final(TileId tile) const override;
+  bool is_wanted_within(double seconds, TileId tile, SpaceId space) const override;
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;

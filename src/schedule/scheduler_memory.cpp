@@ -56,6 +56,13 @@ void Scheduler::content_came_home(TileId tile, SpaceId from) {
   }
 }
 
+bool Scheduler::is_wanted_within(double seconds, TileId tile, SpaceId space) const {
+  const double positions = seconds * positions_per_second(space);
+  return std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
+    return device.space == space && state_.plan.wants_before(tile, device.id, positions);
+  });
+}
+
 void Scheduler::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, SpaceId to,
                            std::size_t bytes, const Completion& completion) {
   for (const SpaceId space : {from, to})

@@ -16,8 +16,9 @@ using std::chrono::steady_clock;
 
 /// A restart that doesn't divide the residual by this is the last one.
 constexpr double least_gain = 2;
-/// A look at the states should come after about so long.
+/// A look at the states should come after about so long. Recorded batches cost the host little.
 constexpr double batch_seconds = 5e-3;
+constexpr double recorded_seconds = 1e-3;
 constexpr std::int64_t iterations_a_row = 10;
 
 double seconds_since(steady_clock::time_point begin) {
@@ -170,8 +171,9 @@ void SolveContent::check() {
 }
 
 std::int64_t SolveContent::next_batch(double seconds) noexcept {
-  if (seconds < batch_seconds) batch_ = std::min(batch_ * 2, history_length);
-  if (seconds > 4 * batch_seconds) batch_ = std::max<std::int64_t>(1, batch_ / 2);
+  const double wanted = data()->is_recorded() ? recorded_seconds : batch_seconds;
+  if (seconds < wanted) batch_ = std::min(batch_ * 2, history_length);
+  if (seconds > 4 * wanted) batch_ = std::max<std::int64_t>(1, batch_ / 2);
   return batch_;
 }
 
@@ -184,7 +186,7 @@ void SolveContent::run_until(std::int64_t target) {
   while (behind > 0 || (any(Status::running) && submitted < target)) {
     while (behind < snapshots_.size() && any(Status::running) && submitted < target) {
       const std::int64_t count = std::min(size, target - submitted);
-      for (std::int64_t i = 0; i < count; ++i) data()->iterate(x_);
+      data()->iterate(x_, count);
       submitted += count;
       data()->snapshot(snapshots_[(next + behind) % snapshots_.size()].data);
       ++behind;

@@ -48,6 +48,8 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   check(a, options);
   place(a, options);
   plan_parts(a);
+  is_recorded_ = choose_recorded(options);
+  must_record_ = options.recorded.value_or(false);
   store(a, options);
   report_.models = model_product(engine.machine(), plans_, report_.devices);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -161,6 +163,16 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
 bool SolverContent::splits(std::size_t part) const {
   const PartShape& shape = plans_[part].shape;
   return device(part) != no_device && shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
+}
+
+/// A program is one task, on one device; cores have nothing to gain from it.
+bool SolverContent::choose_recorded(const SolverOptions& options) const {
+  const bool is_possible = parts() == 1 && device(0) != no_device;
+  require(is_possible || parts() == 0 || !options.recorded.value_or(false),
+          fmt::format("recorded iterations need all rows in one part on one device; here are {} "
+                      "parts{}",
+                      parts(), parts() > 0 && device(0) == no_device ? " on cores" : ""));
+  return is_possible && options.recorded.value_or(true);
 }
 
 const SolveCodelets& SolverContent::codelets(std::int64_t columns) const {

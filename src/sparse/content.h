@@ -43,6 +43,10 @@ class SolverContent {
   DeviceId device(std::size_t part) const { return report_.devices[part]; }
   /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
   bool splits(std::size_t part) const;
+  /// Whether iterations are recorded: several are one task.
+  bool is_recorded() const noexcept { return is_recorded_; }
+  /// The caller wants no others.
+  bool must_record() const noexcept { return must_record_; }
   /// The codelets of solves with so many columns; any thread.
   const SolveCodelets& codelets(std::int64_t columns) const;
   /// Data that an earlier call left; null: none. Any thread, as the next one.
@@ -54,6 +58,7 @@ class SolverContent {
   void plan_parts(const CsrView& a);
   PartRows rows_of(std::size_t part) const;
   void store(const CsrView& a, const SolverOptions& options);
+  bool choose_recorded(const SolverOptions& options) const;
 
   Engine& engine_;
   std::int64_t rows_;
@@ -61,6 +66,8 @@ class SolverContent {
   Format format_;
   Precondition precondition_;
   PlanReport report_;
+  bool is_recorded_ = false;
+  bool must_record_ = false;
   std::vector<Halo> halos_;
   std::vector<std::vector<std::int64_t>> send_rows_;  ///< Of the matrix, by part.
   std::vector<HaloTransfer> transfers_;

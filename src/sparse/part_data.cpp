@@ -5,6 +5,7 @@
 #include <quadriga/error.h>
 
 #include "engine/engine_access.h"
+#include "sparse/kernels/iterations.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -18,6 +19,7 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
     : content_(content),
       columns_(columns),
       codelets_(content.codelets(columns)),
+      is_recorded_(content.is_recorded()),
       states_(static_cast<std::size_t>(columns)),
       history_(static_cast<std::size_t>(columns * history_length)) {
   Engine& engine = content.engine();
@@ -162,7 +164,35 @@ void PartData::restart(const RestartParams& params) {
                  std::as_bytes(std::span(&params, 1)));
 }
 
-void PartData::iterate(const std::vector<Data>& x) {
+void PartData::iterate(const std::vector<Data>& x, std::int64_t count) {
+  if (is_recorded_ && try_recorded(x, count)) return;
+  for (std::int64_t i = 0; i < count; ++i) iterate_by_tasks(x);
+}
+
+void PartData::iterate_recorded(Data x, std::int64_t count) {
+  take(content_.matrix(0), Access::read);
+  take(state_, Access::update);
+  take(x, Access::update);
+  take(work_[0], Access::update);
+  take(product_sums_[0], Access::write);
+  take(residual_sums_[0], Access::write);
+  take(past_, Access::update);
+  submit(codelets_.iterations(), 0, IterationsParams{count});
+}
+
+/// All data at once may be more than the device has, where those of each task alone aren't.
+bool PartData::try_recorded(const std::vector<Data>& x, std::int64_t count) {
+  try {
+    iterate_recorded(x.front(), count);
+    return true;
+  } catch (const Error& error) {
+    operands_.clear();
+    if (error.code() != Errc::too_large || content_.must_record()) throw;
+    return is_recorded_ = false;
+  }
+}
+
+void PartData::iterate_by_tasks(const std::vector<Data>& x) {
   multiply({true});
   submit_scalars(codelets_.set_step(), {{state_, Access::update}}, product_sums_);
   for (std::size_t part = 0; part < parts(); ++part) {

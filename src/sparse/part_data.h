@@ -39,7 +39,10 @@ class PartData {
   /// r = b - q, or b.
   void residual(const std::vector<Data>& b, ResidualParams params);
   void restart(const RestartParams& params);
-  void iterate(const std::vector<Data>& x);
+  /// So many iterations, at most history_length.
+  void iterate(const std::vector<Data>& x, std::int64_t count);
+  /// Whether those are one task.
+  bool is_recorded() const noexcept { return is_recorded_; }
   /// y = A*p, for all parts.
   void apply(const std::vector<Data>& y);
   /// Copies states and history to a tile of the host's.
@@ -62,12 +65,16 @@ class PartData {
   void take_sends(std::size_t part);
   void take_arrivals(std::size_t part);
   void product_of(std::size_t part, ProductParams params);
+  void iterate_by_tasks(const std::vector<Data>& x);
+  void iterate_recorded(Data x, std::int64_t count);
+  bool try_recorded(const std::vector<Data>& x, std::int64_t count);
   void raise_failure();
 
   const SolverContent& content_;
   const std::int64_t columns_;
   const SolveCodelets& codelets_;
   TaskGroup group_;
+  bool is_recorded_;
   std::vector<ColumnState> states_;
   std::vector<double> history_;
   std::vector<Data> kept_;

@@ -25,6 +25,13 @@ std::atomic<std::uint64_t> event_records{0};
 
 cudaError_t state_of(cudaStream_t stream) { return state(stream->device); }
 
+// What waits, asks, or reads the host's memory at once can't be part of a graph.
+bool is_refused_in_graph(cudaStream_t stream) {
+  if (!stream->is_recording()) return false;
+  stream->spoil_recording();
+  return true;
+}
+
 // Runs of bytes; from pageable memory they are read at once, as CUDA does.
 cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source,
                       std::size_t source_pitch, std::size_t width, std::size_t height,
@@ -32,6 +39,8 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
   auto* const to = static_cast<std::byte*>(target);
   const auto* const from = static_cast<const std::byte*>(source);
   if (has_faulted(stream->device)) return state_of(stream);
+  const bool is_pageable = Memory::instance().place_of(source) == Memory::pageable;
+  if (is_pageable && is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   if (faults().copies_synchronize && !stream->try_synchronize()) ++faults().stuck_copies;
   // Variants of tests copy back what they only read, at once with other readers: that
   // isn't written.
@@ -40,7 +49,7 @@ cudaError_t copy_runs(void* target, std::size_t target_pitch, const void* source
       if (std::memcmp(to + run * target_pitch, first + run * pitch, width) != 0)
         std::memcpy(to + run * target_pitch, first + run * pitch, width);
   };
-  if (Memory::instance().place_of(source) != Memory::pageable) {
+  if (!is_pageable) {
     stream->push([=] { move(from, source_pitch); });
     return cudaSuccess;
   }
@@ -155,11 +164,13 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   const cudaError_t state = state_of(stream);
   return state == cudaSuccess && !stream->is_idle() ? cudaErrorNotReady : state;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream == cudaStreamPerThread) return state();
+  if (is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   return stream->synchronize(), state_of(stream);
 }
 cudaError_t cudaDeviceSynchronize() { return state(); }
@@ -171,6 +182,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  if (is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   if (has_faulted(stream->device)) return state_of(stream);
   ++event_records;
   stream->push([event, record = ++event->recorded] {

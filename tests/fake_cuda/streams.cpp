@@ -44,10 +44,33 @@ CUstream_st::~CUstream_st() {
 void CUstream_st::push(std::function<void()> operation) {
   {
     const std::lock_guard lock(mutex);
+    if (recording) return recording->operations.push_back(std::move(operation));
     if (dead) return;
     queue.push_back(std::move(operation));
   }
   changed.notify_all();
+}
+
+void CUstream_st::begin_recording() {
+  const std::lock_guard lock(mutex);
+  recording = std::make_unique<CUgraph_st>();
+  spoiled = false;
+}
+
+std::unique_ptr<CUgraph_st> CUstream_st::end_recording() {
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<CUgraph_st> made = std::move(recording);
+  return spoiled ? nullptr : std::move(made);
+}
+
+bool CUstream_st::is_recording() {
+  const std::lock_guard lock(mutex);
+  return recording != nullptr;
+}
+
+void CUstream_st::spoil_recording() {
+  const std::lock_guard lock(mutex);
+  spoiled = true;
 }
 
 void CUstream_st::synchronize() {

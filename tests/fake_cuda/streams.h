@@ -12,6 +12,8 @@
 //   4. After a fault streams of its devices drop what is queued, as if it had never been, who waits
 //      for their events passes, and once none runs anything, every function for these devices
 //      returns the fault. Others that copy from their memory find what was there.
+//   5. What is queued on a stream that records goes to its graph, and isn't run. A call that can't
+//      be recorded ends that: so does each later one, until cudaStreamEndCapture(), which says so.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,8 +25,10 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/random.h"
 
@@ -39,6 +43,13 @@ struct CUevent_st {
     stirred.notify_all();
   }
 };
+
+/// What was recorded, in the order of the calls.
+struct CUgraph_st {
+  std::vector<std::function<void()>> operations;
+};
+/// The same, to be launched.
+struct CUgraphExec_st : CUgraph_st {};
 
 struct CUstream_st {
   CUstream_st(int where, std::uint64_t seed);
@@ -56,6 +67,14 @@ struct CUstream_st {
   /// After a fault, by a thread of the host: nothing is left of it but its address.
   void bury();
 
+  /// By the thread that queues on it.
+  void begin_recording();
+  /// Null if something was done that can't be recorded, or nothing is.
+  std::unique_ptr<CUgraph_st> end_recording();
+  bool is_recording();
+  /// A call was made that can't be recorded.
+  void spoil_recording();
+
   const int device;
 
  private:
@@ -65,6 +84,8 @@ struct CUstream_st {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> queue;  // Guarded by mutex; its front runs.
+  std::unique_ptr<CUgraph_st> recording;    // Guarded by mutex.
+  bool spoiled = false;                     // Guarded by mutex: the recording.
   bool ending = false;                      // Guarded by mutex.
   bool dead = false;                        // Guarded by mutex.
   bool ended = false;                       // Guarded by mutex.
@@ -95,6 +116,7 @@ struct Faults {
   std::atomic<bool> refuses_later{false};            ///< Allocations after that one as well.
   std::atomic<std::int64_t> operations_left{-1};     ///< Of all streams, before one faults.
   std::atomic<bool> are_contained{false};            ///< Faults are those of their devices alone.
+  std::atomic<bool> without_graphs{false};           ///< No graph has room on a device.
   std::atomic<bool> copies_synchronize{false};  ///< As beside a thread that waits for the device.
   std::atomic<int> stuck_copies{0};             ///< Those for which that would never have ended.
 };
@@ -108,6 +130,9 @@ void stir_events();
 void start_anew();
 /// Since the process began.
 std::uint64_t recorded_events();
+std::uint64_t launched_graphs();
+/// That were made and not destroyed.
+int living_graphs();
 /// The calling thread's.
 int current_device();
 inline bool has_stopped(int device) { return has(faults().stopped, device); }

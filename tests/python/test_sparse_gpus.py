@@ -69,13 +69,68 @@ def test_parts_of_any_number_have_the_same_bits(engine, layout):
 
 
 @on_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+@pytest.mark.parametrize("columns", [None, 3, 7])
+def test_recorded_iterations_have_the_bits_of_tasks(engine, dtype, layout, columns):
+    a, b = system(5003, dtype, columns)
+    found = []
+    for recorded in (False, True):
+        solver = sparse.Solver(a, M="jacobi", format=layout, engine=engine, recorded=recorded)
+        for _ in range(2):  # the second one has the addresses of the first
+            result = solver.solve(b, rtol=1e-4, maxiter=300)
+            found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert found[0][0] > 0 and len(set(found)) == 1
+
+
+@on_gpu
+def test_recorded_iterations_run_long_and_are_few_tasks(engine):
+    a, b = sparse.poisson((48, 48, 48), 7), right_side(48**3)
+    found, tasks = [], []
+    for recorded in (False, True):
+        solver = sparse.Solver(a, M="jacobi", engine=engine, recorded=recorded)
+        before = engine.counters().devices[0].tasks
+        result = solver.solve(b, rtol=0, maxiter=1000)
+        tasks.append(engine.counters().devices[0].tasks - before)
+        found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert found[0][0] > 100 and found[0] == found[1]
+    assert tasks[1] * 10 < tasks[0]
+
+
+@on_gpu
+def test_new_values_are_seen_by_recorded_iterations(engine):
+    a, b = system(5003, "float64")
+    solver = sparse.Solver(a, M="jacobi", engine=engine, recorded=True)
+    solver.solve(b, rtol=1e-8)
+    solver.update(2 * a)
+    x = solver.solve(b, rtol=1e-10).x
+    assert np.linalg.norm(b - 2 * a @ x) <= 1.01e-10 * np.linalg.norm(b)
+
+
+@on_gpu
+@pytest.mark.parametrize("recorded", [False, True])
+def test_callbacks_see_each_iteration(engine, recorded):
+    a, b = system(500, "float64")
+    seen = []
+    solver = sparse.Solver(a, M="jacobi", engine=engine, recorded=recorded)
+    result = solver.solve(b, rtol=1e-8, callback=lambda x: seen.append(x.copy()))
+    assert len(seen) == result.iterations
+    assert (seen[-1] == result.x).all() and (seen[0] != seen[1]).any()
+
+
+@on_gpu
 def test_breakdowns_are_noticed_on_the_device(engine):
     a, b = system(500, "float64")
     indefinite = a - 100 * sp.eye_array(500)
-    assert sparse.Solver(indefinite, engine=engine).solve(b).reason == "not_positive_definite"
     lacking = a.copy()
     lacking.data[5] = np.nan
-    assert sparse.Solver(lacking, engine=engine).solve(b).reason == "not_finite"
+    for matrix, reason in ((indefinite, "not_positive_definite"), (lacking, "not_finite")):
+        found = []
+        for recorded in (False, True):
+            result = sparse.Solver(matrix, engine=engine, recorded=recorded).solve(b)
+            assert result.reason == reason
+            found.append((result.iterations, result.x.tobytes()))
+        assert found[0] == found[1]
 
 
 @on_gpu

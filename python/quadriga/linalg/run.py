@@ -14,7 +14,7 @@ from ..arguments import flag
 from ..defaults import default_engine
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType, TaskFailed
-from ..foreign import DeviceArray, place_on
+from ..foreign import DeviceArray, await_stream
 from ..machine import Machine
 from ..settings import config
 from .arrays import Input, matrix_of
@@ -59,7 +59,7 @@ class Call:
         """
         for each in kept:
             if isinstance(each, DeviceArray):
-                place_on(self.core, each)  # waits for what is queued on its owner's stream
+                await_stream(self.core, each)
         report = self._report
         if report is None:
             return _core.CallOptions(self._tile, kept, None, self._reproducible)

@@ -56,6 +56,10 @@ class Solver:
         ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts need less of
         each other, and undoes it in results. It needs SciPy and some seconds for ten million
         elements, and pays where the natural order has a large ``plan["halo_rows"]``.
+    recorded : bool, optional
+        Whether several iterations run as one task, on a GPU as a graph that is recorded once and
+        launched again and again; results have the same bits. Default: if all rows are one part on
+        a device, which it needs.
     dtype : dtype, optional
         What to compute in. Default: that of `A`.
     engine, devices
@@ -65,7 +69,8 @@ class Solver:
     ------
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
-        has a zero or isn't finite; the message names the row.
+        has a zero or isn't finite; the message names the row. If iterations shall be recorded, and
+        the parts aren't one on a device.
     TooLarge
         If a part fits no device together with its vectors.
 
@@ -90,6 +95,7 @@ class Solver:
         format: str = "auto",
         parts: int | None = None,
         order: str | None = None,
+        recorded: bool | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
@@ -110,7 +116,9 @@ class Solver:
             diagonal = None if diagonal is None else self._order.forth(diagonal)
         address = 0 if diagonal is None else diagonal.ctypes.data
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
-        options = _core.SolverOptions(_FORMATS[format], precondition, address, wanted)
+        if recorded is not None and not isinstance(recorded, bool):
+            raise InvalidType(f"recorded is {recorded!r}; expected True, False, or None")
+        options = _core.SolverOptions(_FORMATS[format], precondition, address, wanted, recorded)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).

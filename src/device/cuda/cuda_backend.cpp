@@ -39,6 +39,7 @@
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/cuda_memory.h"
 #include "device/cuda/foreign.h"
+#include "device/cuda/piece_buffers.h"
 #include "device/cuda/queue_variant.h"
 #include "device/cuda/staging_buffers.h"
 #include "device/cuda/stream_table.h"
@@ -113,6 +114,9 @@ class CudaBackend final : public Backend {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     cuda::synchronize(ordinals_[device], stream);
   }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return cuda::mark(ordinals_[device], stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }
@@ -121,6 +125,7 @@ class CudaBackend final : public Backend {
   struct Stream {
     DeviceId device = no_device;
     std::atomic<std::uint64_t> issued{0};  // Those that are parked included.
+    cuda::PieceBuffer pieces;
   };
 
   void add(StreamId id, const Operation& operation);
@@ -133,6 +138,7 @@ class CudaBackend final : public Backend {
   void notify();
   void sleep(Nanoseconds deadline);
   DeviceId partner_of(StreamId id, const Operation& operation) const;
+  void queue_pieces(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
   std::size_t deliver(std::span<Completion> out);
 
@@ -155,6 +161,7 @@ class CudaBackend final : public Backend {
 CudaBackend::~CudaBackend() {
   calls_.clear();  // their threads end before what they use goes
   streams_.synchronize();
+  for (Stream& stream : table_) stream.pieces.release(streams_.lost(stream.device));
   for (DeviceId device = 0; device < machine_.devices.size(); ++device)
     memory_.deallocate_all(device, streams_.lost(device));
   cudaGetLastError();
@@ -208,9 +215,21 @@ void CudaBackend::notify() {
   if (sleeping_) alarm_.ring();
 }
 
+// A buffer is small beside the device's memory, and slices as long as links take a millisecond for.
+void CudaBackend::queue_pieces(std::uint32_t stream, cuda::StreamTable::Queued& queued,
+                               const Copy& copy) {
+  constexpr std::size_t slice = std::size_t{64} << 20;
+  constexpr std::size_t a_small_part = 64;
+  const DeviceId device = table_[stream].device;
+  table_[stream].pieces.queue(copy, ordinals_[device], queued.native,
+                              std::min(slice, machine_.devices[device].memory_bytes / a_small_part),
+                              [&](const Copy& part) { queue_copy(stream, queued, part); });
+}
+
 void CudaBackend::queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued,
                              const Copy& copy) {
   if (bytes_of(copy) == 0) return;
+  if (copy.pieces) return queue_pieces(stream, queued, copy);
   // What the runtime copies from pageable memory when it is called, not in the stream's order.
   constexpr std::size_t copied_at_once = std::size_t{64} << 10;
   const bool out = copy.to == host_space;

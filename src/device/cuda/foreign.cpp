@@ -7,6 +7,31 @@
 #include "device/cuda/cuda_check.h"
 
 namespace quadriga::cuda {
+namespace {
+
+/// The numbers 1 and 2 are those of the runtime's own handles.
+cudaStream_t handle_of(std::uintptr_t stream) { return reinterpret_cast<cudaStream_t>(stream); }
+
+class RecordedEvent final : public ForeignEvent {
+ public:
+  RecordedEvent() {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
+  }
+  /// Also while streams wait for it: they do so all the same.
+  ~RecordedEvent() override { static_cast<void>(cudaEventDestroy(event_)); }
+
+  cudaError_t record(cudaStream_t stream) { return cudaEventRecord(event_, stream); }
+  bool is_reached() const { return cudaEventQuery(event_) == cudaSuccess; }
+  void queue_wait(void* stream) const override {
+    check(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event_, 0),
+          "waiting for the caller's stream");
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
 
 int ordinal_of(const void* memory) {
   cudaPointerAttributes attributes{};
@@ -20,9 +45,26 @@ void synchronize(int ordinal, std::uintptr_t stream) {
   const DeviceGuard guard(ordinal);
   if (stream == 0)
     check(cudaDeviceSynchronize(), "waiting for a device's streams");
-  else  // the numbers 1 and 2 are those of the runtime's own handles
-    check(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(stream)),
-          "waiting for the caller's stream");
+  else
+    check(cudaStreamSynchronize(handle_of(stream)), "waiting for the caller's stream");
+}
+
+std::unique_ptr<ForeignEvent> mark(int ordinal, std::uintptr_t stream) {
+  if (stream == 0) {
+    synchronize(ordinal, stream);
+    return nullptr;
+  }
+  const DeviceGuard guard(ordinal);
+  auto event = std::make_unique<RecordedEvent>();
+  const cudaError_t error = event->record(handle_of(stream));
+  if (error == cudaErrorInvalidResourceHandle) {  // a stream of another device
+    cudaGetLastError();
+    synchronize(ordinal, stream);
+    return nullptr;
+  }
+  check(error, "recording an event of the caller's stream");
+  if (event->is_reached()) return nullptr;
+  return event;
 }
 
 }  // namespace quadriga::cuda

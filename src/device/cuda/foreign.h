@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+
+#include "device/backend.h"
 
 namespace quadriga::cuda {
 
@@ -12,5 +15,9 @@ int ordinal_of(const void* memory);
 /// Waits in the calling thread until what is queued on a stream has ended: 0 stands for all streams
 /// of the device, 1 for the legacy default stream, 2 for the thread's, others are handles.
 void synchronize(int ordinal, std::uintptr_t stream);
+
+/// The end of what is queued on such a stream of a device; null if it was reached. Waits for it
+/// where no event stands for it: for all streams, and for a stream of another device.
+std::unique_ptr<ForeignEvent> mark(int ordinal, std::uintptr_t stream);
 
 }  // namespace quadriga::cuda

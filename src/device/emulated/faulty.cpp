@@ -64,6 +64,9 @@ class FaultyBackend final : public Backend {
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     inner_->synchronize(device, stream);
   }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return inner_->mark(device, stream);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override { return inner_->pin(memory, bytes); }
   void unpin(std::byte* memory, std::size_t bytes) noexcept override {
     inner_->unpin(memory, bytes);
@@ -182,6 +185,7 @@ Event FaultyBackend::copy(StreamId stream, const Copy& copy) {
   if (fault) {
     made.width_bytes = 0;
     made.height = 1;
+    made.pieces.reset();
   }
   return queue(stream, std::move(fault), [&] { return inner_->copy(stream, made); });
 }

@@ -100,18 +100,21 @@ void PacedLinks::copy(const Copy& copy, const std::atomic<bool>& stopping) {
   const double slowest = std::max(way.slowest_seconds_a_byte, seconds_a_byte);
   const auto chunk_bytes =
       static_cast<std::size_t>(std::clamp(chunk_seconds / slowest, 1.0, 1.0 * most_chunk_bytes));
+  Copy whole = copy;
+  whole.pieces.reset();
   std::size_t offset = 0;
   std::size_t moved = 0;
   Clock::time_point done = begin;
   for (std::size_t run = 0; run < copy.height && !stopping.load();) {
     // Chunks but the last may wake up late: the time isn't lost, the next one is done sooner.
     sleep_until(done, Clock::duration(), stopping);
-    const Copy part = next_chunk(copy, chunk_bytes, run, offset);
+    const Copy part = next_chunk(whole, chunk_bytes, run, offset);
     moved += bytes_of(part);
     done = std::max(take_turn(way, bytes_of(part), begin),
                     begin + to_duration(static_cast<double>(moved) * seconds_a_byte));
-    move_bytes(part);
+    if (!copy.pieces) move_bytes(part);
   }
+  if (copy.pieces && !stopping.load()) move_bytes(copy);
   wait_until(done, stopping);
 }
 

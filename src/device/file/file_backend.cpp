@@ -101,6 +101,11 @@ class Files final : public ThreadedMemory {
   }
   void copy(const Copy& copy, const std::atomic<bool>& stopping) override {
     if (bytes_of(copy) == 0) return;
+    for_each_piece(copy, [&](const Copy& each) { copy_runs(each, stopping); });
+  }
+
+ private:
+  void copy_runs(const Copy& copy, const std::atomic<bool>& stopping) const {
     const bool out = copy.to == host_space;
     const FileSpace& space = at(out ? copy.from : copy.to);
     const std::byte* const base = space.addresses.base();
@@ -114,7 +119,6 @@ class Files final : public ThreadedMemory {
     }
   }
 
- private:
   const FileSpace& at(SpaceId space) const {
     const auto found = std::ranges::find(machine_.devices, space, &Device::space);
     return files_[static_cast<std::size_t>(found - machine_.devices.begin())];

@@ -9,12 +9,12 @@
 //      a wait for one of another part is over once that operation was taken from its part. What
 //      can't be queued yet is parked by `queueing_`, by device.
 //   3. The driver alone takes from parts, and uses `completions_` and `last_end_`; counts of
-//   streams
-//      are atomic.
+//      streams are atomic.
 //   4. The driver sleeps in one part, the `sleeper_`: the first that tells nobody when something
-//      ends. It says so before it looks at the others for the last time. A part that tells wakes
-//      the sleeper if the driver sleeps, and so does who parks something. Other silent parts are
-//      looked at by the clock while anything of theirs is in flight.
+//      ends. It says so before it looks for the last time, first at the sleeper (a look forgets
+//      what woke it), then at what is parked and at the others. A part that tells wakes the sleeper
+//      if the driver sleeps, and so does who parks something. Other silent parts are looked at by
+//      the clock while anything of theirs is in flight.
 //   5. Parts whose threads tell are destroyed before the sleeper.
 #include "device/joined/joined_backend.h"
 
@@ -81,6 +81,9 @@ class JoinedBackend final : public Backend {
   DeviceId holder(const void* memory) const override;
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     part_of(device).backend->synchronize(inner(device), stream);
+  }
+  std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
+    return part_of(device).backend->mark(inner(device), stream);
   }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
@@ -311,11 +314,16 @@ std::size_t JoinedBackend::next_completion(std::span<Completion> out, Nanosecond
 
 void JoinedBackend::sleep(Nanoseconds deadline) {
   sleeping_ = true;
+  // A look at the sleeper forgets what rang there, so it comes before the looks at what may ring.
+  bool any = take(parts_[sleeper_], 0);
   bool by_the_clock = queueing_.look();
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    by_the_clock |= i != sleeper_ && !parts_[i].tells && parts_[i].in_flight > 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (i == sleeper_) continue;
+    any |= take(parts_[i], 0);
+    by_the_clock |= !parts_[i].tells && parts_[i].in_flight > 0;
+  }
   const Nanoseconds until = by_the_clock ? std::min(deadline, now() + pause) : deadline;
-  if (!take_all() && !woken_) take(parts_[sleeper_], until);
+  if (!any && !woken_) take(parts_[sleeper_], until);
   sleeping_ = false;
 }
 

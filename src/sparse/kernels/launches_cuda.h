@@ -31,6 +31,17 @@ template <class T>
 void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::int64_t columns,
             std::int64_t first, std::int64_t count, bool scaled, T* out);
 
+/// For a matrix in one part, which is all there is to sum: a kernel's last block of threads also
+/// forms the scalars, as set_step() and set_direction() do, with the same bits. `arrived` must be
+/// zero, and is zero afterwards.
+template <class T>
+void multiply_and_set_step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                           ColumnState* states, double* sums, unsigned* arrived);
+template <class T>
+void step_and_set_direction(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                            ColumnState* states, T* x, double* sums, double* history,
+                            unsigned* arrived);
+
 /// The sums of all parts, in the order of rows.
 struct SumTable {
   static constexpr int most_parts = 128;

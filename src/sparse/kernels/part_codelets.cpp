@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "sparse/kernels/iterations.h"
 #include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/part_kernels.h"
 #include "sparse/kernels/scalar_codelets.h"
@@ -186,6 +187,9 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_step_ = set_step_codelet(blocks_, columns);
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
+  if (plans.size() == 1)
+    iterations_ = iterations_codelet(parts_.front(), set_step_, set_direction_, plans.front(),
+                                     works_.front());
 }
 
 }  // namespace quadriga::sparse

@@ -68,6 +68,8 @@ struct PartCodelets {
 class SolveCodelets {
  public:
   SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns);
+  SolveCodelets(const SolveCodelets&) = delete;
+  SolveCodelets& operator=(const SolveCodelets&) = delete;
 
   const PartCodelets& part(std::size_t index) const { return parts_[index]; }
   const WorkShape& work(std::size_t index) const { return works_[index]; }
@@ -79,6 +81,8 @@ class SolveCodelets {
   const Codelet& set_direction() const noexcept { return set_direction_; }
   /// {state, history, snapshot write}: one after the other.
   const Codelet& snapshot() const noexcept { return snapshot_; }
+  /// Several iterations of a matrix in one part: iterations.h.
+  const Codelet& iterations() const noexcept { return iterations_; }
 
  private:
   std::deque<PartCodelets> parts_;
@@ -88,6 +92,7 @@ class SolveCodelets {
   Codelet set_step_;
   Codelet set_direction_;
   Codelet snapshot_;
+  Codelet iterations_;
 };
 
 }  // namespace quadriga::sparse

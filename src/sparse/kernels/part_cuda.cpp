@@ -8,6 +8,7 @@
 #include <complex>
 
 #include "device/cuda/cuda_check.h"
+#include "sparse/kernels/iterations.h"
 #include "sparse/kernels/launches_cuda.h"
 
 namespace quadriga::sparse {
@@ -66,6 +67,23 @@ class Launches {
     v.q = a.operands[1].as<T>();
     take_halo(a, v, nullptr, 3);
     cuda::multiply<T>(stream_of(a), arrays(a), {0, plan_->shape.blocks}, v, nullptr, nullptr);
+  }
+
+  void iterations(const Arguments& a) const {
+    auto* const states = a.operands[1].as<ColumnState>();
+    T* const x = a.operands[2].as<T>();
+    const PartVectors<T> v(*work_, a.operands[3].data);
+    auto* const arrived =
+        reinterpret_cast<unsigned*>(a.operands[3].as<std::byte>() + work_->arrived);
+    quadriga::cuda::check(cudaMemsetAsync(arrived, 0, sizeof *arrived, stream_of(a)),
+                          "clearing a counter");
+    for (std::int64_t i = 0; i < a.param<IterationsParams>().count; ++i) {
+      cuda::turn(stream_of(a), arrays(a), v, states);
+      cuda::multiply_and_set_step(stream_of(a), arrays(a), v, states, a.operands[4].as<double>(),
+                                  arrived);
+      cuda::step_and_set_direction(stream_of(a), arrays(a), v, states, x,
+                                   a.operands[5].as<double>(), a.operands[6].as<double>(), arrived);
+    }
   }
 
  private:
@@ -165,6 +183,25 @@ Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64
     cuda::set_direction(stream_of(a), table_of(a, 2, blocks, columns),
                         a.operands[0].as<ColumnState>(), a.operands[1].as<double>());
   };
+}
+
+Kernel iterations_on_cuda(const PartPlan& plan, const WorkShape& work) {
+  const auto of_type = [&]<class T>(T) -> Kernel {
+    return [launches = Launches<T>(plan, work)](const Arguments& a) { launches.iterations(a); };
+  };
+  switch (plan.shape.dtype) {
+    case DType::float32:
+      return of_type(float{});
+    case DType::float64:
+      return of_type(double{});
+    case DType::complex64:
+      return of_type(std::complex<float>{});
+    case DType::complex128:
+      return of_type(std::complex<double>{});
+    case DType::bytes:
+      break;
+  }
+  fail(Errc::internal, "a sparse matrix of bytes");
 }
 
 Kernel snapshot_on_cuda() {

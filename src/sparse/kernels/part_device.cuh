@@ -2,10 +2,12 @@
 // src/sparse/kernels/part_device.cuh: a part's arrays as kernels on GPUs get them, and their sums.
 #pragma once
 
+#include <cmath>
 #include <complex>
 
 #include "device/cuda/cuda_check.h"
 #include "sparse/kernels/number.h"
+#include "sparse/kernels/part_codelets.h"
 #include "sparse/kernels/part_kernels.h"
 
 namespace quadriga::sparse::cuda {
@@ -138,6 +140,37 @@ __device__ inline double sum_of_block(double value) {
   if (threadIdx.x == 0)
     for (const double each : sums) total += each;
   return total;
+}
+
+/// The residual after a step is known, of a column that runs. By one thread.
+__device__ inline void end_iteration(ColumnState& state, const ColumnSums& sums, double* history,
+                                     int columns, int column) {
+  sparse::set_direction(state, sums);
+  history[(state.iterations - 1) % history_length * columns + column] = std::sqrt(state.squared);
+}
+
+/// A quantity of all blocks of rows of a single part, known to thread 0: the order of additions is
+/// that of several parts (scalars_cuda.cu).
+__device__ inline double sum_of_part(const double* sums, std::int64_t blocks, int columns,
+                                     int quantity, int column) {
+  const double* const first = sums + quantity * blocks * columns + column;
+  double total = 0;
+  for (std::int64_t block = threadIdx.x; block < blocks; block += threads)
+    total += first[block * columns];
+  return sum_of_block(total);
+}
+
+/// Whether all other blocks of the grid have been here: then what their threads 0 wrote before can
+/// be read. `arrived` is zero before the grid and after it.
+__device__ inline bool is_last_block(unsigned* arrived) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (is_last) __threadfence();
+  return is_last;
 }
 
 /// Blocks of threads for so many elements.

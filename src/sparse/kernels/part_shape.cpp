@@ -43,6 +43,7 @@ WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept {
   work.p = layout.take((part.rows + part.halo) * columns, size_of(part.dtype));
   work.q = layout.take(part.rows * columns, size_of(part.dtype));
   work.r = layout.take(part.rows * columns, size_of(part.dtype));
+  work.arrived = layout.take(1, sizeof(std::uint32_t));
   work.bytes = layout.bytes();
   return work;
 }

@@ -53,12 +53,14 @@ struct PartShape {
 /// Sets the offsets by the sizes.
 void lay_out(PartShape& shape) noexcept;
 
-/// Vectors of one part of a solve: p has rows and halo, q and r have rows; `columns` each.
+/// Vectors of one part of a solve: p has rows and halo, q and r have rows; `columns` each. On a GPU
+/// blocks of threads count themselves at `arrived`.
 struct WorkShape {
   std::int64_t columns = 1;
   std::int64_t p = 0;
   std::int64_t q = 0;
   std::int64_t r = 0;
+  std::int64_t arrived = 0;
   std::int64_t bytes = 0;
 };
 

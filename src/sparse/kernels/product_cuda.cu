@@ -82,10 +82,26 @@ __device__ void csr_rows(const DevicePart<N>& a, std::int64_t block, const Devic
   }
 }
 
+/// What the last block of threads does with the sums of all.
+struct Ending {
+  ColumnState* states = nullptr;  ///< Null: nothing.
+  unsigned* arrived = nullptr;
+};
+
+template <int K>
+__device__ void set_steps(const Ending& ending, const double* sums, std::int64_t blocks,
+                          int columns, int column) {
+  for (int c = column; c < column + K; ++c) {
+    if (ending.states[c].status != Status::running) continue;
+    const double pq = sum_of_part(sums, blocks, columns, 0, c);
+    if (threadIdx.x == 0) sparse::set_step(ending.states[c], pq);
+  }
+}
+
 template <class N, int K, bool is_sell>
 __global__ void __launch_bounds__(threads)
     multiply_blocks(DevicePart<N> a, std::int64_t first, DeviceVectors<N> v, int column,
-                    const ColumnState* states, double* sums) {
+                    const ColumnState* states, double* sums, Ending ending) {
   bool runs = states == nullptr;
   for (int c = 0; !runs && c < K; ++c) runs = states[column + c].status == Status::running;
   if (!runs) return;
@@ -100,20 +116,21 @@ __global__ void __launch_bounds__(threads)
     const double total = sum_of_block(dots[c]);
     if (threadIdx.x == 0) sums[block * v.columns + column + c] = total;
   }
+  if (ending.states && is_last_block(ending.arrived))
+    set_steps<K>(ending, sums, a.blocks, v.columns, column);
 }
 
-}  // namespace
-
 template <class T>
-void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
-              const PartVectors<T>& v, const ColumnState* states, double* sums) {
+void launch_product(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
+                    const PartVectors<T>& v, const ColumnState* states, double* sums,
+                    const Ending& ending) {
   if (range.first == range.last) return;
   using N = DeviceType<T>;
   const auto launch = [&]<int K>(std::integral_constant<int, K>, int column) {
     const auto kernel = a.shape().format == Format::sell ? multiply_blocks<N, K, true>
                                                          : multiply_blocks<N, K, false>;
     kernel<<<static_cast<unsigned>(range.last - range.first), threads, 0, stream>>>(
-        device_part(a), range.first, device_vectors(v), column, states, sums);
+        device_part(a), range.first, device_vectors(v), column, states, sums, ending);
     check_launch("a sparse product");
   };
   int column = 0;
@@ -122,13 +139,29 @@ void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
   for (; column < v.columns; ++column) launch(std::integral_constant<int, 1>{}, column);
 }
 
-template void multiply(cudaStream_t, const PartArrays<float>&, BlockRange,
-                       const PartVectors<float>&, const ColumnState*, double*);
-template void multiply(cudaStream_t, const PartArrays<double>&, BlockRange,
-                       const PartVectors<double>&, const ColumnState*, double*);
-template void multiply(cudaStream_t, const PartArrays<std::complex<float>>&, BlockRange,
-                       const PartVectors<std::complex<float>>&, const ColumnState*, double*);
-template void multiply(cudaStream_t, const PartArrays<std::complex<double>>&, BlockRange,
-                       const PartVectors<std::complex<double>>&, const ColumnState*, double*);
+}  // namespace
+
+template <class T>
+void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
+              const PartVectors<T>& v, const ColumnState* states, double* sums) {
+  launch_product(stream, a, range, v, states, sums, {});
+}
+
+template <class T>
+void multiply_and_set_step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                           ColumnState* states, double* sums, unsigned* arrived) {
+  launch_product(stream, a, {0, a.shape().blocks}, v, states, sums, {states, arrived});
+}
+
+#define QUADRIGA_INSTANTIATE(T)                                                                  \
+  template void multiply(cudaStream_t, const PartArrays<T>&, BlockRange, const PartVectors<T>&,  \
+                         const ColumnState*, double*);                                           \
+  template void multiply_and_set_step(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, \
+                                      ColumnState*, double*, unsigned*);
+QUADRIGA_INSTANTIATE(float)
+QUADRIGA_INSTANTIATE(double)
+QUADRIGA_INSTANTIATE(std::complex<float>)
+QUADRIGA_INSTANTIATE(std::complex<double>)
+#undef QUADRIGA_INSTANTIATE
 
 }  // namespace quadriga::sparse::cuda

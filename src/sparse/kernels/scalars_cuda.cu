@@ -46,10 +46,7 @@ __global__ void __launch_bounds__(threads)
   for (int c = 0; c < table.columns; ++c) {
     if (states[c].status != Status::running) continue;
     const ColumnSums sums{sum_of_parts(table, 0, c), sum_of_parts(table, 1, c), 0};
-    if (threadIdx.x > 0) continue;
-    ColumnState& state = states[c];
-    sparse::set_direction(state, sums);
-    history[(state.iterations - 1) % history_length * table.columns + c] = std::sqrt(state.squared);
+    if (threadIdx.x == 0) end_iteration(states[c], sums, history, table.columns, c);
   }
 }
 

@@ -53,10 +53,27 @@ __device__ void write_sums(double rz, double rr, std::int64_t place, std::int64_
   sums[all + place] = rr;
 }
 
+/// What the last block of threads does with the sums of all.
+struct Ending {
+  ColumnState* states = nullptr;  ///< Null: nothing.
+  double* history = nullptr;
+  unsigned* arrived = nullptr;
+};
+
+__device__ void set_directions(const Ending& ending, const double* sums, std::int64_t blocks,
+                               int columns) {
+  for (int c = 0; c < columns; ++c) {
+    if (ending.states[c].status != Status::running) continue;
+    const double rz = sum_of_part(sums, blocks, columns, 0, c);
+    const double rr = sum_of_part(sums, blocks, columns, 1, c);
+    if (threadIdx.x == 0) end_iteration(ending.states[c], {rz, rr, 0}, ending.history, columns, c);
+  }
+}
+
 template <class N>
 __global__ void __launch_bounds__(threads)
-    step_blocks(DevicePart<N> a, DeviceVectors<N> v, const ColumnState* states, N* x,
-                double* sums) {
+    step_blocks(DevicePart<N> a, DeviceVectors<N> v, const ColumnState* states, N* x, double* sums,
+                Ending ending) {
   const std::int64_t first = blockIdx.x * a.block_rows;
   const std::int64_t last = min(first + a.block_rows, a.rows);
   for (int c = 0; c < v.columns; ++c) {
@@ -74,6 +91,8 @@ __global__ void __launch_bounds__(threads)
     }
     write_sums(rz, rr, blockIdx.x * v.columns + c, a.blocks * v.columns, sums);
   }
+  if (ending.states && is_last_block(ending.arrived))
+    set_directions(ending, sums, a.blocks, v.columns);
 }
 
 template <class N>
@@ -137,8 +156,19 @@ void step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
           const ColumnState* states, T* x, double* sums) {
   if (a.shape().blocks == 0) return;
   step_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
-      device_part(a), device_vectors(v), states, numbers(x), sums);
+      device_part(a), device_vectors(v), states, numbers(x), sums, Ending{});
   check_launch("a step");
+}
+
+template <class T>
+void step_and_set_direction(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                            ColumnState* states, T* x, double* sums, double* history,
+                            unsigned* arrived) {
+  if (a.shape().blocks == 0) return;
+  step_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
+      device_part(a), device_vectors(v), states, numbers(x), sums,
+      Ending{states, history, arrived});
+  check_launch("a step and the next direction");
 }
 
 template <class T>
@@ -160,16 +190,18 @@ void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::i
   check_launch("gathering rows");
 }
 
-#define QUADRIGA_INSTANTIATE(T)                                                                  \
-  template void turn(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                  \
-                     const ColumnState*);                                                        \
-  template void turn_halo(cudaStream_t, const PartShape&, const PartVectors<T>&,                 \
-                          const ColumnState*, const T*, std::int64_t, std::int64_t);             \
-  template void step(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                  \
-                     const ColumnState*, T*, double*);                                           \
-  template void residual(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, const T*,    \
-                         const T*, double*);                                                     \
-  template void gather(cudaStream_t, const PartArrays<T>&, const T*, std::int64_t, std::int64_t, \
+#define QUADRIGA_INSTANTIATE(T)                                                                   \
+  template void turn(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                   \
+                     const ColumnState*);                                                         \
+  template void turn_halo(cudaStream_t, const PartShape&, const PartVectors<T>&,                  \
+                          const ColumnState*, const T*, std::int64_t, std::int64_t);              \
+  template void step(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                   \
+                     const ColumnState*, T*, double*);                                            \
+  template void step_and_set_direction(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, \
+                                       ColumnState*, T*, double*, double*, unsigned*);            \
+  template void residual(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, const T*,     \
+                         const T*, double*);                                                      \
+  template void gather(cudaStream_t, const PartArrays<T>&, const T*, std::int64_t, std::int64_t,  \
                        std::int64_t, bool, T*);
 QUADRIGA_INSTANTIATE(float)
 QUADRIGA_INSTANTIATE(double)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "backend_contract.h"
@@ -92,6 +93,58 @@ TEST_P(MemoryBackend, RectanglesKeepTheirShapeAndTouchNothingElse) {
       EXPECT_EQ(target[run * 33 + i], expected) << "run " << run << ", byte " << i;
     }
   }
+}
+
+// Three pieces of 5 runs, each with a pitch of its own, and back: on the host they are side by
+// side.
+TEST_P(MemoryBackend, PiecesLieApartOnTheDeviceOnly) {
+  constexpr std::size_t widths[] = {8, 3, 13};
+  constexpr std::size_t height = 5;
+  std::vector<std::byte> source(40 * height);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i);
+  std::vector<std::byte> target(33 * height, std::byte{0xee});
+  auto pieces = std::make_shared<std::vector<Piece>>();
+  std::vector<std::byte*> blocks;
+  for (const std::size_t width : widths) {
+    blocks.push_back(backend_->allocate(0, 4096));
+    pieces->push_back({blocks.back() + width, width, width + 5});
+  }
+  Copy load{.to = 1, .source = source.data() + 2, .width_bytes = 24, .height = height};
+  load.source_pitch = 40;
+  load.pieces = pieces;
+  Copy store{.from = 1, .target = target.data() + 1, .width_bytes = 24, .height = height};
+  store.target_pitch = 33;
+  store.pieces = pieces;
+  // The middle piece alone, to see that it lies where it should.
+  std::vector<std::byte> middle(3 * height);
+  const StreamId first = in(0);
+  const StreamId second = out(0);
+  backend_->wait(second, backend_->copy(first, load));
+  backend_->copy(second, store);
+  backend_->copy(second, {1, 0, blocks[1] + 3, middle.data(), 3, height, 8, 3});
+  for (const Completion& done : collect(3)) EXPECT_FALSE(done.error);
+  for (std::size_t run = 0; run < height; ++run) {
+    for (std::size_t i = 0; i < 33; ++i) {
+      const bool inside = i >= 1 && i < 25;
+      const std::byte expected = inside ? source[run * 40 + 2 + i - 1] : std::byte{0xee};
+      EXPECT_EQ(target[run * 33 + i], expected) << "run " << run << ", byte " << i;
+    }
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(middle[run * 3 + i], source[run * 40 + 10 + i]);
+  }
+}
+
+TEST_P(MemoryBackend, PiecesThatAreNotTheRunsAreRefused) {
+  std::byte* device = backend_->allocate(0, 4096);
+  std::byte host[64];
+  Copy copy{.to = 1, .source = host, .width_bytes = 8, .height = 2, .source_pitch = 16};
+  copy.pieces = std::make_shared<std::vector<Piece>>(1, Piece{device, 7, 8});
+  const StreamId stream = in(0);
+  EXPECT_THROW(backend_->copy(stream, copy), Error) << "too narrow";
+  copy.pieces = std::make_shared<std::vector<Piece>>(1, Piece{nullptr, 8, 8});
+  EXPECT_THROW(backend_->copy(stream, copy), Error) << "nowhere";
+  copy.from = 2;
+  copy.pieces = std::make_shared<std::vector<Piece>>(1, Piece{device, 8, 8});
+  EXPECT_THROW(backend_->copy(stream, copy), Error) << "not from the host";
 }
 
 TEST_P(MemoryBackend, EmptyCopiesEnd) {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "contract/policy/from_outside.h"
 #include "model/graph/random_program.h"
+#include "sanitized.h"
 
 namespace quadriga {
 namespace {
@@ -51,7 +52,9 @@ class PolicyContract : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Registered, PolicyContract, testing::ValuesIn(all_policies()),
                          [](const auto& each) { return each.param; });
 
-TEST_P(PolicyContract, ResultsAreTheSequentialOnes) { run_programs(test_seeds(1, 300), true); }
+TEST_P(PolicyContract, ResultsAreTheSequentialOnes) {
+  run_programs(test_seeds(1, is_thread_sanitized ? 30 : 300), true);
+}
 
 TEST_P(PolicyContract, ResultsAreTheSequentialOnesOnThreads) {
   run_programs(test_seeds(100'001, 25), false);

@@ -13,7 +13,7 @@
 namespace quadriga {
 namespace {
 
-constexpr int virtual_programs = is_thread_sanitized ? 300 : 3000;
+constexpr std::uint64_t virtual_programs = is_thread_sanitized ? 100 : is_sanitized ? 1000 : 3000;
 
 template <class Run>
 void run_many(Seeds seeds, Run&& run) {
@@ -33,7 +33,9 @@ TEST(RandomPrograms, RealClock) {
            [](std::uint64_t seed) { return run_on_devices(seed, false); });
 }
 
-TEST(RandomPrograms, OfUnknownCost) { ASSERT_EQ(run_in_batches(test_seeds(300'001, 600)), ""); }
+TEST(RandomPrograms, OfUnknownCost) {
+  ASSERT_EQ(run_in_batches(test_seeds(300'001, is_thread_sanitized ? 200 : 600)), "");
+}
 
 TEST(RandomPrograms, HostPool) {
   run_many(test_seeds(200'001, 300), [](std::uint64_t seed) { return run_on_host(seed); });

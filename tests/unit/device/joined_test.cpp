@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -182,6 +183,53 @@ TEST_F(JoinedTest, WhoSleepsIsWokenByEveryPart) {
   }
   backend_->wake();
   EXPECT_TRUE(collect(1).empty());
+}
+
+/// Tells of each look at it what the deadline was, and notes what wakes it.
+class WatchedBackend final : public PolledBackend {
+ public:
+  using PolledBackend::PolledBackend;
+  std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
+    if (on_look) on_look(deadline);
+    return PolledBackend::next_completion(out, deadline);
+  }
+  void wake() noexcept override {
+    PolledBackend::wake();
+    woken = true;
+  }
+  static inline std::function<void(Nanoseconds deadline)> on_look;
+  static inline std::atomic<bool> woken{false};
+};
+
+// A part that ends something just before the driver's last look at the one that it sleeps in: the
+// look must not swallow the news.
+TEST_F(JoinedTest, WhatEndsBeforeTheLastLookIsNotSleptThrough) {
+  static const DeviceKind watched =
+      add_kind({.name = "watched", .make = [](const Machine& machine, const BackendOptions&) {
+                  return std::make_unique<WatchedBackend>(machine);
+                }});
+  Machine machine = Machine::parse("cpu:1");
+  machine.devices.push_back(device_of(watched));
+  backend_ = make_backend(machine);
+  std::atomic<bool> may_end{false};
+  launch(compute(0), [&](const Arguments&) { may_end.wait(false); });
+  constexpr Nanoseconds a_second = 1'000'000'000;
+  int looks = 0;
+  WatchedBackend::on_look = [&](Nanoseconds deadline) {
+    if (++looks != 2) return;
+    WatchedBackend::woken = false;
+    may_end = true;
+    may_end.notify_all();
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (deadline < a_second && !WatchedBackend::woken &&
+           std::chrono::steady_clock::now() < patience)
+      std::this_thread::yield();
+  };
+  const Nanoseconds begin = backend_->now();
+  EXPECT_EQ(collect(1).size(), 1u);
+  EXPECT_LT(backend_->now() - begin, 10'000'000'000);
+  EXPECT_GE(looks, 2);
+  WatchedBackend::on_look = nullptr;
 }
 
 }  // namespace

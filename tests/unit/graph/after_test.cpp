@@ -105,6 +105,9 @@ TEST_P(AfterTest, MoreFailuresThanAreKeptAreFailuresAllTheSame) {
                             [](const Arguments&) { throw std::runtime_error("it rained"); });
   const Future first = engine().submit(spoils, {{bad, Access::update}});
   const Future second = engine().submit(more, {{bad, Access::update}});
+  // Failed before any other does: several cores run them.
+  EXPECT_NE(failure_of([&] { engine().wait(first, patience); }).find("it rained"),
+            std::string::npos);
   for (int i = 0; i < 5000; ++i) engine().submit(fails, {{read, Access::read}});
   const Future good = engine().submit(more, {{tile(), Access::update}});
   EXPECT_NE(failure_of([&] { wait(); }).find("it rained"), std::string::npos);

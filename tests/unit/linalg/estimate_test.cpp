@@ -137,6 +137,7 @@ class ExtrapolatedEstimate : public ::testing::TestWithParam<LargeCase> {};
 // What is said of a program that is too large to be simulated holds where it isn't.
 TEST_P(ExtrapolatedEstimate, IsAsUncertainAsItSays) {
   const auto& [devices, problem, tile] = GetParam();
+  if (is_sanitized && problem.m > 10000) GTEST_SKIP() << "takes long where each access is checked";
   const Engine engine = model_of(devices);
   Options options;
   options.tile = tile;
@@ -185,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Order 1,000,000 on any machine: minutes by tasks, seconds by smaller ones.
 TEST(Estimate, OfAnyOrderTakesSeconds) {
-  if (is_thread_sanitized) GTEST_SKIP() << "one thread, ten times slower";
+  if (is_sanitized) GTEST_SKIP() << "takes minutes where each access is checked";
   for (const char* const devices :
        {"cpu:2", "emulated:2,memory=1GiB", "machine=idgraf.json:2", "machine=h200x4.json"})
     for (const Problem& problem :

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <quadriga/error.h>
 #include <quadriga/sparse.h>
 
 #include <algorithm>
@@ -124,6 +125,25 @@ double residual(const OwnedCsr<T, Index>& a, const std::vector<T>& x, const std:
 template <class T>
 bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+}
+
+/// A solve that its progress function cancels ends as cancelled, and the solver works afterwards.
+inline void expect_cancelled_and_usable(Engine& engine) {
+  const auto a = grid_matrix<double>({20, 20, 20});
+  const auto b = random_vector<double>(a.rows, 3);
+  const Solver solver(engine, a.view());
+  std::vector<double> x(b.size());
+  SolveOptions wanted;
+  wanted.rtol = 1e-14;
+  wanted.progress = [](std::int64_t iterations) { return iterations < 2; };
+  try {
+    solver.cg(b.data(), x.data(), 1, wanted);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::cancelled);
+  }
+  x.assign(x.size(), 0);
+  EXPECT_EQ(solver.cg(b.data(), x.data()).reason, StopReason::converged);
 }
 
 }  // namespace quadriga::sparse::testing
