@@ -91,7 +91,7 @@ bool DeviceSpaces::is_scarce(const Machine& machine, DeviceId device) const {
   return described.space != host_space && is_scarce(described, backend_.free_bytes(device));
 }
 
-/// All of it or nothing. Shared: others may want some of this memory later.
+/// All of it or nothing. Shared: libraries may want some of this memory later.
 bool DeviceSpaces::try_take(SpaceResources& space, std::size_t bytes, bool is_shared) {
   const std::size_t reserved = is_shared ? reserve_bytes(bytes) : 0;
   space.bytes = bytes - reserves * reserved;
@@ -117,11 +117,16 @@ void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
     space.bytes = std::min(space.bytes, *free - std::min(*free / 8, plenty / 2));
   const std::size_t wanted = space.bytes;
   std::size_t bytes = wanted;
-  while (bytes >= least && !try_take(space, bytes, free.has_value())) bytes = bytes / 8 * 7;
+  // Where an arena leaves more than it takes, libraries don't run short for its sake.
+  const auto take = [&] {
+    while (bytes >= least && !try_take(space, bytes, free && *free / 2 < bytes))
+      bytes = bytes / 8 * 7;
+  };
+  take();
   if (space.base && bytes < wanted) {
     free_memory(space);
     bytes = std::max(bytes / 8 * 7, least);
-    while (bytes >= least && !try_take(space, bytes, free.has_value())) bytes = bytes / 8 * 7;
+    take();
   }
   if (space.base) return;
   fail(Errc::unavailable, fmt::format("device '{}' has no memory to give: {} wanted{}",
