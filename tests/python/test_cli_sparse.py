@@ -57,6 +57,15 @@ def test_results_as_json(run):
     assert residual("x.npy", "B.npy") <= 1e-5
 
 
+def test_mixed_precision(run):
+    call = ["cg", "A.mtx", "b.npy", "-o", "x.npy", "--devices", "cpu:1", "--rtol", 1e-12, "--json"]
+    status, out, _ = run(*call, "--precision", "mixed")
+    assert (status, json.loads(out)["precision"]) == (DONE, "mixed")
+    assert residual("x.npy") <= 1e-12
+    status, out, _ = run(*call)
+    assert json.loads(out)["precision"] == "float64"
+
+
 def test_what_did_not_converge_is_written_and_fails(run):
     status, out, err = run("cg", "A.mtx", "b.npy", "-o", "x.npy", "--maxiter", 3, "--json")
     assert status == FAILED and json.loads(out)["reason"] == "iterations"

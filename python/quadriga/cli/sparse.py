@@ -38,6 +38,13 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     "--precondition", type=click.Choice(["none", "jacobi"]), default="none", show_default=True
 )
 @click.option(
+    "--precision",
+    type=click.Choice(["double", "mixed"]),
+    default="double",
+    show_default=True,
+    help="mixed: iterations in single precision, corrected until the residual in double is met.",
+)
+@click.option(
     "--rtol",
     type=click.FloatRange(0),
     default=1e-5,
@@ -63,6 +70,7 @@ def cg(
     b: Path,
     output: Path,
     precondition: str,
+    precision: str,
     rtol: float,
     atol: float,
     maxiter: int | None,
@@ -98,7 +106,8 @@ def cg(
     begin = time.perf_counter()
     with made as engine:
         m = None if precondition == "none" else precondition
-        solver = Solver(matrix, M=m, format=layout, dtype=dtype, engine=engine)
+        mixed = None if precision == "double" else precision
+        solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
         result = solver.solve(right, rtol=rtol, atol=atol, maxiter=maxiter)
         with writing(output, right.shape, dtype, False) as x:
             x[...] = result.x
@@ -127,7 +136,7 @@ def _tell(result: Result, output: Path, engine: Engine, seconds: float, as_json:
         click.echo(str(engine.counters()))
         return
     fields: dict[str, Any] = {"command": "cg", "output": str(output), "seconds": seconds}
-    fields |= {key: getattr(result, key) for key in ("reason", "info", "iterations")}
+    fields |= {key: getattr(result, key) for key in ("reason", "info", "iterations", "precision")}
     fields |= {key: np.asarray(getattr(result, key)).tolist() for key in ("residual", "tolerance")}
     fields |= {"setup_seconds": result.setup_seconds, "solve_seconds": result.seconds}
     fields["devices"] = [each.name for each in engine.machine.devices if not each.is_bare_host]

@@ -33,6 +33,7 @@ def cg(
     M: Any = None,
     callback: Callback = None,
     progress: Callable[[float], object] | None = None,
+    precision: str | None = None,
     engine: Engine | None = None,
     devices: str | Machine | None = None,
 ) -> tuple[Array, int]:
@@ -50,6 +51,8 @@ def cg(
     M : {"jacobi"}, array_like or LinearOperator, optional
         The preconditioner, which approximates the inverse of A. An operator is called on the host:
         vectors go home in each iteration, and only the product is computed by the devices.
+    precision : {None, "mixed"}
+        As of `Solver`, for matrices under a diagonal M.
     engine, devices
         See `quadriga.sparse`.
 
@@ -78,10 +81,14 @@ def cg(
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
     options["callback"] = callback
     if not is_matrix(A) or not is_diagonal(M):
+        if precision is not None:
+            raise InvalidArgument(
+                f"precision is {precision!r}, and A or M is an operator; expected None"
+            )
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
     matrix = as_csr(A, None)
     wanted = common_type(matrix.dtype, right.dtype)
-    solver = Solver(matrix, M=M, dtype=wanted, engine=engine, devices=devices)
+    solver = Solver(matrix, M=M, precision=precision, dtype=wanted, engine=engine, devices=devices)
     result = solver.solve(right, _flat(x0), progress=progress, **options)
     result.warn(stacklevel=2)
     return result.x, result.info

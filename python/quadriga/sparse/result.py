@@ -43,6 +43,8 @@ class Result:
         1,), or (iterations + 1, k) for k right-hand sides.
     seconds, setup_seconds : float
         Of this solve; of checking, cutting and storing the matrix before.
+    precision : str
+        What the iterations computed in: the name of the solver's type, or ``"mixed"``.
     """
 
     x: npt.NDArray[Any]
@@ -53,6 +55,7 @@ class Result:
     residuals: npt.NDArray[np.float64]
     seconds: float
     setup_seconds: float
+    precision: str
 
     @property
     def info(self) -> int:

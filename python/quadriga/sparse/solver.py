@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..arguments import whole
 from ..defaults import default_engine
 from ..engine import Engine
@@ -18,8 +17,10 @@ from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
+from .distributed import Distributed, End, Storage
 from .matrices import Csr, as_csr, common_type
 from .ordering import Ordering, reverse_cuthill_mckee
+from .refinement import Refined
 from .result import Result
 
 Array = npt.NDArray[Any]
@@ -60,6 +61,10 @@ class Solver:
         Whether several iterations run as one task, on a GPU as a graph that is recorded once and
         launched again and again; results have the same bits. Default: if all rows are one part on
         a device, which it needs.
+    precision : {None, "mixed"}
+        ``"mixed"``: iterations compute corrections in single precision, with a second copy of the
+        matrix, until the residual in double meets the tolerance. Where single precision isn't
+        enough, the solve goes on in double and a `LinAlgWarning` says why.
     dtype : dtype, optional
         What to compute in. Default: that of `A`.
     engine, devices
@@ -96,6 +101,7 @@ class Solver:
         parts: int | None = None,
         order: str | None = None,
         recorded: bool | None = None,
+        precision: str | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
@@ -106,6 +112,8 @@ class Solver:
             raise InvalidArgument(f"format is {format!r}; expected one of {list(_FORMATS)}")
         if order not in (None, "rcm"):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
+        if precision not in (None, "mixed"):
+            raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
         precondition, diagonal = _preconditioner(M, matrix)
         self._diagonal = diagonal
@@ -114,11 +122,10 @@ class Solver:
             self._order = reverse_cuthill_mckee(matrix)
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
-        address = 0 if diagonal is None else diagonal.ctypes.data
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
         if recorded is not None and not isinstance(recorded, bool):
             raise InvalidType(f"recorded is {recorded!r}; expected True, False, or None")
-        options = _core.SolverOptions(_FORMATS[format], precondition, address, wanted, recorded)
+        storage = Storage(_FORMATS[format], precondition, wanted, recorded)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -126,8 +133,10 @@ class Solver:
         #: What it computes in.
         self.dtype = matrix.dtype
         with self.engine.section("sparse setup"):
-            kept = (matrix, diagonal)
-            self._core = _core.SparseSolver(self.engine.core, matrix.core(), options, kept)
+            self._parts = Distributed(self.engine, matrix, diagonal, storage)
+            self._refined: Refined | None = None
+            if precision is not None:
+                self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
 
     def update(self, A: Any, M: Any = None) -> None:
         """Take new values of `A`, whose elements are in the same places as before.
@@ -155,9 +164,10 @@ class Solver:
         if self._order is not None:
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
-        address = 0 if diagonal is None else diagonal.ctypes.data
         with self.engine.section("sparse update"):
-            self._core.update(matrix.core(), address, (matrix, diagonal))
+            self._parts.update(matrix, diagonal)
+            if self._refined is not None:
+                self._refined.update(matrix, diagonal)
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -167,7 +177,7 @@ class Solver:
         should take: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and
         the larger ``overlapped_seconds``, and ``largest_gain``, the share that overlap can save.
         """
-        return dict(self._core.plan())
+        return self._parts.plan()
 
     def solve(
         self,
@@ -208,28 +218,18 @@ class Solver:
         if x.shape != right.shape:
             raise InvalidArgument(f"x0 has shape {x.shape}; expected that of b, {right.shape}")
         limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
-        relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
+        end = End(_tolerance("rtol", rtol), _tolerance("atol", atol), limit)
+        watch = None if callback is None else lambda x: callback(self._back(x))
         with self.engine.section("cg"):
-            columns = right.shape[1] if right.ndim == 2 else 1
-            if columns == 0:
-                return self._result(x, _NOTHING)
-            solve = self._core.begin_cg(
-                right.ctypes.data, x.ctypes.data, columns, relative, absolute, limit,
-                x0 is None, (right, x),
-            )  # fmt: skip
-            if callback is not None:
-                _step(solve, lambda: callback(self._back(x)))
-            found = solve.finish(progress)
+            if self._refined is not None and right.size > 0:
+                found = self._refined.solve(right, x, end, watch, progress)
+            else:
+                found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
             return self._result(self._back(x), found)
 
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
-        right = self._vectors(x, "x")
-        out = np.empty_like(right)
-        columns = right.shape[1] if right.ndim == 2 else 1
-        if columns > 0:
-            self._core.multiply(right.ctypes.data, out.ctypes.data, columns, (right, out))
-        return self._back(out)
+        return self._back(self._parts.multiply(self._vectors(x, "x")))
 
     def _back(self, vectors: Array) -> Array:
         return vectors if self._order is None else self._order.back(vectors)
@@ -268,25 +268,9 @@ class Solver:
             tolerance=each("tolerances"),
             residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
             seconds=found["seconds"],
-            setup_seconds=self._core.plan()["seconds"],
+            setup_seconds=self.plan["seconds"],
+            precision=found.get("precision", str(self.dtype)),
         )
-
-
-#: What a solve without right-hand sides finds.
-_NOTHING: dict[str, Any] = {
-    "reason": "converged", "iterations": 0, "true_residuals": [], "tolerances": [],
-    "residuals": [], "seconds": 0.0,
-}  # fmt: skip
-
-
-def _step(solve: Any, after: Callable[[], object]) -> None:
-    over = False
-    made = 0
-    while not over:
-        over = solve.advance(1)
-        if solve.iterations() > made:
-            made = solve.iterations()
-            after()
 
 
 def _tolerance(name: str, value: Any) -> float:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/sparse/distributed.py: a matrix in parts on the devices, its products and solves.
+"""What the extension does with contiguous arrays in the matrix's own order and type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..engine import Engine
+from .matrices import Csr
+
+Array = npt.NDArray[Any]
+Watch = Callable[[Array], object] | None
+Progress = Callable[[float], object] | None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How a matrix is cut, stored and preconditioned, by the numbers of the extension."""
+
+    layout: int
+    precondition: int
+    parts: int
+    recorded: bool | None
+
+
+@dataclass(frozen=True)
+class End:
+    """When iterations end: ``norm(b - A @ x) <= max(rtol * norm(b), atol)``, or after `limit`."""
+
+    rtol: float
+    atol: float
+    #: -1: ten times the order.
+    limit: int
+
+
+class Distributed:
+    """Parts of a matrix on the devices of an engine."""
+
+    def __init__(
+        self, engine: Engine, matrix: Csr, diagonal: Array | None, storage: Storage
+    ) -> None:
+        address = 0 if diagonal is None else diagonal.ctypes.data
+        options = _core.SolverOptions(
+            storage.layout, storage.precondition, address, storage.parts, storage.recorded
+        )
+        self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
+
+    def update(self, matrix: Csr, diagonal: Array | None) -> None:
+        """Take new values at the same places; where these differ, nothing has changed."""
+        address = 0 if diagonal is None else diagonal.ctypes.data
+        self._core.update(matrix.core(), address, (matrix, diagonal))
+
+    def plan(self) -> dict[str, Any]:
+        """As `Solver.plan`."""
+        return dict(self._core.plan())
+
+    def multiply(self, right: Array) -> Array:
+        """A times vectors of shape (n,) or (n, k)."""
+        out = np.empty_like(right)
+        columns = right.shape[1] if right.ndim == 2 else 1
+        if columns > 0:
+            self._core.multiply(right.ctypes.data, out.ctypes.data, columns, (right, out))
+        return out
+
+    def iterate(
+        self, right: Array, x: Array, end: End, from_zero: bool, watch: Watch, progress: Progress
+    ) -> dict[str, Any]:
+        """Conjugate gradients from the `x` given, which they overwrite; tells how they ended.
+
+        `watch` is called with x after each iteration, `progress` with their number now and then.
+        """
+        columns = right.shape[1] if right.ndim == 2 else 1
+        if columns == 0:
+            return dict(_NOTHING)
+        solve = self._core.begin_cg(
+            right.ctypes.data, x.ctypes.data, columns, end.rtol, end.atol, end.limit, from_zero,
+            (right, x),
+        )  # fmt: skip
+        if watch is not None:
+            _step(solve, lambda: watch(x))
+        return dict(solve.finish(progress))
+
+
+#: What a solve without right-hand sides finds.
+_NOTHING: dict[str, Any] = {
+    "reason": "converged", "iterations": 0, "true_residuals": [], "tolerances": [],
+    "residuals": [], "seconds": 0.0,
+}  # fmt: skip
+
+
+def _step(solve: Any, after: Callable[[], object]) -> None:
+    over = False
+    made = 0
+    while not over:
+        over = solve.advance(1)
+        if solve.iterations() > made:
+            made = solve.iterations()
+            after()
