@@ -75,6 +75,8 @@ struct SolveOptions {
   double atol = 0;
   std::int64_t iterations = -1;  ///< At most; negative: ten a row.
   bool zero_start = false;       ///< x is zero: one product less.
+  /// False: the solve ends when the recurrence says so, whose residuals are the result's.
+  bool checked = true;
   /// Called now and then with the iterations so far; false ends the call with error `cancelled`.
   std::function<bool(std::int64_t iterations)> progress = {};
 };
@@ -133,8 +135,13 @@ class Solve {
   bool advance(std::int64_t iterations);
   /// Made so far; of several columns: the most.
   std::int64_t iterations() const noexcept;
-  /// Runs to the end. Afterwards only iterations() may be called.
+  /// Runs to the end. Afterwards only iterations() and resume() may be called.
   SolveResult finish();
+  /// Makes a solve that wasn't checked, and has finished, one for what b holds now, from an x that is
+  /// zero. b is the residual that the caller computed for the sum of all x so far, in higher
+  /// precision: the recurrence goes on from there, and its direction isn't lost.
+  /// Errors: invalid_argument if the solve was checked or hasn't finished, or for a negative rtol.
+  void resume(double rtol, std::int64_t iterations);
 
  private:
   friend class Solver;

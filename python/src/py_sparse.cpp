@@ -85,6 +85,11 @@ class PySolve {
 
   std::int64_t iterations() const { return (*solve_)->iterations(); }
 
+  void resume(double rtol, std::int64_t iterations) {
+    run([=](std::unique_ptr<sparse::Solve>& solve) { solve->resume(rtol, iterations); },
+        nb::none());
+  }
+
   Dict finish(const nb::object& progress) {
     auto result = std::make_shared<sparse::SolveResult>();
     run([result](std::unique_ptr<sparse::Solve>& solve) { *result = solve->finish(); }, progress);
@@ -140,12 +145,14 @@ class PySolver {
   }
 
   PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
-                   std::int64_t iterations, bool zero_start, const nb::object& keep) const {
+                   std::int64_t iterations, bool zero_start, bool checked,
+                   const nb::object& keep) const {
     sparse::SolveOptions options;
     options.rtol = rtol;
     options.atol = atol;
     options.iterations = iterations;
     options.zero_start = zero_start;
+    options.checked = checked;
     return {state_, **solver_, at(b), memory_at(x), columns, std::move(options), keep};
   }
 
@@ -218,6 +225,7 @@ void bind_sparse(nb::module_& module) {
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())
       .def("iterations", &PySolve::iterations)
+      .def("resume", &PySolve::resume, nb::arg("rtol"), nb::arg("iterations"))
       .def("finish", &PySolve::finish, nb::arg("progress").none() = nb::none());
   nb::class_<PySolver>(module, "SparseSolver", "A sparse matrix in parts on the devices.")
       .def(nb::new_(&make_solver), nb::arg("engine"), nb::arg("a"), nb::arg("options"),
@@ -227,7 +235,7 @@ void bind_sparse(nb::module_& module) {
       .def("update", &PySolver::update, nb::arg("a"), nb::arg("diagonal"), nb::arg("keep"))
       .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),
            nb::arg("rtol"), nb::arg("atol"), nb::arg("iterations"), nb::arg("zero_start"),
-           nb::arg("keep"))
+           nb::arg("checked"), nb::arg("keep"))
       .def("plan", &PySolver::plan);
   module.def("read_numbers", read_numbers, nb::arg("text"), nb::arg("bytes"), nb::arg("out"),
              nb::arg("most"),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <iterator>
 
 namespace quadriga::sparse {
 namespace {
@@ -64,14 +65,24 @@ SolveContent::SolveContent(std::shared_ptr<const SolverContent> solver, const vo
 
 /// Nothing is known of the solve but the x at home.
 void SolveContent::prepare() {
+  forget();
+  keeps_direction_ = false;
+  data_.reset();
+  data_.emplace(*solver_, columns_);
+  attach();
+}
+
+void SolveContent::forget() noexcept {
   const auto count = static_cast<std::size_t>(columns_);
   states_.assign(count, {});
   residuals_.assign(count, {});
   last_true_.assign(count, INFINITY);
   true_.clear();
-  is_known_ = started_ = over_ = is_checked_ = stagnated_ = false;
-  data_.reset();
-  data_.emplace(*solver_, columns_);
+  is_known_ = started_ = over_ = is_checked_ = stagnated_ = finished_ = false;
+}
+
+void SolveContent::attach() {
+  const auto count = static_cast<std::size_t>(columns_);
   b_ = data()->add_vector(b_memory_);
   x_ = data()->add_vector(x_memory_);
   const std::size_t bytes = data()->states_bytes() + count * history_length * sizeof(double);
@@ -137,9 +148,10 @@ void SolveContent::renew(bool has_product) {
     data()->load(x_);
     data()->multiply({false});
   }
-  data()->residual(b_, {has_product});
-  data()->restart({{options_.rtol, options_.atol}, !is_known_});
+  data()->residual(b_, {has_product, keeps_direction_});
+  data()->restart({{options_.rtol, options_.atol}, !is_known_, keeps_direction_});
   is_known_ = true;
+  keeps_direction_ = false;
   data()->snapshot(snapshots_[0].data);
   take(snapshots_[0]);
   true_.clear();
@@ -156,8 +168,9 @@ void SolveContent::start() {
 
 /// No column runs any more by the recurrence.
 void SolveContent::check() {
-  if (std::ranges::any_of(states_,
-                          [](const auto& each) { return each.status > Status::converged; })) {
+  if (!options_.checked || std::ranges::any_of(states_, [](const auto& each) {
+        return each.status > Status::converged;
+      })) {
     over_ = true;
     return;
   }
@@ -247,13 +260,28 @@ SolveResult SolveContent::finish() {
   despite_losses([this] {
     while (!advance(history_length * history_length)) {
     }
-    if (!is_checked_ && solver_->parts() > 0) renew(true);
+    if (options_.checked && !is_checked_ && solver_->parts() > 0) renew(true);
     data()->wait(x_);
   });
+  if (!options_.checked)
+    std::ranges::transform(states_, std::back_inserter(true_ = {}),
+                           [](const ColumnState& each) { return std::sqrt(each.squared); });
   finished_ = true;
   const SolveResult result = gather_result();
   data_->end_call();
   return result;
+}
+
+void SolveContent::resume(double rtol, std::int64_t iterations) {
+  require(finished_ && !options_.checked, "only an unchecked solve that has finished is resumed");
+  begin_ = steady_clock::now();
+  options_.rtol = rtol;
+  options_.iterations = iterations;
+  clear_zero_columns(solver_->dtype(), b_memory_, x_memory_, solver_->rows(), columns_);
+  forget();
+  zero_start_ = keeps_direction_ = true;
+  data_->resume();
+  attach();
 }
 
 SolveResult SolveContent::gather_result() const {

@@ -9,6 +9,9 @@
 // When the recurrence says that all columns have converged, residuals are computed anew: that is
 // the start of another solve from the x so far, and says at once whether there is anything left to
 // do.
+//
+// An unchecked solve leaves that to its caller, who may resume it with another right side, the
+// residual as the caller knows it: the direction stays, as if the recurrence had found that residual.
 #pragma once
 
 #include <quadriga/sparse.h>
@@ -30,6 +33,7 @@ class SolveContent {
   bool advance(std::int64_t iterations);
   std::int64_t iterations() const noexcept;
   SolveResult finish();
+  void resume(double rtol, std::int64_t iterations);
 
  private:
   /// States, and what came before, as they were after a batch.
@@ -42,6 +46,8 @@ class SolveContent {
   bool any(Status status) const noexcept;
   PartData* data() const noexcept { return &**data_; }
   void prepare();
+  void attach();
+  void forget() noexcept;
   template <class Work>
   void despite_losses(Work work);
   void make(std::int64_t iterations);
@@ -59,8 +65,8 @@ class SolveContent {
   const void* const b_memory_;
   void* const x_memory_;
   const std::int64_t columns_;
-  const SolveOptions options_;
-  const std::chrono::steady_clock::time_point begin_;
+  SolveOptions options_;
+  std::chrono::steady_clock::time_point begin_;
   std::vector<ColumnState> states_;
   std::array<Snapshot, 2> snapshots_;  ///< Before `data_`, which refers to their memory.
   std::optional<PartLease> data_;
@@ -72,6 +78,7 @@ class SolveContent {
   std::int64_t batch_ = 1;
   std::size_t losses_ = 0;  ///< Of devices.
   bool zero_start_;
+  bool keeps_direction_ = false;
   bool is_known_ = false;  ///< The states are this solve's.
   bool started_ = false;
   bool over_ = false;

@@ -140,12 +140,13 @@ void PartData::multiply(ProductParams params) {
 void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartCodelets& codelets = codelets_.part(part);
+    const bool has_work = params.has_product || params.keeps_direction;
     take(content_.matrix(part), Access::read);
     take(b[part], Access::read);
-    take(work_[part], params.has_product ? Access::update : Access::write);
+    take(work_[part], has_work ? Access::update : Access::write);
     take(residual_sums_[part], Access::write);
     take_sends(part);
-    submit(params.has_product ? codelets.residual : codelets.begin, part, params);
+    submit(has_work ? codelets.residual : codelets.begin, part, params);
   }
 }
 
@@ -264,11 +265,18 @@ PartLease::PartLease(const SolverContent& content, std::int64_t columns)
   if (!data_) data_ = std::make_unique<PartData>(content, columns);
 }
 
-PartLease::~PartLease() = default;
+PartLease::~PartLease() {
+  if (is_idle_) content_.give_back(std::move(data_));
+}
 
 void PartLease::end_call() {
   data_->end_call();
-  content_.give_back(std::move(data_));
+  is_idle_ = true;
+}
+
+PartData& PartLease::resume() noexcept {
+  is_idle_ = false;
+  return *data_;
 }
 
 }  // namespace quadriga::sparse

@@ -98,12 +98,15 @@ class PartLease {
   PartLease& operator=(const PartLease&) = delete;
   PartData& operator*() const noexcept { return *data_; }
   PartData* operator->() const noexcept { return data_.get(); }
-  /// All tasks have ended well: the next call may use them.
+  /// All tasks have ended well: the next call may use the data, once this is destroyed.
   void end_call();
+  /// Another call by who has them.
+  PartData& resume() noexcept;
 
  private:
   const SolverContent& content_;
   std::unique_ptr<PartData> data_;
+  bool is_idle_ = false;
 };
 
 }  // namespace quadriga::sparse

@@ -88,5 +88,9 @@ Solve::~Solve() = default;
 bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }
 std::int64_t Solve::iterations() const noexcept { return content_->iterations(); }
 SolveResult Solve::finish() { return content_->finish(); }
+void Solve::resume(double rtol, std::int64_t iterations) {
+  require(rtol >= 0, fmt::format("tolerance {}; expected a number of 0 or more", rtol));
+  content_->resume(rtol, iterations);
+}
 
 }  // namespace quadriga::sparse

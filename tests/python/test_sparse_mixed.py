@@ -37,7 +37,7 @@ def test_the_accuracy_is_that_of_double(devices, jacobi):
     assert result.x.dtype == np.float64
     plain = sparse.Solver(a, M=jacobi, devices=devices).solve(b, rtol=1e-12)
     assert plain.precision == "float64"
-    assert result.iterations <= 2 * plain.iterations
+    assert result.iterations <= 1.3 * plain.iterations
     assert result.residuals.shape == (result.iterations + 1,)
 
 

@@ -76,16 +76,26 @@ class Distributed:
 
         `watch` is called with x after each iteration, `progress` with their number now and then.
         """
-        columns = right.shape[1] if right.ndim == 2 else 1
-        if columns == 0:
+        if right.ndim == 2 and right.shape[1] == 0:
             return dict(_NOTHING)
-        solve = self._core.begin_cg(
+        return finish(self.begin(right, x, end, from_zero), x, watch, progress)
+
+    def begin(
+        self, right: Array, x: Array, end: End, from_zero: bool, checked: bool = True
+    ) -> _core.SparseSolve:
+        """A solve to `finish`; one that isn't `checked` ends as the recurrence says."""
+        columns = right.shape[1] if right.ndim == 2 else 1
+        return self._core.begin_cg(
             right.ctypes.data, x.ctypes.data, columns, end.rtol, end.atol, end.limit, from_zero,
-            (right, x),
+            checked, (right, x),
         )  # fmt: skip
-        if watch is not None:
-            _step(solve, lambda: watch(x))
-        return dict(solve.finish(progress))
+
+
+def finish(solve: _core.SparseSolve, x: Array, watch: Watch, progress: Progress) -> dict[str, Any]:
+    """Run a solve of `Distributed.begin` to its end, as `Distributed.iterate` does."""
+    if watch is not None:
+        _step(solve, lambda: watch(x))
+    return dict(solve.finish(progress))
 
 
 #: What a solve without right-hand sides finds.

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..engine import Engine
 from ..errors import InvalidArgument, LinAlgWarning
-from .distributed import Distributed, End, Progress, Storage, Watch
+from .distributed import Distributed, End, Progress, Storage, Watch, finish
 from .matrices import Csr
 
 Array = npt.NDArray[Any]
 
-#: By how much a correction is to reduce the residual: half of single precision's digits, which
-#: conjugate gradients reach unless A is so ill-conditioned that refinement doesn't pay.
-_REDUCTION = float(np.finfo(np.float32).eps) ** 0.5
+#: By how much a correction is to reduce the residual before double precision replaces it: as in
+#: Clark et al., Comput. Phys. Commun. 181 (2010). Deeper ones lose the direction to rounding.
+_REDUCTION = 0.1
 #: A correction that leaves more of the residual than this is no progress.
 _LEAST_PROGRESS = 0.5
 
@@ -70,7 +71,8 @@ class Refined:
         begin = self._engine.core.now()
         run = _Run(self._double, right, x, end)
         if self._single is not None:
-            why_not = self._refine(run, self._single, watch, progress)
+            why_not = self._refine(run, _Corrections(self._single, run, self._scale, self._dtype),
+                                   watch, progress)  # fmt: skip
         else:
             why_not = self._why_not
         found = run.told()
@@ -82,37 +84,15 @@ class Refined:
         found["seconds"] = (self._engine.core.now() - begin) / 1e9
         return found
 
-    def _refine(self, run: _Run, single: Distributed, watch: Watch, progress: Progress) -> str:
+    def _refine(
+        self, run: _Run, corrections: _Corrections, watch: Watch, progress: Progress
+    ) -> str:
         """Corrects until the end; returns why single precision is of no more use, if it isn't."""
         while not run.is_over and np.isfinite(run.norms).all():
-            told = self._correct(run, single, watch, progress)
+            told = corrections.correct(watch, progress)
             if told:
                 return f"a correction ended as {told!r}"
         return "" if np.isfinite(run.norms).all() else "the residual isn't finite"
-
-    def _correct(self, run: _Run, single: Distributed, watch: Watch, progress: Progress) -> str:
-        """Corrects x once; where x is no better, it stays, and the reason is returned."""
-        active = run.norms > run.tolerances
-        sizes = np.where(active, run.norms, 1.0)
-        right = np.ascontiguousarray(np.where(active, run.left / sizes, 0), self._dtype)
-        wanted = (run.tolerances[active] / run.norms[active]).min() * _LEAST_PROGRESS
-        until = End(max(float(wanted), _REDUCTION), 0.0, run.most_of_a_correction)
-        made = run.iterations
-
-        def corrected(step: Array) -> Array:
-            x: Array = run.x + step.astype(run.x.dtype) * (sizes / self._scale)
-            return x
-
-        def shown(step: Array) -> None:
-            if watch is not None:
-                watch(run.shaped(corrected(step)))
-
-        step = np.zeros_like(right)
-        told = single.iterate(
-            right, step, until, True, shown if watch is not None else None,
-            None if progress is None else lambda count: progress(made + count),
-        )  # fmt: skip
-        return "" if run.accept(corrected(step), told, sizes, active) else str(told["reason"])
 
     def _go_on(
         self, run: _Run, found: dict[str, Any], watch: Watch, progress: Progress
@@ -128,6 +108,50 @@ class Refined:
         told["residuals"] = [*found["residuals"], *told["residuals"][run.norms.size :]]
         told["iterations"] += made
         return told | {"precision": str(run.right.dtype)}
+
+
+class _Corrections:
+    """Conjugate gradients in single precision, whose residual is replaced now and then.
+
+    They solve for right-hand sides of norm 1; their direction outlives each replacement.
+    """
+
+    def __init__(self, single: Distributed, run: _Run, scale: float, dtype: np.dtype[Any]) -> None:
+        self._single, self._run = single, run
+        self._sizes = np.where(run.norms > 0, run.norms, 1.0)
+        self._lengths = self._sizes / scale
+        self._right = np.empty(run.left.shape, dtype)
+        self._step = np.zeros(run.left.shape, dtype)
+        self._solve: _core.SparseSolve | None = None
+
+    def correct(self, watch: Watch, progress: Progress) -> str:
+        """Corrects x once; where x is no better, it stays, and the reason is returned."""
+        run = self._run
+        active = run.norms > run.tolerances
+        np.copyto(self._right, np.where(active, run.left / self._sizes, 0), casting="same_kind")
+        wanted = (run.tolerances[active] / run.norms[active]).min() * _LEAST_PROGRESS
+        solve = self._begin(max(float(wanted), _REDUCTION), run.most_of_a_correction)
+        made = run.iterations
+        told = finish(
+            solve, self._step,
+            None if watch is None else lambda step: watch(run.shaped(self._corrected(step))),
+            None if progress is None else lambda count: progress(made + count),
+        )  # fmt: skip
+        is_taken = run.accept(self._corrected(self._step), told, self._sizes, active)
+        return "" if is_taken else str(told["reason"])
+
+    def _begin(self, rtol: float, limit: int) -> _core.SparseSolve:
+        if self._solve is None:
+            end = End(rtol, 0.0, limit)
+            self._solve = self._single.begin(self._right, self._step, end, True, False)
+        else:
+            self._step.fill(0)
+            self._solve.resume(rtol, limit)
+        return self._solve
+
+    def _corrected(self, step: Array) -> Array:
+        x: Array = self._run.x + step.astype(self._run.x.dtype) * self._lengths
+        return x
 
 
 class _Run:

@@ -41,11 +41,13 @@ struct ProductParams {
 /// Tolerances of a solve, at the start and whenever residuals are computed anew.
 struct RestartParams {
   Tolerances tolerances;
-  bool is_first = true;  ///< Nothing of the states counts.
+  bool is_first = true;          ///< Nothing of the states counts, except:
+  bool keeps_direction = false;  ///< The next direction has a share of the last one.
 };
 
 struct ResidualParams {
-  bool has_product = true;  ///< Else r = b.
+  bool has_product = true;       ///< Else r = b.
+  bool keeps_direction = false;  ///< p is as it was; else without a product nothing is.
 };
 
 /// One iteration's residuals of each column are at place (iteration - 1) % history_length.

@@ -62,9 +62,10 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
     auto* const states = a.operands[0].as<ColumnState>();
     const auto params = a.param<RestartParams>();
     for (std::int64_t c = 0; c < columns; ++c) {
+      const double share = params.keeps_direction ? kept_share(states[c]) : 0;
       if (params.is_first) states[c] = {};
       const ColumnSums of_all{sums.of(0, c), sums.of(1, c), sums.of(2, c)};
-      restart(states[c], of_all, tolerance_of(params.tolerances, std::sqrt(of_all.bb)));
+      restart(states[c], of_all, tolerance_of(params.tolerances, std::sqrt(of_all.bb)), share);
     }
   };
   codelet.cuda = restart_on_cuda(blocks, columns);

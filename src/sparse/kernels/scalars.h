@@ -66,10 +66,17 @@ constexpr double tolerance_of(const Tolerances& given, double norm) noexcept {
   return relative > given.atol ? relative : given.atol;
 }
 
-/// A residual was computed anew: the next direction is M*r. A column that broke down stays so.
-constexpr void restart(ColumnState& state, const ColumnSums& sums, double tolerance) noexcept {
+/// Of the last direction, for a residual that replaces the recurrence's: beta / rho.
+constexpr double kept_share(const ColumnState& state) noexcept {
+  return state.rho > 0 ? state.beta / state.rho : 0;
+}
+
+/// A residual was computed anew: the next direction is M*r, or has a share of the last one as if
+/// the recurrence had found that residual. A column that broke down stays so.
+constexpr void restart(ColumnState& state, const ColumnSums& sums, double tolerance,
+                       double share) noexcept {
   state.tolerance = tolerance;
-  state.beta = 0;
+  state.beta = share * sums.rz;
   if (state.iterations == 0) state.first = sums.rr;
   const Status before = state.status;
   judge(state, sums);

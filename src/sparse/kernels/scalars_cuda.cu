@@ -28,8 +28,9 @@ __global__ void __launch_bounds__(threads)
     const ColumnSums sums{sum_of_parts(table, 0, c), sum_of_parts(table, 1, c),
                           sum_of_parts(table, 2, c)};
     if (threadIdx.x > 0) continue;
+    const double share = params.keeps_direction ? kept_share(states[c]) : 0;
     if (params.is_first) states[c] = {};
-    sparse::restart(states[c], sums, tolerance_of(params.tolerances, std::sqrt(sums.bb)));
+    sparse::restart(states[c], sums, tolerance_of(params.tolerances, std::sqrt(sums.bb)), share);
   }
 }
 
