@@ -9,6 +9,7 @@
 #include <quadriga/engine.h>
 #include <quadriga/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,8 +19,8 @@
 
 namespace quadriga::sparse {
 
-/// A matrix by compressed rows in the caller's memory. The columns of a row may be in any order,
-/// and may repeat: such elements are summed, as everywhere in this header.
+/// A matrix by compressed rows in the caller's memory. Columns may be in any order; elements of
+/// those that repeat are summed.
 struct CsrView {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -75,18 +76,16 @@ struct SolveOptions {
   double atol = 0;
   std::int64_t iterations = -1;  ///< At most; negative: ten a row.
   bool zero_start = false;       ///< x is zero: one product less.
-  /// False: the solve ends when the recurrence says so, whose residuals are the result's.
-  bool checked = true;
+  bool checked = true;  ///< False: ends by the recurrence, whose residuals are the result's.
   /// Called now and then with the iterations so far; false ends the call with error `cancelled`.
   std::function<bool(std::int64_t iterations)> progress = {};
 };
 
 struct SolveResult {
-  StopReason reason =
-      StopReason::converged;           ///< Of several columns: the first that isn't converged.
-  std::int64_t iterations = 0;         ///< Of several columns: the most.
-  std::vector<double> tolerances;      ///< max(atol, rtol*||b||) of each column.
-  std::vector<double> true_residuals;  ///< ||b - A*x|| of each column, computed anew.
+  StopReason reason = StopReason::converged;  ///< Of several columns: the first other one.
+  std::int64_t iterations = 0;                ///< Of several columns: the most.
+  std::vector<double> tolerances;             ///< max(atol, rtol*||b||) of each column.
+  std::vector<double> true_residuals;         ///< ||b - A*x|| of each column, computed anew.
   /// ||r|| before the first iteration and after each, by the recurrence; columns side by side.
   std::vector<double> residuals;
   double seconds = 0;
@@ -98,9 +97,7 @@ struct ProductModel {
   double exchange_seconds = 0;  ///< Its halo, over links that others leave alone.
 
   double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
-  double overlapped_seconds() const noexcept {
-    return compute_seconds > exchange_seconds ? compute_seconds : exchange_seconds;
-  }
+  double overlapped_seconds() const noexcept { return std::max(compute_seconds, exchange_seconds); }
   /// The share of in_turn_seconds() that overlap can save: at most a half.
   double largest_gain() const noexcept {
     return in_turn_seconds() > 0 ? 1 - overlapped_seconds() / in_turn_seconds() : 0;
@@ -122,8 +119,7 @@ struct PlanReport {
 struct SolverContent;
 struct SolveContent;
 
-/// A solve in steps, for programs that look at x between iterations. Its solver, b and x must
-/// outlive it. One thread at a time.
+/// A solve in steps. Its solver, b and x must outlive it. One thread at a time.
 class Solve {
  public:
   Solve(Solve&&) noexcept;
@@ -137,9 +133,8 @@ class Solve {
   std::int64_t iterations() const noexcept;
   /// Runs to the end. Afterwards only iterations() and resume() may be called.
   SolveResult finish();
-  /// Makes a solve that wasn't checked, and has finished, one for what b holds now, from an x that is
-  /// zero. b is the residual that the caller computed for the sum of all x so far, in higher
-  /// precision: the recurrence goes on from there, and its direction isn't lost.
+  /// After finish() of an unchecked solve: another one, from x = 0, for what b holds now: the
+  /// residual of all x so far, as the caller computed it. The direction of the recurrence stays.
   /// Errors: invalid_argument if the solve was checked or hasn't finished, or for a negative rtol.
   void resume(double rtol, std::int64_t iterations);
 

@@ -11,7 +11,7 @@
 // do.
 //
 // An unchecked solve leaves that to its caller, who may resume it with another right side, the
-// residual as the caller knows it: the direction stays, as if the recurrence had found that residual.
+// residual as the caller knows it: the direction stays, as if the recurrence had found that one.
 #pragma once
 
 #include <quadriga/sparse.h>
