@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/batches.py: batches of a loader on GPUs before a program asks for them.
-"""Prefetching: one thread reads, the engine copies, and the program computes meanwhile.
+# python/quadriga/batches.py: copies a loader's batches to GPUs before a program requests them.
+"""Prefetching: one thread reads and the engine copies while the program computes.
 
-1. A slot is an array on a device for each array of a batch. It is free, is being filled, or is lent
-   to the program, and passes from one state to the next by a queue: no lock guards it.
-2. A slot is filled when all that the program queued while it had it has passed on the device.
-3. A batch is given out when its copies have ended, so that every stream may use it.
+1. A slot has an array on a device for each array of a batch. It is free, being filled, or lent to
+   the program, and passes from one state to the next through a queue: no lock guards it.
+2. A slot is filled once all work that the program queued while it held the slot has ended.
+3. A batch is handed out when its copies have ended, so that every stream may use it.
 """
 
 from __future__ import annotations
@@ -131,37 +131,37 @@ def prefetch(
     arrays: str,
     ahead: int = 2,
 ) -> Prefetched:
-    """Batches on GPUs: the next are read and copied while the program computes with this one.
+    """Copy batches to GPUs: the next are read and copied while the program computes with this one.
 
-    The iterable is read by a thread of its own. Its batches go to the devices by turns and come in
-    order. A batch is an array of NumPy, a tensor of PyTorch on the host, or tuples, lists and dicts
-    of these; all else in it is handed on. Where the engine has no CUDA device, batches are read
-    ahead and stay as they are.
+    A separate thread reads the iterable. Its batches go to the devices in turn and arrive in
+    order. A batch is a NumPy array, a PyTorch tensor on the host, or a tuple, list or dict of
+    these; all other values are passed through. If the engine has no CUDA device, batches are read
+    ahead and stay unchanged.
 
     Parameters
     ----------
     iterable : iterable
-        As a `DataLoader` of PyTorch. A batch's arrays aren't changed before the next but `ahead` is
-        asked for.
+        Such as PyTorch's `DataLoader`. It must not change a batch's arrays before the next batch
+        but `ahead` is requested.
     devices : str or Machine, optional
-        For an engine of its own, as ``"cuda:2,memory=4GiB"``. Default: the current engine.
+        For a separate engine, such as ``"cuda:2,memory=4GiB"``. Default: the current engine.
     engine : Engine, optional
     arrays : {"cupy", "torch"}
-        What batches are made of.
+        Library of the batches' arrays.
     ahead : int
-        Batches on each device beside the one that the program has.
+        Batches on each device beside the one that the program holds.
 
     Returns
     -------
     Prefetched
-        An iterator. A batch's arrays are the program's until it asks for the next one; what it has
-        queued on the library's current stream by then is waited for before they are filled again.
-        Who leaves early stops the reading. `to_host` brings what is computed to the host meanwhile.
+        An iterator. A batch's arrays belong to the program until it requests the next batch; they
+        are refilled only after the work queued on the library's current stream by then has ended.
+        Leaving the loop stops the reading. `to_host` copies results to the host in the background.
 
     Raises
     ------
     Exception
-        What the iterable raised, after the batches before it.
+        The iterable's exception, after the batches before it.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def prefetch(
 
 
 class Prefetched(Iterator[Any]):
-    """The batches of `prefetch`, and a way home for what a program makes of them."""
+    """The batches of `prefetch`, and copies of the program's results to the host."""
 
     def __init__(self, reader: _Reader, own: Engine | None) -> None:
         self._reader = reader
@@ -199,18 +199,18 @@ class Prefetched(Iterator[Any]):
         return next(self._batches)
 
     def to_host(self, array: Any) -> Arriving:
-        """Bring an array to the host while the program goes on; it must not be changed until then.
+        """Copy an array to the host in the background; it must not change until then.
 
         Parameters
         ----------
         array : array
-            Of the library, made by what is queued on its current stream. On the host already: it
-            is copied.
+            Of the library, computed by work queued on its current stream. An array on the host is
+            copied, too.
 
         Returns
         -------
         Arriving
-            Its `result()` waits for the array and gives it as one of NumPy.
+            Its `result()` waits for the array and returns it as a NumPy array.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Prefetched(Iterator[Any]):
         return self._reader.sender.send(array, self._reader.home.mark)
 
     def close(self) -> None:
-        """Stop the reading; what is on its way to the host arrives."""
+        """Stop the reading; copies to the host that are under way still complete."""
         self._batches.close()
 
 

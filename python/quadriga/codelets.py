@@ -31,8 +31,7 @@ class Cost(NamedTuple):
     """How long a task takes by a machine's table of kernel times, for the virtual clock.
 
     The table gives seconds by order; the rate order**3/seconds is interpolated at `order`, and the
-    task takes volume/rate. Tasks that are no such kernels state their time or their work instead:
-    `of_seconds`, `of_work`.
+    task takes volume/rate. For other tasks state the time (`of_seconds`) or the work (`of_work`).
 
     Attributes
     ----------
@@ -61,8 +60,9 @@ class Cost(NamedTuple):
     def of_work(cls, *, flops: float = 0, bytes: float = 0) -> Cost:
         """Return the cost of a task by what it computes and what it reads and writes.
 
-        It takes as long as its operations or its bytes, whichever is longer, by the rows ``flops``
-        and ``bytes`` of the machine's table: seconds of order**3 each. Known where it has both.
+        The task takes as long as its operations or its bytes, whichever is longer, by the rows
+        ``flops`` and ``bytes`` of the machine's table (seconds of order**3 each). The time is
+        known only if the table has both.
 
         Parameters
         ----------
@@ -85,8 +85,8 @@ def _not_negative(value: float, name: str) -> float:
 class Codelet:
     """An operation with a variant for the host, one for CUDA devices, or both.
 
-    Parameters and errors are those of `codelet`, with the function first. Called with arrays, a
-    codelet calls this function, whose name and documentation it has.
+    Parameters and errors are those of `codelet`, with the function first. Calling a codelet with
+    arrays calls this function, whose name and documentation it takes over.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Codelet:
     access : tuple of str
         One mode for each operand.
     body : callable or None
-        The function; gets one NumPy view for each operand. None: it runs on CUDA devices only.
+        The function; gets one NumPy view per operand. None: the codelet runs on CUDA devices only.
     cuda : CudaSource or callable or None
         The variant for CUDA devices.
     """
@@ -241,13 +241,14 @@ def codelet(
     submits : bool
         Whether the body submits tasks itself.
     cost : Cost, optional
-        Its time by the machine's table; the virtual clock needs it. None: learned by running some
-        tasks on each kind of device.
+        The time of a task by the machine's table; the virtual clock needs it. None: learned by
+        running some tasks on each kind of device.
     cuda : CudaSource or callable, optional
         The variant for CUDA devices. A callable gets arrays of the library `arrays`, views of the
         operands, while that library's current stream is the task's.
     arrays : {"cupy", "torch"}, optional
-        What a callable for CUDA devices gets. Without `cuda` the function itself is the callable.
+        Library of the arrays that a callable for CUDA devices gets. Without `cuda` the function
+        itself is that callable.
 
     Returns
     -------
@@ -264,12 +265,12 @@ def codelet(
     -----
     Views are valid while the body runs; those of mode read can't be written. Meanwhile NumPy's and
     SciPy's BLAS run on one thread, in the whole process. `Engine.wait` and `Future.result` raise
-    what the body raised, with its type and traceback. Parts of operands that it returns are copied;
-    a result that refers to one indirectly, as a generator does, fails the task.
+    what the body raised, with its type and traceback. Returned views of operands are copied; a
+    result that refers to an operand indirectly, such as a generator, fails the task.
 
     A callable for CUDA devices returns once it has queued its work on the current stream; the task
-    ends when that work has ended. Its arrays are invalid then, even if something still refers to
-    them, and those of mode read aren't write-protected. One such callable runs at a time.
+    ends when that work has ended. From then on its arrays are invalid, even if references remain;
+    those of mode read aren't write-protected. One such callable runs at a time.
 
     Examples
     --------

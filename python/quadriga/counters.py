@@ -43,20 +43,20 @@ class DeviceCounters:
     tasks : int
         Tasks that ran here.
     hits, misses : int
-        Operands that were here or on their way when their task was issued; that had to be copied.
+        Operands present or in flight when their task was issued; operands that had to be copied.
     prefetches, evictions, write_backs : int
-        Copies begun before their task was issued; replicas given up to make room; copies home.
+        Copies started before their task was issued; replicas evicted to make room; copies home.
     steals : int
         Tasks taken from another device's or worker's queue.
     most_bytes : int
-        Peak use of its memory since the engine was made.
+        Peak use of its memory since the engine was created.
     copying_seconds, computing_seconds, overlap_seconds : float
         Time with at least one copy to or from it; with at least one kernel (without devices but
         the host's cores: the sum of their times); with both.
     busy_seconds : dict of str to float
         Sums over its streams, by kind: copy_in, copy_out, peer_in, compute and panel.
     arena_bytes, library_bytes : int
-        Memory allocated for tiles; what libraries took before that on a device short of memory.
+        Memory allocated for tiles; memory that libraries took before, on a device short of memory.
     """
 
     name: str
@@ -77,14 +77,14 @@ class DeviceCounters:
 
     @property
     def overlap(self) -> float:
-        """Fraction reached of the possible overlap of copies and kernels, 0 to 1."""
+        """The fraction of the possible overlap of copies and kernels that was reached, 0 to 1."""
         possible = min(self.copying_seconds, self.computing_seconds)
         return self.overlap_seconds / possible if possible > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Counters:
-    """Totals since the engine was made or its counters were reset.
+    """Totals since the engine was created or its counters were reset.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Counters:
 
     @property
     def overlap(self) -> float:
-        """Fraction reached of the possible overlap of copies and kernels, 0 to 1."""
+        """The fraction of the possible overlap of copies and kernels that was reached, 0 to 1."""
         possible = sum(min(d.copying_seconds, d.computing_seconds) for d in self.devices)
         return sum(d.overlap_seconds for d in self.devices) / possible if possible > 0 else 1.0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/cuda_source.py: CUDA C++ as a codelet's variant: its types, its grid, its launch.
-"""Users' CUDA kernels, compiled when they are first needed."""
+"""Users' CUDA kernels, compiled on first use."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ class CudaSource:
         Names and types of the task's parameters that the kernel takes, in its order.
     grid : int, sequence of int or callable, optional
         Numbers of blocks along x, y and z; a callable gets the shapes of all operands. Default: one
-        thread an element of the first operand that is written. In a block of one dimension, x
-        counts elements; otherwise x counts columns and y rows. CUDA has at most 65,535 blocks along
-        y and z: a task that needs more is refused when it is submitted.
+        thread per element of the first written operand. In one-dimensional blocks x counts
+        elements; otherwise x counts columns and y rows. CUDA allows at most 65,535 blocks along y
+        and z: a task that needs more is rejected on submission.
     block : int, sequence of int or callable
         Numbers of threads in a block along x, y and z; a callable as for `grid`.
     shared_bytes : int
         Dynamic shared memory of a block, in bytes.
     options : sequence of str
-        Further options of NVRTC, such as ``"--use_fast_math"``.
+        Further options for NVRTC, such as ``"--use_fast_math"``.
 
     Raises
     ------
@@ -86,12 +86,12 @@ class CudaSource:
 
     Notes
     -----
-    NVRTC compiles it for all GPU architectures of the process when a task is first submitted to an
-    engine with CUDA devices, by way of the package cuda-bindings (``pip install quadriga[cuda]``).
-    The result is kept in the folder that the setting `cache` names, unless the source includes
-    files. ``submit`` raises `InvalidArgument` with the compiler's messages if the source doesn't
-    compile or has no kernel for the operands' types, and `Unavailable` without NVRTC. A launch that
-    CUDA refuses fails the task.
+    NVRTC compiles the source for all GPU architectures of the process when a task is first
+    submitted to an engine with CUDA devices, through the package cuda-bindings
+    (``pip install quadriga[cuda]``). The result is cached in the folder named by the setting
+    `cache`, unless the source includes files. ``submit`` raises `InvalidArgument` with the
+    compiler's messages if the source doesn't compile or has no kernel for the operands' types, and
+    `Unavailable` without NVRTC. A launch that CUDA rejects fails the task.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class CudaSource:
     ...     access=["read", "update"],
     ...     cuda=quadriga.CudaSource(source, parameters={"alpha": float}),
     ... )
-    ... def axpy(x, y, alpha):  # where there is no GPU
+    ... def axpy(x, y, alpha):  # without a GPU
     ...     y += alpha * x
     >>> x, y = np.arange(3.0), np.ones(3)
     >>> with quadriga.Engine() as engine:

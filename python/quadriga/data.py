@@ -88,7 +88,7 @@ class OnHost:
 class Data(Registered):
     """A registered array, or a tile without one; made by `Engine.data` and `Engine.temporary`.
 
-    Two are equal if they stand for the same memory in the same engine.
+    Two data are equal if they stand for the same memory in the same engine.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Data(Registered):
     def array(self) -> Any:
         """The user's array, current after `Engine.wait` or `wait`; None for a temporary.
 
-        While a device holds newer content, or tasks may still write it, a read-only view of it.
+        A read-only view while a device holds newer content or tasks may still write the array.
         """
         given = self.known
         if self.place.array is None or self.engine.core.is_home(self.place.core):
@@ -115,27 +115,28 @@ class Data(Registered):
 
     @property
     def known(self) -> Any:
-        """The array as it was registered, without a look at its content; None for a temporary."""
+        """The array as registered, whether or not it is current; None for a temporary."""
         given = self.place.given
         return given.native if isinstance(given, DeviceArray) else given
 
     def on_host(self, mode: Mode = "r", timeout: float | None = None) -> OnHost:
         """The array, for access by the host in a ``with`` block, while other tasks run.
 
-        The block begins once the tasks that conflict with it have ended and the array is current;
-        conflicting tasks submitted later wait for its end. `resident` arrays are accessed only so.
+        The block starts once the tasks that conflict with it have ended and the array is current;
+        conflicting tasks submitted later wait for its end. The host must access `resident` arrays
+        this way.
 
         Parameters
         ----------
         mode : {"r", "w", "rw"}
-            To read it, to overwrite all of it (its old content isn't copied), or to update it.
+            Read the array, overwrite all of it (its old content isn't copied), or update it.
         timeout : float, optional
             Seconds to wait for the tasks. Default: no limit.
 
         Returns
         -------
         context manager
-            It gives a view of the array, read-only in mode ``"r"`` and after the block.
+            Its value is a view of the array, read-only in mode ``"r"`` and after the block.
 
         Raises
         ------
@@ -144,9 +145,9 @@ class Data(Registered):
         Deadline
             If the timeout passes first.
         Unavailable
-            Inside a body, or to write what this thread reads in an enclosing block.
+            Inside a body, or to write an array that this thread reads in an enclosing block.
         Exception
-            What a task that should have written the content raised.
+            The exception of the task that should have written the content.
 
         Examples
         --------
@@ -184,8 +185,8 @@ class Data(Registered):
     def __array__(
         self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        """The content, once the tasks that access it have ended: the user's array, if that is on
-        the host; else a copy. Raises ValueError if `copy` is False and one is needed.
+        """The content, once the tasks that access it have ended: the user's array if it is on
+        the host, else a copy. Raises ValueError if `copy` is False and a copy is needed.
         """
         found = self.place.array
         if found is not None:
@@ -203,7 +204,7 @@ class Data(Registered):
         return Operand(self, "read")
 
     def write(self) -> Operand:
-        """Make an operand that the task overwrites whole; its old content isn't copied.
+        """Make an operand that the task overwrites entirely; its old content isn't copied.
 
         This and the modes below raise `InvalidArgument` if the array is read-only.
         """
@@ -229,11 +230,11 @@ class Data(Registered):
         self.engine.wait_data(self, timeout)
 
     def final(self) -> None:
-        """Declare that no later task writes it, so that it is written back early."""
+        """Declare that no later task writes the data, so that they are written back early."""
         self.engine.core.final(self.place.core)
 
     def evict(self) -> None:
-        """Drop replicas on devices if the array is current, to measure from a cold start."""
+        """Drop replicas on devices if the array is current, to measure with cold devices."""
         self.engine.core.evict(self.place.core)
 
     def __eq__(self, other: object) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/defaults.py: the engine that is used where none is named.
-"""The default engine, made when it is first needed, as configured."""
+# python/quadriga/defaults.py: the engine of calls that name none.
+"""The default engine, created on first use, as configured."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _options: dict[str, Any] = {}
 def default_engine() -> Engine:
     """The engine of the innermost ``with`` block, else one shared by the whole program.
 
-    A thread is in its own blocks, else in those in which it was started. The shared engine is made
-    when it is first needed, as `configure` and `config` say; a forked child makes its own.
+    A thread is in its own blocks, else in those in which it was started. The shared engine is
+    created on first use, according to `configure` and `config`; a forked child creates its own.
 
     Raises
     ------
     InvalidArgument
-        If several threads are in blocks and it isn't known which of them started this one.
+        If several threads are in blocks and it is unknown which of them started this one.
     Unavailable
         In a child forked from a process that used GPUs, if the engine would use them too.
 
@@ -59,14 +59,14 @@ def default_engine() -> Engine:
 
 
 def configure(devices: str | Machine | None = None, **options: Any) -> None:
-    """Close the default engine and set how the next one is made, when a call first needs it.
+    """Close the default engine and set how the next one is created, when a call first needs it.
 
     Parameters
     ----------
     devices : str or Machine, optional
         A device list or a machine, as for `Engine`.
     **options
-        Further arguments of `Engine`; their values are checked when the engine is made.
+        Further arguments of `Engine`; their values are checked when the engine is created.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/engine.py: the engine: register arrays, submit tasks, wait, see what happened.
+# python/quadriga/engine.py: the engine: registers arrays, submits tasks, waits, counts and traces.
 """The engine, which runs tasks on all devices of a machine."""
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _gpus_used_by: int | None = None  # the process; CUDA doesn't work in its childr
 
 
 class Engine:
-    """Runs tasks on devices; a context manager that waits at its end.
+    """Runs tasks on devices; a context manager that waits on exit.
 
-    Inside its ``with`` block it is what `default_engine` returns.
+    Inside its ``with`` block `default_engine` returns this engine.
 
     Parameters
     ----------
@@ -57,22 +57,22 @@ class Engine:
     policy : str, optional
         Chooses device and order of tasks: one of `policies`. Default: the setting.
     window : int, optional
-        Limit of tasks submitted and not ended. Default: the setting.
+        Maximum number of tasks submitted but not ended. Default: the setting.
     virtual_clock : bool
-        Simulate time from the machine's stated rates; the same seed gives the same run.
+        Simulate time from the rates in the machine's description; the same seed gives the same run.
     compute, protect : bool
-        Under the virtual clock: run the bodies, or only count their time; fail tasks that access
-        device memory other than their operands'.
+        Under the virtual clock: whether bodies run, or only their time counts; whether a task that
+        accesses device memory other than its operands fails.
     seed : int
         Seed of the policy's random choices.
     trace : bool or path-like, optional
-        Record a trace; a path is where it is written when the engine is closed.
+        Record a trace; if a path, the trace is written there when the engine is closed.
     host_memory : int or str, optional
         Limit of host memory for tiles without an array there: bytes, or text such as ``"2GiB"``.
     spill : path-like, optional
-        A file to make, which holds such tiles instead.
+        A file to create, which holds such tiles instead.
     reproducible : bool, optional
-        Default of `reproducible` in calls of `linalg`. If not given: the setting.
+        Default of `reproducible` in `linalg` calls. Default: the setting.
 
     Raises
     ------
@@ -164,9 +164,9 @@ class Engine:
         Parameters
         ----------
         array : ndarray, or array of CuPy, PyTorch or another library
-            Of any shape and any type without Python objects; one that isn't contiguous has one or
-            two dimensions, two of them with contiguous rows or columns. It isn't copied: tasks on
-            the device where it lies use it in place, after what its owner's stream has queued.
+            Of any shape and any type without Python objects; if it isn't contiguous, it has one
+            dimension, or two with contiguous rows or columns. It isn't copied: tasks on the
+            device where it lies use it in place, after the work queued on its owner's stream.
         resident : bool
             Replicas on devices outlive `wait`, so that later tasks copy less. The program then
             accesses the array only within `Data.on_host`.
@@ -174,7 +174,7 @@ class Engine:
         Raises
         ------
         InvalidArgument
-            If it is no array or can't be used in place.
+            If it isn't an array or can't be used in place.
         """
         reference = self._known.get(id(array))
         known = None if reference is None else reference()
@@ -222,14 +222,14 @@ class Engine:
     def temporary(
         self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, *, keep: bool = False
     ) -> Data:
-        """Make a tile without an array, on devices; it spills to the host if it must.
+        """Create a tile without an array, on devices; it spills to the host if it must.
 
         Parameters
         ----------
         shape : int or tuple of int
         dtype : dtype
         keep : bool
-            Leave it on devices until it is evicted or accessed.
+            Keep it on devices until it is evicted or accessed.
         """
         self._forget_retired()
         layout = layout_of_new(sizes(shape), dtype)
@@ -265,7 +265,7 @@ class Engine:
         InvalidArgument
             If codelet, operands or device don't fit together or aren't this engine's.
         TooLarge, Unavailable
-            If the operands together fit no device; if no device can run the codelet.
+            If the operands don't fit together on any device; if no device can run the codelet.
         """
         self._forget_retired(_MANY_RETIRED)
         self._tasks.make_room()
@@ -311,7 +311,7 @@ class Engine:
         Raises
         ------
         Deadline
-            If the timeout passes first; the work goes on.
+            If the timeout passes first; the work continues.
         Exception
             The first failure since the last wait, with the type raised in the body.
         """
@@ -319,7 +319,7 @@ class Engine:
         self._forget_retired()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
-        """Wait for the tasks that access the data; timeout and errors as of `wait`."""
+        """Wait for the tasks that access the data; timeout and errors as in `wait`."""
         with self._tasks.originals():
             self.core.wait_data(data.place.core, seconds_of(timeout))
 
@@ -346,7 +346,7 @@ class Engine:
 
     @property
     def machine(self) -> Machine:
-        """The machine that it runs on."""
+        """The machine that the engine runs on."""
         if self._machine is None:
             self._machine = Machine(self.core.machine())
         return self._machine
@@ -357,13 +357,13 @@ class Engine:
         return self.core.policy()
 
     def counters(self) -> Counters:
-        """Totals since the engine was made or `reset_counters`."""
+        """Totals since the engine was created, or since `reset_counters`."""
         if self._devices is None:
             self._devices = self.machine.devices
         return from_core(self.core.counters(), self._devices)
 
     def reset_counters(self) -> None:
-        """Count from zero again."""
+        """Reset all counters to zero."""
         self.core.reset_counters()
 
     def status(self) -> str:
@@ -376,9 +376,9 @@ class Engine:
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:
-        """Name the ``with`` block, which a report shows above its time line.
+        """Name the ``with`` block, which a report shows above its timeline.
 
-        Calls of `quadriga.linalg` have their names already. Raises `InvalidType` unless it is text.
+        Calls of `quadriga.linalg` are named already. Raises `InvalidType` if `name` isn't text.
         """
         if not isinstance(name, str):
             raise InvalidType(f"name is {name!r}; expected a str")
@@ -397,7 +397,7 @@ class Engine:
         return self.core.trace_json()
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace so far; errors as of `trace_json`, and `IoError`."""
+        """Write the trace so far; errors as in `trace_json`, and `IoError`."""
         write_beside(path, self.trace_json())
 
     def __enter__(self) -> Engine:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/errors.py: the exceptions of the package; each is a builtin one, too.
-"""Exceptions, each of which is also one of Python's or NumPy's own."""
+"""Exceptions; each also derives from one of Python's or NumPy's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Error(Exception):
 
 
 class InvalidArgument(Error, ValueError):
-    """A value, shape or type isn't accepted; the message says what was expected."""
+    """A value, shape or type is invalid; the message says what was expected."""
 
 
 class InvalidType(InvalidArgument, TypeError):
@@ -20,7 +20,7 @@ class InvalidType(InvalidArgument, TypeError):
 
 
 class TooLarge(Error, MemoryError):
-    """A task or a matrix can never fit the memory; the message names both sizes in bytes."""
+    """A task or a matrix can never fit in memory; the message gives both sizes in bytes."""
 
 
 class NotPositiveDefinite(Error, np.linalg.LinAlgError):
@@ -52,7 +52,7 @@ class DeviceLost(Error, RuntimeError):
 
 
 class Deadline(Error, TimeoutError):
-    """A wait reached its timeout; the work goes on."""
+    """A wait reached its timeout; the work continues."""
 
 
 class Cancelled(Error, RuntimeError):
@@ -72,7 +72,7 @@ class IoError(Error, OSError):
 
 
 class Unavailable(Error, RuntimeError):
-    """What was asked for isn't there: on this machine, in this build, or in a forked process."""
+    """Not available: on this machine, in this build, or in a forked process."""
 
 
 class Internal(Error, RuntimeError):

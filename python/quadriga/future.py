@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/future.py: a task that was submitted, as its caller holds it.
-"""Futures: whether a task has ended, and what came of it."""
+# python/quadriga/future.py: a submitted task, as its caller sees it.
+"""Futures: whether a task has ended, and with which result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .watcher import watch
 class Future(Promised):
     """A task that was submitted; made by `Engine.submit`.
 
-    It can be awaited, and given to later tasks as an operand that is read or as a parameter, where
-    it stands for its result.
+    It can be awaited, and passed to later tasks as a read operand or a parameter; they get its
+    result.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Future(Promised):
         Raises
         ------
         Deadline
-            If the timeout passes first; the task goes on.
+            If the timeout passes first; the task continues.
         """
         return self._tasks.outcome(self._record, seconds_of(timeout))
 
@@ -76,7 +76,7 @@ class Future(Promised):
         Raises
         ------
         Deadline
-            If the timeout passes first; the task goes on.
+            If the timeout passes first; the task continues.
         Cancelled
             If the task was cancelled, or one that it depends on failed.
         Exception
@@ -104,7 +104,7 @@ class Future(Promised):
     def add_done_callback(self, callback: Callable[[Future], object]) -> None:
         """Call a function with this future once the task has ended; at once if it has.
 
-        If it hasn't, a separate thread calls it later. What it raises goes to the logger
+        Otherwise a separate thread calls the function later. Its exceptions go to the logger
         "quadriga". Under the virtual clock tasks run only while a thread waits.
         """
         watch(self, callback)

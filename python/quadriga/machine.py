@@ -22,7 +22,7 @@ class Device:
     name, kind : str
         `kind` is ``"cpu"``, ``"emulated"``, ``"cuda"``, ``"file"``, or one that a backend added.
     memory_bytes : int
-        0 if it works on the host's memory.
+        0 if the device works on the host's memory.
     cores, compute_streams : int
         CPU cores; kernels that may run at once.
     model, pci_address, pcie_generation, pcie_lanes
@@ -44,13 +44,13 @@ class Device:
 
     @property
     def is_bare_host(self) -> bool:
-        """Whether it only runs tasks that need the host: a CPU without cores to compute."""
+        """Whether the device only runs tasks that need the host: a CPU without compute cores."""
         return self.kind == "cpu" and self.cores == 0
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link, whose rate the copies that cross it at once share.
+    """A link; concurrent copies share its rate.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Machine:
 
     @classmethod
     def parse(cls, devices: str) -> Machine:
-        """A machine from a device list, as ``"emulated:4,memory=64MiB"`` or ``"cpu:2"``.
+        """A machine from a device list such as ``"emulated:4,memory=64MiB"`` or ``"cpu:2"``.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Machine:
         Raises
         ------
         InvalidArgument
-            If the list isn't understood; the message names the part and what is accepted.
+            If the list is malformed; the message names the part and what is accepted.
         Unavailable
             If there are no such devices.
         """
@@ -141,7 +141,7 @@ class Machine:
 
     @classmethod
     def from_json(cls, text: str) -> Machine:
-        """A machine described by JSON; raises `InvalidArgument` naming what is wrong in it."""
+        """A machine described by JSON; raises `InvalidArgument`, which names the error in it."""
         return cls(_core.Machine.from_json(text))
 
     def to_json(self) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/per_stream.py: what a library needs once for each stream, as an FFT's plan.
-"""Values of their own for each stream of each device."""
+# python/quadriga/per_stream.py: library objects needed once per stream, such as an FFT plan.
+"""Separate values for each stream of each device."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _key() -> Hashable:
 class PerStream(Generic[Value]):
     """One value for each stream of each device on which a kernel runs.
 
-    A plan or a handle of a library must not be used on two streams at once. Called within a kernel
-    it returns that of the stream that the kernel is on, made if it is the first time there; on
-    cores and emulated devices a thread is a stream.
+    Two streams must not use a library's plan or handle at once. Calling this object within a kernel
+    returns the value of the kernel's stream, created on first use there; on CPU cores and emulated
+    devices each thread is a stream.
 
     Parameters
     ----------
     make : callable
-        Makes a value, without arguments; the stream is the array library's current one.
+        Creates a value; takes no arguments. The array library's current stream is the kernel's.
     close : callable, optional
         Called with each value by `close`, and at the end of a ``with`` block.
 
@@ -73,7 +73,7 @@ class PerStream(Generic[Value]):
         return len(self._values)
 
     def close(self) -> None:
-        """Close all values; call it once nothing runs that uses them."""
+        """Close all values; call it once no kernel uses them any more."""
         while self._values:
             _, value = self._values.popitem()
             if self._close is not None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/policy.py: which policies there are.
-"""Policies, which choose device and order of tasks; programs in C++ register their own."""
+# python/quadriga/policy.py: lists the policies.
+"""Policies, which choose devices and order of tasks; C++ programs can register their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def policies() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        From each name to one line that describes it; includes those registered in C++
+        Maps each name to a one-line description; includes policies registered in C++
         (`quadriga/policy.h`).
 
     Examples

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/settings.py: quadriga.config, show_config() and messages to Python's logging.
-"""Settings: an argument wins over `quadriga.config`, that over QUADRIGA_* and that over a file."""
+"""Settings: arguments override `quadriga.config`, then come QUADRIGA_* and then a file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Setting(NamedTuple):
     value : str, int or bool
         Sizes are in bytes.
     origin, source : str
-        The kind of place that set it, and which one: a variable or a file.
+        The kind of source of the value, and its name: a variable or a file.
     meaning : str
-        What it sets, in one line.
+        The setting's meaning, in one line.
     text : str
-        The value as it is written, such as "2GiB".
+        The value as written, such as "2GiB".
     """
 
     key: str
@@ -54,14 +54,14 @@ class Config(MutableMapping[str, Any]):
     """The settings, by attribute or by key.
 
     Values are typed: flags are bools, numbers and sizes (in bytes) are ints, all others strings.
-    Each is also accepted as it is written in the environment. Deleting a key forgets what the
-    program set. A call sets values for a ``with`` block.
+    Text as in the environment is accepted too. Deleting a key forgets the value that the program
+    set. A call sets values for a ``with`` block.
 
     Raises
     ------
     InvalidArgument
-        For an unknown setting or a value that isn't accepted; AttributeError if an unknown one is
-        read as an attribute.
+        For an unknown setting or an invalid value; AttributeError if an unknown setting is read
+        as an attribute.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def settings() -> list[Setting]:
 
 
 def show_config(file: Any = None) -> None:
-    """Print every setting, its value, where that comes from, and its meaning.
+    """Print every setting with its value, the source of the value, and its meaning.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/tasks.py: an engine's tasks that aren't known to have ended, and how they ended.
+# python/quadriga/tasks.py: an engine's pending tasks, and how tasks ended.
 """Keeps alive what running tasks need, and finds the Python exception of a failure."""
 
 from __future__ import annotations

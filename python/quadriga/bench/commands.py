@@ -64,7 +64,7 @@ def _common(
         click.option(
             "--details", is_flag=True, help="With --json, print all keys, including the target's."
         ),
-        click.option("--check", is_flag=True, help="End with status 1 if a target is missed."),
+        click.option("--check", is_flag=True, help="Exit with status 1 if a target is missed."),
         click.option(
             "--case",
             "cases",
@@ -106,8 +106,8 @@ def overhead(**settings: Any) -> None:
 def _matrix_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options of the case `host`; the other cases are fixed by their names."""
     for option in (
-        click.option("--devices", default="cpu", show_default=True, help="Of the case host."),
-        click.option("--tile", default=0, type=click.IntRange(0), help="Tiles of the case host."),
+        click.option("--devices", default="cpu", show_default=True, help="Devices for case host."),
+        click.option("--tile", default=0, type=click.IntRange(0), help="Tile size for case host."),
         click.option("--n", default=4096, show_default=True, type=click.IntRange(1),
                      help="Order of the matrices of the case host."),
     ):  # fmt: skip
@@ -144,7 +144,7 @@ def streams(**settings: Any) -> None:
 @click.option("--n", default=64, show_default=True, type=click.IntRange(1, 1024),
               help="Points of the grid in each of three dimensions.")  # fmt: skip
 def spmv(**settings: Any) -> None:
-    """Measure sparse products by format, and conjugate gradients, in turn with SciPy."""
+    """Measure sparse products by format, and conjugate gradients, alternating with SciPy."""
     run("spmv", **settings)
 
 

@@ -131,7 +131,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--spill",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="A file for tiles that fit neither the devices nor their home.",
+            help="A file for tiles without a home that don't fit on the devices.",
         ),
         click.option(
             "--host-memory",
@@ -162,7 +162,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 @click.argument("a", type=_INPUT)
 @click.argument("b", type=_INPUT)
 @click.option("--check-symmetric/--no-check-symmetric", default=True, show_default=True,
-              help="Refuse an A that isn't hermitian, or use only its upper triangle.")  # fmt: skip
+              help="Reject an A that isn't hermitian, or use only its upper triangle.")  # fmt: skip
 def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
     """Solve A x = b with a hermitian, positive definite A; A, b and x are .npy files."""
     matrix, right = where.read(a=a, b=b)
@@ -199,7 +199,7 @@ def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
 @click.option(
     "--upper", is_flag=True, help="Compute the upper factor, A = U^H U, instead of the lower one."
 )
-@click.option("--check-symmetric", is_flag=True, help="Refuse an A that isn't hermitian.")
+@click.option("--check-symmetric", is_flag=True, help="Reject an A that isn't hermitian.")
 def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
     """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""
     (matrix,) = where.read(a=a)

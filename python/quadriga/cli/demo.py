@@ -21,7 +21,7 @@ def _points(context: click.Context, parameter: click.Parameter, value: str) -> i
 @click.command()
 @click.option("--points", default="8000", show_default=True, metavar="NUMBER|all",
               callback=_points,
-              help="Training points; all: every one but 1,000 held-out points.")  # fmt: skip
+              help="Training points; all: all but 1,000 held-out points.")  # fmt: skip
 @click.option(
     "--devices", default="", help="A device list; by default two emulated devices of 128 MiB."
 )

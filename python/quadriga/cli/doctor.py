@@ -15,7 +15,7 @@ from .main import DONE, UNAVAILABLE
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a finding.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per finding.")
 def doctor(as_json: bool) -> int:
     """Show which parts of this machine are used, and why others are not.
 

@@ -79,7 +79,7 @@ def _unused_gpus(machine: Machine, wanted: str) -> list[str]:
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script by which SHELL (bash, zsh or fish) completes quadriga's commands.
+    """Print a script with which SHELL (bash, zsh or fish) completes quadriga's commands.
 
     For example: quadriga completion bash > ~/.local/share/bash-completion/completions/quadriga
     """

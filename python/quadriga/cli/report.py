@@ -47,14 +47,10 @@ def _file(**options: Any) -> click.Path:
 @click.argument("trace", type=_file())
 @click.option("-o", "--output", type=_file(), help="The HTML file; TRACE with .html by default.")
 @click.option("--run", type=_run, metavar="N|last", help="Report on one run of the trace.")
-@click.option(
-    "--from", "start", type=_time, metavar="TIME", help="Leave out what happened before this time."
-)
-@click.option(
-    "--to", "end", type=_time, metavar="TIME", help="Leave out what happened after this time."
-)
+@click.option("--from", "start", type=_time, metavar="TIME", help="Omit events before this time.")
+@click.option("--to", "end", type=_time, metavar="TIME", help="Omit events after this time.")
 @click.option("--small", is_flag=True, help="Draw less: about 100 KB instead of up to 5 MB.")
-@click.option("--svg", type=_file(), help="Write the time line as an SVG picture.")
+@click.option("--svg", type=_file(), help="Write the timeline as an SVG picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.option("--dot", type=_file(), help="Write the task graph for Graphviz.")
 @click.option("--perfetto", type=_file(), help="Write a trace for Perfetto, with rates and arrows.")
@@ -70,10 +66,10 @@ def report(
     dot: Path | None,
     perfetto: Path | None,
 ) -> None:
-    """Write an HTML report of a trace, which may be compressed by gzip.
+    """Write an HTML report of a trace, which may be compressed with gzip.
 
-    A run is a stretch of work between two idle moments, such as one of several calls. The times of
-    --from and --to start at the run, or at the trace without --run.
+    A run is a period of work between two idle moments, such as one of several calls. The times of
+    --from and --to start with the run, or with the trace if there is no --run.
     """
     from .. import report as reports
 

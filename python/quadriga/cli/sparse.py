@@ -49,7 +49,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     type=click.FloatRange(0),
     default=1e-5,
     show_default=True,
-    help="The end: |b - A x| <= max(rtol |b|, atol).",
+    help="Tolerance: |b - A x| <= max(rtol |b|, atol).",
 )
 @click.option("--atol", type=click.FloatRange(0), default=0.0, show_default=True)
 @click.option("--maxiter", type=click.IntRange(0), help="Default: ten times the order of A.")
@@ -82,8 +82,8 @@ def cg(
 ) -> None:
     """Solve A x = b by conjugate gradients with a sparse, hermitian, positive definite A.
 
-    A is a Matrix Market file, or an .npz file of SciPy's; b and x are .npy files. If the tolerance
-    isn't met, x is the last one, and the status is 1.
+    A is a Matrix Market file, or an .npz file written by SciPy; b and x are .npy files. If the
+    tolerance isn't met, the last x is written, and the exit status is 1.
     """
     outputs = {"--output": output, "--trace": trace}
     need_names(outputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/formats/__init__.py: files of the field as sources and ends of pipelines.
+# python/quadriga/formats/__init__.py: files of the field as inputs and outputs of pipelines.
 """Readers that yield chunks, and writers: voltages, SIGPROC filterbanks, FASTA."""
 
 from .fasta import fasta

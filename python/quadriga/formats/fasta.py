@@ -20,13 +20,13 @@ _MOST = 2**31
 
 
 def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
-    """Chunks of a FASTA file; the last may have fewer records. A file ``.gz`` is unpacked.
+    """Chunks of a FASTA file; the last may have fewer records. A ``.gz`` file is decompressed.
 
     Parameters
     ----------
     path : str or path
     records : int
-        Sequences of a chunk.
+        Sequences per chunk.
 
     Returns
     -------
@@ -38,8 +38,8 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
     Raises
     ------
     IoError
-        Naming the file and the record: at once, if it can't be read or doesn't begin with ``>``;
-        later, if a sequence is empty or has what isn't a letter, ``*`` or ``-``.
+        Names the file and the record: at once, if it can't be read or doesn't start with ``>``;
+        later, if a sequence is empty or has anything but letters, ``*`` and ``-``.
 
     Examples
     --------

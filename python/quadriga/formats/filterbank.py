@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/formats/filterbank.py: SIGPROC filterbank files as sources and ends of pipelines.
+# python/quadriga/formats/filterbank.py: SIGPROC filterbank files as inputs and outputs of streams.
 """Spectra in `.fil` files."""
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def filterbank(path: str | os.PathLike[str], spectra: int) -> Iterator[Array]:
     ----------
     path : str or path
     spectra : int
-        Times of a chunk.
+        Points in time per chunk.
 
     Returns
     -------
     iterator of array
-        Of the shape ``(spectra, nifs, nchans)``, of the file's own type.
+        Of shape ``(spectra, nifs, nchans)`` and the file's type.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def filterbank(path: str | os.PathLike[str], spectra: int) -> Iterator[Array]:
 
 
 class FilterbankWriter:
-    """Writes a filterbank file, which is there whole after the ``with`` block, or not at all.
+    """Writes a filterbank file; after the ``with`` block it is either complete or absent.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class FilterbankWriter:
     Attributes
     ----------
     spectra : int
-        Times written so far.
+        Points in time written so far.
 
     Raises
     ------
     IoError
-        Naming the path, if it can't be written.
+        If the file can't be written; the message names it.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class FilterbankWriter:
         Raises
         ------
         InvalidArgument
-            If it isn't whole times of ``(nifs, nchans)`` values, or of a type that the file's
-            doesn't hold.
+            If the array isn't a multiple of ``(nifs, nchans)`` values, or the file's type can't
+            hold its type.
         """
         if self._file is None:
             raise InvalidArgument("a FilterbankWriter is written to inside of its with block")

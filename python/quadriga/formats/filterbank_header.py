@@ -2,10 +2,10 @@
 # python/quadriga/formats/filterbank_header.py: the header of a SIGPROC filterbank file.
 """Keywords and their values, as SIGPROC writes them.
 
-A header is a row of keywords between HEADER_START and HEADER_END. A keyword is an int32, its
-length, and its letters; its value follows: an int32, a float64, one byte, or a string written as a
-keyword is. Which of these it is follows from the keyword alone, so that an unknown one can't be
-passed over.
+A header is a sequence of keywords between HEADER_START and HEADER_END. A keyword is an int32, its
+length, and its letters; its value follows: an int32, a float64, one byte, or a string written like
+a keyword. The keyword alone determines the type of its value, so an unknown keyword can't be
+skipped.
 
 Source: D. R. Lorimer, SIGPROC (Pulsar) Signal Processing Programs, 2011, section 2.
 """
@@ -66,23 +66,23 @@ _MOST_STRING = 4096
 
 @dataclass(frozen=True)
 class FilterbankHeader:
-    """What a filterbank file says of its spectra; the names are SIGPROC's.
+    """The description of a filterbank file's spectra; the names are SIGPROC's.
 
     Attributes
     ----------
     nchans : int
-        Channels of a spectrum.
+        Channels per spectrum.
     fch1, foff : float
-        Centre of the first channel, and from one channel to the next, in MHz; `foff` is negative
-        where frequencies fall.
+        Centre of the first channel, and the step to the next channel, in MHz; `foff` is negative
+        for descending frequencies.
     tsamp : float
-        From one spectrum to the next, in seconds.
+        Time from one spectrum to the next, in seconds.
     tstart : float
-        The first spectrum, as a modified Julian date.
+        Time of the first spectrum, as a modified Julian date.
     nbits : {8, 16, 32}
-        Of a value: unsigned of 8 or 16 bits, float32.
+        Bits of a value: unsigned integers of 8 or 16 bits, or float32.
     nifs : int
-        Spectra of a time: polarizations or beams.
+        Spectra per point in time: polarizations or beams.
     source_name : str
     others : mapping
         Further keywords of SIGPROC; angles as it writes them, ``hhmmss.s`` and ``ddmmss.s``.
@@ -90,7 +90,7 @@ class FilterbankHeader:
     Raises
     ------
     InvalidArgument
-        If a value makes no sense, or `others` has a keyword that SIGPROC hasn't.
+        If a value is invalid, or `others` has a keyword that SIGPROC doesn't have.
     """
 
     nchans: int
@@ -135,7 +135,7 @@ class FilterbankHeader:
         return self.fch1 + self.foff * np.arange(self.nchans)
 
     def pack(self) -> bytes:
-        """The header as it stands in a file."""
+        """The header as written to a file."""
         values = {"telescope_id": 0, "machine_id": 0, "data_type": 1, **self.others}
         values |= {name: getattr(self, name) for name in _OWN}
         words = [_packed(name) + _value(name, value) for name, value in values.items()]
@@ -146,13 +146,13 @@ _OWN = ("source_name", "fch1", "foff", "nchans", "tstart", "tsamp", "nifs", "nbi
 
 
 def read_filterbank_header(path: Path) -> tuple[FilterbankHeader, int]:
-    """The header of a file, and the byte at which its data begin.
+    """The header of a file, and the offset of its data in bytes.
 
     Raises
     ------
     IoError
-        Naming the file and what is wrong: it is no filterbank, it ends within its header, or the
-        header has an unknown keyword, lacks one that is needed, or has a value that makes no sense.
+        Names the file and the error: it isn't a filterbank, it ends within its header, or the
+        header has an unknown keyword, lacks a required one, or has an invalid value.
     """
     try:
         with open(path, "rb") as file:

@@ -26,23 +26,24 @@ def voltages(
     ----------
     path : str or path
     samples : int
-        Pairs of a chunk.
+        Pairs per chunk.
     offset : int
         Bytes before the first pair.
     drop_last : bool
-        Whether samples at the end that fill no chunk are left out.
+        Whether to drop an incomplete chunk at the end.
 
     Returns
     -------
     iterator of array
-        int8, of the shape ``(samples, 2)``.
+        int8, of shape ``(samples, 2)``.
 
     Raises
     ------
     IoError
         At once, if the file can't be read or ends within a pair.
     InvalidArgument
-        At once, if its samples aren't whole chunks and `drop_last` is False, or fill none.
+        At once, if its samples aren't a multiple of a chunk and `drop_last` is False, or are fewer
+        than one chunk.
 
     Examples
     --------

@@ -12,18 +12,19 @@ devices : str or Machine, optional
 tile : int, optional
     Tile size, in rows and columns. Default: chosen by sizes, types and devices.
 reproducible : bool, optional
-    Choose tiles as for one device: results are then the same to the bit for any number of devices
-    of a kind and memory. Default: the engine's, else the setting `reproducible`.
+    Choose tiles as for one device: results are then bitwise identical for any number of devices of
+    the same kind and memory. Default: the engine's, else the setting `reproducible`.
 progress : bool or callable, optional
     True shows a bar; a callable gets the fraction done, 0 to 1, about ten times a second.
 
-A *source* may take the place of any input matrix: an object with ``shape``, ``dtype`` and
+A *source* may replace any input matrix: an object with ``shape``, ``dtype`` and
 ``read(rows, cols, out)``; see `from_function`. Arrays of h5py, Zarr and Dask are read tile by tile,
 where they are needed. Registered arrays and their `quadriga.Data`, as inputs and as `out`, are used
-after the tasks that were submitted on their memory.
+after the tasks already submitted on their memory.
 
-All raise `quadriga.InvalidArgument` (a ValueError) if shapes, types, values or memory aren't
-accepted, `quadriga.TooLarge` (a MemoryError) if tiles fit no device, and what a source raises.
+All functions raise `quadriga.InvalidArgument` (a ValueError) if shapes, types, values or memory
+aren't accepted, `quadriga.TooLarge` (a MemoryError) if tiles don't fit on any device, and a
+source's own exceptions.
 
 Examples
 --------

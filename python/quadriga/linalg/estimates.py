@@ -37,7 +37,7 @@ class Estimate:
     buffer_bytes : int
         Peak use of host buffers or the spill file.
     matrix_bytes : int
-        Memory of the caller's own matrices.
+        Memory of the caller's matrices.
     tile, tile_cols : int
         Rows and columns of the largest tile; of a product, of its result.
     tasks : int
@@ -125,7 +125,7 @@ def estimate(
         Of matmul: rows and columns of the product, and the inner size; of cholesky: the order; of
         cho_solve: the order and the number of right-hand sides (it includes the factorization).
     dtype : dtype
-        As of the call's arrays; integers stand for float64.
+        As for the call's arrays; integers stand for float64.
     from_source : bool
         Whether the matrix of a factorization is a source.
     accumulate : bool
@@ -142,7 +142,7 @@ def estimate(
     InvalidArgument
         If operation, sizes or dtype aren't accepted.
     TooLarge
-        If the call would raise it, and for matrices of 1 EiB or more.
+        If the call would raise it, or for matrices of 1 EiB or more.
 
     Examples
     --------

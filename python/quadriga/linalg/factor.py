@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/linalg/factor.py: Cholesky factors that stay where they are until asked for.
+# python/quadriga/linalg/factor.py: Cholesky factors, which stay on their devices until unpacked.
 """`cho_factor`, `cho_solve` and `Factor`."""
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Held:
 class Factor:
     """A Cholesky factor; made by `cho_factor`.
 
-    Its tiles stay on the devices, so that a solve copies only those that are missing there.
-    It unpacks as SciPy's ``(c, lower)``, which `scipy.linalg.cho_solve` takes. It pickles as its
-    file, and is loaded on the default engine. Threads may share it.
+    Its tiles stay on the devices, so a solve copies only those that are missing there.
+    It unpacks to SciPy's ``(c, lower)``, which `scipy.linalg.cho_solve` takes. It pickles as its
+    file, and unpickles on the default engine. Threads may share it.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Factor:
         *,
         progress: Progress = None,
     ) -> Any:
-        """Solve ``a @ x = b`` for x; parameters, result and errors as of `cho_solve`."""
+        """Solve ``a @ x = b`` for x; parameters, result and errors as in `cho_solve`."""
         return _solve(self, as_input(b, "b"), b, overwrite_b, check_finite, progress)
 
     def logdet(self) -> float:
@@ -153,7 +153,7 @@ class Factor:
         Parameters
         ----------
         clean : bool
-            Set the other triangle to zero. It is zero anyhow, except in a matrix that was
+            Set the other triangle to zero. It is zero in any case, except for a matrix that was
             overwritten, whose array is returned with its other triangle unchanged.
         """
         with self._lock:
@@ -166,12 +166,12 @@ class Factor:
             return self._kind.give(out)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the factor to a file, which `load` reads; complete or not at all.
+        """Write the factor to a file, which `load` reads; the file is either complete or absent.
 
         Raises
         ------
         IoError
-            If the file can't be written, also for a full disk; the message names it.
+            If the file can't be written, for example on a full disk; the message names it.
         """
         with self._lock:
             self._core.save(str(target_of(path)), self._options())
@@ -202,7 +202,7 @@ class Factor:
             return _from_bytes, (path.read_bytes(),)
 
     def held(self) -> Held:
-        """Where its tiles are now."""
+        """Where the factor's tiles are now."""
         with self._lock:
             total, devices, buffers = self._core.held()
         pairs = zip(self.engine.machine.devices, devices, strict=False)
@@ -284,9 +284,9 @@ def cho_factor(
         Factorize in the memory of `a`, which holds the factor once it is unpacked. Without
         contiguous rows or columns the factor gets memory of its own.
     check_finite : bool
-        Refuse infinities and NaNs in arrays.
+        Reject infinities and NaNs in arrays.
     check_symmetric : bool or float
-        As of `cholesky`.
+        As in `cholesky`.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
@@ -365,13 +365,13 @@ def cho_solve(
     Parameters
     ----------
     c_and_lower : Factor or (array_like, bool)
-        What this `cho_factor` or SciPy's returned; the array has shape (n, n).
+        The result of this `cho_factor` or SciPy's; the array has shape (n, n).
     b : array_like
         One right-hand side, of shape (n,), or k of them, of shape (n, k).
     overwrite_b : bool
         Whether the solution may be written to `b`.
     check_finite : bool
-        Refuse infinities and NaNs in arrays.
+        Reject infinities and NaNs in arrays.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`; of a `Factor` only `progress` is used.
 

@@ -47,7 +47,7 @@ def matmul(
     devices: Devices = None,
     progress: Progress = None,
 ) -> Any:
-    """The product ``alpha * op(a) @ op(b) + beta * out``, as `numpy.matmul` for 1 and 2 dimensions.
+    """The product ``alpha * op(a) @ op(b) + beta * out``, as `numpy.matmul` in 1 and 2 dimensions.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def matmul(
         Of shapes (m, k) and (k, n) after `op`, or vectors of length k. Integers are promoted to
         float64.
     out : array, optional
-        Where the product goes, of its shape and type; shares no memory with `a` or `b`. Needed if
-        `beta` isn't 0, and if `a` and `b` are arrays of different libraries or devices.
+        Receives the product, whose shape and type it has; shares no memory with `a` or `b`.
+        Required if `beta` isn't 0, or if `a` and `b` are arrays of different libraries or devices.
     alpha, beta : scalar
-        Complex ones make the product of real matrices complex.
+        Complex values make the product of real matrices complex.
     trans_a, trans_b : {0, 1, 2, 'N', 'T', 'C'}
         `op`: 1 or 'T' is the transpose of a matrix, 2 or 'C' the conjugate transpose.
     tile, reproducible, engine, devices, progress

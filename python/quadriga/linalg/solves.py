@@ -74,13 +74,13 @@ def cholesky(
     lower : bool
         Compute the lower factor, ``a = l @ l.conj().T``, instead of the upper one.
     overwrite_a : bool
-        Whether the factor may be written to `a`: then no other memory of its size is needed.
+        Whether the factor may be written to `a`; this saves memory of the same size.
     check_finite : bool
-        Refuse infinities and NaNs in arrays.
+        Reject infinities and NaNs in arrays.
     out : array, optional
-        Where the factor goes, such as a memory-mapped file; of the factor's shape and type.
+        Receives the factor, whose shape and type it has; for example a memory-mapped file.
     check_symmetric : bool or float
-        Refuse a matrix that differs from its conjugate transpose by more than this number times its
+        Reject a matrix that differs from its conjugate transpose by more than this number times its
         largest element; True stands for 100 times the type's precision.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
@@ -88,7 +88,7 @@ def cholesky(
     Returns
     -------
     array
-        `out`, or one of the shape, library and device of `a`; its other triangle is zero.
+        `out`, or an array of the shape, library and device of `a`; its other triangle is zero.
 
     Raises
     ------
@@ -177,13 +177,13 @@ def solve(
     overwrite_a, overwrite_b : bool
         Whether `a` may be overwritten by its factor, and `b` by the solution.
     check_finite : bool
-        Refuse infinities and NaNs in arrays.
+        Reject infinities and NaNs in arrays.
     assume_a : {"pos", "positive definite", None}
-        What is known of `a`. None: it is checked to be hermitian. SciPy's others aren't available.
+        The structure of `a`. None: check that it is hermitian. SciPy's others aren't available.
     transposed : bool
         Solve ``a.T @ x = b``; for real matrices only.
     check_symmetric : bool or float
-        As of `cholesky`.
+        As in `cholesky`.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 
@@ -295,7 +295,7 @@ def solve_triangular(
     overwrite_b : bool
         Whether the solution may be written to `b`.
     check_finite : bool
-        Refuse infinities and NaNs in arrays.
+        Reject infinities and NaNs in arrays.
     tile, reproducible, engine, devices, progress
         See `quadriga.linalg`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/linalg/sources.py: matrices whose elements are made where they are needed.
+# python/quadriga/linalg/sources.py: matrices whose elements are computed where they are needed.
 """Sources: functions, covariances, and objects with ``shape``, ``dtype`` and ``read``."""
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _KINDS = {"rbf": 0, "matern12": 1, "matern32": 2, "matern52": 3}
 
 @runtime_checkable
 class SourceLike(Protocol):
-    """What an object needs to take the place of an input matrix.
+    """The protocol of objects that can replace an input matrix.
 
-    Its ``read`` is called by the engine's threads, one call at a time; what it raises, the call of
-    `linalg` raises. It may also have ``hermitian``, a bool, as `Source` has.
+    The engine's threads call ``read``, one call at a time; the `linalg` call raises its exceptions.
+    The object may also have ``hermitian``, a bool, like `Source`.
     """
 
     @property
@@ -38,11 +38,11 @@ class SourceLike(Protocol):
         """The type of the elements, as NumPy takes it."""
 
     def read(self, rows: slice, cols: slice, out: Array) -> object:
-        """Write the elements of these rows and columns to `out`, of the shape that they have."""
+        """Write the elements of these rows and columns to `out`, which has their shape."""
 
 
 class Source:
-    """A matrix that need not exist: tasks compute or read its tiles where they are needed.
+    """A matrix that need not be stored: tasks compute or read its tiles where they are needed.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Source:
     shape, dtype, hermitian
         As given.
     failure : BaseException or None
-        What the last failed `read` raised.
+        The exception of the last failed `read`.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: npt.DTypeLike, hermitian: bool) -> None:
@@ -75,7 +75,7 @@ class Source:
         return 2
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
-        """Write the elements of these rows and columns to `out`, of the shape that they have."""
+        """Write the elements of these rows and columns to `out`, which has their shape."""
         raise NotImplementedError
 
     def astype(self, dtype: npt.DTypeLike) -> Source:
@@ -196,7 +196,7 @@ class _Transposed(Source):
 
 
 class FunctionSource(Source):
-    """A matrix of a function of its indices; made by `from_function`."""
+    """A matrix computed by a function of its indices; made by `from_function`."""
 
     def __init__(
         self,
@@ -259,8 +259,8 @@ def from_function(
     Raises
     ------
     InvalidArgument
-        If shape or function aren't accepted. Values of another shape, or of a type that `dtype`
-        can't hold, raise it in the call that reads them.
+        If shape or function aren't accepted. If the function returns another shape, or a type that
+        `dtype` can't hold, the call that reads the values raises it.
 
     Examples
     --------
@@ -353,13 +353,13 @@ def covariance(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances by the name of their function.
+    """Covariances of a kind given by name.
 
     Parameters
     ----------
     kind : {"rbf", "matern12", "matern32", "matern52"}
     points, others, length_scale, variance, nugget, dtype
-        As of `rbf`, as are result and errors.
+        As in `rbf`, as are result and errors.
     """
     if kind not in _KINDS:
         raise InvalidArgument(f"covariance {kind!r}: expected one of {', '.join(_KINDS)}")
@@ -384,7 +384,7 @@ def rbf(
     others : array_like, optional
         Coordinates of the columns' points. Default: `points`; the matrix is hermitian then.
     length_scale : float or sequence of float
-        What coordinates are divided by: one positive number, or one for each dimension.
+        The divisor of coordinates: one positive number, or one for each dimension.
     variance : float
         The covariance of a point with itself, positive.
     nugget : float
@@ -421,7 +421,7 @@ def matern12(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * exp(-r)``; parameters, result and errors as of `rbf`."""
+    """Covariances ``variance * exp(-r)``; parameters, result and errors as in `rbf`."""
     return Covariance("matern12", points, others, length_scale, variance, nugget, dtype)
 
 
@@ -434,7 +434,7 @@ def matern32(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * (1 + s) * exp(-s)``, s = sqrt(3) r; else as `rbf`."""
+    """Covariances ``variance * (1 + s) * exp(-s)``, s = sqrt(3) r; else like `rbf`."""
     return Covariance("matern32", points, others, length_scale, variance, nugget, dtype)
 
 
@@ -447,5 +447,5 @@ def matern52(
     nugget: float = 0.0,
     dtype: npt.DTypeLike = float,
 ) -> Covariance:
-    """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; else as `rbf`."""
+    """Covariances ``variance * (1 + s + s**2/3) * exp(-s)``, s = sqrt(5) r; else like `rbf`."""
     return Covariance("matern52", points, others, length_scale, variance, nugget, dtype)

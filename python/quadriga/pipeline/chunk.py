@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/pipeline/chunk.py: one piece of a stream: named arrays, and what goes with them.
-"""Chunks: what a source yields, what stages see, what results are."""
+# python/quadriga/pipeline/chunk.py: one piece of a stream: named arrays and other values.
+"""Chunks, which a source yields, stages process, and results are."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..errors import InvalidType
 class Chunk(Mapping[str, Any]):
     """A piece of a stream: a mapping from names to arrays and other values, which stay on the host.
 
-    A chunk that was yielded as an array has the field ``"array"``; a tuple has ``"0"``, ``"1"`` and
-    so on; a dict has its keys. A field that is missing raises KeyError naming those there are.
+    A chunk yielded as an array has the field ``"array"``; a tuple has ``"0"``, ``"1"`` and so on; a
+    dict has its keys. A missing field raises a KeyError that names the existing ones.
 
     Attributes
     ----------
     number : int
         Its position in the source, from 0.
     parts : tuple of int
-        What a `flat_map` makes of a chunk has the chunk's number, and its place among the others
-        here; of parts of parts there are several.
+        Chunks that a `flat_map` makes of a chunk keep its number, and have their position among
+        each other here; parts of parts have several positions.
     """
 
     __slots__ = ("_fields", "kept", "made", "number", "parts", "places", "records", "sizes")
@@ -102,13 +102,13 @@ Seconds = Callable[[Chunk], float]
 
 
 class Through:
-    """What a source yields for a chunk that passes some of the stages only.
+    """Yielded by a source for a chunk that passes through some of the stages only.
 
     Parameters
     ----------
     chunk : array, tuple or dict
     stages : sequence of str
-        Their names; in which order they are passed is the pipeline's.
+        Their names; the pipeline determines their order.
     """
 
     __slots__ = ("chunk", "stages")

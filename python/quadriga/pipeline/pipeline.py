@@ -28,7 +28,7 @@ _PATIENCE = 1.0  # seconds that an interrupt waits for what runs
 
 
 class Pipeline(Stages):
-    """Passes chunks from a source through kernels on all devices and bodies on the host.
+    """Passes chunks from a source through kernels on all devices and functions on the host.
 
     Parameters
     ----------
@@ -36,28 +36,28 @@ class Pipeline(Stages):
         Limit of each device's memory for the run: bytes, or text such as ``"4GiB"``. Default: all
         that tiles may use.
     devices : str or Machine, optional
-        As of `Engine`, for an engine of its own.
+        As in `Engine`, for a separate engine.
     engine : Engine, optional
-        Instead of one of its own.
+        Instead of a separate one.
     host_memory : int or str, optional
-        Limit of host memory for chunks on their way. Default: half of the engine's.
+        Limit of host memory for chunks in progress. Default: half of the engine's.
     order : {"adaptive", "largest", "first_come", "smallest"}
         Which chunk goes to a device next; adaptive: two small ones on each device, then the largest
         first, and the smallest last.
     on_error : {"raise", "skip"}
-        Whether a stage's failure ends the run, or its chunk is dropped and kept in `failures`.
+        Whether a stage's failure ends the run, or its chunk is dropped and recorded in `failures`.
     look_ahead : int
-        Limit of chunks that were read and haven't reached a device.
+        Limit of chunks that were read but haven't reached a device.
     most_on_device, most_on_link, most_in_all : int, optional
-        Limits: chunks on a device (default: one coming, one in its kernels, one leaving), copies at
-        once on a link (default: as many as fill it), chunks on all devices.
+        Limits: chunks on a device (default: one arriving, one in its kernels, one leaving),
+        concurrent copies on a link (default: as many as saturate it), chunks on all devices.
     threads : int, optional
-        Limit of bodies of parallel stages at once. Default: the number of usable cores.
+        Limit of concurrent bodies of parallel stages. Default: the number of usable cores.
 
     Raises
     ------
     InvalidArgument
-        If an argument isn't accepted. With `devices`, what `Engine` raises as well.
+        If an argument isn't accepted. With `devices`, also whatever `Engine` raises.
 
     Examples
     --------
@@ -116,10 +116,10 @@ class Pipeline(Stages):
         Parameters
         ----------
         chunks : iterable
-            As a source yields them; only the functions in ``writes`` look at their content.
+            As a source yields them; only the functions in ``writes`` read their content.
         seconds : dict of str to float, optional
-            Seconds of a chunk by ``"source"`` or stage, instead of what `takes` says; needed for
-            kernels whose cost isn't known.
+            Seconds per chunk of ``"source"`` or stages, instead of those given to `takes`; needed
+            for kernels whose cost isn't known.
 
         Raises
         ------
@@ -154,8 +154,8 @@ class Pipeline(Stages):
         Parameters
         ----------
         progress : bool
-            Show progress in a line on standard error: chunks and their rate, what limits, and the
-            time left if the source has a length.
+            Show progress in a line on standard error: chunks and their rate, the limiting resource,
+            and the time left if the source has a length.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Pipeline(Stages):
         Raises
         ------
         Exception
-            What a stage or the source raised, with a note that names stage and chunk.
+            The exception of a stage or the source, with a note that names stage and chunk.
         """
         flow = self._begin()
         view = Progress(self.stats, self._source) if progress else None
@@ -185,13 +185,13 @@ class Pipeline(Stages):
     def results(self, in_order: bool = True) -> Iterator[Chunk]:
         """Iterate over chunks that have passed all stages, in the source's order or as completed.
 
-        The run begins with the first and goes on between two of them. Leaving the loop stops it:
-        the source isn't asked again.
+        The run starts with the first chunk and continues between chunks. Leaving the loop stops
+        it: the source isn't called again.
 
         Raises
         ------
         Exception
-            As `run`, after the chunks before the one that failed.
+            As in `run`, after the chunks before the one that failed.
         """
         flow = self._begin()
         ended = False
@@ -213,7 +213,7 @@ class Pipeline(Stages):
                 self._leave()
 
     def stop(self) -> None:
-        """End the run early, from any thread: chunks in a stage finish it, the rest is dropped."""
+        """End the run early, from any thread: chunks in a stage finish it, others are dropped."""
         if self._flow is not None:
             self._flow.stop()
 
@@ -221,14 +221,14 @@ class Pipeline(Stages):
 
     @property
     def engine(self) -> Engine:
-        """What it runs on: what was given, else that of the ``with`` block, else its own."""
+        """The engine in use: the one given, else that of the ``with`` block, else its own."""
         if self._engine is None:
             self._engine = innermost() or Engine()
         return self._engine
 
     @property
     def order(self) -> str:
-        """Which chunk goes to a device next; can be set while it runs."""
+        """Which chunk goes to a device next; can be set during a run."""
         return next(name for name, code in given.ORDERS.items() if code == self._options["order"])
 
     @order.setter
@@ -238,14 +238,14 @@ class Pipeline(Stages):
             self._flow.set_order(self._options["order"])
 
     def stats(self) -> PipelineStats:
-        """Statistics of the run so far; raises `InvalidArgument` before it has begun."""
+        """Statistics of the run so far; raises `InvalidArgument` before it has started."""
         if self._flow is None:
             raise InvalidArgument("the pipeline hasn't run yet")
         return from_core(self._flow.stats(), self._rows.chunk if self._rows is not None else 0)
 
     @property
     def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What `reduce` made of all chunks, by name, once the run has ended well; else empty.
+        """The results of `reduce` by name, once the run has succeeded; empty before.
 
         Empty for a run without chunks.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/pipeline/stages.py: what users state of a pipeline: its source and stages.
+# python/quadriga/pipeline/stages.py: the source and stages that users give a pipeline.
 """The stages of a pipeline, in order."""
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ class Stages:
     def source(self, chunks: Iterable[Any], rows: int | None = None) -> Self:
         """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
 
-        Or an array, or a dict of arrays with as many rows: chunks are `rows` of these each, without
-        a copy. Default: as many as take least time by the machine's description, copies, launches
-        and the time in which the first and the last chunk are alone; `stats` has the number.
+        Or an array, or a dict of arrays with equal numbers of rows: each chunk is `rows` of them,
+        without a copy. By default `rows` minimizes the time by the machine's description, counting
+        copies, launches and the time in which the first and the last chunk are alone; `stats` has
+        the number.
 
-        One thread at a time asks it, when there is room. What it yields must not be changed until
-        the chunk has ended; values that aren't arrays stay on the host. A chunk that passes some of
-        the stages only is yielded as ``quadriga.pipeline.Through(chunk, stages)``.
+        One thread at a time calls the source, when there is room. Nobody may change what it yields
+        until the chunk has ended; values that aren't arrays stay on the host. To send a chunk
+        through some of the stages only, yield ``quadriga.pipeline.Through(chunk, stages)``.
         """
         if self._source is not None:
             raise InvalidArgument("the pipeline has a source already")
@@ -68,7 +69,7 @@ class Stages:
         name: str | None = None,
         cost: Cost | None = None,
     ) -> Self:
-        """Add a kernel, which runs on a device; kernels in a row run there without a copy between.
+        """Add a kernel, which runs on a device; consecutive kernels need no copy in between.
 
         It is called with the fields in the order reads, constants that are arrays, updates, writes,
         temporaries; constants that are numbers are passed by name.
@@ -78,37 +79,37 @@ class Stages:
         function : callable, optional
             Gets NumPy views; runs on cores and emulated devices.
         cuda, arrays
-            The variant for CUDA devices, as of `codelet`.
+            The variant for CUDA devices, as in `codelet`.
         reads, updates : sequence of str
-            Fields that it reads; that it reads and writes. Default of `reads` in a first kernel
-            without updates: the field ``"array"``.
+            Fields that it reads; fields that it reads and writes. Default of `reads` in a first
+            kernel without updates: the field ``"array"``.
         writes : dict of str to callable
-            Fields that it writes whole: ``lambda chunk: (shape, dtype)``, called when the chunk
+            Fields that it writes entirely: ``lambda chunk: (shape, dtype)``, called when the chunk
             arrives.
         temporaries : dict of str to callable
-            The same for fields that exist on the device only, for kernels in a row.
+            The same for fields that exist on the device only, for consecutive kernels.
         returns : str, sequence of str or dict, optional
-            Fields that are what the function returns: one array, or a tuple of as many. Their sizes
-            may follow from content. A dict gives most bytes of each, or a function of the chunk
-            that does; else they are presumed from chunks before. Default of `reads` then: the
-            function's parameters. One that exists is replaced. It must not be changed by anybody
-            until the chunk has ended.
+            Fields that the function returns: one array, or a tuple of as many. Their sizes may
+            depend on content. A dict gives the maximum bytes of each, or a function of the chunk
+            that returns them; otherwise they are estimated from earlier chunks. `reads` then
+            defaults to the function's parameters. Existing fields are replaced. Nobody may change
+            the arrays until the chunk has ended.
         constants : dict
             Arrays that all chunks share, and numbers.
         name : str, optional
             Default: the function's.
         cost : Cost, optional
-            As of `codelet`.
+            As in `codelet`.
 
         Returns
         -------
         Self
-            This one, as of `source` and `map`.
+            This pipeline, as in `source` and `map`.
 
         Raises
         ------
         InvalidArgument
-            If an argument isn't accepted, or the run has begun.
+            If an argument isn't accepted, or the run has started.
         """
         is_first = not any(stage.kind == "kernel" for stage in self._stages)
         return self._add(
@@ -141,10 +142,10 @@ class Stages:
         name: str | None = None,
         cost: Cost | None = None,
     ) -> Self:
-        """Reduce a field of all chunks, where they are: parts stay on devices until the end.
+        """Reduce a field over all chunks; partial results stay on devices until the end.
 
-        The result is that of NumPy for all chunks one behind the other along the first axis, but
-        for the order of sums. `reduced` has it after the run; chunks go on as they are.
+        The result is NumPy's for all chunks concatenated along the first axis, except for the
+        order of sums. `reduced` has it after the run; chunks pass on unchanged.
 
         Parameters
         ----------
@@ -155,14 +156,14 @@ class Stages:
             any order.
         axis : int, tuple of int or None
             Which axes of a chunk are reduced; None: all; ``()``: none, so that fields of one shape
-            are added up.
+            are combined elementwise.
         dtype : dtype, optional
-            Of parts and result. Default: as of NumPy.
+            Of parts and result. Default: as in NumPy.
         initial : array, optional
             With two functions: their neutral element.
         cuda, arrays, cost
-            As of `kernel`, for two functions. `arrays` is the library for the others on GPUs, too:
-            ``"cupy"`` (default) or ``"torch"``.
+            As in `kernel`, for two functions. For the named operations, too, `arrays` is the
+            library on GPUs: ``"cupy"`` (default) or ``"torch"``.
         name : str, optional
             Of stage and result. Default: the field's.
         """
@@ -205,14 +206,14 @@ class Stages:
         mode: str = "parallel",
         name: str | None = None,
     ) -> Self:
-        """Drop chunks for which a function on the host doesn't hold.
+        """Drop chunks for which a function on the host is false.
 
         Parameters
         ----------
         function : callable
-            Called with the chunk; returns whether it goes on.
+            Called with the chunk; returns whether to keep it.
         mode : {"parallel", "serial", "serial_in_order"}
-            As of `map`.
+            As in `map`.
         name : str, optional
         """
         title = given.title("filter", function, name)
@@ -230,10 +231,11 @@ class Stages:
         Parameters
         ----------
         function : callable
-            Called with a chunk, in the order of the source; returns or yields what a source does.
-            It is asked for the next while there is room, so that a chunk may become any number.
+            Called with a chunk, in the order of the source; returns or yields chunks as a source
+            does. It is asked for the next one while there is room, so a chunk may become any
+            number of others.
         memory : int or str, optional
-            Most bytes that what it makes has on its way. Default: an equal share of half of
+            Maximum bytes of its chunks in progress. Default: an equal share of half of
             `host_memory`.
         name : str, optional
         """
@@ -243,16 +245,16 @@ class Stages:
         )
 
     def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Self:
-        """State what ``"source"``, or a stage on the host, takes for a chunk.
+        """State the time per chunk of ``"source"`` or of a host stage.
 
-        `estimate` counts it, and the virtual clock, by which a body takes no time.
+        `estimate` and the virtual clock use it; under the latter, bodies otherwise take no time.
 
         Parameters
         ----------
         stage : str
-            Of those added before.
+            A stage added before.
         seconds : float or callable
-            Of each chunk, or a function of the chunk.
+            Seconds per chunk, or a function of the chunk that returns them.
         """
         if self._flow is not None:
             raise InvalidArgument("what stages take is stated before the run begins")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/pipeline/stats.py: what a run counts, and how it is told.
+# python/quadriga/pipeline/stats.py: statistics of a run.
 """Statistics of a pipeline's run."""
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StageStats:
-    """What a stage did. Seconds are of the engine's clock.
+    """Statistics of a stage. Seconds are by the engine's clock.
 
     Attributes
     ----------
     name, kind : str
         `kind` is ``"source"``, ``"copy in"``, ``"kernel"``, ``"copy out"``, or the mode of a body.
     chunks : int
-        Chunks that have passed it.
+        Chunks that have passed through it.
     busy_seconds : float
         Sum of the times in which it processed chunks.
     waiting_seconds : float
         Sum of the times that chunks waited for it.
     acquire_seconds, reserve_seconds : float
-        Sums of the times in which it had nothing to process, and no room for what it makes.
+        Sums of the times without input, and without room for its output.
     occupancy : float
         `busy_seconds` over the elapsed time and the number of chunks it can process at once, 0
         to 1.
     queue : int
-        Chunks that wait for it now.
+        Chunks currently waiting for it.
     mean_queue : float
         The mean over the run so far.
     chunks_per_second : float
     latency_median, latency_99 : float
-        Seconds of a chunk, waiting for it and in it.
+        Seconds that a chunk waited for the stage and spent in it.
     """
 
     name: str
@@ -62,9 +62,9 @@ class ChunkFailure:
     stage : str
         The stage's name.
     error : BaseException
-        What the stage raised.
+        The stage's exception.
     parts : tuple of int
-        Of what a `flat_map` made of the chunk, as `Chunk.parts`.
+        Position among the parts that a `flat_map` made, as in `Chunk.parts`.
     """
 
     chunk: int
@@ -75,27 +75,27 @@ class ChunkFailure:
 
 @dataclass(frozen=True)
 class PipelineStats:
-    """What a run did, and the least time that its chunks need on the machine.
+    """Statistics of a run, and the least time that its chunks need on the machine.
 
     Attributes
     ----------
     stages : tuple of StageStats
     chunks, failed : int
-        Chunks that arrived as results; that were skipped.
+        Chunks that arrived as results; chunks that were skipped.
     seconds, bound_seconds : float
-        Time since the run began; the least time for these chunks, 0 if unknown.
+        Time since the start of the run; the least time for these chunks, 0 if unknown.
     limit : str
         What sets the bound, such as ``"copies to gpu0"`` or the name of a stage.
     latency_median, latency_99 : float
         Seconds from the source to the result: median, and 99th percentile.
     most_host_bytes : int
-        Peak host memory of chunks on their way.
+        Peak host memory of chunks in progress.
     by_device : tuple of int
         Chunks that each device processed.
     most_on_device : int
-        Chunks that were on one device at once, at most.
+        Maximum number of chunks on one device at once.
     chunk_rows : int
-        Rows of each chunk of an array that is the source, as given or chosen; else 0.
+        Rows of each chunk if the source is an array, as given or chosen; else 0.
     """
 
     stages: tuple[StageStats, ...]
@@ -152,7 +152,7 @@ class PipelineStats:
 
 @dataclass(frozen=True)
 class PipelineEstimate:
-    """The least time of a run that hasn't begun.
+    """The least time of a run before it starts.
 
     Attributes
     ----------
@@ -161,8 +161,8 @@ class PipelineEstimate:
     limit : str
         What sets it.
     without_limit, one_device_more : float
-        The bound if the limit were twice as fast; with another device like the last, on links of
-        its own.
+        The bound if the limit were twice as fast; the bound with one more device like the last, on
+        its own links.
     shares : tuple of float
         Fraction of the work, by device.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/__init__.py: what can be done with a trace file.
+# python/quadriga/report/__init__.py: reports on trace files.
 """Reports on traces: an HTML page, a picture, a summary, exports, and a check of the counters.
 
 Examples

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/sparse/__init__.py: sparse systems on all devices, with SciPy's signatures.
-"""Sparse linear systems on all devices, for matrices bigger than any device's memory, too.
+"""Sparse linear systems on all devices, including matrices bigger than any device's memory.
 
 Signatures, defaults and results are those of `scipy.sparse.linalg`. Matrices are SciPy's sparse
 arrays and matrices of any format, NumPy's arrays, and paths of Matrix Market files. Types are
@@ -12,7 +12,7 @@ engine : Engine, optional
 devices : str or Machine, optional
     Instead of an engine: devices for this call alone.
 
-Results are the same to the bit for any number of devices of a kind.
+Results are bitwise identical for any number of devices of a kind.
 
 Examples
 --------

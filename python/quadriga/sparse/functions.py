@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/sparse/functions.py: cg and its kin with SciPy's signatures.
+# python/quadriga/sparse/functions.py: cg, bicgstab, gmres and minres with SciPy's signatures.
 """Solvers of one call."""
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def cg(
     b : array_like
         Of shape (n,), (n, 1) or (n, k) for k right-hand sides, which share each product.
     x0, rtol, atol, maxiter, callback, progress
-        As of `Solver.solve`.
+        As in `Solver.solve`.
     M : {"jacobi"}, array_like or LinearOperator, optional
         The preconditioner, which approximates the inverse of A. An operator is called on the host:
-        vectors go home in each iteration, and only the product is computed by the devices.
+        vectors are copied there in each iteration, and devices compute only the product.
     precision : {None, "mixed"}
-        As of `Solver`, for matrices under a diagonal M.
+        As in `Solver`, if M is a diagonal or absent.
     engine, devices
         See `quadriga.sparse`.
 
     Returns
     -------
     x : ndarray
-        Of shape (n,), or (n, k). The last one where the solve failed.
+        Of shape (n,), or (n, k). The last iterate if the solve failed.
     info : int
-        0 only if ``norm(b - A @ x)``, computed anew, meets the tolerance; the number of iterations
+        0 only if ``norm(b - A @ x)``, recomputed, meets the tolerance; the number of iterations
         if it doesn't; -1 after a breakdown, which a `LinAlgWarning` describes.
 
     Raises
@@ -109,8 +109,8 @@ def bicgstab(
 ) -> tuple[Array, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.bicgstab`.
 
-    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if
-    ``norm(b - A @ x)``, computed anew, meets the tolerance. Arguments are those of `cg`.
+    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if
+    ``norm(b - A @ x)``, recomputed, meets the tolerance. Arguments are those of `cg`.
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
     options["callback"] = callback
@@ -134,8 +134,8 @@ def gmres(
 ) -> tuple[Array, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.gmres`.
 
-    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if
-    ``norm(b - A @ x)``, computed anew, meets the tolerance. `restart`, `maxiter` and
+    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if
+    ``norm(b - A @ x)``, recomputed, meets the tolerance. `restart`, `maxiter` and
     `callback_type` are SciPy's, other arguments those of `cg`.
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
@@ -160,8 +160,8 @@ def minres(
 ) -> tuple[Array, int]:
     """Solve ``(A - shift * I) @ x = b`` with a hermitian A, as `scipy.sparse.linalg.minres`.
 
-    Products are computed by the devices, the rest by SciPy on the host. `info` is 0 only if the
-    residual, computed anew, is at most ``rtol * norm(b)``. `shift`, `show` and `check` are SciPy's,
+    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if the
+    residual, recomputed, is at most ``rtol * norm(b)``. `shift`, `show` and `check` are SciPy's,
     other arguments those of `cg`.
     """
     options: dict[str, Any] = {"rtol": rtol, "maxiter": maxiter, "callback": callback}

@@ -24,7 +24,7 @@ _MANY = 2**40
 def poisson(
     shape: int | Sequence[int], points: int | None = None, dtype: npt.DTypeLike = float
 ) -> Any:
-    """The negative Laplacian of a grid of points with zero values around it.
+    """The negative Laplacian of a grid of points with zero boundary values.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def poisson(
         Points along each dimension; the last varies fastest.
     points : {3, 5, 7, 9, 27}, optional
         Of the stencil: the nearest neighbours (3, 5 or 7, by the number of dimensions; the
-        default), or all that touch (9 or 27). On the diagonal is one less, beside it -1.
+        default), or all adjacent ones (9 or 27). The diagonal is `points` - 1, the other elements
+        are -1.
     dtype : float32, float64, complex64 or complex128
 
     Returns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/sparse/market.py: Matrix Market files, checked before anything is believed.
-"""A reader of Matrix Market files whose headers may lie.
+# python/quadriga/sparse/market.py: a reader of Matrix Market files that trusts nothing unchecked.
+"""A reader of Matrix Market files whose headers may be wrong.
 
 SciPy's reader ends the process on some truncated files.
 Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats, NISTIR 5935, 1996.
@@ -65,7 +65,7 @@ def read_market(path: str | os.PathLike[str]) -> Triplets:
     IoError
         If the file can't be read.
     InvalidArgument
-        If it isn't what its header says; nothing larger than the file is allocated before.
+        If the file contradicts its header; nothing larger than the file is allocated before.
     """
     name = Path(path)
     try:

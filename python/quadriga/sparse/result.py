@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/sparse/result.py: what a solve says beside x.
-"""Results of solvers, with the reason for their end."""
+# python/quadriga/sparse/result.py: the result of a solve: x, and how it was found.
+"""Results of solvers, with the reason why the iteration ended."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Result:
     Attributes
     ----------
     x : ndarray
-        The last one; also where the solve failed.
+        The last iterate, even if the solve failed.
     reason : str
-        ``"converged"``: ``norm(b - A @ x)``, computed anew, meets the tolerance; ``"iterations"``:
+        ``"converged"``: ``norm(b - A @ x)``, recomputed, meets the tolerance; ``"iterations"``:
         the limit was reached; ``"stagnated"``: rounding keeps the residual above the tolerance;
         ``"not_positive_definite"``, ``"indefinite_preconditioner"``, ``"diverged"``,
         ``"not_finite"``.
     iterations : int
-        Of several right-hand sides: the most.
+        With several right-hand sides, their maximum.
     residual, tolerance : float or ndarray
-        ``norm(b - A @ x)``, computed anew, and what it had to meet; for each right-hand side.
+        ``norm(b - A @ x)``, recomputed, and its limit; for each right-hand side.
     residuals : ndarray
         Norms by the recurrence, before the first iteration and after each; of shape (iterations +
         1,), or (iterations + 1, k) for k right-hand sides.
     seconds, setup_seconds : float
-        Of this solve; of checking, cutting and storing the matrix before.
+        Of this solve; of checking, partitioning and storing the matrix before.
     precision : str
         What the iterations computed in: the name of the solver's type, or ``"mixed"``.
     """
@@ -59,7 +59,7 @@ class Result:
 
     @property
     def info(self) -> int:
-        """As SciPy's: 0 converged; > 0 iterations, without; -1 broken down."""
+        """Like SciPy's: 0: converged; > 0: iterations without convergence; -1: breakdown."""
         if self.reason == "converged":
             return 0
         return -1 if self.reason in _SAID else max(1, self.iterations)

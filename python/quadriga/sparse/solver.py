@@ -43,8 +43,8 @@ class Solver:
     Parameters
     ----------
     A : sparse array, matrix, array_like or path
-        Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes of it don't
-        matter.
+        Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes to it have no
+        effect.
     method : {"cg"}
     M : {"jacobi"} or array_like, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
@@ -52,21 +52,21 @@ class Solver:
     format : {"auto", "csr", "sell"}
         How devices store rows. ``"auto"`` is ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
-        Parts of rows. Default: one a device or core, more where a device's memory needs it.
+        Parts of rows. Default: one per device or core, more if a device's memory requires it.
     order : {None, "rcm"}
-        ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts need less of
-        each other, and undoes it in results. It needs SciPy and some seconds for ten million
-        elements, and pays where the natural order has a large ``plan["halo_rows"]``.
+        ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts exchange less,
+        and undoes this in results. It needs SciPy and some seconds for ten million elements, and
+        pays if the natural order has a large ``plan["halo_rows"]``.
     recorded : bool, optional
         Whether several iterations run as one task, on a GPU as a graph that is recorded once and
-        launched again and again; results have the same bits. Default: if all rows are one part on
-        a device, which it needs.
+        launched repeatedly; results are bitwise identical. It requires, and defaults to, one part
+        on a device.
     precision : {None, "mixed"}
-        ``"mixed"``: iterations compute corrections in single precision, with a second copy of the
-        matrix, until the residual in double meets the tolerance. Where single precision isn't
-        enough, the solve goes on in double and a `LinAlgWarning` says why.
+        ``"mixed"``: iterations run in single precision on a second copy of the matrix, and compute
+        corrections until the residual in double meets the tolerance. If single precision isn't
+        enough, the solve continues in double and a `LinAlgWarning` says why.
     dtype : dtype, optional
-        What to compute in. Default: that of `A`.
+        Type to compute in. Default: that of `A`.
     engine, devices
         See `quadriga.sparse`.
 
@@ -74,10 +74,10 @@ class Solver:
     ------
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
-        has a zero or isn't finite; the message names the row. If iterations shall be recorded, and
-        the parts aren't one on a device.
+        has a zero or isn't finite; the message names the row. If `recorded` is True without a
+        single part on a device.
     TooLarge
-        If a part fits no device together with its vectors.
+        If a part and its vectors don't fit together on any device.
 
     Examples
     --------
@@ -139,19 +139,19 @@ class Solver:
                 self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
 
     def update(self, A: Any, M: Any = None) -> None:
-        """Take new values of `A`, whose elements are in the same places as before.
+        """Take new values of `A`, whose elements are at the same positions as before.
 
         Parameters
         ----------
         A : as of the constructor
         M : array_like, optional
-            A new diagonal, where the preconditioner is one; default: the one before. ``"jacobi"``
+            A new diagonal, if the preconditioner is one; default: the previous one. ``"jacobi"``
             follows `A`.
 
         Raises
         ------
         InvalidArgument
-            If elements are elsewhere, or the diagonal of `M` is refused; nothing has changed then.
+            If elements are elsewhere, or the diagonal of `M` is invalid; nothing has changed then.
         """
         matrix = as_csr(A, self.dtype)
         if matrix.shape != self.shape:
@@ -171,11 +171,11 @@ class Solver:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """How rows are cut: ``first_rows``, ``devices``, ``halo_rows`` and others, by part.
+        """How rows are partitioned: ``first_rows``, ``devices``, ``halo_rows`` and others, by part.
 
-        Where the machine's description has rates, ``models`` say for each part what a product
-        should take: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and
-        the larger ``overlapped_seconds``, and ``largest_gain``, the share that overlap can save.
+        If the machine's description has rates, ``models`` predict for each part how long a product
+        takes: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and their
+        maximum ``overlapped_seconds``, and ``largest_gain``, the fraction that overlap can save.
         """
         return self._parts.plan()
 
@@ -197,21 +197,21 @@ class Solver:
         b : array_like
             Of shape (n,), or (n, k) for k right-hand sides, which share each product.
         x0 : array_like, optional
-            Where to begin; of the shape of `b`. Default: zeros.
+            The initial guess, of the shape of `b`. Default: zeros.
         rtol, atol : float
-            The end: ``norm(b - A @ x) <= max(rtol * norm(b), atol)``, by columns.
+            The tolerance: ``norm(b - A @ x) <= max(rtol * norm(b), atol)``, by columns.
         maxiter : int, optional
             Default: ``10 * n``.
         callback : callable, optional
-            Called as ``callback(x)`` after each iteration. Its price: x is brought home and the
-            devices wait, each time.
+            Called as ``callback(x)`` after each iteration. Each call copies x to the host while
+            the devices wait.
         progress : callable, optional
             Called with the number of iterations, a few times a second. Devices don't wait for it.
 
         Raises
         ------
         InvalidArgument
-            If shapes or types aren't accepted. What goes wrong with numbers is the result's reason.
+            If shapes or types aren't accepted. Numerical failures are the result's reason instead.
         """
         right = self._vectors(b, "b")
         x = np.zeros_like(right) if x0 is None else self._vectors(x0, "x0").copy()

@@ -29,14 +29,14 @@ _SLACK_SECONDS = 1e-6
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One counter whose reported value differs from what its events add up to.
+    """One counter whose reported value differs from the sum of its events.
 
     Attributes
     ----------
     where, counter : str
         The device, link or run; the counter's name.
     reported, recounted : float
-        The engine's value; the events'. In the counter's unit.
+        The engine's value, and the value from the events, in the counter's unit.
     """
 
     where: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/analysis/part.py: one run of several, or a stretch of time.
+# python/quadriga/report/analysis/part.py: one of several runs, or a period of time.
 """Parts of traces. A trace covers its engine's lifetime; often one of several calls is of interest.
 
-A *run* lies between two pauses of 50 µs or more in which no operation was in flight and after which
+*Runs* are separated by pauses of 50 µs or more in which no operation was in flight and after which
 no task waited for an earlier one. Calls that end with their results at home are runs. A copy home
-right after a pause is a late result, and no run begins with it.
+right after a pause is a late result, and no run starts with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def part(
     start: float | None = None,
     end: float | None = None,
 ) -> Trace:
-    """One run of a trace, or what happened between two times, as a trace of its own.
+    """One run of a trace, or the events between two times, as a separate trace.
 
     Parameters
     ----------

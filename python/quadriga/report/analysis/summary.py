@@ -35,11 +35,11 @@ def summary(trace: Trace) -> dict[str, Any]:
     -------
     dict
         ``seconds``, ``bound``, ``overlap``, ``bytes``, ``devices``, ``kernels``, ``copies`` and
-        ``totals``, with units in the names of their keys; ``pipelines`` (what each did); ``late``
-        (the time that passed before the host saw several operations end), ``disagreements`` (text;
-        empty if the counters agree with the events), ``part`` (which part of a trace, in words) and
-        ``runs`` (how many are in the whole trace); ``file``, ``clock``, ``policy`` and
-        ``devices_requested``.
+        ``totals``, with units in the names of their keys; ``pipelines`` (statistics of each);
+        ``late`` (the time that passed before the host saw several operations end),
+        ``disagreements`` (text; empty if the counters agree with the events), ``part`` (which part
+        of a trace, in words) and ``runs`` (how many the whole trace has); ``file``, ``clock``,
+        ``policy`` and ``devices_requested``.
     """
     return summarize(Analysis(trace))
 

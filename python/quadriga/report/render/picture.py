@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/render/picture.py: the time line as one SVG file, for pages and slides.
-"""The top of a report as a picture, for places that show no HTML: a README, a slide, an issue."""
+# python/quadriga/report/render/picture.py: the timeline as one SVG file, for pages and slides.
+"""The top of a report as a picture, for places without HTML: a README, a slide, an issue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Lane:
 
 
 def to_svg(trace: Trace) -> str:
-    """The run's sentence, where each device's time went, and the time line, as an SVG picture.
+    """The run's headline, where each device's time went, and the timeline, as an SVG picture.
 
     Parameters
     ----------

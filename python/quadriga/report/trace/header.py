@@ -34,7 +34,7 @@ BOUNDS = ("work_seconds", "critical_path_seconds", "link_seconds")
 
 
 class TraceError(ValueError):
-    """A file isn't a trace of Quadriga's, or is damaged; the message names file and place."""
+    """A file isn't a Quadriga trace, or is damaged; the message names file and place."""
 
 
 class _Checker:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/report/trace/reading.py: reads a trace file, and says what is wrong with one.
+# python/quadriga/report/trace/reading.py: reads a trace file and diagnoses errors in it.
 """Reads a trace file into columns.
 
 A file of a million events is about 150 MB of JSON. So events are turned into columns, one for each
@@ -155,8 +155,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     Raises
     ------
     TraceError
-        If it isn't JSON, ends too early, or isn't a trace of Quadriga's; the message names the
-        file, the place and what was expected.
+        If it isn't JSON, is truncated, or isn't a Quadriga trace; the message names the file, the
+        place and what was expected.
     OSError
         If it can't be read.
     """

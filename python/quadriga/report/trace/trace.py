@@ -81,7 +81,7 @@ class Trace:
     Attributes
     ----------
     path : str
-        The file that it came from.
+        The file that it was read from.
     labels : list of str
         All names; columns hold indices into it.
     processes, streams, kinds : dict
