@@ -74,7 +74,7 @@ std::size_t Prefetch::choose(const DeviceState& device, const std::deque<Fetch>&
 
 void Prefetch::fetch(DeviceState& device) {
   // Who waits for room has the first claim to what becomes free.
-  if (device.head) return;
+  if (device.is_closed()) return;
   std::deque<Fetch>& fetches = foreseen_[device.id].fetches;
   bool is_fresh = false;
   while (has_room_on_link(device)) {
