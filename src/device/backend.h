@@ -94,6 +94,9 @@ struct Launch {
   std::string_view name;
   /// The variant may wait for as long as it likes: neither launch() nor a later call waits for it.
   bool waits = false;
+  /// It may wait for kernels on other devices that were launched with it: it runs however many
+  /// others run there.
+  bool meets = false;
 };
 
 /// A point in a stream that isn't the engine's, see Backend::mark().

@@ -147,7 +147,12 @@ bool StreamThreads::front_can_run(Stream& stream) {
 
 bool StreamThreads::has_slot(const Stream& stream) const {
   const int slots = std::max(1, machine_.devices[stream.device].compute_streams);
-  return all_running_ < cores_ && running_[stream.device] < slots;
+  const int needed = slots_of(stream.queue.front().operation);
+  return all_running_ + needed <= cores_ && running_[stream.device] + needed <= slots;
+}
+
+int StreamThreads::slots_of(const Operation& operation) {
+  return std::get<Launch>(operation).meets ? 0 : 1;
 }
 
 std::vector<StreamThreads::Stream*>::iterator StreamThreads::next_pending() {
@@ -168,8 +173,9 @@ void StreamThreads::admit() {
     pending_.erase(next);
     stream.pending = false;
     stream.admitted = true;
-    ++running_[stream.device];
-    ++all_running_;
+    const int slots = slots_of(stream.queue.front().operation);
+    running_[stream.device] += slots;
+    all_running_ += slots;
     stream.changed.notify_one();
   }
 }
@@ -196,8 +202,8 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   notify_waiters(stream);
   if (!std::holds_alternative<Launch>(operation)) return;
   stream.admitted = false;
-  --running_[stream.device];
-  --all_running_;
+  running_[stream.device] -= slots_of(operation);
+  all_running_ -= slots_of(operation);
   admit();
 }
 

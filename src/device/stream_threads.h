@@ -7,7 +7,8 @@
 //    created. Any thread may call anything; next_completion() is one thread's.
 // 2. Only a stream's own thread takes operations out of its queue, and only from the front.
 // 3. A kernel runs only while it holds a slot: one of its device's compute_streams and one of the
-//    `cores`. Slots go to panel streams first, then by sequence number of the operation.
+//    `cores`. Slots go to panel streams first, then by sequence number of the operation. Kernels
+//    that wait for others need none: they would keep out whom they wait for.
 // 4. A completion gets its end and its place in `completions_` under one hold of the lock, so
 //    completions are in order of their ends.
 // 5. A thread sleeps on its stream's `changed` unless its front can run. Whoever makes it able to
@@ -82,6 +83,7 @@ class StreamThreads {
   void admit();
   std::vector<Stream*>::iterator next_pending();
   bool has_slot(const Stream& stream) const;
+  static int slots_of(const Operation& operation);
   std::exception_ptr carry_out(const Operation& operation) noexcept;
   void finish(Stream& stream, const Operation& operation, Completion completion);
   static void notify_waiters(Stream& source);
@@ -96,7 +98,7 @@ class StreamThreads {
   std::condition_variable ended_;  // The driver waits on it.
   std::deque<Stream> streams_;
   std::vector<Stream*> pending_;
-  std::vector<int> running_;  // Kernels, by device.
+  std::vector<int> running_;  // Kernels with slots, by device.
   int all_running_ = 0;
   Ring<Completion> completions_;
   std::function<void()> tell_;

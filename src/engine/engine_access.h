@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/backend.h"
 #include "graph/group.h"
@@ -32,6 +33,14 @@ struct WrappedOptions : EngineOptions {
 struct HeldRegion {
   Region region;
   Access access = Access::read;
+};
+
+/// One of several tasks that start together.
+struct GangTask {
+  const Codelet* codelet = nullptr;
+  std::vector<Operand> operands;
+  DeviceId device = no_device;  ///< Its own.
+  std::span<const std::byte> params = {};
 };
 
 class EngineAccess {
@@ -76,6 +85,18 @@ class EngineAccess {
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
                        std::span<const std::byte> params, const SubmitOptions& options,
                        TaskGroup* group);
+  /// Submits tasks that start together, so that their variants may wait for each other: none is
+  /// issued before all operands of all of them have room, each on the device that it names. If one
+  /// can't run then, or its device is lost, none does. A variant that waits leaves room on its
+  /// device for what was queued before it there, and gives up once the gang is broken, see gang.h:
+  /// another may fail, or what it reads. Under the virtual clock they run one after the other.
+  ///
+  /// Errors:  as submit(); too_large or unavailable if one can't run on its device;
+  ///          invalid_argument if two name the same device or share memory that one writes, and for
+  ///          modes commute and reduce, and codelets that submit, detach or wait to queue.
+  static std::vector<Future> submit_together(Engine& engine, std::span<const GangTask> tasks,
+                                             const std::shared_ptr<Gang>& gang,
+                                             TaskGroup* group = nullptr);
   /// Waits until the group's tasks have ended and `data`, which no others touch, are home.
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,

@@ -38,7 +38,17 @@ struct Engine::Impl {
   Impl(EngineOptions given, const BackendWrap& wrap_backend);
   ~Impl();
 
-  Task& acquire_slot();
+  /// `is_another`: the submitter has slots that it can't use without this one.
+  Task& acquire_slot(bool is_another = false);
+  // A submission: what prepare() returns is dropped, or entered and then linked, under the
+  // submission lock.
+  Task& prepare(const Codelet& codelet, std::span<const Operand> operands,
+                std::span<const std::byte> params, const SubmitOptions& given,
+                const std::shared_ptr<Gang>& gang = nullptr, bool is_another = false);
+  void drop(Task& prepared);
+  void enter(Task& prepared, TaskGroup* group);
+  /// How many it follows, for Graph::unguard().
+  std::uint64_t link(Task& prepared);
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
   static void check_detached(const Codelet& codelet);

@@ -15,7 +15,7 @@
 
 namespace quadriga {
 
-Task& Engine::Impl::acquire_slot() {
+Task& Engine::Impl::acquire_slot(bool is_another) {
   // Tries without success, and the time that they may take: on a busy machine a yield takes long.
   // Then a share of the time waited so far is slept at a time.
   constexpr int most = 100;
@@ -27,7 +27,7 @@ Task& Engine::Impl::acquire_slot() {
   while (true) {
     // A task that submits tasks may not wait for a window that it fills itself.
     // On a device it can't run others meanwhile either.
-    const bool beyond = current_task(graph) && (!on_host || fruitless > most);
+    const bool beyond = is_another || (current_task(graph) && (!on_host || fruitless > most));
     require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
     if (Task* const task = graph.allocate(beyond)) return *task;
     if (executor->help()) {
@@ -163,50 +163,75 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
   return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
 }
 
-Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
-                            std::span<const Operand> operands, std::span<const std::byte> params,
-                            const SubmitOptions& options, TaskGroup* group) {
-  Engine::Impl& impl = engine.checked();
-  impl.check_operands(codelet, operands);
-  if (options.sequence && EngineAccess::datum(options.sequence)->engine != &impl)
+// Checks what is submitted, and fills a slot with it.
+Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> operands,
+                            std::span<const std::byte> params, const SubmitOptions& given,
+                            const std::shared_ptr<Gang>& gang, bool is_another) {
+  check_operands(codelet, operands);
+  if (given.sequence && EngineAccess::datum(given.sequence)->engine != this)
     fail(Errc::invalid_argument,
          fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
                      codelet.name));
   if (is_detached(codelet)) [[unlikely]]
-    Engine::Impl::check_detached(codelet);
+    check_detached(codelet);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
-  const Task* const parent = current_task(impl.graph);
+  const Task* const parent = current_task(graph);
   if (parent && !parent->codelet->submits)
     fail(Errc::invalid_argument,
          fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
                      parent->codelet->name));
-  if (!options.after.empty()) [[unlikely]]
-    impl.check_after(parent, options.after);
-  Task& task = impl.acquire_slot();
-  impl.fill(task, codelet, operands, params, options);
+  if (!given.after.empty()) [[unlikely]]
+    check_after(parent, given.after);
+  Task& task = acquire_slot(is_another);
+  fill(task, codelet, operands, params, given);
+  if (gang) {
+    task.has_extra = true;
+    task.extra.gang = gang;
+  }
   try {
-    impl.executor->check(task);
+    executor->check(task);
   } catch (...) {
-    std::lock_guard lock(impl.data_mutex);
-    impl.graph.release(&task, impl.unused_slots);
-    impl.graph.flush(impl.unused_slots);
+    drop(task);
     throw;
   }
-  if (impl.first_submission.load(std::memory_order_relaxed) < 0)
-    impl.first_submission.store(impl.executor->now(), std::memory_order_relaxed);
+  return task;
+}
+
+void Engine::Impl::drop(Task& prepared) {
+  std::lock_guard lock(data_mutex);
+  graph.release(&prepared, unused_slots);
+  graph.flush(unused_slots);
+}
+
+void Engine::Impl::enter(Task& task, TaskGroup* group) {
+  if (first_submission.load(std::memory_order_relaxed) < 0)
+    first_submission.store(executor->now(), std::memory_order_relaxed);
   task.group = group;
   if (group) group->task_submitted();
   if (Task* const around = task.parent()) around->children.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Engine::Impl::link(Task& task) {
+  reductions->before(task);
+  sharing->before(task);
+  const std::uint64_t predecessors = graph.link(task);
+  executor->submitted(task);
+  if (recorder.tracing()) [[unlikely]]
+    recorder.submitted(task.id.load(std::memory_order_relaxed), executor->now());
+  return predecessors;
+}
+
+Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
+                            std::span<const Operand> operands, std::span<const std::byte> params,
+                            const SubmitOptions& options, TaskGroup* group) {
+  Engine::Impl& impl = engine.checked();
+  Task& task = impl.prepare(codelet, operands, params, options);
+  impl.enter(task, group);
   std::uint64_t predecessors = 0;
   {
     std::lock_guard lock(impl.graph.submission());
-    impl.reductions->before(task);
-    impl.sharing->before(task);
-    predecessors = impl.graph.link(task);
-    impl.executor->submitted(task);
-    if (impl.recorder.tracing()) [[unlikely]]
-      impl.recorder.submitted(task.id.load(std::memory_order_relaxed), impl.executor->now());
+    predecessors = impl.link(task);
   }
   const Future future(&task, task.id.load(std::memory_order_relaxed));
   if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)

@@ -26,6 +26,7 @@
 #include <memory>
 #include <vector>
 
+#include "graph/gang.h"
 #include "graph/group.h"
 #include "memory/directory.h"
 
@@ -149,6 +150,7 @@ struct TaskExtra {
   std::unique_ptr<Reduction*[]> reductions;
   Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
   std::unique_ptr<std::vector<TaskRef>> after;  ///< What it follows whatever it touches.
+  std::shared_ptr<Gang> gang;                   ///< It starts together with others.
 };
 
 struct alignas(64) Task {
@@ -194,6 +196,8 @@ struct alignas(64) Task {
   Reduction* reduction(int operand) const noexcept {
     return has_commute && has_extra && extra.reductions ? extra.reductions[operand] : nullptr;
   }
+  /// For who submits it, and for whom that happens before its body runs.
+  Gang* gang() const noexcept { return has_extra ? extra.gang.get() : nullptr; }
   Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);

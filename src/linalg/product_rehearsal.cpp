@@ -3,6 +3,7 @@
 #include "linalg/product_rehearsal.h"
 
 #include "linalg/shared_speed.h"
+#include "memory/link_tokens.h"
 #include "schedule/pace.h"
 
 #include <algorithm>
@@ -334,7 +335,7 @@ class Rehearsal {
     }
     device.fetched = std::max(device.fetched, device.issued);
     for (; device.fetched < device.stolen.size(); ++device.fetched) {
-      if (device.loading > pace::fetched_seconds && !copies_.copies(3 * d + loads).empty()) break;
+      if (!has_link_token(copies_.copies(3 * d + loads).size(), device.loading)) break;
       if (!device.stolen[device.fetched]) claim_inputs(product(d, device.fetched), d);
     }
   }

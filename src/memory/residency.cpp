@@ -353,7 +353,7 @@ void Residency::write_finals() {
     const SpaceId owner = directory.owner(tile);
     if (owner == no_space || !listener_.is_final(tile)) return true;
     const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
-                       transfers_.sends_enough(transfers_.quickest_to_host(tile, owner));
+                       !transfers_.has_token(transfers_.quickest_to_host(tile, owner), host_space);
     if (!waits)
       write_back(tile, Reason::final);
     else
@@ -373,7 +373,7 @@ void Residency::relay_final(TileId tile, SpaceId owner) {
 
 void Residency::clean_ahead(SpaceId space) {
   const Pool& pool = pools_[space];
-  if (space == file_ || !pool.has_memory() || !transfers_.sends_nothing(space)) return;
+  if (space == file_ || !pool.has_memory() || !transfers_.has_token(space, host_space)) return;
   if (has_plenty(space)) return;
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {

@@ -54,7 +54,7 @@ void Transfers::open(SpaceId id, const SpaceResources& resources, const Machine&
     if (machine.route(from, id)) open_stream(space.peers[from], resources.peers[from]);
 }
 
-Transfers::Stream& Transfers::stream_for(SpaceId from, SpaceId to) {
+const Transfers::Stream& Transfers::stream_for(SpaceId from, SpaceId to) const noexcept {
   if (to == host_space) return spaces_[from].out;
   return from == host_space ? spaces_[to].in : spaces_[to].peers[from];
 }
@@ -111,14 +111,6 @@ SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
         !probing(space) && end(space) < end(best))
       best = space;
   return best;
-}
-
-bool Transfers::sends_enough(SpaceId space) const noexcept {
-  constexpr std::size_t least = 2;             // one that moves, and one behind it
-  constexpr double longest_reaction = 300e-6;  // of whoever queues the next
-  const Space& from = spaces_[space];
-  return from.out.records.size() >= least &&
-         seconds(space, host_space, from.out.bytes) > longest_reaction;
 }
 
 double Transfers::fetch_seconds(TileId tile, SpaceId to) const {

@@ -22,11 +22,13 @@
 #include <deque>
 #include <exception>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/instructions.h"
 #include "memory/copy_times.h"
 #include "memory/device_spaces.h"
+#include "memory/link_tokens.h"
 #include "memory/replicas.h"
 
 namespace quadriga {
@@ -96,20 +98,13 @@ class Transfers {
 
   /// Copies in flight.
   std::size_t in_flight() const noexcept { return in_flight_; }
-  /// Those from the host to a space, and the seconds that they take if they have the link to
-  /// themselves.
-  std::size_t incoming_from_host(SpaceId space) const noexcept {
-    return spaces_[space].in.records.size();
-  }
-  double host_seconds(SpaceId space) const noexcept {
-    return seconds(host_space, space, spaces_[space].in.bytes);
+  /// Whether a copy between two spaces that nobody waits for yet may be queued, see link_tokens.h.
+  bool has_token(SpaceId from, SpaceId to) const noexcept {
+    const Stream& stream = stream_for(from, to);
+    return has_link_token(stream.records.size(), seconds(from, to, stream.bytes));
   }
   /// Bytes of tiles that are being written back to make room.
   std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
-  /// More copies to the host, queued behind those on their way from a space, would only wait there.
-  bool sends_enough(SpaceId space) const noexcept;
-  /// Nothing is on its way from a device to the host.
-  bool sends_nothing(SpaceId space) const noexcept { return spaces_[space].out.records.empty(); }
   /// A probe decides whether the device is still there.
   bool probing(SpaceId space) const noexcept { return spaces_[space].probes > 0; }
 
@@ -134,7 +129,10 @@ class Transfers {
     std::size_t long_run = 0;
   };
   void open(SpaceId space, const SpaceResources& resources, const Machine& machine);
-  Stream& stream_for(SpaceId from, SpaceId to);
+  const Stream& stream_for(SpaceId from, SpaceId to) const noexcept;
+  Stream& stream_for(SpaceId from, SpaceId to) noexcept {
+    return const_cast<Stream&>(std::as_const(*this).stream_for(from, to));
+  }
   Copy describe(TileId tile, SpaceId from, SpaceId to) const;
   Copy describe_column(std::span<const TileId> tiles, SpaceId to) const;
   void add_record(Stream& stream, Transfer transfer, Event after);

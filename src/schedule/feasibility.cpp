@@ -57,8 +57,10 @@ void Feasibility::check(const Task& task) const {
   std::size_t largest = 0;
   std::size_t on_host = 0;
   bool offered = false;
-  for (const Device& device : state_.machine.devices) {
-    if (!offers(state_.machine, device, codelet)) continue;
+  for (DeviceId id = 0; id < state_.machine.devices.size(); ++id) {
+    const Device& device = state_.machine.devices[id];
+    const bool is_meant = !task.gang() || id == task.device;
+    if (!is_meant || !offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);
     if (here <= state_.memory->pool(device.space).lasting_bytes()) return;
@@ -71,7 +73,10 @@ void Feasibility::check(const Task& task) const {
   }
   if (!offered)
     fail(Errc::unavailable,
-         fmt::format("no device of this engine has a variant for codelet '{}'", codelet.name));
+         task.gang() ? fmt::format("device '{}' has no variant for codelet '{}'",
+                                   state_.machine.devices[task.device].name, codelet.name)
+                     : fmt::format("no device of this engine has a variant for codelet '{}'",
+                                   codelet.name));
   if (needed == 0) refuse_on_host(task, on_host);
   fail(Errc::too_large,
        fmt::format("a task '{}' needs {} of device memory at once, and the largest device has {}; "

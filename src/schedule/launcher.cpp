@@ -58,6 +58,40 @@ bool Launcher::would_queue(const DeviceState& device, const PlannedTask& planned
 }
 
 Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
+  Verdict verdict = look(device, planned);
+  if (verdict.kind == Verdict::Kind::issued) issue_reserved(device, planned);
+  return verdict;
+}
+
+Verdict Launcher::issue_together(std::span<PlannedTask* const> gang, PlannedTask*& culprit) {
+  std::vector<Reserved> reserved;
+  for (PlannedTask* const planned : gang) {
+    Verdict verdict = look(state_.devices[planned->device], *planned);
+    if (verdict.kind != Verdict::Kind::issued) {
+      take_back(reserved);
+      culprit = planned;
+      return verdict;
+    }
+    reserved.push_back({planned, needs_, present_, fetch_seconds_});
+  }
+  for (Reserved& each : reserved) {
+    needs_ = std::move(each.needs);
+    present_ = std::move(each.present);
+    fetch_seconds_ = each.fetch_seconds;
+    issue_reserved(state_.devices[each.planned->device], *each.planned);
+  }
+  return {Verdict::Kind::issued};
+}
+
+/// Invariant 1.
+void Launcher::take_back(std::span<const Reserved> reserved) {
+  for (const Reserved& each : reserved)
+    for (const Need& need : each.needs)
+      state_.memory->residency().unpin(need.tile, state_.devices[each.planned->device].space);
+}
+
+/// Whether the task can be issued now; if so, its operands are reserved.
+Verdict Launcher::look(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   if (state_.cancelled || (task.group && task.group->stopped))
     return {.kind = Verdict::Kind::failed,
@@ -65,24 +99,28 @@ Verdict Launcher::issue(DeviceState& device, PlannedTask& planned) {
   if (has_nothing_to_combine(task)) return {Verdict::Kind::skipped};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
   note_operands(planned);
-  const double fetch_seconds = note_present(device);
+  fetch_seconds_ = note_present(device);
   const Outcome outcome = reserve(device);
   if (const Refusal* const refusal = std::get_if<Refusal>(&outcome))
     return {.kind = Verdict::Kind::failed, .error = error_of(planned, *refusal)};
   if (!is_done(outcome)) return {Verdict::Kind::waits, std::get<Awaits>(outcome)};
+  return {Verdict::Kind::issued};
+}
+
+void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
+  const Task& task = *planned.task;
   count_hits(device, planned);
   prediction_.renew(planned);
   // What may be long isn't queued where nobody can steal it.
   constexpr double unknown_seconds = 1e-3;
   const bool is_unknown = planned.learns && planned.seconds == 0;
-  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds;
+  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds_;
   launch(device, planned);
   note_before(planned);
   state_.plan.issue(planned);
   note_content(planned);
   // Nothing waits for events of the CPU, nor for a task whose children have not ended.
   if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
-  return {Verdict::Kind::issued};
 }
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
@@ -161,6 +199,7 @@ void Launcher::launch(DeviceState& device, PlannedTask& planned) {
   launch.cost = planned.cost;
   launch.name = task.codelet->name;
   launch.waits = planned.waits;
+  launch.meets = planned.gang != nullptr;
   planned.done = state_.instructions.launch(stream.id, launch);
   stream.issued.emplace_back(planned.done.ticket, &planned);
   stream.issued_seconds += planned.seconds;
@@ -220,13 +259,14 @@ bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream)
   });
 }
 
-/// For tasks that may wait the last. For one that fills the device and can start the first: such
-/// kernels run one after the other, each with all of the device's caches. For short tasks that of
-/// one which they must wait for and nothing was queued behind: they need no event then. Else the
-/// one with least in it, the first only if the others have more.
+/// For tasks that start together the last, so that gangs follow each other in the same order on
+/// all devices; for tasks that may wait, too. For one that fills the device and can start the
+/// first: such kernels run one after the other, each with all of the device's caches. For short
+/// tasks that of one which they must wait for and nothing was queued behind: they need no event
+/// then. Else the one with least in it, the first only if the others have more.
 ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& planned) {
   constexpr double short_seconds = 20e-6;
-  if (planned.waits) return device.streams.back();
+  if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
     if (planned.seconds > short_seconds) break;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "schedule/prediction.h"
@@ -40,6 +41,9 @@ class Launcher {
   static bool would_queue(const DeviceState& device, const PlannedTask& planned) noexcept;
   /// Issues a task that is placed on the device.
   Verdict issue(DeviceState& device, PlannedTask& planned);
+  /// Issues tasks that are placed on different devices, all of them or none. `culprit`: the one
+  /// that failed, if one has.
+  Verdict issue_together(std::span<PlannedTask* const> gang, PlannedTask*& culprit);
   /// Issues a task once more, on another device than that which was lost; false if there is no room
   /// now.
   bool issue_again(DeviceState& device, PlannedTask& planned);
@@ -47,6 +51,16 @@ class Launcher {
   static void ended(DeviceState& device, ComputeStream& stream, const PlannedTask& planned);
 
  private:
+  /// A task whose operands are reserved.
+  struct Reserved {
+    PlannedTask* planned = nullptr;
+    std::vector<Need> needs;
+    std::vector<bool> present;
+    double fetch_seconds = 0;
+  };
+  Verdict look(DeviceState& device, PlannedTask& planned);
+  void issue_reserved(DeviceState& device, PlannedTask& planned);
+  void take_back(std::span<const Reserved> reserved);
   Outcome reserve(DeviceState& device);
   void note_operands(PlannedTask& planned);
   double note_present(const DeviceState& device);
@@ -65,6 +79,7 @@ class Launcher {
   TaskRunner& runner_;
   std::vector<Need> needs_;    ///< Of the task that is being issued.
   std::vector<bool> present_;  ///< Which of them the device has.
+  double fetch_seconds_ = 0;   ///< To bring the others.
 };
 
 }  // namespace quadriga

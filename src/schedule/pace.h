@@ -11,8 +11,6 @@ namespace quadriga::pace {
 inline constexpr int tasks_a_stream = 2;
 inline constexpr double issued_seconds = 2e-3;
 inline constexpr int most_a_stream = 32;
-/// Copies on a device's link from the host, beyond which nothing is fetched ahead.
-inline constexpr double fetched_seconds = 1e-3;
 /// Tasks of another device that an idle one looks at.
 inline constexpr std::size_t most_looked = 64;
 /// The copies of a task that is taken delay those of others on the links they share.

@@ -71,7 +71,8 @@ struct PlannedTask {
   DeviceId device = no_device;     ///< Once placed.
   DeviceId activator = no_device;  ///< Where its last predecessor ran.
   Predecessors predecessors = Predecessors::pending;
-  bool ready = false;  ///< Its predecessors let its device queue it.
+  Gang* gang = nullptr;  ///< It starts together with others, see gangs.h.
+  bool ready = false;    ///< Its predecessors let its device queue it.
   bool issued = false;
   bool again = false;                 ///< Issued once more, after its device was lost.
   bool left_host = false;             ///< It found no buffer there.

@@ -2,8 +2,6 @@
 // src/schedule/prefetch.cpp: when the next fetch is ordered, and when foresight starts anew.
 #include "schedule/prefetch.h"
 
-#include "schedule/pace.h"
-
 namespace quadriga {
 
 /// A device's memory as the lookahead sees it.
@@ -39,14 +37,6 @@ Prefetch::Prefetch(ScheduleState& state, CheckedPolicy& policy) : state_(state),
     foreseen_.emplace_back(Lookahead(state.plan, device), std::deque<Fetch>());
 }
 
-/// One copy at a time, or as many short ones as keep the link busy: what is fetched ahead must not
-/// stand in the way of what is needed next. Copies from peers, some of which wait for kernels
-/// there, leave the host's link alone.
-bool Prefetch::has_room_on_link(const DeviceState& device) const {
-  return state_.memory->transfers().incoming_from_host(device.space) == 0 ||
-         state_.memory->transfers().host_seconds(device.space) <= pace::fetched_seconds;
-}
-
 bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
   const Directory& directory = state_.memory->directory();
   return !state_.plan.uses(fetch.tile).datum || directory.valid(fetch.tile, device.space) ||
@@ -74,10 +64,11 @@ std::size_t Prefetch::choose(const DeviceState& device, const std::deque<Fetch>&
 
 void Prefetch::fetch(DeviceState& device) {
   // Who waits for room has the first claim to what becomes free.
-  if (device.head) return;
+  if (device.is_closed()) return;
   std::deque<Fetch>& fetches = foreseen_[device.id].fetches;
   bool is_fresh = false;
-  while (has_room_on_link(device)) {
+  // Copies from peers, some of which wait for kernels there, leave the host's link alone.
+  while (state_.memory->transfers().has_token(host_space, device.space)) {
     if (policy_.traits().filters_prefetches)
       std::erase_if(fetches, [&](const Fetch& each) { return is_obsolete(each, device); });
     if (fetches.empty()) {

@@ -28,7 +28,6 @@ class Prefetch {
   };
   class View;
 
-  bool has_room_on_link(const DeviceState& device) const;
   bool is_obsolete(const Fetch& fetch, const DeviceState& device);
   void look_ahead(const DeviceState& device);
   std::size_t choose(const DeviceState& device, const std::deque<Fetch>& fetches);

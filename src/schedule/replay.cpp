@@ -67,6 +67,7 @@ class Replay {
   void expect_nothing_more(const std::string& logged);
   Datum& datum(const Json& tile) { return *data_.at(tile.get<TileId>()); }
   TaskGroup* group(const Json& number);
+  void join_gang(Task& task, const Json& line);
 
   std::istream& log_;
   std::uint64_t validate_every_;
@@ -86,6 +87,7 @@ class Replay {
   std::map<TileId, Datum*> data_;  ///< Those that are not removed.
   std::map<std::uint64_t, std::unique_ptr<Task>> tasks_;
   std::map<std::uint64_t, std::unique_ptr<TaskGroup>> groups_;
+  std::map<std::uint64_t, std::shared_ptr<Gang>> gangs_;
   std::deque<Reduction> reductions_;
   std::size_t compared_ = 0;  ///< Of the pending instructions.
 };
@@ -96,6 +98,15 @@ TaskGroup* Replay::group(const Json& number) {
   std::unique_ptr<TaskGroup>& group = groups_[id];
   if (!group) group = std::make_unique<TaskGroup>();
   return group.get();
+}
+
+void Replay::join_gang(Task& task, const Json& line) {
+  const auto id = line[11].get<std::uint64_t>();
+  if (id == 0) return;
+  std::shared_ptr<Gang>& gang = gangs_[id];
+  if (!gang) gang = std::make_shared<Gang>(line[12].get<std::uint32_t>(), id);
+  task.has_extra = true;
+  task.extra.gang = gang;
 }
 
 void Replay::make_scheduler(const Json& line) {
@@ -185,6 +196,7 @@ void Replay::submit(const Json& line) {
   task->operands = task->extra.operands.get();
   for (std::size_t i = 0; i < operands.size(); ++i)
     set_operand(*task, static_cast<int>(i), operands[i]);
+  join_gang(*task, line);
   const std::string& kernel = *kernels_.insert(line[7].get<std::string>()).first;
   ++result_.tasks;
   scheduler_->submitted(*task, {kernel, line[8].get<double>(), line[9].get<double>()});

@@ -104,6 +104,7 @@ std::uint64_t ScheduleLog::number_of(const TaskGroup* group) const { return grou
 
 void ScheduleLog::submitted(const Task& task, const Cost& cost) {
   const int codelet = number_of(task.codelet);
+  const Gang* const gang = task.gang();
   Json operands = Json::array();
   for (int i = 0; i < task.operand_count; ++i) {
     const OperandSlot& slot = task.operands[i];
@@ -120,7 +121,9 @@ void ScheduleLog::submitted(const Task& task, const Cost& cost) {
                cost.kernel,
                cost.order,
                cost.volume,
-               std::move(operands)}
+               std::move(operands),
+               gang ? gang->id : 0,
+               gang ? gang->size : 0}
        << '\n';
 }
 

@@ -17,6 +17,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
+      gangs_(state_, launcher_),
       recovery_(state_, placement_.feasibility(), launcher_),
       prefetch_(state_, *policy_),
       order_(state_, *policy_),
@@ -67,6 +68,7 @@ void Scheduler::submitted(Task& task, const Cost& cost) {
   PlannedTask& planned = state_.plan.add(task);
   placement_.prediction().begin(planned, cost);
   placement_.submitted(planned);
+  gangs_.entered(planned);
   if (planned.device != no_device) touch(state_.devices[planned.device]);
 }
 
@@ -89,6 +91,7 @@ void Scheduler::activate(PlannedTask& planned) {
   if (planned.device == no_device) return end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
   if (!may_issue(device, planned)) return;
+  if (planned.gang) return gangs_.ready(planned);
   state_.plan.make_ready(planned);
   touch(device);
 }
@@ -128,7 +131,7 @@ void Scheduler::kernel_ended(const StreamOwner& owner, const Completion& complet
   if (!error && recovery_.is_result_lost(planned)) error = device.loss;
   if (error && is_device_lost(error)) {
     if (!device.lost) lose(device, error, &planned);
-    if (recovery_.run_again(planned)) return;
+    if (!planned.gang && recovery_.run_again(planned)) return;
   }
   planned.path += duration;
   if (!error) error = planned.source_error;
@@ -166,6 +169,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
+  gangs_.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) send_final_home(slot.datum->tile);
@@ -276,6 +280,7 @@ bool Scheduler::issue_next(DeviceState& device) {
     const bool is_done = try_issue(device, *head);
     if (is_done || device.head) return is_done;
   }
+  if (device.claimed) return try_issue(device, gangs_.next(device.id));
   if (order_.is_chosen()) return issue_chosen(device);
   // Tasks whose content is still to come home from elsewhere let others pass, and those that would
   // stand behind enough of their like.
@@ -286,7 +291,7 @@ bool Scheduler::issue_next(DeviceState& device) {
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);
-    if (is_done || device.head) return is_done;
+    if (is_done || device.is_closed()) return is_done;
   }
   return false;
 }
@@ -297,14 +302,14 @@ bool Scheduler::issue_chosen(DeviceState& device) {
   while (PlannedTask* const planned = order_.next()) {
     if (Launcher::would_queue(device, *planned)) continue;
     const bool is_done = try_issue(device, *planned);
-    if (is_done || device.head) return is_done;
+    if (is_done || device.is_closed()) return is_done;
   }
   return false;
 }
 
 /// True if the task was issued or ended. Else it became the head, or others may pass it.
 bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
-  const Verdict verdict = launcher_.issue(device, planned);
+  const Verdict verdict = planned.gang ? gangs_.issue(planned) : launcher_.issue(device, planned);
   device.lacks_buffer = verdict.awaits == Awaits::buffer;
   switch (verdict.kind) {
     case Verdict::Kind::issued:
@@ -312,7 +317,7 @@ bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
     case Verdict::Kind::waits:
       if (verdict.awaits == Awaits::source)
         device.awaits_source = true;
-      else
+      else if (!planned.gang)
         device.head = &planned;
       return false;
     case Verdict::Kind::skipped:
@@ -329,7 +334,7 @@ bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
 /// What an idle device steals, fetches ahead and cleans; true as long as it issues.
 bool Scheduler::fill(DeviceState& device) {
   const auto can_steal = [&] {
-    return Launcher::wants_more(device) && !device.head &&
+    return Launcher::wants_more(device) && !device.is_closed() &&
            state_.plan.on(device.id).ready.empty() && placement_.steal(device);
   };
   if (can_steal() && issue_next(device)) return true;
@@ -356,7 +361,8 @@ bool Scheduler::resolve_standstill() {
   for (DeviceState& device : state_.devices)
     if (lacks_buffer(device) && device.space == host_space && leave_host(*device.head)) return true;
   const auto found = std::ranges::find_if(state_.devices, lacks_buffer);
-  if (found == state_.devices.end()) return false;
+  if (found == state_.devices.end())
+    return gangs_.fail_oldest(std::make_exception_ptr(no_buffer()));
   found->lacks_buffer = false;
   end(*found->head, std::make_exception_ptr(no_buffer()));
   return true;
@@ -378,6 +384,7 @@ bool Scheduler::leave_host(PlannedTask& planned) {
 
 void Scheduler::validate() const {
   state_.plan.validate();
+  gangs_.validate();
   memory_.validate();
 }
 

@@ -13,7 +13,8 @@
 //   placed     it has a device: at submission if its front end or its codelet says where, else once
 //              it could be issued. Placed tasks may be stolen.
 //   ready      placed, and its predecessors let that device queue it.
-//   head       ready, but found no room: nothing else is issued on its device before it.
+//   head       ready, but found no room: nothing else is issued on its device before it. Those
+//              that start together claim all of their devices instead (gangs.h).
 //   issued     its operands are reserved, its copies and its kernel are instructions.
 //   detached   its body has ended; its promise, which others keep, ends it.
 //   ended      its kernel has ended, or it failed; its successors are told.
@@ -25,6 +26,7 @@
 #include <span>
 #include <string>
 
+#include "schedule/gangs.h"
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
 #include "schedule/placement.h"
@@ -170,6 +172,7 @@ class Scheduler final : private MemoryListener {
   Memory memory_;
   Placement placement_;
   Launcher launcher_;
+  Gangs gangs_;
   Recovery recovery_;
   Prefetch prefetch_;
   ReadyOrder order_;

@@ -109,6 +109,7 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
                      const PlannedTask* ending) {
   recovery_.set_aside(device, cause, ending);
   prefetch_.forget(device);
+  gangs_.device_lost(device.id, cause);
   const PlanSet& planned = state_.plan.on(device.id).planned;
   const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
   for (PlannedTask* const task : homeless) {

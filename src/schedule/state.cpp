@@ -16,6 +16,7 @@ std::string describe(const ScheduleState& state) {
     if (device.head)
       text += fmt::format("; task {} '{}' waits for room", device.head->task->id.load(),
                           device.head->task->codelet->name);
+    if (device.claimed) text += "; tasks that start together wait for room";
     int shown = 0;
     for (const PlannedTask* planned : plan.planned) {
       if (planned->ready || ++shown > 3) continue;

@@ -32,6 +32,7 @@ struct DeviceState {
   std::vector<ComputeStream> streams;
   PlannedTask* head = nullptr;  ///< Found no room: nothing else is issued before it.
   bool lacks_buffer = false;    ///< The head waits for a buffer on the host.
+  bool claimed = false;         ///< A gang waits for room here and elsewhere: nothing else begins.
   bool awaits_source = false;   ///< A ready task waits for content that another device makes.
   int issued = 0;               ///< Tasks that have not ended.
   double issued_seconds = 0;    ///< Of them, with the copies that they wait for.
@@ -41,6 +42,9 @@ struct DeviceState {
   bool touched = true;  ///< Something changed that may let it do more.
   bool open = false;    ///< It may find a task to issue.
   bool looked = false;  ///< For one, since it last filled up.
+
+  /// Somebody waits for what becomes free here.
+  bool is_closed() const noexcept { return head || claimed; }
 };
 
 /// Device and stream of a number; null where it isn't a compute stream.
