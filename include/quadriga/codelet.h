@@ -30,7 +30,7 @@ struct View {
   }
 };
 
-/// Of its elements, without gaps between columns.
+/// Bytes of its elements, without gaps between columns.
 constexpr std::size_t bytes_of(const View& view) noexcept {
   return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols) *
          size_of(view.dtype);
@@ -65,18 +65,18 @@ using Kernel = std::function<void(const Arguments& arguments)>;
 /// for policies.
 ///
 /// The table gives seconds by order; the rate order^3/seconds is interpolated at `order`, and the
-/// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel. Tasks
-/// that are no such kernels state their time or their work instead.
+/// task takes volume/rate. A square tile of order b has volume b^3, whatever the kernel. For other
+/// tasks state the time or the work instead.
 struct Cost {
-  std::string_view kernel;  ///< Name in the table, as "dgemm"; must outlive the task.
+  std::string_view kernel;  ///< Name in the table, such as "dgemm"; must outlive the task.
   double order = 0;
   double volume = 0;
 
   /// The same time on each device.
   static constexpr Cost of_seconds(double seconds) noexcept { return {"seconds", 0, seconds}; }
-  /// As long as so many floating-point operations take, or reading and writing so many bytes of the
-  /// device's memory, whichever is longer, by the rows "flops" and "bytes" of the table:
-  /// seconds of order^3 each. Known where the table has both rows.
+  /// The time of this many floating-point operations, or of reading and writing this many bytes of
+  /// the device's memory, whichever is longer, by the rows "flops" and "bytes" of the table
+  /// (seconds of order^3 each). The time is known only if the table has both rows.
   static constexpr Cost of_work(double flops, double bytes) noexcept {
     return {"work", bytes, flops};
   }
@@ -89,17 +89,17 @@ struct Codelet {
   std::vector<Access> signature;  ///< One access mode for each operand.
   Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
   Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
-  /// For further kinds of device, which queue on streams of theirs; see variant().
+  /// Variants for further kinds of device, which queue on their own streams; see variant().
   std::vector<std::pair<DeviceKind, Kernel>> others = {};
   /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
   /// under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
-  /// For operands of mode reduce, both or neither: devices add to partial results of their own at
-  /// once, and tasks that combine them into the data run before its next access of another kind.
-  /// `init` (signature: write) sets a partial result to the neutral element and runs as part of the
-  /// first task there; `combine` (update, read) adds the second operand to the first. Neither gets
-  /// parameters; both must outlive the combination. Which partial results there are follows from
-  /// where tasks ran: sums of floating-point numbers may differ in rounding from run to run.
+  /// For operands of mode reduce, both or neither: devices add concurrently to partial results of
+  /// their own, which tasks combine into the data before its next access of another mode. `init`
+  /// (signature: write) sets a partial result to the neutral element and runs as part of the first
+  /// task on a device; `combine` (update, read) adds the second operand to the first. Neither gets
+  /// parameters; both must outlive the combination. Partial results depend on where tasks ran, so
+  /// floating-point sums may differ in rounding from run to run.
   const Codelet* init = nullptr;
   const Codelet* combine = nullptr;
   /// The cpu variant needs the host: it runs on a host thread and never on an emulated device.
@@ -107,17 +107,17 @@ struct Codelet {
   /// Its cpu variant submits tasks, which may touch its operands or data that it registers; its
   /// successors wait for the last of them.
   bool submits = false;
-  /// Its cpu variant may wait, as for a file or another program: it runs on a thread of its own,
-  /// not on that of a core, as long as no more than EngineOptions::blocking_threads do. Needs
-  /// host_only.
+  /// Its cpu variant may wait, for example for a file or another program: it runs on a separate
+  /// thread, not on a core's worker, as long as no more than EngineOptions::blocking_threads do.
+  /// Requires host_only.
   bool blocks = false;
-  /// Its cpu variant starts something that ends later: the task ends when the promise in its
-  /// arguments is kept (promise.h), and fails if the variant throws before that. Needs host_only;
-  /// its operands are read, written or updated. Under the virtual clock, time stands still while
-  /// nothing is left to do but to wait for a promise.
+  /// Its cpu variant starts work that ends later: the task ends when the promise in its arguments
+  /// is fulfilled (promise.h), and fails if the variant throws before that. Requires host_only;
+  /// operands are read, written or updated. Under the virtual clock, time stands still while the
+  /// engine only waits for promises.
   bool detaches = false;
-  /// The variant may block before it has queued its work, as for an interpreter's lock: a separate
-  /// thread calls it, one such variant at a time, and later operations of its stream wait for it.
+  /// The variant may block before it has queued its work, for example on an interpreter's lock: a
+  /// separate thread calls it, one such variant at a time; later operations of its stream wait.
   bool waits_to_queue = false;
 
   /// The variant for a kind of device; empty if there is none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/cuda.cuh: what makes CUDA variants of codelets short; for .cu files only.
+// include/quadriga/cuda.cuh: helpers for CUDA variants of codelets; for .cu files only.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -45,7 +45,7 @@ inline cudaStream_t stream_of(const Arguments& arguments) {
 
 namespace detail {
 
-// One column of all elements where columns follow each other without a gap.
+// One column of all elements if there are no gaps between columns.
 template <class First, class... T>
 void make_long(Tile<First>& first, Tile<T>&... others) {
   const auto is_dense = [](const auto& tile) { return tile.col_step == tile.rows; };
@@ -101,9 +101,9 @@ void run_elementwise(const Arguments& arguments, std::index_sequence<I...>) {
 
 /// A codelet that calls a functor for each element of operands of one shape, on any device.
 ///
-/// The functor is the struct that is given to submit(): its members are the task's parameters, and
-/// its operator(), const and `__host__ __device__`, takes a T& for each operand.
-/// Types:   Functor is trivially copyable; T are the elements', const for what is only read.
+/// The functor is the struct passed to submit(): its members are the task's parameters, and its
+/// operator(), const and `__host__ __device__`, takes a T& for each operand.
+/// Types:   Functor is trivially copyable; T are the elements' types, const for read operands.
 /// Errors:  invalid_argument, as the task's failure, if shapes or sizes of elements disagree.
 template <class Functor, class... T>
 Codelet elementwise(std::string name, std::vector<Access> signature) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/data.h: memory that an engine knows, and the host's access to it.
+// include/quadriga/data.h: registered memory, and the host's access to it.
 #pragma once
 
 #include <memory>
@@ -28,13 +28,13 @@ class Data {
 /// How long devices keep replicas of data.
 struct DataOptions {
   bool keep = false;  ///< Written back only by eviction, wait(data) or access.
-  /// Replicas on devices outlive wait(), so that the host may access the memory only within
-  /// on_host(), in every registration of it. Otherwise wait() drops them.
+  /// Replicas on devices outlive wait(); the host may then access the memory only within
+  /// on_host(), whichever registration it uses. Otherwise wait() drops them.
   bool resident = false;
 };
 
-/// The host's access to data, from Engine::on_host() until it is released or destroyed, while its
-/// engine lives. Conflicting tasks submitted since then wait for its end.
+/// The host's access to data, from Engine::on_host() until it is released or destroyed; the engine
+/// must live that long. Conflicting tasks submitted in between wait for its end.
 class HostAccess {
  public:
   HostAccess() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/engine.h: the engine: register data, submit tasks, wait, see what happened.
+// include/quadriga/engine.h: the engine: registers data, runs submitted tasks, counts and traces.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -27,14 +27,14 @@ class EngineAccess;
 struct EngineOptions {
   std::string devices = {};  ///< A list for Machine::parse(). Default: "auto".
   std::string policy = {};   ///< One of policies() (policy.h). Default: "affinity".
-  std::size_t window = 0;    ///< Limit of tasks submitted and not ended; default 16384.
+  std::size_t window = 0;    ///< Limit of tasks submitted but not ended; default 16384.
   bool virtual_clock = false;
-  bool compute = true;   ///< Under the virtual clock: run the variants, or only take their time.
-  bool protect = false;  ///< Under the virtual clock: catch variants that touch others' memory.
+  bool compute = true;   ///< Under the virtual clock: run the variants, or only count their time.
+  bool protect = false;  ///< Under the virtual clock: catch accesses to others' device memory.
   std::uint64_t seed = 1;
   bool trace = false;
   std::size_t host_memory = 0;        ///< Limit of host buffers in bytes, for tiles without a home;
-                                      ///< 0: 80 % of what is free.
+                                      ///< 0: 80 % of free memory.
   std::size_t blocking_threads = 64;  ///< Limit of concurrent bodies that block (Codelet::blocks).
   std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
   /// Default of linalg's Options::reproducible; unset: the setting at the time of the call.
@@ -55,8 +55,8 @@ struct SubmitOptions {
   DeviceId owner = no_device;  ///< The preferred device; idle devices may take the task.
   /// The task starts after the earlier tasks of this sequence have ended.
   Sequence sequence = {};
-  /// It begins once these have ended, whatever became of them. Inside of a task: those that this
-  /// one submitted, or that were submitted before it and aren't around it.
+  /// The task starts once these have ended, successfully or not. Within a task, these may be tasks
+  /// that it submitted, or earlier tasks that don't enclose it.
   std::span<const Future> after = {};
 };
 
@@ -77,14 +77,14 @@ class Engine {
   /// invalid_argument if the device is unknown or the memory is another's.
   Data add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
            DType dtype, DataOptions options = {});
-  /// Makes a tile without a home: it exists on devices, and spills to a host buffer if necessary.
+  /// Creates a tile without a home: it lives on devices, and spills to a host buffer if necessary.
   Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
-  /// Waits for the data's tasks and, if it was registered once, forgets it. The content at home is
-  /// current afterwards, unless discarded.
+  /// Waits for the data's tasks and forgets the data if it was registered only once. Afterwards the
+  /// content at home is current, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
-  /// Makes a sequence, without tasks.
+  /// Creates an empty sequence.
   Sequence add_sequence();
   /// Waits for the sequence's tasks and forgets it.
   void remove(Sequence sequence);
@@ -94,7 +94,7 @@ class Engine {
   /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
   ///          unavailable if no device has a variant for it; invalid_argument if operands share
-  ///          memory and one is written, naming both, or if what it is to follow may wait for it.
+  ///          memory and one is written, naming both, or if a task in `after` may wait for it.
   Future submit(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params = {}, SubmitOptions options = {});
   Future submit(const Codelet& codelet, std::initializer_list<Operand> operands,
@@ -112,8 +112,8 @@ class Engine {
   /// Waits until every task has ended and all results but kept data are home. Later tasks read what
   /// the host writes after that, except in resident data.
   ///
-  /// Errors:  the first failure since the last wait; deadline if `seconds` pass before (work
-  /// goes on).
+  /// Errors:  the first failure since the last wait; deadline if `seconds` pass first (the work
+  /// continues).
   void wait(double seconds = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double seconds = -1);
@@ -121,31 +121,30 @@ class Engine {
   /// keep running; the access ends when the returned object is released. A thread may nest them.
   ///
   /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
-  ///          host; unavailable inside of a task, or if this thread reads it and wants to write.
+  ///          host; unavailable within a task, or to write data that this thread is reading.
   HostAccess on_host(Data data, Access access, double seconds = -1);
   /// Waits until the task has ended; rethrows its failure.
   void wait(const Future& task, double seconds = -1);
   bool done(const Future& task) const;
   /// Declares that no later task writes the data, so that it is written back early.
   void final(Data data);
-  /// Drops replicas on devices of data whose home is current, for measurements from a cold start.
+  /// Drops device replicas of data whose home is current, to measure with cold devices.
   void evict(Data data);
-  /// For each of the data, whether a memory space holds or is receiving its newest content.
+  /// For each datum, whether a memory space holds or is receiving its newest content.
   std::vector<bool> valid(std::span<const Data> data, SpaceId space) const;
   /// The device whose memory an address lies in; no_device for the host's.
   /// Errors: invalid_argument naming a device that the engine doesn't use.
   DeviceId device_of(const void* memory) const;
-  /// Waits until what the caller queued on a stream of a device has ended, so that it is visible to
-  /// tasks: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all of them.
+  /// Waits until the work that the caller queued on a device's stream has ended, so that tasks see
+  /// it: `stream` is a CUDA handle, 1 the legacy default stream, 2 the thread's, 0 all streams.
   void synchronize(DeviceId device, std::uintptr_t stream = 0) const;
-  /// Orders tasks submitted from here on that access data on a device behind what the caller has
-  /// queued so far on a stream of that device, which may still write the data. Streams as for
-  /// synchronize(); a device waits for the stream's event and the calling thread for nothing, but
-  /// for stream 0 and streams of other devices. Errors: invalid_argument if the data's home is the
-  /// host's memory.
+  /// Orders tasks submitted from now on that access data on a device after the work queued so far
+  /// on a stream of that device, which may still write the data. Streams as for synchronize(). The
+  /// device waits for the stream's event; the calling thread waits only for stream 0 and for
+  /// streams of other devices. Errors: invalid_argument if the data's home is the host's memory.
   void follow(Data data, std::uintptr_t stream);
   /// Cancels tasks that have not started and waits for running ones, except the calling task. The
-  /// engine can be used afterwards. Errors: unavailable inside of a task on a device.
+  /// engine stays usable. Errors: unavailable within a task on a device.
   void cancel();
 
   const Machine& machine() const noexcept;
@@ -155,7 +154,7 @@ class Engine {
   Nanoseconds now() const noexcept;
   Counters counters() const;
   void reset_counters();
-  /// A text that lists the waiting tasks and what each waits for.
+  /// Text that lists the waiting tasks and what each waits for.
   std::string status() const;
   /// The trace so far, in the format of docs/report.md. Errors: unavailable if tracing is off.
   std::string trace_json() const;

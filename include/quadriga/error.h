@@ -9,24 +9,24 @@
 
 namespace quadriga {
 
-/// What kind of thing went wrong; stable across versions.
+/// The kind of an error; stable across versions.
 enum class Errc {
   invalid_argument,  ///< A value, shape or type that the caller passed.
   too_large,         ///< A task or a matrix that can never fit the memory it needs.
   not_positive_definite,
   task_failed,  ///< A variant threw, or read what a failed task should have written.
   device_lost,
-  deadline,     ///< A wait reached its deadline; the work goes on.
+  deadline,     ///< A wait reached its deadline; the work continues.
   cancelled,    ///< The work was cancelled by its caller.
   io,           ///< A file that can't be read, written or held.
   unavailable,  ///< Not on this machine or not in this build.
-  internal,     ///< A bug of ours.
+  internal,     ///< A bug in Quadriga.
 };
 
 /// "invalid_argument" and so on.
 std::string_view name(Errc code) noexcept;
 
-/// The exception that all of Quadriga throws.
+/// The only exception type that Quadriga throws.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, const std::string& message,

@@ -4,8 +4,8 @@
 // Matrices are views of the caller's memory with any strides, or sources whose elements are
 // computed or read where they are needed. Calls return when the result is in the caller's memory.
 // Types are float32, float64, complex64 and complex128; all matrices of a call have one type. For
-// one tile size and kind of device, results are the same to the bit whatever the policy and the
-// number of devices; the default tile depends on that number (see Options::reproducible).
+// one tile size and kind of device, results are bitwise identical for any policy and number of
+// devices; the default tile size depends on that number (see Options::reproducible).
 #pragma once
 
 #include <quadriga/engine.h>
@@ -27,18 +27,18 @@ struct Options {
   /// Called by the calling thread about ten times a second and at the end, with the fraction done,
   /// 0 to 1. False cancels the engine's tasks and ends the call with the error `cancelled`.
   std::function<bool(double fraction)> progress = {};
-  /// Refuse inputs with NaN or infinity before anything is written: invalid_argument.
+  /// Reject inputs with NaN or infinity before anything is written: invalid_argument.
   bool check_finite = false;
-  /// GPUs may round float32 and complex64 factors of products to TF32; unset: by the setting.
+  /// GPUs may round float32 and complex64 factors of products to TF32; unset: the setting.
   std::optional<bool> allow_tf32 = std::nullopt;
-  /// Tiles are chosen as for one device or core; unset: by the engine, else by the setting.
+  /// Choose tiles as for one device or core; unset: the engine's option, else the setting.
   std::optional<bool> reproducible = std::nullopt;
 };
 
 /// C = alpha*op(A)*op(B) + beta*C; with beta 0, C isn't read.
 ///
 /// Shapes:  op(A) is m x k, op(B) is k x n, C is m x n and shares no memory with either.
-/// Errors:  invalid_argument if shapes, types or memory disagree; too_large if tiles don't fit a
+/// Errors:  invalid_argument if shapes, types or memory disagree; too_large if tiles don't fit on a
 ///          device; cancelled; what a source throws. C's content is unspecified after the last two.
 /// Cost:    2mnk flops (real).
 void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
@@ -60,7 +60,7 @@ class Singular : public Error {
  public:
   explicit Singular(std::int64_t index,
                     std::source_location where = std::source_location::current());
-  /// Of the first zero on the diagonal, from 0.
+  /// Index of the first zero on the diagonal, from 0.
   std::int64_t index() const noexcept { return index_; }
 
  private:
@@ -81,7 +81,7 @@ enum class Other : std::uint8_t { zero, leave };
 /// Shapes:  both n x n. Only the triangle `uplo` of A is read. `out` may be A's own memory (the
 ///          same view), else it shares none with A.
 /// Errors:  NotPositiveDefinite with the leading minor; A is unchanged unless `out` is A. Otherwise
-///          as matmul. The engine works on afterwards.
+///          as matmul. The engine stays usable.
 /// Cost:    n^3/3 flops (real).
 void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo = Uplo::lower,
               Other other = Other::zero, const Options& options = {});
@@ -96,7 +96,7 @@ struct Held {
 struct FactorOptions {
   Uplo uplo = Uplo::lower;
   /// Factorizes a view in its own memory, where the factor lives from then on: the memory must
-  /// outlive the factor, and holds it once the factor is unpacked, brought home or destroyed.
+  /// outlive the factor, and is current once the factor is unpacked, brought home or destroyed.
   bool overwrite = false;
 };
 
@@ -122,14 +122,14 @@ class Factor {
   double logdet() const;
   /// The diagonal of A^-1, order() numbers. Cost: n^3/3 flops, in blocks of columns.
   void inverse_diagonal(std::span<double> out, const Options& options = {}) const;
-  /// Writes the factor's triangle; the other triangle of `out` is left alone, or set to zero.
+  /// Writes the factor's triangle; the other triangle of `out` is unchanged, or set to zero.
   void unpack(const MatrixView& out, Other other = Other::leave) const;
-  /// Brings a factor made with overwrite to its memory; otherwise does nothing.
+  /// Writes a factor made with overwrite back to its memory; otherwise does nothing.
   void bring_home() const;
   /// Writes the factor to a new file in the format of docs/factor-file.md, then renames it.
-  /// Errors: io naming the file and the reason, also for a full disk; nothing is left behind then.
+  /// Errors: io naming the file and the reason, for example a full disk; no file is left then.
   void save(const std::string& path) const;
-  /// Errors: io if the file is missing, no factor, truncated or of another version.
+  /// Errors: io if the file is missing, not a factor, truncated or of another version.
   static Factor load(Engine& engine, const std::string& path);
 
   Held held() const;
@@ -143,7 +143,7 @@ class Factor {
 };
 
 /// Factorizes A = L*L^H or U^H*U, on all devices; sources are computed tile by tile where they are
-/// needed, and nothing of the matrix need exist on the host.
+/// needed, so the matrix need not exist on the host.
 ///
 /// Errors:  NotPositiveDefinite with the leading minor; too_large if neither the devices nor the
 ///          host's buffers hold it; otherwise as cholesky.
@@ -161,7 +161,7 @@ struct Problem {
   std::int64_t n = 0;  ///< Columns of C; right-hand sides of cho_solve, which includes the factor.
   std::int64_t k = 0;  ///< Inner size of a product.
   DType dtype = DType::float64;
-  bool from_source = false;  ///< Devices compute what is factorized; nothing is on the host.
+  bool from_source = false;  ///< Devices compute the matrix; nothing of it is on the host.
   bool accumulate = false;   ///< matmul: C is read.
 };
 
@@ -177,11 +177,11 @@ struct Estimate {
   std::vector<LinkBytes> links;
   std::vector<std::size_t> device_bytes;  ///< Peak use of each device's memory.
   std::size_t buffer_bytes = 0;           ///< Peak use of host buffers or the spill file.
-  std::size_t matrix_bytes = 0;           ///< Memory of the caller's own matrices.
+  std::size_t matrix_bytes = 0;           ///< Memory of the caller's matrices.
   std::int64_t tile = 0;                  ///< Rows of the largest tile, of a product's result.
-  std::int64_t tile_cols = 0;             ///< Its columns: fewer where products are planned.
+  std::int64_t tile_cols = 0;             ///< Its columns: fewer in planned products.
   std::uint64_t tasks = 0;
-  /// Numbers of tasks of the smaller programs simulated instead; empty: none, it was simulated.
+  /// Numbers of tasks of the smaller programs simulated instead; empty if the call was simulated.
   std::vector<std::uint64_t> extrapolated_from;
   double seconds_uncertainty = 0;  ///< Relative, of `seconds`; 0 if nothing was extrapolated.
   double bytes_uncertainty = 0;    ///< Relative, of `host_bytes` and `links`.
@@ -190,7 +190,7 @@ struct Estimate {
 /// Predicts a call by simulating its tasks without data. Calls of more than 20,000 tasks are
 /// extrapolated from three smaller programs on machines scaled in proportion, with an uncertainty.
 /// Kernels without times in the machine's table are measured once per process.
-/// Errors: too_large where the call would fail so, and for matrices of 1 EiB or more.
+/// Errors: too_large if the call would raise it, or for matrices of 1 EiB or more.
 Estimate estimate(const Engine& engine, const Problem& problem, const Options& options = {});
 
 /// The tile size chosen for Options::tile = 0; planned products may use other shapes.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/machine.h: what a machine consists of: devices, memory spaces, links, kernel
-// times.
+// include/quadriga/machine.h: machines: devices, memory spaces, links, kernel times.
 #pragma once
 
 #include <quadriga/types.h>
@@ -15,7 +14,7 @@ namespace quadriga {
 /// The name in device lists and descriptions: "cpu", "emulated", "cuda", or that of a kind added by
 /// a backend; "unknown" otherwise.
 std::string_view name(DeviceKind kind) noexcept;
-/// The kind of a name. Errors: invalid_argument naming those that are known.
+/// The kind with a name. Errors: invalid_argument naming the known kinds.
 DeviceKind device_kind(std::string_view name);
 
 struct Device {
@@ -30,21 +29,21 @@ struct Device {
   std::size_t pitch_alignment = 1;
   int granule = 64;         ///< Kernels are fastest on tile sizes that are multiples of this.
   std::string rates;        ///< Column of the kernel table: "gpu", "cpu".
-  std::string model;        ///< "NVIDIA H200"; empty or 0 where unknown, as all that follows.
+  std::string model;        ///< "NVIDIA H200"; like all that follows, empty or 0 if unknown.
   std::string pci_address;  ///< "0000:17:00.0".
   int pcie_generation = 0;
   int pcie_lanes = 0;
-  int node = -1;     ///< The host's NUMA node that is nearest; -1: unknown.
-  std::string path;  ///< Of kind file: where it is made; empty: among temporary files.
-  /// What products of short sums reach of the table's rate, by the length of a sum; the longest
-  /// reach all of it. Empty: all do.
+  int node = -1;     ///< The host's nearest NUMA node; -1: unknown.
+  std::string path;  ///< Of kind file: where it is created; empty: among temporary files.
+  /// The fraction of the table's rate that products of short sums reach, by the length of a sum;
+  /// 1 for the longest. Empty: 1 for all.
   std::map<double, double> sums = {};
 
-  /// That share for any sum, as of runs (Link::share).
+  /// That fraction for any sum, interpolated like runs (Link::share).
   double share_of_sum(double length) const noexcept;
 };
 
-/// A NUMA node of the host: memory, and the cores that are near to it.
+/// A NUMA node of the host: memory, and the cores near it.
 struct Node {
   int index = 0;
   std::size_t memory_bytes = 0;
@@ -56,12 +55,12 @@ struct Link {
   std::string name;
   double bytes_per_second = 0;  ///< Shared max-min fairly by the copies that cross it.
   double latency_seconds = 0;
-  /// What copies of separate runs, as of the columns of a tile, reach of the rate, by bytes of a
-  /// run; the longest reach all of it. Empty: all do.
+  /// The fraction of the rate that copies of separate runs, such as the columns of a tile, reach,
+  /// by bytes per run; 1 for the longest. Empty: 1 for all.
   std::map<double, double> runs = {};
 
-  /// That share for any run: linear in doublings between two of the table; a run shorter than all
-  /// takes as long as the shortest.
+  /// That fraction for any run: linear in the logarithm between two entries of the table; a run
+  /// shorter than all takes as long as the shortest.
   double share(double run_bytes) const noexcept;
 };
 
@@ -83,15 +82,15 @@ class Machine {
   static Machine host();
   /// The reason why no CUDA device can be used; empty if one can.
   static std::string cuda_absence();
-  /// Understands "auto" (all GPUs; where none can be used, the CPU's cores) or a device list as
+  /// Parses "auto" (all usable GPUs, else the CPU's cores) or a device list such as
   /// "cuda", "cuda:2,memory=8GiB", "emulated:4,memory=64MiB,h2d=6GB/s,d2h=6GB/s,peer=off", "cpu:2",
   /// "cpu;emulated:2,memory=1GiB" (lists joined by ';'), or "machine=FILE[:N][,memory=BYTES]" (the
   /// first N accelerators of a description, emulated). Keys: memory, h2d, d2h, peer (off or a
   /// rate), latency (seconds), streams. Measured rates of the description that the setting
   /// `machine` names replace estimates. Errors: invalid_argument, naming the item and what is
-  /// accepted, or both machines if that description is of another one.
+  /// accepted, or both machines if that description is for another one.
   static Machine parse(std::string_view devices);
-  /// The NUMA nodes of this computer, by hwloc where its library is installed, else by /sys.
+  /// The NUMA nodes of this computer, from hwloc if its library is installed, else from /sys.
   static std::vector<Node> host_nodes();
 
   std::string to_json() const;
@@ -105,16 +104,16 @@ class Machine {
   std::map<std::string, std::map<std::string, std::map<double, double>>, std::less<>> kernels;
   double launch_seconds = 0;
 
-  int spaces() const noexcept;  ///< The host's and one a device with memory of its own.
-  /// Null if no copy can go that way.
+  int spaces() const noexcept;  ///< The host's, and one per device with its own memory.
+  /// Null if there is no such route.
   const Route* route(SpaceId from, SpaceId to) const noexcept;
   /// Time of a copy that has its links to itself; infinite if there is no route.
   double copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept;
-  /// Bytes a second of a copy by such runs that has its links to itself.
+  /// Bytes per second of a copy with such runs that has its links to itself.
   double copy_rate(const Route& route, double run_bytes) const noexcept;
-  /// Time of a kernel on a device that it has to itself, the rate interpolated between the orders
-  /// of the table; also what a Cost states as seconds or work. Errors: unavailable if the table
-  /// lacks the kernel for this device.
+  /// Time of a kernel that has a device to itself, with the rate interpolated between the orders of
+  /// the table; also the time that a Cost states as seconds or work. Errors: unavailable if the
+  /// table lacks the kernel for this device.
   double kernel_seconds(const Device& device, std::string_view kernel, double order,
                         double volume) const;
   /// Whether the table has the kernel for this device.

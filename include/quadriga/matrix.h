@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/matrix.h: matrices in memory, and those whose elements are made where needed.
+// include/quadriga/matrix.h: matrices in memory, and sources computed where they are needed.
 #pragma once
 
 #include <quadriga/types.h>
@@ -21,7 +21,7 @@ namespace quadriga::linalg {
 enum class Op : std::uint8_t { none, transpose, conjugate };  ///< conjugate: conjugate transpose.
 enum class Uplo : std::uint8_t { lower, upper };
 
-/// A factor of several operands, as complex as its type allows; a double converts.
+/// A real or complex scalar factor; doubles convert to it.
 struct Scalar {
   double real = 0;
   double imag = 0;
@@ -31,8 +31,8 @@ struct Scalar {
 };
 
 /// A matrix in the caller's memory: element (i, j) at data + (i*row_stride + j*col_stride)
-/// elements. On a device it is used where it lies, so that its columns or rows must be contiguous;
-/// what the caller queued on streams of their own must have ended (Engine::synchronize).
+/// elements. On a device it is used in place, so its columns or rows must be contiguous, and work
+/// that the caller queued on other streams must have ended (Engine::synchronize).
 struct MatrixView {
   void* data = nullptr;
   std::int64_t rows = 0;
@@ -40,7 +40,7 @@ struct MatrixView {
   std::int64_t row_stride = 1;  ///< In elements; may be zero (read only) or negative.
   std::int64_t col_stride = 0;
   DType dtype = DType::float64;
-  DeviceId device = no_device;  ///< Whose memory `data` is; no_device: the host's.
+  DeviceId device = no_device;  ///< The device in whose memory `data` lies; no_device: the host.
 
   /// Columns one after the other (ld 0: without gaps).
   static MatrixView columns(void* data, std::int64_t rows, std::int64_t cols, DType dtype,
@@ -53,14 +53,14 @@ struct MatrixView {
   }
 };
 
-/// Elements that are made where they are needed.
+/// A matrix whose elements are computed where they are needed.
 class Source {
  public:
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   DType dtype = DType::float64;
   bool hermitian = false;
-  /// Its read() runs on one host thread at a time, as Python's; else on any thread or device.
+  /// read() runs on one host thread at a time, as Python requires; else on any thread or device.
   bool host_only = false;
 
   virtual ~Source() = default;
@@ -95,7 +95,7 @@ struct CovarianceOptions {
 
 /// The covariances of one set of points, or between two sets. Coordinates are points x dimensions,
 /// point by point; they are copied.
-/// Errors: invalid_argument naming what isn't finite, positive or complete.
+/// Errors: invalid_argument naming the value that isn't finite, positive or complete.
 std::shared_ptr<Source> covariance(const CovarianceOptions& options, std::span<const double> points,
                                    int dimensions);
 std::shared_ptr<Source> covariance(const CovarianceOptions& options,

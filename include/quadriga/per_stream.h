@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/per_stream.h: what a library needs once for each stream, as an FFT's plan.
+// include/quadriga/per_stream.h: library objects needed once per stream, such as an FFT plan.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -14,9 +14,9 @@
 
 namespace quadriga {
 
-/// One value for each stream of each device on which a variant runs, since a plan or a handle of a
-/// library must not be used on two streams at once. On cores and emulated devices a thread is a
-/// stream. Values live as long as this: a codelet's variants hold it by a shared_ptr.
+/// One value for each stream of each device on which a variant runs, since two streams must not use
+/// a library's plan or handle at once. On cores and emulated devices each thread is a stream.
+/// Values live as long as this object, which a codelet's variants hold through a shared_ptr.
 ///
 /// Example: `codelet.cuda = [plans = per_stream(make_plan)](const Arguments& a) {
 ///            Plan& plan = plans->of(a); ... };`
@@ -25,8 +25,8 @@ class PerStream {
  public:
   explicit PerStream(std::function<OfStream(const Arguments&)> make) : make_(std::move(make)) {}
 
-  /// The value of the stream that the variant is called for, made if it is the first time there.
-  /// Errors: what making it throws; the next call tries again.
+  /// The value of the stream that the variant is called for, created on first use there.
+  /// Errors: what `make` throws; the next call tries again.
   OfStream& of(const Arguments& arguments) {
     const Key key{arguments.stream,
                   arguments.stream ? std::thread::id() : std::this_thread::get_id()};
@@ -34,7 +34,7 @@ class PerStream {
       const std::lock_guard lock(mutex_);
       if (const auto known = values_.find(key); known != values_.end()) return *known->second;
     }
-    // Nobody else makes that of this stream: its variants are called one after the other.
+    // No other thread creates this stream's value: its variants are called one after the other.
     auto made = std::make_unique<OfStream>(make_(arguments));
     const std::lock_guard lock(mutex_);
     return *(values_[key] = std::move(made));

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/policy.h: policies of one's own: place, order, prefetch and eviction.
+// include/quadriga/policy.h: user-defined policies: placement, order, prefetch and eviction.
 //
 // A policy sees tasks, tiles, devices and the time that links need, and answers with an index or a
-// score. It can make a program slow, never wrong: dependencies, room and coherence are kept by the
-// engine. An answer that means nothing, or an exception, counts as no answer, and the log says so
-// once. Each engine makes a policy of its own and calls it from one thread at a time; an engine
-// that works on the host's cores alone makes one a worker, which is asked for victims only.
+// score. It can make a program slow, never wrong: the engine keeps dependencies, room and
+// coherence. An invalid answer, or an exception, counts as no answer and is logged once. Each
+// engine creates its own policy and calls it from one thread at a time; an engine on the host's
+// cores alone creates one per worker, and asks it for victims only.
 //
-// Where a plan's owner (SubmitOptions::owner) and a policy differ, the first that applies wins:
-//   1. A task that names its `device` runs there; no policy is asked, and no idle device takes it.
-//   2. Under a policy that follows owners (PolicyTraits) a task is placed on its owner unasked.
+// If a task's owner (SubmitOptions::owner) and the policy disagree, the first that applies wins:
+//   1. A task that names its `device` runs there; no policy is asked, and no idle device steals it.
+//   2. Under a policy that follows owners (PolicyTraits) a task is placed on its owner; the policy
+//      isn't asked.
 //   3. Else place() decides; it sees the owner, and may choose another device.
-//   4. Later an idle device may take a task of 2 and 3 as victim() and choose() say.
-// A device or owner that can't run the task (no variant, no room, lost) doesn't count in 1 and 2.
+//   4. Later an idle device may steal a task of 2 and 3, by victim() and choose().
+// A device or owner that can't run the task (no variant, no room, lost) is skipped in 1 and 2.
 #pragma once
 
 #include <quadriga/types.h>
@@ -45,23 +46,22 @@ struct TaskView {
   std::span<const OperandView> operands;
 };
 
-/// What similar tasks (same codelet, size within a factor of two) say of a task on one kind of
-/// device.
+/// Statistics of similar tasks (same codelet, size within a factor of two) on one kind of device.
 struct Experience {
   bool learns = false;         ///< Its time is predicted from theirs alone, so trials are useful.
-  std::int64_t placed = 0;     ///< On any device so far.
+  std::int64_t placed = 0;     ///< Placed on any device so far.
   std::int64_t beside = 0;     ///< Of those, on other kinds and not ended.
-  std::int64_t under_way = 0;  ///< On this kind, and not ended.
-  std::int64_t ended = 0;      ///< On this kind.
+  std::int64_t under_way = 0;  ///< On this kind and not ended.
+  std::int64_t ended = 0;      ///< Ended on this kind.
 };
 
 /// A device as a candidate for one task.
 struct PlaceCandidate {
   DeviceId device = no_device;
-  double bytes_here = 0;      ///< Of the task's operands, valid or on their way.
+  double bytes_here = 0;      ///< Of the task's operands, valid or in flight.
   double fetch_seconds = 0;   ///< To copy the rest, by link.
   double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
-  double queued_seconds = 0;  ///< Predicted work of what is placed there; 0 if unknown.
+  double queued_seconds = 0;  ///< Predicted work of the tasks placed there; 0 if unknown.
   Experience experience;
 };
 
@@ -91,7 +91,7 @@ struct StealQuestion {
 struct ReadyCandidate {
   TaskView task;
   double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
-  double bytes_here = 0;      ///< Of its operands, valid on the device or on their way.
+  double bytes_here = 0;      ///< Of its operands, valid on the device or in flight.
   double bytes_missing = 0;
 };
 
@@ -99,7 +99,7 @@ struct ReadyCandidate {
 struct PrefetchCandidate {
   std::uint32_t tile = 0;
   std::size_t bytes = 0;
-  double fetch_seconds = 0;  ///< By link, with what is queued there.
+  double fetch_seconds = 0;  ///< By link, including its queue.
   std::size_t victims = 0;   ///< Tiles to be evicted for it.
 };
 
@@ -107,16 +107,16 @@ struct PrefetchCandidate {
 struct EvictionCandidate {
   std::uint32_t tile = 0;
   std::size_t bytes = 0;
-  std::uint64_t next_use = UINT64_MAX;  ///< Position in the device's plan; the greatest: none.
-  std::uint64_t last_use = 0;           ///< The same of its last one.
+  std::uint64_t next_use = UINT64_MAX;  ///< Position in the device's plan; UINT64_MAX: none.
+  std::uint64_t last_use = 0;           ///< Position of its last use.
   bool dirty = false;                   ///< It must be written back first.
 };
 
 /// Which tile is evicted when room is needed.
 enum class Eviction : std::uint8_t {
-  farthest_use,  ///< Whose next planned use is farthest, else the least recently used.
-  least_recent,  ///< The least recently used.
-  by_score,      ///< With the greatest Policy::eviction_score().
+  farthest_use,  ///< The one whose next planned use is farthest, else the least recently used.
+  least_recent,  ///< The least recently used one.
+  by_score,      ///< The one with the greatest Policy::eviction_score().
 };
 
 /// Which functions of a policy are called; constant for its lifetime.
@@ -124,39 +124,39 @@ struct PolicyTraits {
   /// Tasks with an owner are placed when they are submitted, so that their operands can be
   /// prefetched; else tasks are placed when they become ready.
   bool plans_ahead = false;
-  bool follows_owners = false;      ///< place() isn't asked where a task's owner can run it.
-  bool orders = false;              ///< next() is asked; else ready tasks go in order of the plan.
-  bool filters_prefetches = false;  ///< prefetch() is asked; else all go in order of the plan.
+  bool follows_owners = false;      ///< place() isn't called if a task's owner can run it.
+  bool orders = false;              ///< next() is called; else ready tasks go in plan order.
+  bool filters_prefetches = false;  ///< prefetch() is called; else all go in plan order.
   Eviction eviction = Eviction::farthest_use;
 };
 
 class Policy {
  public:
-  /// The answer "none of them". So is the number of candidates.
+  /// The answer "none of them", like the number of candidates.
   static constexpr std::size_t none = SIZE_MAX;
 
   virtual ~Policy() = default;
   virtual PolicyTraits traits() const { return {}; }
-  // None of them is asked without candidates.
+  // None of these is called without candidates.
   /// Index into question.candidates. None: the device with the least predicted work.
   virtual std::size_t place(const PlaceQuestion& question) = 0;
-  /// Index into question.queued of the device (or worker) that an idle one takes a task from.
+  /// Index into question.queued of the device (or worker) from which an idle one steals a task.
   virtual std::size_t victim(const StealQuestion&) { return none; }
-  /// Index of the task to take.
+  /// Index of the task to steal.
   virtual std::size_t choose(std::span<const StealCandidate>) { return none; }
   /// Index of the task that its device tries to issue next. None: the first, as planned.
   virtual std::size_t next(std::span<const ReadyCandidate>) { return 0; }
-  /// Index of the tile to copy next, at this moment; asked again when something has changed.
+  /// Index of the tile to copy next, at this moment; called again when something has changed.
   virtual std::size_t prefetch(std::span<const PrefetchCandidate>) { return 0; }
-  /// The tile with the greatest score is evicted first. Called once per candidate until its
-  /// members change.
+  /// The tile with the greatest score is evicted first. Called once per candidate until the
+  /// candidate's members change.
   virtual double eviction_score(const EvictionCandidate&) { return 0; }
 };
 
 /// Arguments of a new policy; the machine (quadriga/machine.h) outlives it.
 struct PolicyContext {
   const Machine& machine;
-  std::uint64_t seed = 1;  ///< The same seed, the same decisions.
+  std::uint64_t seed = 1;  ///< The same seed gives the same decisions.
 };
 using PolicyMaker = std::function<std::unique_ptr<Policy>(const PolicyContext&)>;
 
@@ -165,12 +165,12 @@ struct PolicyInfo {
   std::string help;  ///< One line.
 };
 
-/// Makes a policy known by a name, which engines (`policy`) and settings accept from then on.
-/// Any thread.
+/// Registers a policy under a name, which engines (`policy`) and settings accept from then on.
+/// Thread-safe.
 /// Errors: invalid_argument if the name is empty or taken, the help isn't one line, or no maker.
 void register_policy(std::string name, std::string help, PolicyMaker maker);
 
-/// Those registered, by name. Any thread.
+/// The registered policies, by name. Thread-safe.
 std::vector<PolicyInfo> policies();
 
 }  // namespace quadriga

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/promise.h: lets the program end a task from outside of its body.
+// include/quadriga/promise.h: lets the program end a task from outside its body.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 namespace quadriga {
 
 /// Ends a task whose codelet detaches (Codelet::detaches), once, from any thread. The body copies
-/// it from its arguments. Until then the task's operands stay in place, and its successors wait.
+/// the promise from its arguments. Until then operands stay in place and successors wait.
 /// Cheap to copy. If all copies are destroyed without a call, the task fails.
 class Promise {
  public:

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * include/quadriga/quadriga.h: dense linear algebra on all devices, for C and Fortran.
  *
- * Names, arguments and results are those of BLAS and LAPACK, with an engine in front and 64-bit
- * sizes. Matrices lie in the caller's memory by columns; element (i, j) of A is a[i + j*lda].
- * Calls return when the result is there; matrices may be larger than any device's memory. Each may
- * also lie in the memory of a GPU of the engine, where it is used in place, once all that was
+ * Names, arguments and results are those of BLAS and LAPACK, with an engine as first argument and
+ * 64-bit sizes. Matrices are column-major in the caller's memory; element (i, j) of A is
+ * a[i + j*lda]. Calls return when the result is complete; matrices may exceed any device's memory.
+ * Each may also lie in the memory of a GPU of the engine, where it is used in place once all work
  * queued on that GPU has ended. Scalars are on the host.
  *
- * Letters, large or small: uplo 'L' or 'U'; trans 'N', 'T' or 'C' (conjugated, for real types 'T');
- * diag 'N' or 'U' (ones that aren't read).
+ * Letters, in either case: uplo 'L' or 'U'; trans 'N', 'T' or 'C' (conjugate transpose; for real
+ * types as 'T'); diag 'N' or 'U' (unit diagonal, not read).
  *
  * Every function returns what LAPACK calls info:
  *    0    done
  *   -i    the i-th argument is wrong, the engine being the first; nothing was written
  *    i    potrf, posv: the leading minor of order i is not positive definite; trtrs: the i-th
  *         diagonal element is zero
- * and one of enum quadriga_failure for what can go wrong beside. quadriga_message() says it in
- * words.
+ * or a value of enum quadriga_failure for other failures. quadriga_message() describes the failure
+ * in words.
  *
- * An engine may be used by several threads at once, but for quadriga_close.
+ * Several threads may use an engine at once, except in quadriga_close.
  */
 #ifndef QUADRIGA_QUADRIGA_H
 #define QUADRIGA_QUADRIGA_H
@@ -38,33 +38,33 @@ typedef struct quadriga_engine quadriga_engine;
 #endif
 
 enum quadriga_failure {
-  QUADRIGA_TOO_LARGE = -1001,   /* It fits neither the devices nor the host. */
+  QUADRIGA_TOO_LARGE = -1001,   /* Fits neither on the devices nor on the host. */
   QUADRIGA_TASK_FAILED = -1002, /* A kernel failed. */
   QUADRIGA_DEVICE_LOST = -1003,
   QUADRIGA_UNAVAILABLE = -1004, /* Not on this machine, or not in this build. */
-  QUADRIGA_OTHER = -1005        /* What quadriga_message() says. */
+  QUADRIGA_OTHER = -1005        /* See quadriga_message(). */
 };
 
 /* Starts an engine on devices such as "cpu", "cuda" or "emulated:2,memory=64MiB"; NULL or "": as
  * configured by QUADRIGA_DEVICES or a file, else all of the machine. *engine is NULL on failure. */
 int64_t quadriga_open(const char* devices, quadriga_engine** engine);
-/* Ends it and frees what it holds. NULL is allowed. */
+/* Ends the engine and frees its resources. NULL is allowed. */
 void quadriga_close(quadriga_engine* engine);
-/* What went wrong in this thread's last call that failed; "" before one did. Valid until the next
- * call in this thread. */
+/* The message of this thread's last failed call; "" if none has failed. Valid until the next call
+ * in this thread. */
 const char* quadriga_message(void);
 
 /* QUADRIGA_ROUTINES(x, T) declares the routines of one type, where x is the letter of its BLAS.
  *
- * gemm   C = alpha*op(A)*op(B) + beta*C, C being m x n and the sum k long
+ * gemm   C = alpha*op(A)*op(B) + beta*C, where C is m x n and k is the inner size
  * syrk   the triangle uplo of C = alpha*A*A^T + beta*C ('N', A being n x k) or A^T*A ('T', k x n)
- * potrf  the triangle uplo of A becomes its Cholesky factor; the other one isn't touched
+ * potrf  the triangle uplo of A becomes its Cholesky factor; the other one isn't accessed
  * potrs  B = A^-1*B by the factor that potrf left in A; B is n x nrhs
  * posv   potrf, then potrs
  * trtrs  B = op(A)^-1*B with the triangle uplo of A
  *
- * A matrix that is written overlaps no other one.
- * On info > 0 of potrf and posv the triangle's content is unspecified, and B is as it was. */
+ * A matrix that is written must not overlap any other.
+ * If potrf or posv returns info > 0, the triangle's content is unspecified and B is unchanged. */
 #define QUADRIGA_ROUTINES(x, T)                                                                    \
   int64_t quadriga_##x##gemm(quadriga_engine* engine, char transa, char transb, int64_t m,         \
                              int64_t n, int64_t k, const T* alpha, const T* a, int64_t lda,        \

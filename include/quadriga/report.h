@@ -20,23 +20,22 @@ struct LinkCounters {
 
 struct DeviceCounters {
   std::uint64_t tasks = 0;
-  /// Operands that were valid (or on their way) on the device when their task was issued.
+  /// Operands that were valid (or in flight) on the device when their task was issued.
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;       ///< Operands that had to be copied then.
-  std::uint64_t prefetches = 0;   ///< Copies begun before their task was issued.
-  std::uint64_t evictions = 0;    ///< Replicas given up to make room.
+  std::uint64_t prefetches = 0;   ///< Copies started before their task was issued.
+  std::uint64_t evictions = 0;    ///< Replicas evicted to make room.
   std::uint64_t write_backs = 0;  ///< Copies home.
   std::uint64_t steals = 0;       ///< Tasks taken from another device's or worker's queue.
   std::array<Nanoseconds, 5>
       busy{};               ///< By StreamKind: copy_in, copy_out, peer_in, compute, panel.
   Nanoseconds copying = 0;  ///< Time with at least one copy to or from the device.
-  /// Time with at least one kernel; on the cores of a machine that has nothing else, their sum.
+  /// Time with at least one kernel; without devices but the host's cores: the sum of their times.
   Nanoseconds computing = 0;
-  std::size_t most_bytes = 0;  ///< Most of its memory in use at once since the engine started.
-  Nanoseconds overlap = 0;     ///< Time with both.
-  std::size_t arena_bytes =
-      0;  ///< Of its memory, for tiles: what it gave of what it was asked for.
-  /// What libraries took of a device whose memory is scarce, before its arena was taken.
+  std::size_t most_bytes = 0;   ///< Peak use of its memory since the engine started.
+  Nanoseconds overlap = 0;      ///< Time with both.
+  std::size_t arena_bytes = 0;  ///< Of its memory, allocated for tiles; may be less than requested.
+  /// Memory that libraries took, before the arena, on a device short of memory.
   std::size_t library_bytes = 0;
 };
 
@@ -48,10 +47,10 @@ struct Counters {
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
   Nanoseconds elapsed = 0;  ///< From the first submission to the last end.
-  /// Host buffers (or file) that hold tiles without a home, at most so far.
+  /// Peak size of the host buffers (or the file) for tiles without a home.
   std::size_t spill_bytes = 0;
   double work_seconds = 0;  ///< Sum of kernel times.
-  /// Longest chain of dependent kernels, by their times; on cores alone only a trace knows it.
+  /// Longest chain of dependent kernels, by their times; on cores alone only with a trace.
   double critical_path_seconds = 0;
 
   /// Bytes between the host and devices, both ways.

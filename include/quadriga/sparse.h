@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // include/quadriga/sparse.h: sparse systems on all devices: products and conjugate gradients.
 //
-// Rows are cut into parts, one or more a device. No row is split between devices and sums are
-// formed by fixed blocks of rows in fixed order, so that results are the same to the bit for any
-// number of devices of a kind. Vectors of k columns lie row by row: element (i, j) at i*k + j.
+// Rows are divided into parts, one or more per device. No row is split between devices, and sums
+// use fixed blocks of rows in a fixed order, so results are bitwise identical for any number of
+// devices of a kind. Vectors of k columns are stored row by row: element (i, j) at i*k + j.
 #pragma once
 
 #include <quadriga/engine.h>
@@ -19,13 +19,13 @@
 
 namespace quadriga::sparse {
 
-/// A matrix by compressed rows in the caller's memory. Columns may be in any order; elements of
-/// those that repeat are summed.
+/// A matrix in compressed sparse row format in the caller's memory. Columns may be in any order;
+/// duplicate elements are summed.
 struct CsrView {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t elements = 0;      ///< In `columns` and in `values`.
-  const void* offsets = nullptr;  ///< rows + 1 integers: where each row begins, and the end.
+  const void* offsets = nullptr;  ///< rows + 1 integers: where each row starts, and the end.
   const void* columns = nullptr;
   const void* values = nullptr;
   int index_bytes = 4;  ///< Of an offset and of a column: 4 or 8, signed.
@@ -50,17 +50,17 @@ struct SolverOptions {
   Format format = Format::automatic;
   Precondition precondition = Precondition::none;
   const void* diagonal = nullptr;  ///< Of M: as many elements of A's type as A has rows.
-  /// Parts of rows; 0: one a device or core, more where a device's memory needs it.
+  /// Parts of rows; 0: one per device or core, more if a device's memory requires it.
   int parts = 0;
   /// Whether iterations are recorded: several run as one task, on a GPU as a graph that is launched
-  /// again and again. Unset: if all rows are one part on a device.
+  /// repeatedly. Unset: if all rows are one part on a device.
   std::optional<bool> recorded = {};
 };
 
 /// Why a solve ended.
 enum class StopReason : std::uint8_t {
-  converged,                  ///< ||b - A*x||, computed anew, meets the tolerance.
-  iterations,                 ///< The limit was reached before.
+  converged,                  ///< ||b - A*x||, recomputed, meets the tolerance.
+  iterations,                 ///< The limit was reached first.
   not_positive_definite,      ///< p^H*A*p <= 0.
   indefinite_preconditioner,  ///< r^H*M*r <= 0.
   not_finite,                 ///< NaN or infinity in A, b, x or their products.
@@ -74,46 +74,46 @@ std::string_view name(StopReason reason) noexcept;
 struct SolveOptions {
   double rtol = 1e-5;
   double atol = 0;
-  std::int64_t iterations = -1;  ///< At most; negative: ten a row.
-  bool zero_start = false;       ///< x is zero: one product less.
+  std::int64_t iterations = -1;  ///< Limit; negative: ten times the rows.
+  bool zero_start = false;       ///< x is zero: saves one product.
   bool checked = true;  ///< False: ends by the recurrence, whose residuals are the result's.
-  /// Called now and then with the iterations so far; false ends the call with error `cancelled`.
+  /// Called occasionally with the iterations so far; false ends the call with error `cancelled`.
   std::function<bool(std::int64_t iterations)> progress = {};
 };
 
 struct SolveResult {
-  StopReason reason = StopReason::converged;  ///< Of several columns: the first other one.
-  std::int64_t iterations = 0;                ///< Of several columns: the most.
+  StopReason reason = StopReason::converged;  ///< With several columns: of the first not converged.
+  std::int64_t iterations = 0;                ///< With several columns: their maximum.
   std::vector<double> tolerances;             ///< max(atol, rtol*||b||) of each column.
-  std::vector<double> true_residuals;         ///< ||b - A*x|| of each column, computed anew.
+  std::vector<double> true_residuals;         ///< ||b - A*x|| of each column, recomputed.
   /// ||r|| before the first iteration and after each, by the recurrence; columns side by side.
   std::vector<double> residuals;
   double seconds = 0;
 };
 
-/// What a product should take on a part's device, by the machine's description.
+/// Predicted time of a product on a part's device, by the machine's description.
 struct ProductModel {
   double compute_seconds = 0;   ///< Its bytes at the rate of the device's memory.
-  double exchange_seconds = 0;  ///< Its halo, over links that others leave alone.
+  double exchange_seconds = 0;  ///< Its halo, over otherwise idle links.
 
   double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
   double overlapped_seconds() const noexcept { return std::max(compute_seconds, exchange_seconds); }
-  /// The share of in_turn_seconds() that overlap can save: at most a half.
+  /// The fraction of in_turn_seconds() that overlap can save: at most a half.
   double largest_gain() const noexcept {
     return in_turn_seconds() > 0 ? 1 - overlapped_seconds() / in_turn_seconds() : 0;
   }
 };
 
-/// How the rows were cut.
+/// How the rows are partitioned.
 struct PlanReport {
-  std::int64_t block_rows = 0;            ///< Sums are formed by blocks of so many rows.
+  std::int64_t block_rows = 0;            ///< Rows per block of the sums.
   std::vector<std::int64_t> first_rows;   ///< Of each part, and the number of rows.
   std::vector<DeviceId> devices;          ///< Of each part; no_device: any core.
   std::vector<std::int64_t> halo_rows;    ///< Elements of vectors that each part needs of others.
-  std::vector<std::int64_t> border_rows;  ///< Of blocks that need some of these.
+  std::vector<std::int64_t> border_rows;  ///< Rows of blocks that need some of these.
   std::vector<std::size_t> bytes;         ///< Of each part of the matrix.
-  std::vector<ProductModel> models;       ///< Of each part; empty where the machine has no rates.
-  double seconds = 0;                     ///< What it took to check, cut and store it.
+  std::vector<ProductModel> models;       ///< Of each part; empty if the machine has no rates.
+  double seconds = 0;                     ///< Time to check, partition and store the matrix.
 };
 
 struct SolverContent;
@@ -124,12 +124,12 @@ class Solve {
  public:
   Solve(Solve&&) noexcept;
   Solve& operator=(Solve&&) = delete;
-  /// Cancels what runs; x is unspecified unless finish() returned.
+  /// Cancels running work; x is unspecified unless finish() returned.
   ~Solve();
-  /// Performs up to so many iterations; true once the solve has ended. x is at home afterwards.
+  /// Performs up to this many iterations; true once the solve has ended. x is at home afterwards.
   /// Errors: what a task threw; cancelled.
   bool advance(std::int64_t iterations);
-  /// Made so far; of several columns: the most.
+  /// Iterations so far; with several columns: their maximum.
   std::int64_t iterations() const noexcept;
   /// Runs to the end. Afterwards only iterations() and resume() may be called.
   SolveResult finish();
@@ -146,23 +146,23 @@ class Solve {
 
 /// Keeps a hermitian positive definite matrix, its plan of exchange and preconditioner on the
 /// devices, for many solves. The engine must outlive it; the caller's matrix need not. A handle,
-/// cheap to copy. Calls of several threads may overlap.
+/// cheap to copy. Calls from several threads may overlap.
 class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
   ///         range, or the diagonal of M has a zero or isn't finite, naming the row; or if
-  ///         iterations shall be recorded and the parts aren't one, on a device.
+  ///         iterations are to be recorded without a single part on a device.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 
-  /// Takes new values of a matrix with elements in the same places, and the new diagonal of a
+  /// Takes new values of a matrix with elements at the same positions, and the new diagonal of a
   /// diagonal preconditioner. No other call of this solver may be in progress.
-  /// Errors: invalid_argument if elements are elsewhere or M's diagonal is refused; nothing has
+  /// Errors: invalid_argument if elements are elsewhere or M's diagonal is invalid; nothing has
   ///         changed then.
   void update(const CsrView& a, const void* diagonal = nullptr) const;
   /// y = A*x.
   /// Shapes: x and y have as many rows as A, and `columns` columns, row by row.
   void multiply(const void* x, void* y, std::int64_t columns = 1) const;
-  /// Conjugate gradients for A*x = b from the x given (Hestenes and Stiefel, 1952).
+  /// Conjugate gradients for A*x = b, starting from the given x (Hestenes and Stiefel, 1952).
   SolveResult cg(const void* b, void* x, std::int64_t columns = 1,
                  const SolveOptions& options = {}) const;
   /// The same in steps.
@@ -190,8 +190,8 @@ struct BoxGrid {
 std::int64_t rows_of(const BoxGrid& grid) noexcept;
 std::int64_t elements_of(const BoxGrid& grid) noexcept;
 
-/// Writes the rows [first, last) of the negative Laplacian with zero boundary values: on the
-/// diagonal one less than the points of the stencil (of a flat box, of the flat one), -1 beside it.
+/// Writes the rows [first, last) of the negative Laplacian with zero boundary values: the diagonal
+/// is one less than the points of the stencil (in a flat box, of the flat one), its neighbours -1.
 /// Offsets are relative to the first row's, last - first + 1 of them; columns ascend in each row.
 /// Errors: invalid_argument for another stencil or type, sizes below 1, or rows out of range.
 void laplacian(const BoxGrid& grid, std::int64_t first, std::int64_t last, std::int64_t* offsets,

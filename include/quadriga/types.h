@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/types.h: the small vocabulary that every other header uses.
+// include/quadriga/types.h: basic types that all other headers use.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +29,13 @@ constexpr std::size_t size_of(DType type) noexcept {
 
 std::string_view name(DType type) noexcept;
 
-/// How a task touches an operand.
+/// How a task accesses an operand.
 enum class Access : std::uint8_t {
   read,
-  write,    ///< Overwrites all of it; the old content isn't brought.
+  write,    ///< Overwrites all of it; the old content isn't copied.
   update,   ///< Reads and writes.
-  commute,  ///< An update whose order among its like doesn't matter; one at a time.
-  reduce,   ///< Adds to a partial result that is combined before the next other access.
+  commute,  ///< An update, in any order among commuting tasks; one at a time.
+  reduce,   ///< Adds to a partial result that is combined before the next access of another mode.
 };
 
 constexpr bool writes(Access access) noexcept { return access != Access::read; }
@@ -45,8 +45,8 @@ constexpr bool reads(Access access) noexcept {
 
 std::string_view name(Access access) noexcept;
 
-/// What executes a task; a `file` only holds what the host has no memory for. Kinds that a backend
-/// adds have further values, which device_kind() (machine.h) tells by their names.
+/// What executes a task; a `file` only stores tiles for which the host has no memory. Kinds that a
+/// backend adds have further values, which device_kind() (machine.h) finds by name.
 enum class DeviceKind : std::uint8_t { cpu, emulated, cuda, file };
 
 /// Index of a device of the engine's machine, from 0.
