@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/affinity.h: keeps threads on some of the processors, and with them their memory.
+// src/base/affinity.h: binds threads, and the memory that they touch first, to processors.
 #pragma once
 
 #include <functional>

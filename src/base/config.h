@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/config.h: settings, where each value comes from, and the only reading of the
+// src/base/config.h: settings and the source of each value; only this room reads the
 // environment.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/file.h: whether a path names a file that can be read without waiting.
+// src/base/file.h: checks that a path names a file that can be read without blocking.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/log.h: leveled messages to a sink that can be set, so that Python's logging receives
+// src/base/log.h: leveled messages to a configurable sink, through which Python's logging gets
 // them.
 #pragma once
 

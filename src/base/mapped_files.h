@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/mapped_files.h: a program whose mapped file is cut short says so and ends.
+// src/base/mapped_files.h: ends a program with an error when a mapped file is truncated.
 //
 // Invariants
-//   1. A watched mapping is a slot whose message is written before its address and not changed
-//      while that stands; so with the path of a file to remove. One lock guards whoever writes.
-//   2. The handler reads slots whose address stands, and calls write(), unlink(), sigaction() and
-//      _exit() only.
+//   1. A watched mapping is a slot. Its message is written before its address and doesn't change
+//      while the address is set; the same holds for the path of a file to remove. One lock guards
+//      writers.
+//   2. The handler reads slots whose address is set, and calls only write(), unlink(), sigaction()
+//      and _exit().
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/random.h: a small deterministic generator that can be split, the same on every platform.
+// src/base/random.h: a small, splittable, deterministic generator, identical on every platform.
 #pragma once
 
 #include <array>

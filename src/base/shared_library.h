@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/shared_library.h: libraries that are opened where they are first needed, not linked to.
+// src/base/shared_library.h: libraries that are opened on first use instead of linked.
 #pragma once
 
 #include <string>

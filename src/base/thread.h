@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/thread.h: threads that can't be started are an error that says why.
+// src/base/thread.h: starts threads; a failure to start one is an error with the reason.
 #pragma once
 
 #include <functional>

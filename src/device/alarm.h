@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/alarm.h: wakes a thread that sleeps, or keeps it from falling asleep the next time.
+// src/device/alarm.h: wakes a sleeping thread, or keeps it from its next sleep.
 #pragma once
 
 #include <chrono>

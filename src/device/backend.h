@@ -2,25 +2,23 @@
 // src/device/backend.h: the contract between the engine and whatever executes copies and kernels.
 //
 // A backend owns devices of one machine, their memory and their streams. Every operation is queued
-// on a stream and named by the event that it makes; streams run their operations in order and
-// independently of one another. What a backend promises is written down in tests/contract/backend.
+// on a stream and identified by the event that it creates; each stream runs its operations in
+// order, independently of other streams. tests/contract/backend tests the whole contract.
 //
 // Threads
-//   1. copy(), launch() and wait() on streams of one device are called by one thread at a time, its
-//      issuer; for streams of different devices at once, and none waits for another device's.
-//   2. next_completion() is called by one thread at a time, the driver, which may be another one,
-//      at once with issuers.
-//   3. wait() is called once the call that made the event has returned, on whatever thread.
-//   4. create_stream() is called by one thread at a time, allocate() and deallocate() for a device
-//      by one at a time, at once with whatever else. They wait for nothing that is queued: who
-//      frees memory knows that nothing uses it.
-//   5. The others are called by any thread at any time.
-//   6. A backend whose clock is virtual is called by one thread, but for wake(), now() and
-//      holder().
+//   1. One thread at a time, a device's issuer, calls copy(), launch() and wait() on its streams.
+//      Issuers of different devices call concurrently, and none waits for another device.
+//   2. One thread at a time, the driver, calls next_completion(), concurrently with issuers.
+//   3. wait() is called once the call that created the event has returned, on any thread.
+//   4. One thread at a time calls create_stream(), and one per device allocate() and deallocate(),
+//      concurrently with all other calls. They don't wait for queued operations: the caller knows
+//      that nothing uses the memory that it frees.
+//   5. All other functions may be called by any thread at any time.
+//   6. One thread calls a backend with a virtual clock, except wake(), now() and holder().
 //
-// Calls throw what is wrong with their arguments, and nothing is queued then. An operation whose
-// arguments are right but that can't be queued, as a launch that a driver refuses, has its place in
-// its stream and is delivered with the error.
+// Calls throw if their arguments are wrong, and queue nothing then. An operation with valid
+// arguments that can't be queued, such as a launch that a driver rejects, keeps its place in its
+// stream and completes with the error.
 #pragma once
 
 #include <quadriga/codelet.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/call_thread.h: calls that may wait, made by a thread of their own, one by one.
+// src/device/call_thread.h: a thread that makes blocking calls, one after the other.
 //
 // Invariants
 //   1. `mutex_` guards all members; it isn't held during a call.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda_reading.h: what the CUDA runtime says about each device that it sees.
+// src/device/cuda_reading.h: what the CUDA runtime reports about each visible device.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/description.h: rates that were measured in the place of those that are supposed.
+// src/device/description.h: measured rates replace estimated ones.
 #pragma once
 
 #include <quadriga/machine.h>

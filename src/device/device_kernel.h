@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/device_kernel.h: kernels that were compiled while the program runs, and their launch.
+// src/device/device_kernel.h: kernels compiled at run time, and their launch.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/factory.h: makes the backends.
+// src/device/factory.h: creates the backends.
 #pragma once
 
 #include <quadriga/machine.h>

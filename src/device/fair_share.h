@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/fair_share.h: how the copies that cross the same links share them. Pure.
+// src/device/fair_share.h: max-min fair rates of the copies that share links. Pure.
 #pragma once
 
 #include <quadriga/machine.h>

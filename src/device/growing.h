@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/growing.h: a list that grows while other threads use what is in it.
+// src/device/growing.h: a list that grows while other threads use its elements.
 //
 // Invariants
-//   1. Elements never move. Block b has `first << b` places and is made with its first element.
-//   2. One thread at a time adds. An element is complete before `size_` counts it, and nobody else
-//      touches those that aren't counted.
+//   1. Elements never move. Block b has `first << b` places and is allocated with its first
+//      element.
+//   2. One thread at a time adds. An element is complete before `size_` counts it; no other thread
+//      touches uncounted elements.
 #pragma once
 
 #include <array>

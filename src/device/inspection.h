@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/inspection.h: all that can be read about this computer's devices, used or not.
+// src/device/inspection.h: reads all that is known of this computer's devices, used or not.
 #pragma once
 
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/instructions.h: what shall be queued on a backend's streams, in one global order.
+// src/device/instructions.h: operations to queue on a backend's streams, in one global order.
 //
-// Pure: knows no thread, device or clock. Whoever decides writes instructions and gets events for
-// them at once; whoever carries them out queues them on a backend, later or elsewhere.
+// Pure: knows no thread, device or clock. The scheduler writes instructions and gets their events
+// at once; issuers queue them on a backend, later or on other threads.
 //
 // Invariants
 //   1. Instructions are numbered from 1 in the order of the calls, and each waits only for
-//      operations with smaller numbers: so waits form no circle, whoever carries them out.
-//   2. The events of a stream count its operations from 1, as a backend's do.
+//      operations with smaller numbers, so waits form no cycle, whoever carries them out.
+//   2. The events of a stream count its operations from 1, like a backend's.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/kinds.h: the table of the kinds of devices: what the runtime knows of each.
+// src/device/kinds.h: the table of the kinds of devices.
 //
-// A further kind is a folder beside this file and a row of the table in kinds.cpp. Its DeviceKind
-// is the row's number; whoever writes variants for it asks device_kind() for that.
+// A new kind is a folder beside this file and a row of the table in kinds.cpp. Its DeviceKind is
+// the row's number, which authors of variants get from device_kind().
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/nvml.h: what NVIDIA's management library says about the GPUs of this computer.
+// src/device/nvml.h: reads this computer's GPUs through NVIDIA's management library.
 //
-// It sees all of them, whatever CUDA_VISIBLE_DEVICES, compute modes or other processes keep from
-// CUDA. The library comes with the driver and is opened when it is asked.
+// It sees all GPUs, including those that CUDA_VISIBLE_DEVICES, compute modes or other processes
+// hide from CUDA. The library comes with the driver and is opened on use.
 #pragma once
 
 #include <cstddef>

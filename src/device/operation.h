@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/operation.h: what a stream's queue holds, and the checks that all backends share.
+// src/device/operation.h: operations in a stream's queue, and the checks that all backends share.
 #pragma once
 
 #include <quadriga/machine.h>

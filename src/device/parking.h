@@ -3,9 +3,9 @@
 //
 // Invariants
 //   1. Operations of a stream are queued in the order of add(): while one of them is parked, or
-//      the stream is held, all that come are parked behind it.
-//   2. `order_` names the streams that have parked operations, each once.
-//   3. It knows no thread and no device; whoever asks it says what can be queued by now. One thread
+//      the stream is held, later ones are parked behind it.
+//   2. `order_` lists each stream with parked operations once.
+//   3. It knows no thread and no device; its caller says which operations can be queued. One thread
 //      at a time uses it.
 #pragma once
 

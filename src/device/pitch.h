@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/pitch.h: how far apart the columns of a tile lie in a memory of the engine's own.
+// src/device/pitch.h: the leading dimension of tiles in the engine's own memory.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/preparation.h: what libraries need of a device's streams before its memory is given
-// away.
+// src/device/preparation.h: prepares libraries for a device's streams before its memory is
+// allocated.
 #pragma once
 
 #include <quadriga/codelet.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/queueing.h: who queues what on the streams of devices, when it can be queued.
+// src/device/queueing.h: queues operations on the streams of devices once they can be queued.
 //
 // Invariants
-//   1. Operations of a device's streams are queued by who has the mutex of the device: its issuer
-//      in add(), somebody in with(), the driver in look(). The driver only tries to get it: it
-//      never waits for who queues, nor does anybody for another device.
+//   1. A thread queues on a device's streams while it holds the device's mutex: the issuer in
+//      add(), any thread in with(), the driver in look(). The driver only tries the mutex: it never
+//      waits for a thread that queues, and no thread waits for another device.
 //   2. A device's mutex guards its parking. `parked` says whether that isn't empty; it is written
 //      under the mutex.
-//   3. Who queued something looks whether others of its device can follow; the driver looks at all
-//      devices.
+//   3. A thread that has queued an operation checks whether parked ones of its device can follow;
+//      the driver checks all devices.
 #pragma once
 
 #include <quadriga/types.h>

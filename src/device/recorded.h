@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/recorded.h: variants that are queued once and replayed from then on.
+// src/device/recorded.h: variants that are recorded once and then replayed.
 #pragma once
 
 #include <quadriga/codelet.h>

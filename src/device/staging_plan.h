@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/staging_plan.h: threads and pinned buffers near to the devices that they serve.
+// src/device/staging_plan.h: places threads and pinned buffers near the devices that they serve.
 #pragma once
 
 #include <quadriga/machine.h>

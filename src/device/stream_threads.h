@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/stream_threads.h: streams by the real clock, each a queue with a thread of its own.
+// src/device/stream_threads.h: streams under the real clock, each a queue with its own thread.
 //
 // Invariants:
 // 1. `mutex_` guards all members but `stopping_` and `start_`; it is not held while bytes move or a
@@ -11,10 +11,10 @@
 //    that wait for others need none: they would keep out whom they wait for.
 // 4. A completion gets its end and its place in `completions_` under one hold of the lock, so
 //    completions are in order of their ends.
-// 5. A thread sleeps on its stream's `changed` unless its front can run. Whoever makes it able to
+// 5. A thread sleeps on its stream's `changed` unless its front can run. The call that enables it
 //    (enqueue, finish, admit, the destructor) notifies under the lock: `waiters` of a stream are
-//    those whose front waits for an event of it, each once; `pending_` are those whose front is a
-//    kernel that waits for a slot.
+//    the threads whose front waits for one of its events, each once; `pending_` are those whose
+//    front is a kernel that waits for a slot.
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/threaded_backend.h: a backend whose streams are threads of the host; kinds of devices
-// differ in their memory only.
+// src/device/threaded_backend.h: a backend whose streams are host threads; kinds of devices differ
+// only in their memory.
 #pragma once
 
 #include <quadriga/machine.h>

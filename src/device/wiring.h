@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/wiring.h: links and routes of a machine from what was read about its devices.
+// src/device/wiring.h: derives links and routes of a machine from its devices' properties.
 #pragma once
 
 #include <quadriga/machine.h>

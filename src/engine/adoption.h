@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/adoption.h: data on devices that streams of others still write: tasks follow these.
+// src/engine/adoption.h: orders tasks after foreign streams that still write data on devices.
 //
 // An adoption is a task that updates the data in place: its variant makes the stream that runs it
 // wait for the other stream's event, so that the order of accesses does the rest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/bodies.h: running the bodies of tasks, on whatever thread: who runs which task.
+// src/engine/bodies.h: runs the bodies of tasks, and knows which thread runs which task.
 #pragma once
 
 #include "graph/graph.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/commuting.h: tasks that exclude one another in any order: of those that commute on a
-// datum, or reduce into it, one runs at a time.
+// src/engine/commuting.h: mutual exclusion in any order: of the tasks that commute on a datum, or
+// reduce into it, one runs at a time.
 //
 // Invariants
-//   1. `busy` of a datum is held by at most one running task; whoever fails to take all it needs
-//      holds none and is blocked until some holder lets go.
-//   2. mutex_ guards `blocked_`. Who is about to be blocked counts itself in `count_` first and
-//      tries once more; who lets go looks at `count_` afterwards: none is left behind.
+//   1. At most one running task holds `busy` of a datum; a task that fails to take all that it
+//      needs holds none and is blocked until a holder releases one.
+//   2. mutex_ guards `blocked_`. A task that is about to block counts itself in `count_` first and
+//      tries once more; a releasing task checks `count_` afterwards: so no task is missed.
 #pragma once
 
 #include <atomic>

@@ -7,14 +7,15 @@
 //
 // Invariants
 //
-//   1. Scheduler, instructions, releases and record belong to the driver's thread; others reach
-//      them by execute(). Under the virtual clock they belong to who holds `driving_`.
+//   1. Scheduler, instructions, releases and record belong to the driver's thread; other threads
+//      reach them through execute(). Under the virtual clock they belong to the holder of
+//      `driving_`.
 //
-//   2. New data, submitted and ready tasks come in through the inbox, in order; data comes before
-//      its tasks, a task is submitted before it is ready.
+//   2. New data, submitted and ready tasks arrive through the inbox, in order; data before its
+//      tasks, a task's submission before its readiness.
 //
-//   3. What the scheduler tells of tasks is noted and settled after its function has returned: the
-//      graph is told, and the scheduler hears what follows as events.
+//   3. Notifications from the scheduler are recorded and settled after its function has returned:
+//      the graph is updated, and the consequences reach the scheduler as events.
 //
 //   4. Waiters are signalled after each batch of completions.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/engine_access.h: what the library's own code and its tests do with an engine beyond
-// its public functions.
+// src/engine/engine_access.h: access to an engine beyond its public functions, for the library and
+// its tests.
 #pragma once
 
 #include <quadriga/engine.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/engine_impl.h: the parts of an engine and how they are put together.
+// src/engine/engine_impl.h: the parts of an engine and how they are connected.
 #pragma once
 
 #include <quadriga/engine.h>

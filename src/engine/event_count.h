@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/event_count.h: workers without work search a while, then sleep until some comes.
+// src/engine/event_count.h: workers without work search for a while, then sleep until work arrives.
 //
 // Invariants
-//   1. Whoever adds work looks for sleepers afterwards; a worker announces itself as a sleeper,
-//      then looks for work once more, then sleeps. So no work waits while all workers sleep.
+//   1. A thread that adds work checks for sleepers afterwards; a worker announces itself as a
+//      sleeper, then checks for work once more, then sleeps. So no work waits while all sleep.
 //   2. While a worker searches, nobody is woken: it finds the work.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/executor.h: what the graph needs from whoever runs its tasks (host pool or driver).
+// src/engine/executor.h: the graph's interface to the executor of its tasks (host pool or driver).
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/hold.h: an access of the host's to data, in the order of the tasks that touch them.
+// src/engine/hold.h: the host's access to data, ordered with the tasks that access them.
 //
 // Invariants
-//   1. A hold is a task in the graph that no executor knows: it is linked once nothing that it
-//      conflicts with is pending, and ends when the host says so. Tasks submitted meanwhile follow
-//      it; their data may be fetched ahead, which ends when the hold does.
-//   2. A thread never waits for a hold of its own: what it has it gets again, and waits for tasks
-//      that follow one are refused.
+//   1. A hold is a task in the graph that no executor knows: it is linked once no conflicting task
+//      is pending, and ends when the host releases it. Tasks submitted meanwhile follow it; copies
+//      of their data may be prefetched, and complete when the hold ends.
+//   2. A thread never waits for its own hold: it may access the data again, and waiting for tasks
+//      that follow the hold is an error.
 #pragma once
 
 #include <quadriga/types.h>

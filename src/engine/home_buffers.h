@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/home_buffers.h: memory, or room in a file, for data that have no home of their own,
-// where tasks run on the host's memory.
+// src/engine/home_buffers.h: memory, or room in a file, for data without a home, if tasks run on
+// the host's memory.
 //
 // Invariants
-//   1. Bytes are counted before they are taken and after they are given back, so that the limit is
-//      never passed. lock_ guards `spill_`.
+//   1. Bytes are counted before they are allocated and uncounted after they are freed, so the limit
+//      is never exceeded. lock_ guards `spill_`.
 #pragma once
 
 #include <atomic>

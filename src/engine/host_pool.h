@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/host_pool.h: runs tasks on the host's cores, on the user's memory: one worker thread a
-// core.
+// src/engine/host_pool.h: runs tasks on the host's cores, on the user's memory: one worker thread
+// per core.
 //
 // Invariants
 //   1. A ready task is in exactly one place: a queue, a worker's batch, or blocked in `commuting_`.
-//   2. A worker's counters and free slots are its own; the guest's (submitters that help, a full
-//      window) are guarded by guest_lock_.
-//   3. A detached task counts its promise among its children: who comes last, its body or its
-//      promise, finishes it.
-//   4. Waiters are signalled when workers run out of work, and when a promise is kept.
+//   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
+//      submitters that execute tasks while the window is full).
+//   3. A detached task counts its promise among its children; the last to end, body or promise,
+//      finishes the task.
+//   4. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
 #pragma once
 
 #include <memory>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/inbox.h: what other threads give the driver: messages in their order, and work that
-// has to be done on its side.
+// src/engine/inbox.h: messages from other threads to the driver, in order, and work that must run
+// on its thread.
 //
 // Invariants
-//   1. mutex_ guards all members; it is held while nothing else happens.
-//   2. Each request is answered once: by who took it, or by break_down(). After that none is taken
-//      in, so nobody waits for an answer that never comes.
+//   1. mutex_ guards all members; nothing else happens while it is held.
+//   2. Each request is answered once: by the thread that took it, or by break_down(). After that
+//      none is accepted, so no thread waits for an answer that never comes.
 #pragma once
 
 #include <atomic>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/issuers.h: carry instructions out on a backend, one thread a device, and give back
-// what has ended.
+// src/engine/issuers.h: carry out instructions on a backend, one thread per device, and return
+// completions.
 //
 // Invariants
-//   1. Instructions come in by take(), in the order of their numbers; each issuer carries out those
-//      of its device's streams in that order.
-//   2. A wait for another device's operation is queued only once that operation is: `queued_` tells
-//      by stream how far its issuer has come. What is waited for has a smaller number, so that the
-//      issuer with the smallest number left never waits, and nobody waits for ever.
+//   1. Instructions arrive through take(), in the order of their numbers; each issuer carries out
+//      those of its device's streams in that order.
+//   2. A wait for another device's operation is queued only once that operation is: `queued_` gives
+//      the progress of each stream's issuer. The operation waited for has a smaller number, so the
+//      issuer with the smallest number left never waits: there is no deadlock.
 //   3. Issuer::mutex guards its queue and flags; broken_mutex_ guards `broken_`.
-//   4. take() and next() belong to one thread, the driver's. Where the backend has no use for
-//      threads, as under the virtual clock, take() carries out everything itself.
+//   4. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
+//      under the virtual clock, take() carries out everything itself.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/libraries.h: makes what libraries need of a device while its memory is free.
+// src/engine/libraries.h: creates library objects on a device while its memory is free.
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/own_task.h: tasks that the engine submits itself, among those of its users.
+// src/engine/own_task.h: tasks that the engine itself submits among its users' tasks.
 #pragma once
 
 #include <cstddef>

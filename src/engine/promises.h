@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/promises.h: bodies that leave the end of their task to others: to the program, by a
-// promise, or to a thread that may wait.
+// src/engine/promises.h: bodies whose task others end: the program, through a promise, or a thread
+// that may wait.
 //
 // Invariants
-//   1. The executor hears of the end of such a task once, by kept(); until then the task's slot,
-//      its operands and its engine live on, so an open promise may refer to them.
+//   1. kept() tells the executor once that such a task has ended; until then the task's slot, its
+//      operands and its engine live on, so an open promise may refer to them.
 //   2. `open_` of a promise's state is guarded by its lock, which is held while the executor is
 //      told.
 //   3. BlockingThreads: `idle_` counts threads that wait for work, guarded as `work_` is by mutex_;

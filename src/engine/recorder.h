@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/recorder.h: counters always, a trace on request; both fed by the same calls.
+// src/engine/recorder.h: counters always, a trace on request; the same calls feed both.
 //
-// Each lane (a stream of a device, or a host worker) has one writer. Reading while work goes on
-// gives a recent state, reading after wait() the exact one.
+// Each lane (a stream of a device, or a host worker) has one writer. Reading during work gives a
+// recent state, reading after wait() the exact one.
 #pragma once
 
 #include <quadriga/machine.h>

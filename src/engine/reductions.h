@@ -2,11 +2,10 @@
 // src/engine/reductions.h: partial results of operands of mode reduce, and the tasks that combine
 // them.
 //
-// Accesses of mode reduce that follow each other in one domain of submission, and share init
-// and combine, are a group. While it is open its tasks add to partial results, each to that of
-// the place where it runs, or in place where there is none. What ends the group submits one
-// task a partial result that adds it to the target: an update, which thereby follows all
-// members of the group.
+// Consecutive accesses of mode reduce in one domain of submission that share init and combine form
+// a group. While it is open its tasks add to partial results, each to that of the place where it
+// runs, or in place if there is none. The access that ends the group submits one task per partial
+// result that adds it to the target: an update, which thereby follows all members of the group.
 //
 // Invariants
 //   1. Reductions and the groups in them are guarded by the submission lock; `partials` doesn't

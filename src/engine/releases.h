@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/releases.h: what follows from the tasks that the scheduler issued or ended: the graph
-// is told, and the scheduler hears which successors are ready by that.
+// src/engine/releases.h: reports issued and ended tasks to the graph, and the successors that
+// become ready to the scheduler.
 //
-// Belongs to one thread at a time, but for count(). Knows no clock and no device.
+// Belongs to one thread at a time, except count(). Knows no clock and no device.
 //
 // Invariants
-//   1. What was noted is settled in its order; what follows may be noted meanwhile, and is settled
-//      by the same call.
+//   1. Notes are settled in order; consequences may be noted meanwhile, and are settled by the same
+//      call.
 //   2. A task is released once: when it has left the schedule, its children have ended, and no
-//      predecessor is left. A predecessor may be, as one that reads another replica of what the
-//      task wrote: it may be slower, and holds edges that lie in its successors.
+//      predecessor is left. A predecessor may outlast it, such as one that reads another replica of
+//      what the task wrote: it may be slower, and holds edges that lie in its successors.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/run_record.h: what devices did, as the scheduler tells it: to the recorder by lanes,
-// and in sums over the run as a whole. The driver's thread only.
+// src/engine/run_record.h: records device activity from the scheduler: in the recorder by lanes,
+// and as totals of the run. The driver's thread only.
 #pragma once
 
 #include <vector>

@@ -5,10 +5,10 @@
 // Invariants
 //   1. The engine's data_mutex guards the regions; it is taken before the submission lock, which
 //      guards what data know of their aliases.
-//   2. Of aliases that overlap, at most one is newer on a device than home: before an access to an
-//      alias that is stale, a task on the host, or where home is, reads those that were written,
-//      so that they come home, and overwrites the alias with what is there, so that its replicas
-//      on devices are gone.
+//   2. Of overlapping aliases, at most one is newer on a device than home: before an access to a
+//      stale alias, a task on the host, or on the home's device, reads the written aliases, which
+//      writes them back, and overwrites the stale one with that content, which drops its replicas
+//      on devices.
 //   3. That task is ordered like any other: it uses the data that it names.
 #pragma once
 

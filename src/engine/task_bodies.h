@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/task_bodies.h: runs the variants of issued tasks, on threads of a backend.
+// src/engine/task_bodies.h: runs the variants of issued tasks, on a backend's threads.
 #pragma once
 
 #include "engine/executor.h"

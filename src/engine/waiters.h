@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/waiters.h: the threads that wait for an executor, and what they write to the log for
-// it: the log may take locks of the user's, such as Python's, which no executor must wait for.
+// src/engine/waiters.h: the threads that wait for an executor, and the messages that they log for
+// it: logging may take the user's locks, such as Python's, for which no executor must wait.
 //
 // Invariants
-//   1. mutex_ guards `signals_` and `notices_`; it isn't held while a condition is looked at.
-//   2. Who waits has read `signals_` before it looked at its condition, so that no signal is
-//      missed; conditions that no signal tells of are looked at after pauses.
+//   1. mutex_ guards `signals_` and `notices_`; it isn't held while a condition is checked.
+//   2. A waiter reads `signals_` before it checks its condition, so no signal is missed; conditions
+//      without a signal are polled.
 #pragma once
 
 #include <atomic>

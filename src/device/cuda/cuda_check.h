@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/cuda_check.h: the one way in which errors of the CUDA runtime become ours.
+// src/device/cuda/cuda_check.h: turns errors of the CUDA runtime into Quadriga's.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/event_pool.h: CUDA events of a device, used again once nobody holds them.
+// src/device/cuda/event_pool.h: CUDA events of a device, reused once nobody holds them.
 //
 // Invariants
-//   1. An event is unused, or somebody holds it: the operation that recorded it until that is
-//      retired, and who is about to make a stream wait for it. So nobody waits for a later record
-//      than the one that was looked up. Waits that are queued keep what they saw.
+//   1. An event is unused or held: by the operation that recorded it, until that is retired, and by
+//      a caller that is about to make a stream wait for it. So nobody waits for a later record than
+//      the one looked up. Queued waits keep the record that they saw.
 //   2. `mutex_` guards the members of a pool. It isn't held during a call of the runtime.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/foreign.h: memory and streams that somebody else made, as CuPy or PyTorch.
+// src/device/cuda/foreign.h: memory and streams of other libraries, such as CuPy and PyTorch.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,10 @@
 // src/device/cuda/losses.h: which devices are lost, and why.
 //
 // Invariants
-//   1. A device works, is being lost, then is lost; never back. From the second on nothing is
-//      queued on it, in the third no thread of the host touches what its operations copy.
-//   2. `mutex_` guards the reasons. A device's reason is there before its state changes.
+//   1. A device works, is being lost, then is lost; it never goes back. From the second state on
+//      nothing is queued on it; in the third no host thread touches memory that its operations
+//      copy.
+//   2. `mutex_` guards the reasons. A device's reason is set before its state changes.
 #pragma once
 
 #include <quadriga/types.h>

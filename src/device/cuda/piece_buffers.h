@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/piece_buffers.h: copies whose end on the device lies in pieces, by way of a
-// buffer there: a link is quick only with long runs, a device's own memory is with any.
+// src/device/cuda/piece_buffers.h: copies that are in pieces on the device pass through a buffer
+// there: a link is fast only with long runs, a device's own memory with runs of any length.
 //
 // Invariants
-//   1. A stream's buffer is used by that stream only, in its order: nobody else waits for it.
-//   2. Streams of a device are used by who has the device's mutex (cuda_backend.cpp).
+//   1. Only its stream uses a stream's buffer, in order: nobody else waits for it.
+//   2. A thread uses a device's streams while it holds the device's mutex (cuda_backend.cpp).
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/program.h: what was queued on a stream, as a graph that is launched as a whole.
+// src/device/cuda/program.h: operations recorded from a stream as a graph, launched as a whole.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/scaled_times.h: times of kernels on CUDA devices, scaled from those of one
-// that was measured.
+// src/device/cuda/scaled_times.h: kernel times on CUDA devices, scaled from those of a measured
+// device.
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/staging_buffers.h: copies between devices and pageable memory, by way of pinned
+// src/device/cuda/staging_buffers.h: copies between devices and pageable memory, through pinned
 // buffers that threads fill and empty.
 //
 // A copy is queued on its stream at once, in chunks; the stream waits at gates for threads, threads
@@ -15,10 +15,11 @@
 //      one, which lanes get with the first chunk that needs it, for pinning takes long. Threads
 //      take chunks of a lane in order.
 //   3. A thread takes a chunk only when it can move all of it without waiting.
-//   4. A lane that is abandoned takes no chunks, its gates are open, and no thread moves any of it.
-//   5. One idle thread at a time, the scout, looks for chunks; who finds one wakes the next scout.
+//   4. An abandoned lane takes no chunks, its gates are open, and no thread moves its bytes.
+//   5. One idle thread at a time, the scout, looks for chunks; a scout that finds one wakes the
+//      next.
 //   6. Threads have a chunk, and are awake, before its stream is told to wait for them: any call of
-//      the runtime may last until all streams are idle, as while a library loads its kernels.
+//      the runtime may last until all streams are idle, for example while a library loads kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/stream_gate.h: words of pinned memory by which streams and threads of the host
-// wait for each other.
+// src/device/cuda/stream_gate.h: words of pinned memory through which streams and host threads wait
+// for each other.
 #pragma once
 
 #include <cuda_runtime_api.h>

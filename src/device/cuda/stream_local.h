@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/stream_local.h: what libraries keep for a stream: handles, workspaces.
+// src/device/cuda/stream_local.h: library objects of a stream: handles, workspaces.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/turn.h: whose turn it is to queue on a stream.
+// src/device/cuda/turn.h: the exclusive right to queue on a stream, taken in turn.
 #pragma once
 
 #include <atomic>

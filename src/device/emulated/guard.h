@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/emulated/guard.h: runs a variant while all device memory but its operands is closed.
+// src/device/emulated/guard.h: runs a variant with all device memory but its operands protected.
 #pragma once
 
 #include <span>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/emulated/virtual_backend.h: a machine under a virtual clock, by discrete events.
 //
-// What happens at one instant happens in the order of sequence numbers, which operations get when
-// they are queued; nothing depends on addresses, threads or the real time. One thread calls
-// everything but wake(), now() and holder().
+// Simultaneous events happen in the order of sequence numbers, which operations get when they are
+// queued; nothing depends on addresses, threads or real time. One thread calls all functions but
+// wake(), now() and holder().
 #pragma once
 
 #include <quadriga/machine.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/joined/joined_backend.h: several backends, each for some devices of a machine, as one.
+// src/device/joined/joined_backend.h: joins several backends, each for some devices of a machine.
 #pragma once
 
 #include <memory>
