@@ -287,7 +287,7 @@ def codelet(
     """
     if callable(access):
         raise InvalidType(
-            "codelet needs to know how the function touches its operands: write "
+            "codelet needs to know how the function accesses its operands: write "
             f"@codelet(access=[...]) above {getattr(access, '__name__', 'it')}"
         )
     return lambda body: Codelet(

@@ -63,7 +63,7 @@ def innermost() -> Any:
     ]
     if len({each.thread for each in around}) > 1:
         raise InvalidArgument(
-            "several threads are inside of `with Engine(...)` blocks, and it isn't known which of "
+            "several threads are inside `with Engine(...)` blocks, and it isn't known which of "
             "them started this one: pass engine="
         )
     return around[-1].engine if around else None

@@ -138,14 +138,14 @@ def _memory(facts: Facts) -> Finding:
 
 def _gpus(facts: Facts) -> Finding:
     if not facts.cuda and facts.devices not in ("", "auto") and "cuda" not in facts.devices:
-        why = f"there, not used: the setting devices is {facts.devices!r}"
+        why = f"present, not used: the setting devices is {facts.devices!r}"
         return Finding("GPUs", State.unused, why, "unset it, or name cuda in it")
     if not facts.cuda:
         return Finding("GPUs", State.used, f"{len(facts.gpus) or 'some'}, through CUDA")
     if not facts.gpus and not facts.nodes:
-        return Finding("GPUs", State.absent, "none of NVIDIA's on the PCI bus")
+        return Finding("GPUs", State.absent, "no NVIDIA GPU on the PCI bus")
     why, remedy = _reason(facts)
-    there = f"{len(facts.gpus) or 'some'} there, not used: {why}"
+    there = f"{len(facts.gpus) or 'some'} present, not used: {why}"
     return Finding("GPUs", State.unused, there, remedy)
 
 

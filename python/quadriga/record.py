@@ -53,8 +53,8 @@ class Record:
     ) -> None:
         if not isinstance(codelet, Codelet):
             raise InvalidType(
-                f"codelet is {codelet!r}; expected a Codelet, as quadriga.codelet(access=...) "
-                "makes of a function"
+                f"codelet is {codelet!r}; expected a Codelet, which quadriga.codelet(access=...) "
+                "makes from a function"
             )
         #: Results of other tasks among what it is called with.
         self.given: Given | None = None

@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 def as_text(key: str, value: object) -> str:
     """A value as the settings are written: flags in small letters."""
     if value is None:
-        raise InvalidType(f"setting {key}: None; delete it to have its default again")
+        raise InvalidType(f"setting {key}: None; delete it to restore its default")
     if isinstance(value, bool):
         return "true" if value else "false"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

@@ -75,7 +75,7 @@ def test_what_did_not_converge_is_written_and_fails(run):
 
 @pytest.mark.parametrize(("arguments", "status", "said"), [
     (("absent.mtx", "b.npy"), FAILED, "can't read absent.mtx"),
-    (("b.npy", "b.npy"), FAILED, "b.npy is no Matrix Market file"),
+    (("b.npy", "b.npy"), FAILED, "b.npy is not a Matrix Market file"),
     (("A.mtx", "A.mtx"), FAILED, "not a .npy file"),
     (("A.mtx", "b.npy", "--devices", "toaster"), MISUSED, "toaster"),
     (("A.mtx", "b.npy", "--precondition", "ilu"), MISUSED, "ilu"),

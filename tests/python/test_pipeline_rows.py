@@ -102,10 +102,10 @@ def test_short_arrays(devices: str, length: int) -> None:
 @pytest.mark.parametrize(
     ("given", "rows", "message"),
     [
-        (np.zeros(()), None, "need as many rows each"),
+        (np.zeros(()), None, "need equal numbers of rows"),
         ({"x": np.zeros(3), "y": np.zeros(4)}, None, "shapes \\(3,\\), \\(4,\\)"),
-        ({"x": [1, 2]}, None, "a source that is a dict has arrays"),
-        ({}, None, "a source that is a dict has arrays"),
+        ({"x": [1, 2]}, None, "a dict as a source needs arrays"),
+        ({}, None, "a dict as a source needs arrays"),
         (np.zeros(3), 0, "rows 0: expected"),
         (iter([]), 3, "rows= is for sources that are arrays, got list_iterator"),
     ],

@@ -156,7 +156,7 @@ def test_matrix_market_files(tmp_path):
     with pytest.raises(quadriga.IoError, match="absent.mtx"):
         sparse.cg(tmp_path / "absent.mtx", np.ones(56))
     path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 9\n1 1 1.0\n")
-    with pytest.raises(quadriga.InvalidArgument, match=r"a\.mtx is no Matrix Market file"):
+    with pytest.raises(quadriga.InvalidArgument, match=r"a\.mtx is not a Matrix Market file"):
         sparse.cg(path, np.ones(3))
 
 

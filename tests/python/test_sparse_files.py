@@ -84,7 +84,7 @@ def test_broken_files_end_in_errors_of_ours(tmp_path):
     ("matrix coordinate real general\n2 2 2\n1 1 1.0\n0 2 1.0\n", r"element 2 is at \(0, 2\)"),
     ("matrix coordinate real general\n2 2 2\n1 1 1.0\n1.5 2 1.0\n", r"2 is at \(1\.5, 2\)"),
     ("matrix coordinate real general\n2 2 2\n1 1 1.0\n2 2", "promises 6 numbers; it has 5"),
-    ("matrix coordinate real general\n2 2 2\n1 1 1.0\n2 2 x\n", "'x' is no number"),
+    ("matrix coordinate real general\n2 2 2\n1 1 1.0\n2 2 x\n", "'x' is not a number"),
     ("matrix coordinate real general\n2 2 1\n1 1 1.0\n2 2 1.0\n", "3 numbers; it has 6"),
     ("matrix coordinate real symmetric\n2 3 1\n1 1 1.0\n", "a symmetric matrix of 2 x 3"),
     ("matrix coordinate quaternion general\n", "field 'quaternion'"),

@@ -21,7 +21,7 @@ def byte_count(name: str, value: int | str | None) -> int:
         return 0
     found = _core.parse_bytes(str(value))
     if found <= 0:
-        raise InvalidArgument(f"{name} is {value!r}; expected bytes, as '4GiB'")
+        raise InvalidArgument(f"{name} is {value!r}; expected bytes, such as '4GiB'")
     return int(found)
 
 

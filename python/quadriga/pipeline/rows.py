@@ -29,7 +29,9 @@ class Rows:
         self.total = len(arrays[0]) if arrays[0].ndim else -1
         if any(each.ndim == 0 or len(each) != self.total for each in arrays):
             shapes = ", ".join(str(each.shape) for each in arrays)
-            raise InvalidArgument(f"arrays of a source need as many rows each, got shapes {shapes}")
+            raise InvalidArgument(
+                f"a source's arrays need equal numbers of rows, got shapes {shapes}"
+            )
         self.chunk = chunk
 
     def __len__(self) -> int:
@@ -56,5 +58,5 @@ def rows_of(chunks: Any, rows: int | None) -> Rows | None:
             )
         return None
     if is_dict and (not chunks or any(not isinstance(x, np.ndarray) for x in chunks.values())):
-        raise InvalidType("a source that is a dict has arrays of as many rows each")
+        raise InvalidType("a dict as a source needs arrays with equal numbers of rows")
     return Rows(chunks, rows or 0)

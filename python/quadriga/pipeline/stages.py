@@ -257,7 +257,7 @@ class Stages:
             Seconds per chunk, or a function of the chunk that returns them.
         """
         if self._flow is not None:
-            raise InvalidArgument("what stages take is stated before the run begins")
+            raise InvalidArgument("state the times of stages before the run starts")
         stated = given.seconds(stage, seconds)
         if stage == "source":
             self._source_seconds = stated
@@ -272,6 +272,6 @@ class Stages:
 
     def _add(self, stage: Stage) -> Self:
         if self._flow is not None:
-            raise InvalidArgument("stages are added before the run begins")
+            raise InvalidArgument("add stages before the run starts")
         self._stages.append(stage)
         return self

@@ -79,7 +79,7 @@ def read_market(path: str | os.PathLike[str]) -> Triplets:
 
 
 def _refuse(name: Path, why: str) -> InvalidArgument:
-    return InvalidArgument(f"{name} is no Matrix Market file: {why}")
+    return InvalidArgument(f"{name} is not a Matrix Market file: {why}")
 
 
 def _line(name: Path, file: BinaryIO) -> str:
@@ -124,7 +124,7 @@ def _read_numbers(name: Path, file: BinaryIO, header: _Header) -> Array:
     count, bad = _core.read_numbers(text.ctypes.data, text.size, numbers.ctypes.data, numbers.size)
     if bad >= 0:
         found = bytes(text[bad : bad + 20]).decode("latin-1").split()[:1]
-        raise _refuse(name, f"{found[0] if found else 'something'!r} is no number")
+        raise _refuse(name, f"{found[0] if found else 'something'!r} is not a number")
     if count != header.numbers:
         raise _refuse(name, f"its header promises {header.numbers} numbers; it has {count}")
     return numbers

@@ -106,7 +106,7 @@ def read_matrix(path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         raise IoError(f"can't read {Path(path)}: {error.strerror or error}") from error
     except (ValueError, KeyError, MemoryError, BadZipFile, EOFError, zlib.error) as error:
-        raise InvalidArgument(f"{Path(path)} is no sparse .npz file: {error}") from error
+        raise InvalidArgument(f"{Path(path)} is not a sparse .npz file: {error}") from error
 
 
 def _from_triplets(path: Path, found: Triplets) -> Csr:

@@ -45,7 +45,7 @@ class _Checker:
 
     def need(self, holds: bool, expected: str) -> None:
         if not holds:
-            raise TraceError(f"{self.path}: isn't a trace of Quadriga's: expected {expected}")
+            raise TraceError(f"{self.path}: isn't a Quadriga trace: expected {expected}")
 
     def number(self, value: Any, where: str) -> None:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
