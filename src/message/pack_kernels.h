@@ -2,41 +2,46 @@
 // src/message/pack_kernels.h: moves pieces of a layout from or to packed bytes, on one core.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "message/pack_lanes.h"
 #include "message/pack_walk.h"
 
 namespace quadriga::message {
 
-/// Kernel of a Walk: from where a layout's elements are to packed bytes.
-class Gather {
+enum class Way : std::uint8_t { gather, scatter };
+
+/// Kernel of a Walk: from where a layout's elements are to packed bytes, or back.
+///
+/// Long runs are copied four at a time, short ones without a call. Where the segment exceeds the
+/// cache, long runs are written past it, and so are packed bytes made of short ones, by way of a
+/// buffer. Nothing is certain to be there before finish().
+template <Way way>
+class PieceMover {
  public:
-  Gather(const std::byte* data, std::byte* packed, std::size_t segment) noexcept
-      : data_(data), packed_(packed), segment_(segment) {}
+  /// What is only read isn't written, though its pointer could.
+  PieceMover(std::byte* data, std::byte* packed, std::size_t segment) noexcept;
   void plane(std::int64_t offset, const Plane& plane) noexcept;
   void part(std::int64_t offset, std::int64_t bytes) noexcept;
   void slice(std::int64_t base, const ListSlice& slice) noexcept;
+  void finish() noexcept;
 
  private:
-  const std::byte* data_;
-  std::byte* packed_;
-  std::size_t segment_;
-};
+  void long_run(std::byte* at, std::size_t bytes) noexcept;
+  template <std::size_t size>
+  void units(std::byte* at, const Plane& plane) noexcept;
+  template <std::size_t size>
+  void tiles(std::byte* at, const Plane& plane) noexcept;
 
-/// Kernel of a Walk: from packed bytes to where a layout's elements are.
-class Scatter {
- public:
-  Scatter(std::byte* data, const std::byte* packed, std::size_t segment) noexcept
-      : data_(data), packed_(packed), segment_(segment) {}
-  void plane(std::int64_t offset, const Plane& plane) noexcept;
-  void part(std::int64_t offset, std::int64_t bytes) noexcept;
-  void slice(std::int64_t base, const ListSlice& slice) noexcept;
-
- private:
   std::byte* data_;
-  const std::byte* packed_;
-  std::size_t segment_;
+  std::byte* packed_;
+  bool streams_;
+  StreamedLanes lanes_;
 };
+
+extern template class PieceMover<Way::gather>;
+extern template class PieceMover<Way::scatter>;
 
 }  // namespace quadriga::message

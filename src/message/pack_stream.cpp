@@ -21,11 +21,25 @@ void check_inside(std::string_view what, std::size_t offset, std::size_t segment
                                              offset + segment, bytes));
 }
 
-template <class Kernel>
-void walk(const Canonical& form, std::size_t offset, std::size_t bytes, Kernel kernel) {
+template <Way way>
+void move(const Canonical& form, std::byte* data, std::size_t offset, std::byte* packed,
+          std::size_t bytes) {
   if (bytes == 0) return;
+  PieceMover<way> mover(data, packed, bytes);
   const auto begin = static_cast<std::int64_t>(offset);
-  Walk<Kernel>(form, begin, begin + static_cast<std::int64_t>(bytes), kernel);
+  Walk<PieceMover<way>>(form, begin, begin + static_cast<std::int64_t>(bytes), mover);
+  mover.finish();
+}
+
+// What is gathered from, or scattered from, is only read.
+void gather(const Canonical& form, const std::byte* data, std::size_t offset, std::byte* packed,
+            std::size_t bytes) {
+  move<Way::gather>(form, const_cast<std::byte*>(data), offset, packed, bytes);
+}
+
+void scatter(const Canonical& form, std::byte* data, std::size_t offset, const std::byte* packed,
+             std::size_t bytes) {
+  move<Way::scatter>(form, data, offset, const_cast<std::byte*>(packed), bytes);
 }
 
 }  // namespace
@@ -33,7 +47,7 @@ void walk(const Canonical& form, std::size_t offset, std::size_t bytes, Kernel k
 std::size_t Packer::pack(std::size_t offset, std::span<std::byte> into) const {
   check_inside("pack", offset, 0, bytes());
   const std::size_t segment = std::min(into.size(), bytes() - offset);
-  walk(layout_.form(), offset, segment, Gather(data_, into.data(), segment));
+  gather(layout_.form(), data_, offset, into.data(), segment);
   return segment;
 }
 
@@ -54,7 +68,7 @@ void Unpacker::unpack(std::size_t offset, std::span<const std::byte> from) const
   if (combine_)
     combine(offset, from);
   else
-    walk(layout_.form(), offset, from.size(), Scatter(data_, from.data(), from.size()));
+    scatter(layout_.form(), data_, offset, from.data(), from.size());
 }
 
 // By way of a buffer that stays in the cache: elements are gathered, combined side by side, and
@@ -70,9 +84,9 @@ void Unpacker::combine(std::size_t offset, std::span<const std::byte> from) cons
   const Canonical& form = layout_.form();
   for (std::size_t done = 0; done < from.size(); done += buffer_bytes) {
     const std::size_t bytes = std::min(buffer_bytes, from.size() - done);
-    walk(form, offset + done, bytes, Gather(data_, buffer.data(), bytes));
+    gather(form, data_, offset + done, buffer.data(), bytes);
     combine_(buffer.data(), from.data() + done, bytes / size);
-    walk(form, offset + done, bytes, Scatter(data_, buffer.data(), bytes));
+    scatter(form, data_, offset + done, buffer.data(), bytes);
   }
 }
 

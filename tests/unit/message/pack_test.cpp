@@ -10,6 +10,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "message/pack_kernels.h"
+#include "message/pack_walk.h"
 #include "unit/message/random_layout.h"
 
 namespace quadriga::message {
@@ -78,12 +80,42 @@ void check_unpacking(Random& random, const DrawnLayout& drawn) {
   ASSERT_EQ(memory.bytes, expected);
 }
 
+// As segments that exceed the cache are moved.
+void check_past_the_cache(Random& random, const DrawnLayout& drawn) {
+  if (drawn.layout.bytes() == 0) return;
+  Memory memory(random, drawn.layout);
+  const Bytes before = memory.bytes, expected = plain_pack(drawn.plain, memory.data());
+  const auto begin = static_cast<std::int64_t>(random.below(expected.size()));
+  const std::int64_t end = drawn.layout.bytes();
+  Bytes packed(expected.size() + 64, std::byte{0xa5});
+  const std::size_t shift = random.below(64);
+  PieceMover<Way::gather> gather(memory.data(), packed.data() + shift, SIZE_MAX);
+  Walk(drawn.layout.form(), begin, end, gather);
+  gather.finish();
+  Bytes found(packed.begin() + static_cast<std::ptrdiff_t>(shift), packed.end());
+  found.resize(static_cast<std::size_t>(end - begin));
+  ASSERT_EQ(found, Bytes(expected.begin() + begin, expected.end()));
+  ASSERT_EQ(std::ranges::count(packed.begin() + static_cast<std::ptrdiff_t>(shift) + end - begin,
+                               packed.end(), std::byte{0xa5}),
+            64 - static_cast<std::ptrdiff_t>(shift) + begin);
+  if (drawn.layout.overlapping()) return;
+  for (const ByteRun& run : plain_runs(drawn.plain))
+    std::memset(memory.data() + run.offset, 0, static_cast<std::size_t>(run.bytes));
+  const Unpacker unpacker(drawn.layout, memory.data());
+  unpacker.unpack(0, std::span(expected).first(static_cast<std::size_t>(begin)));
+  PieceMover<Way::scatter> scatter(memory.data(), found.data(), SIZE_MAX);
+  Walk(drawn.layout.form(), begin, end, scatter);
+  scatter.finish();
+  ASSERT_EQ(memory.bytes, before);
+}
+
 TEST(Pack, AnySegmentsEqualAPlainWalk) {
   for (std::uint64_t seed = 1; seed <= 6000; ++seed) {
     Random random(seed);
     const DrawnLayout drawn = draw_layout(random, 1 + static_cast<int>(seed % 4));
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + drawn.text);
     check_packing(random, drawn);
+    check_past_the_cache(random, drawn);
     if (!drawn.layout.overlapping()) check_unpacking(random, drawn);
     if (::testing::Test::HasFatalFailure()) return;
   }
@@ -124,6 +156,31 @@ TEST(Pack, LargeViewsEqualAPlainWalk) {
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + drawn.layout.text());
     check_packing(random, drawn);
+    check_past_the_cache(random, drawn);
+    check_unpacking(random, drawn);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// Runs long enough to be copied side by side, and pages of one run.
+TEST(Pack, LongRunsEqualAPlainWalk) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    DrawnLayout drawn;
+    Numbers lengths, displacements;
+    std::int64_t at = 0;
+    const std::uint64_t most = random.chance(0.3) ? 150'000 : random.chance(0.5) ? 9000 : 700;
+    for (std::uint64_t i = 0; i < 1 + random.below(12); ++i) {
+      lengths.push_back(1 + static_cast<std::int64_t>(random.below(most)));
+      displacements.push_back(at);
+      for (std::int64_t j = 0; j < lengths.back(); ++j)
+        drawn.plain.elements.push_back({at + j, ElementType::int8});
+      at += lengths.back() + static_cast<std::int64_t>(random.below(200));
+    }
+    drawn.layout = Layout::indexed(lengths, displacements, ElementType::int8);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check_packing(random, drawn);
+    check_past_the_cache(random, drawn);
     check_unpacking(random, drawn);
     if (::testing::Test::HasFatalFailure()) return;
   }
