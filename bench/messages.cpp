@@ -2,12 +2,14 @@
 // bench/messages.cpp: packing and unpacking on one core, beside a memcpy of as many bytes.
 #include <fmt/format.h>
 #include <quadriga/error.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <memory>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -97,6 +99,33 @@ std::vector<Case> drawn_cases(std::int64_t bytes, Random& random, std::int64_t c
   return cases;
 }
 
+// As NumPy has its large arrays: in huge pages where the system allows them, after malloc's header.
+template <class T>
+class Array {
+ public:
+  explicit Array(std::size_t count)
+      : bytes_(count * sizeof(T) + header),
+        pages_(static_cast<std::byte*>(
+            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        content_(reinterpret_cast<T*>(pages_ + header), count) {
+    if (pages_ == MAP_FAILED) throw std::bad_alloc();
+    madvise(pages_, bytes_, MADV_HUGEPAGE);
+    std::memset(pages_, 1, bytes_);
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() { munmap(pages_, bytes_); }
+  T* data() { return content_.data(); }
+  std::size_t size() const { return content_.size(); }
+  T& operator[](std::size_t i) { return content_[i]; }
+
+ private:
+  static constexpr std::size_t header = 16;
+  std::size_t bytes_;
+  std::byte* pages_;
+  std::span<T> content_;
+};
+
 // What a message is packed from, and packed bytes beside it.
 struct Buffers {
   explicit Buffers(const Layout& layout)
@@ -104,14 +133,13 @@ struct Buffers {
         packed(static_cast<std::size_t>(layout.bytes())),
         copied(packed.size()) {
     for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = mix(i);
-    std::ranges::fill(copied, std::byte{1});
   }
   std::byte* data(const Layout& layout) {
     return reinterpret_cast<std::byte*>(memory.data()) - layout.bounds().first;
   }
-  std::vector<std::uint64_t> memory;
-  std::vector<std::byte> packed;
-  std::vector<std::byte> copied;
+  Array<std::uint64_t> memory;
+  Array<std::byte> packed;
+  Array<std::byte> copied;
 };
 
 // The packed bytes must be those of a plain walk over the runs, and go back to where they were.
@@ -125,7 +153,7 @@ void check(const Layout& layout, Buffers& buffers) {
     std::memset(data + run.offset, 0, bytes);
     at += bytes;
   }
-  message::Unpacker(layout, data).unpack(0, buffers.packed);
+  message::Unpacker(layout, data).unpack(0, {buffers.packed.data(), buffers.packed.size()});
   for (std::size_t i = 0; i < buffers.memory.size(); ++i) {
     if (buffers.memory[i] != mix(i)) fail(Errc::internal, fmt::format("element {} is wrong", i));
   }
@@ -138,7 +166,7 @@ struct Ratios {
 Ratios measured(const Layout& layout, Buffers& buffers, long long repeat, std::size_t segment) {
   const message::Packer packer(layout, buffers.data(layout));
   const message::Unpacker unpacker(layout, buffers.data(layout));
-  const std::span<std::byte> packed(buffers.packed);
+  const std::span<std::byte> packed(buffers.packed.data(), buffers.packed.size());
   Ratios ratios;
   for (long long round = 0; round <= repeat; ++round) {
     const double begin = core_seconds();

@@ -2,22 +2,20 @@
 // src/message/pack_kernels.h: moves pieces of a layout from or to packed bytes, on one core.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "message/pack_lanes.h"
+#include "message/pack_tiles.h"
 #include "message/pack_walk.h"
 
 namespace quadriga::message {
 
-enum class Way : std::uint8_t { gather, scatter };
-
 /// Kernel of a Walk: from where a layout's elements are to packed bytes, or back.
 ///
-/// Long runs are copied four at a time, short ones without a call. Where the segment exceeds the
-/// cache, long runs are written past it, and so are packed bytes made of short ones, by way of a
-/// buffer. Nothing is certain to be there before finish().
+/// Long runs are copied by memcpy, short ones without a call. Where the segment exceeds the cache,
+/// it is written past it: long runs side by side, packed bytes of shorter ones line by line.
+/// Nothing is certain to be there before finish().
 template <Way way>
 class PieceMover {
  public:
@@ -29,16 +27,16 @@ class PieceMover {
   void finish() noexcept;
 
  private:
-  void long_run(std::byte* at, std::size_t bytes) noexcept;
+  void run(std::byte* at, std::size_t bytes) noexcept;
+  void long_units(std::byte* at, const Plane& plane) noexcept;
   template <std::size_t size>
   void units(std::byte* at, const Plane& plane) noexcept;
-  template <std::size_t size>
-  void tiles(std::byte* at, const Plane& plane) noexcept;
 
   std::byte* data_;
   std::byte* packed_;
   bool streams_;
   StreamedLanes lanes_;
+  LineWriter writer_;  // Of packed bytes.
 };
 
 extern template class PieceMover<Way::gather>;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "message/pack_units.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -163,8 +165,62 @@ bool exceeds_cache(std::size_t bytes) noexcept {
   return bytes > 4 * own;
 }
 
-void stream_lines(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  ways().lines(to, from, bytes);
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  Lane lane{to, from, bytes};
+  drop_first(lane, copy_head(lane));
+  copy_rest(lane);
+}
+
+void LineWriter::open(std::byte* to) noexcept {
+  first_ = held_ = reinterpret_cast<std::uintptr_t>(to) % cache_line;
+  line_ = to - first_;
+}
+
+// Moves the whole lines out, and what remains to the buffer's front.
+void LineWriter::write_lines() noexcept {
+  std::size_t whole = held_ / cache_line * cache_line;
+  const std::byte* from = buffer_.data();
+  held_ -= whole;
+  if (whole && first_) {
+    std::memcpy(line_ + first_, from + first_, cache_line - first_);
+    line_ += cache_line;
+    from += cache_line;
+    whole -= cache_line;
+    first_ = 0;
+  }
+  ways().lines(line_, from, whole);
+  line_ += whole;
+  std::memmove(buffer_.data(), from + whole, held_);
+}
+
+void LineWriter::add(const std::byte* from, std::size_t bytes) noexcept {
+  if (held_ + short_bytes > buffer_bytes) write_lines();
+  if (bytes < short_bytes) {
+    copy_short(buffer_.data() + held_, from, bytes);
+    held_ += bytes;
+    return;
+  }
+  const std::size_t head = (cache_line - held_ % cache_line) % cache_line;
+  const std::size_t whole = (bytes - head) / cache_line * cache_line;
+  copy_short(buffer_.data() + held_, from, head);
+  held_ += head;
+  if (held_ == cache_line && !first_) {  // As between runs of several lines.
+    ways().lines(line_, buffer_.data(), cache_line);
+    line_ += cache_line;
+  } else {
+    write_lines();
+  }
+  ways().lines(line_, from + head, whole);
+  line_ += whole;
+  held_ = bytes - head - whole;
+  copy_short(buffer_.data(), from + head + whole, held_);
+}
+
+void LineWriter::close() noexcept {
+  write_lines();
+  std::memcpy(line_ + first_, buffer_.data() + first_, held_ - first_);
+  line_ = nullptr;
+  first_ = held_ = 0;
 }
 
 void StreamedLanes::add(const Lane& lane) noexcept {
