@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/messages.cpp: packing and unpacking on one core, beside a memcpy of as many bytes.
+// bench/message_packing.cpp: packing and unpacking on one core, beside a memcpy of as many bytes.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <sys/mman.h>
@@ -205,9 +205,7 @@ void run(const Case& each, long long repeat, std::size_t segment) {
 
 }  // namespace
 
-void messages(const Settings& settings) {
-  if (settings.text("run", "pack") != "pack")
-    fail(Errc::invalid_argument, "messages: --run is pack");
+void message_packing(const Settings& settings) {
   const long long bytes = settings.integer("bytes", 256 << 20, 4096);
   const long long repeat = settings.integer("repeat", 5);
   const long long drawn = settings.integer("drawn", 0, 0);
