@@ -83,10 +83,10 @@ std::string size_text(const Canonical& form) {
 Layout::Layout() : Layout(from_parts({}, {}, 0, 0)) {}
 
 Layout::Layout(ElementType type)
-    : Layout(from_parts(run_form(0, static_cast<std::int64_t>(size_of(type))), Signature(type), 0,
-                        static_cast<std::int64_t>(size_of(type)))) {}
+    : Layout(from_parts(run_form(0, static_cast<std::int64_t>(size_of(type))),
+                        ElementSignature(type), 0, static_cast<std::int64_t>(size_of(type)))) {}
 
-Layout Layout::from_parts(Canonical form, const Signature& elements, std::int64_t lower,
+Layout Layout::from_parts(Canonical form, const ElementSignature& elements, std::int64_t lower,
                           std::int64_t extent) {
   auto parts = std::make_shared<Parts>();
   parts->bounds = form.bounds();
@@ -151,7 +151,7 @@ Layout Layout::structure(std::span<const std::int64_t> lengths,
   check_lengths("structure", lengths.size(), fields.size());
   std::vector<Canonical> forms;
   Bounds bounds;
-  Signature elements;
+  ElementSignature elements;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     check_count("structure", "length of a field", lengths[i]);
     const Block block{lengths[i], displacements[i]};
@@ -182,7 +182,7 @@ void Layout::check_receives() const {
          fmt::format("layout: elements of {} overlap; it can send, but not receive", text()));
 }
 
-void Layout::check_same_elements(const Signature& other) const {
+void Layout::check_same_elements(const ElementSignature& other) const {
   if (elements() == other) return;
   const bool told = elements().text() != other.text();
   fail(

@@ -82,7 +82,7 @@ class Layout {
   static Layout view(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
                      const Layout& of);
   /// As it was encoded (layout_code.h): parts that were checked.
-  static Layout from_parts(Canonical form, const Signature& elements, std::int64_t lower,
+  static Layout from_parts(Canonical form, const ElementSignature& elements, std::int64_t lower,
                            std::int64_t extent);
 
   /// Packed bytes of all elements.
@@ -96,7 +96,7 @@ class Layout {
   std::int64_t extent() const noexcept { return parts_->extent; }
   /// Least offset of a byte that belongs to it, and one past the greatest.
   std::pair<std::int64_t, std::int64_t> bounds() const noexcept { return parts_->bounds; }
-  const Signature& elements() const noexcept { return parts_->elements; }
+  const ElementSignature& elements() const noexcept { return parts_->elements; }
   const Canonical& form() const noexcept { return parts_->form; }
 
   /// Whether a byte belongs to several elements: such a layout can only send.
@@ -105,7 +105,7 @@ class Layout {
   /// Errors: invalid_argument if it overlaps, naming it.
   void check_receives() const;
   /// Errors: invalid_argument naming both unless the signatures are equal.
-  void check_same_elements(const Signature& other) const;
+  void check_same_elements(const ElementSignature& other) const;
   /// "strides 3 x 100 B of runs of 16 B, 6 float64".
   std::string text() const;
   std::uint64_t hash() const noexcept;
@@ -115,7 +115,7 @@ class Layout {
  private:
   struct Parts {
     Canonical form;
-    Signature elements;
+    ElementSignature elements;
     std::int64_t lower = 0;
     std::int64_t extent = 0;
     std::int64_t bytes = 0;

@@ -33,7 +33,7 @@ std::vector<std::size_t> from_fastest(std::size_t dimensions, StorageOrder order
   return axes;
 }
 
-Signature elements_of(const Layout& of, const std::vector<std::int64_t>& counts) {
+ElementSignature elements_of(const Layout& of, const std::vector<std::int64_t>& counts) {
   std::int64_t total = 1;
   for (const std::int64_t count : counts) total = checked_product(total, count);
   return of.elements().repeated(static_cast<std::uint64_t>(total));

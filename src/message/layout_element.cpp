@@ -54,18 +54,18 @@ std::size_t size_of(ElementType type) noexcept { return known[static_cast<int>(t
 
 std::string_view name(ElementType type) noexcept { return known[static_cast<int>(type)].name; }
 
-Signature::Signature(ElementType type) noexcept
+ElementSignature::ElementSignature(ElementType type) noexcept
     : count_(1), hash_(static_cast<std::uint64_t>(type) + 1), type_(type) {}
 
-Signature Signature::followed_by(const Signature& other) const noexcept {
+ElementSignature ElementSignature::followed_by(const ElementSignature& other) const noexcept {
   if (!count_) return other;
   if (!other.count_) return *this;
   const bool alike = uniform_ && other.uniform_ && type_ == other.type_;
   return {count_ + other.count_, sum(hash_, product(power(count_), other.hash_)), alike, type_};
 }
 
-Signature Signature::repeated(std::uint64_t times) const noexcept {
-  Signature result, doubled = *this;
+ElementSignature ElementSignature::repeated(std::uint64_t times) const noexcept {
+  ElementSignature result, doubled = *this;
   for (; times; times >>= 1) {
     if (times & 1) result = result.followed_by(doubled);
     doubled = doubled.followed_by(doubled);
@@ -73,7 +73,7 @@ Signature Signature::repeated(std::uint64_t times) const noexcept {
   return result;
 }
 
-std::string Signature::text() const {
+std::string ElementSignature::text() const {
   const std::string count = std::to_string(count_);
   return uniform_ ? count + " " + std::string(name(type_)) : count + " of several types";
 }

@@ -40,12 +40,12 @@ std::string_view name(ElementType type) noexcept;
 /// Equal sequences have equal signatures; others differ but for chance, 1 in 2^60.
 /// Source:  Langou, Bosilca, Fagg, Dongarra, Hash functions for datatype signatures in MPI,
 ///          EuroPVM/MPI 2005 (the idea; the polynomial is over the integers modulo 2^61 - 1).
-class Signature {
+class ElementSignature {
  public:
-  Signature() = default;
-  explicit Signature(ElementType type) noexcept;
+  ElementSignature() = default;
+  explicit ElementSignature(ElementType type) noexcept;
   /// As it arrived from another process.
-  Signature(std::uint64_t count, std::uint64_t hash, bool uniform, ElementType type) noexcept
+  ElementSignature(std::uint64_t count, std::uint64_t hash, bool uniform, ElementType type) noexcept
       : count_(count), hash_(hash), uniform_(uniform), type_(type) {}
 
   std::uint64_t count() const noexcept { return count_; }
@@ -53,13 +53,13 @@ class Signature {
   /// Whether all elements are of one type, which is type(); an empty sequence is uniform.
   bool uniform() const noexcept { return uniform_; }
   ElementType type() const noexcept { return type_; }
-  bool operator==(const Signature& other) const noexcept {
+  bool operator==(const ElementSignature& other) const noexcept {
     return count_ == other.count_ && hash_ == other.hash_;
   }
 
   /// This sequence and then the other.
-  Signature followed_by(const Signature& other) const noexcept;
-  Signature repeated(std::uint64_t times) const noexcept;
+  ElementSignature followed_by(const ElementSignature& other) const noexcept;
+  ElementSignature repeated(std::uint64_t times) const noexcept;
   /// "12 float64", or "30 of several types".
   std::string text() const;
 

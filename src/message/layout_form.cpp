@@ -131,12 +131,15 @@ Canonical moved(Canonical form, std::int64_t by) {
   return form;
 }
 
-Canonical taper_form(std::int64_t offset, const Taper& taper) {
-  // A row that touches the next one, or rows as long as each other, have another canonical form.
+bool rows_touch(const Taper& taper) noexcept {
   const std::int64_t room = taper.offset_step - taper.first_bytes;
-  const bool touch = taper.bytes_step != 0 && room % taper.bytes_step == 0 &&
-                     room / taper.bytes_step >= 0 && room / taper.bytes_step < taper.rows - 1;
-  if (taper.rows < 2 || taper.bytes_step == 0 || touch) {
+  if (taper.bytes_step == 0) return room == 0;
+  return room % taper.bytes_step == 0 && room / taper.bytes_step >= 0 &&
+         room / taper.bytes_step < taper.rows - 1;
+}
+
+Canonical taper_form(std::int64_t offset, const Taper& taper) {
+  if (taper.rows < 2 || taper.bytes_step == 0 || rows_touch(taper)) {
     std::vector<ByteRun> runs;
     for (std::int64_t row = 0; row < taper.rows; ++row)
       runs.push_back({offset + row * taper.offset_step, taper.length(row)});

@@ -88,7 +88,9 @@ inline constexpr std::int64_t most_listed_runs = std::int64_t{1} << 26;
 inline constexpr std::size_t most_strides = 64;
 
 Canonical run_form(std::int64_t offset, std::int64_t bytes);
-/// Rows of at least one byte; any offsets.
+/// Whether a row ends where the next one begins.
+bool rows_touch(const Taper& taper) noexcept;
+/// Rows of at least one byte; any offsets. Rows that touch or don't change are listed first.
 Canonical taper_form(std::int64_t offset, const Taper& taper);
 /// `count` times the form, `stride` bytes apart.
 Canonical repeated(const Canonical& form, std::int64_t count, std::int64_t stride);

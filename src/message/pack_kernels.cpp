@@ -65,7 +65,8 @@ void PieceMover<way>::finish() noexcept {
 
 template <Way way>
 void PieceMover<way>::run(std::byte* at, std::size_t bytes) noexcept {
-  const Lane lane = way == Way::gather ? Lane{packed_, at, bytes} : Lane{at, packed_, bytes};
+  const CopyLane lane =
+      way == Way::gather ? CopyLane{packed_, at, bytes} : CopyLane{at, packed_, bytes};
   if (streams_ && bytes >= lane_bytes) {
     if (writer_.is_open()) writer_.close();
     lanes_.add(lane);
@@ -98,8 +99,8 @@ void PieceMover<way>::plane(std::int64_t offset, const Plane& plane) noexcept {
   }
   if (writer_.is_open()) writer_.close();
   with_size(plane.unit_bytes, [&]<std::size_t size>() {
-    if (Tiles<way, size>::suits(plane)) {
-      Tiles<way, size>(at, packed_, plane, streams_).move();
+    if (TransposeTiles<way, size>::suits(plane)) {
+      TransposeTiles<way, size>(at, packed_, plane, streams_).move();
       packed_ += plane.rows * plane.units * plane.unit_bytes;
     } else {
       units<size>(at, plane);

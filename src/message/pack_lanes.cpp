@@ -22,7 +22,7 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t step = 2 * cache_line;
 constexpr std::size_t ahead = 4 * cache_line;
 
-using MoveLanes = void (*)(const Lane* lane, std::size_t bytes);
+using MoveLanes = void (*)(const CopyLane* lane, std::size_t bytes);
 using MoveLines = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
 struct Ways {
@@ -39,7 +39,7 @@ __attribute__((target("avx512f"))) void lines_by_64(std::byte* to, const std::by
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to + at), _mm512_loadu_si512(from + at));
 }
 
-__attribute__((target("avx512f"))) void lanes_by_64(const Lane* lane, std::size_t bytes) {
+__attribute__((target("avx512f"))) void lanes_by_64(const CopyLane* lane, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += step) {
     for (std::size_t i = 0; i < lanes; ++i) {
       const std::byte* from = lane[i].from + at;
@@ -67,7 +67,7 @@ __attribute__((target("avx2"))) void lines_by_32(std::byte* to, const std::byte*
   for (std::size_t at = 0; at < bytes; at += cache_line) line_by_32(to + at, from + at);
 }
 
-__attribute__((target("avx2"))) void lanes_by_32(const Lane* lane, std::size_t bytes) {
+__attribute__((target("avx2"))) void lanes_by_32(const CopyLane* lane, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += step) {
     for (std::size_t i = 0; i < lanes; ++i) {
       const std::byte* from = lane[i].from + at;
@@ -87,7 +87,7 @@ void plain_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-void plain_lanes(const Lane* lane, std::size_t bytes) {
+void plain_lanes(const CopyLane* lane, std::size_t bytes) {
   for (std::size_t i = 0; i < lanes; ++i) std::memcpy(lane[i].to, lane[i].from, bytes);
 }
 
@@ -105,29 +105,29 @@ const Ways& ways() noexcept {
 }
 
 // Copies what lies before the first whole line of the destination; says how much that was.
-std::size_t copy_head(Lane& lane) noexcept {
+std::size_t copy_head(CopyLane& lane) noexcept {
   const std::size_t behind = reinterpret_cast<std::uintptr_t>(lane.to) % cache_line;
   const std::size_t head = std::min(lane.bytes, behind ? cache_line - behind : 0);
   std::memcpy(lane.to, lane.from, head);
   return head;
 }
 
-void drop_first(Lane& lane, std::size_t bytes) noexcept {
+void drop_first(CopyLane& lane, std::size_t bytes) noexcept {
   lane.to += bytes;
   lane.from += bytes;
   lane.bytes -= bytes;
 }
 
-void copy_rest(const Lane& lane) noexcept {
+void copy_rest(const CopyLane& lane) noexcept {
   const std::size_t whole = lane.bytes / cache_line * cache_line;
   ways().lines(lane.to, lane.from, whole);
   std::memcpy(lane.to + whole, lane.from + whole, lane.bytes - whole);
 }
 
 // The pages of one long run are lanes beside each other.
-void move_pages(Lane run) noexcept {
+void move_pages(CopyLane run) noexcept {
   drop_first(run, copy_head(run));
-  std::array<Lane, lanes> part;
+  std::array<CopyLane, lanes> part;
   for (; run.bytes >= lanes * page; drop_first(run, lanes * page)) {
     for (std::size_t i = 0; i < lanes; ++i)
       part[i] = {run.to + i * page, run.from + i * page, page};
@@ -136,14 +136,14 @@ void move_pages(Lane run) noexcept {
   copy_rest(run);
 }
 
-void move_together(std::array<Lane, lanes> lane) noexcept {
+void move_together(std::array<CopyLane, lanes> lane) noexcept {
   std::size_t common = SIZE_MAX;
-  for (Lane& each : lane) {
+  for (CopyLane& each : lane) {
     drop_first(each, copy_head(each));
     common = std::min(common, each.bytes / step * step);
   }
   ways().in_turn(lane.data(), common);
-  for (Lane& each : lane) {
+  for (CopyLane& each : lane) {
     drop_first(each, common);
     copy_rest(each);
   }
@@ -166,7 +166,7 @@ bool exceeds_cache(std::size_t bytes) noexcept {
 }
 
 void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  Lane lane{to, from, bytes};
+  CopyLane lane{to, from, bytes};
   drop_first(lane, copy_head(lane));
   copy_rest(lane);
 }
@@ -223,7 +223,7 @@ void LineWriter::close() noexcept {
   first_ = held_ = 0;
 }
 
-void StreamedLanes::add(const Lane& lane) noexcept {
+void StreamedLanes::add(const CopyLane& lane) noexcept {
   if (lane.bytes >= 16 * page) return move_pages(lane);
   for (std::size_t at = 0; at < std::min(lane.bytes, 2 * ahead); at += cache_line)
     __builtin_prefetch(lane.from + at);

@@ -9,7 +9,7 @@
 namespace quadriga::message {
 
 /// A run to be copied.
-struct Lane {
+struct CopyLane {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t bytes = 0;
@@ -51,14 +51,14 @@ class LineWriter {
 /// is read next is already on its way. Nothing is certain to be copied before finish().
 class StreamedLanes {
  public:
-  void add(const Lane& lane) noexcept;
+  void add(const CopyLane& lane) noexcept;
   void finish() noexcept;
 
  private:
   static constexpr std::size_t together = 4;
   void move_oldest() noexcept;
 
-  std::array<Lane, 2 * together> lanes_;
+  std::array<CopyLane, 2 * together> lanes_;
   std::size_t count_ = 0;
 };
 

@@ -30,15 +30,19 @@ inline void move_unit(std::byte* at, std::byte* packed, std::size_t bytes) noexc
 /// each. A tile's rows are so long that their starts cost little, and so short that their pages are
 /// few; strips of tiles are so wide that what is read ahead is mostly used.
 template <Way way, std::size_t size>
-class Tiles {
+class TransposeTiles {
  public:
   static bool suits(const Plane& plane) noexcept {
     return size <= most_bytes && plane.unit_bytes <= most_bytes && plane.rows >= columns &&
            plane.units >= 4 && std::abs(plane.row_stride) < std::abs(plane.unit_stride);
   }
 
-  Tiles(std::byte* at, std::byte* packed, const Plane& plane, bool streams) noexcept
-      : at_(at), packed_(packed), plane_(plane), streams_(streams) {}
+  TransposeTiles(std::byte* at, std::byte* packed, const Plane& plane, bool streams) noexcept
+      : at_(at),
+        packed_(packed),
+        plane_(plane),
+        // A piece that shares its lines with its neighbours is better put together in the cache.
+        streams_(streams && plane.units * plane.unit_bytes % cache_line == 0) {}
 
   void move() noexcept {
     const std::int64_t bytes = plane_.unit_bytes;

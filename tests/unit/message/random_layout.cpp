@@ -306,9 +306,10 @@ std::vector<ByteRun> plain_runs(const PlainLayout& plain) {
   return runs;
 }
 
-Signature plain_signature(const PlainLayout& plain) {
-  Signature result;
-  for (const PlainElement& each : plain.elements) result = result.followed_by(Signature(each.type));
+ElementSignature plain_signature(const PlainLayout& plain) {
+  ElementSignature result;
+  for (const PlainElement& each : plain.elements)
+    result = result.followed_by(ElementSignature(each.type));
   return result;
 }
 

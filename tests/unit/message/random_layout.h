@@ -36,7 +36,7 @@ DrawnLayout draw_layout(Random& random, int depth);
 
 /// Runs of single elements, in order.
 std::vector<ByteRun> plain_runs(const PlainLayout& plain);
-Signature plain_signature(const PlainLayout& plain);
+ElementSignature plain_signature(const PlainLayout& plain);
 std::vector<std::byte> plain_pack(const PlainLayout& plain, const std::byte* data);
 
 /// What is wrong with a drawn layout's form, bounds, signature or overlap; empty if nothing is.
