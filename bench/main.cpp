@@ -28,7 +28,7 @@ constexpr std::array commands{
     Command{"machine", describe},     Command{"ipc", copy_from_other_process},
     Command{"decide", decide},        Command{"replay", replay_log},
     Command{"plans", plans},          Command{"streams", streams},
-    Command{"kernels", kernel_times},
+    Command{"kernels", kernel_times}, Command{"pack", message_packing},
 };
 
 void run(int count, char** words) {

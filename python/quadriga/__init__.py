@@ -85,6 +85,7 @@ __all__ = [
     "errors",
     "formats",
     "linalg",
+    "message",
     "policies",
     "prefetch",
     "report",
@@ -95,7 +96,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when they are needed: the templates of reports take a while.
-    if name not in ("formats", "report", "sparse"):
+    if name not in ("formats", "message", "report", "sparse"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f".{name}", __name__)
 

@@ -36,6 +36,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_host_buffers(module);
   quadriga::python::bind_pipeline(module);
   quadriga::python::bind_sparse(module);
+  quadriga::python::bind_layout(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "

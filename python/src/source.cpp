@@ -89,7 +89,8 @@ void read_source(const Matrix& matrix, std::int64_t row, std::int64_t col, std::
 }
 
 bool is_strided(const Matrix& matrix) {
-  return matrix.source() == nullptr && linalg::layout_of(matrix.view()) == linalg::Layout::strided;
+  return matrix.source() == nullptr &&
+         linalg::layout_of(matrix.view()) == linalg::ViewKind::strided;
 }
 
 }  // namespace

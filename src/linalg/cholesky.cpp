@@ -55,7 +55,7 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
   const bool in_place = !a.source() && same(a.view(), out);
   Run run(engine, options, cholesky_tasks(cut.count()) + static_cast<double>(cut.count()));
   const bool clears = other == Other::zero && !run.pretends();
-  const bool transposed = layout_of(out) == Layout::rows;
+  const bool transposed = layout_of(out) == ViewKind::rows;
   const auto tiles = output_tiles(run, transposed ? out.transposed() : out, cut, cut);
   const Triangle triangle{tiles.get(), transposed ? flipped(uplo) : uplo};
   Fill fill;

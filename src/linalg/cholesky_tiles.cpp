@@ -151,9 +151,9 @@ void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& sh
 TriangleFiller::TriangleFiller(Run& run, const Matrix& a, Uplo uplo, Tiles& to, bool transposed,
                                Rest rest)
     : run_(run), stored_(transposed ? flipped(uplo) : uplo), to_(to), rest_(rest) {
-  const Layout layout = a.source() ? Layout::strided : layout_of(a.view());
-  if (layout != Layout::strided) {
-    const bool by_rows = layout == Layout::rows;
+  const ViewKind layout = a.source() ? ViewKind::strided : layout_of(a.view());
+  if (layout != ViewKind::strided) {
+    const bool by_rows = layout == ViewKind::rows;
     turned_ = by_rows != transposed;
     const MatrixView view = by_rows ? a.view().transposed() : a.view();
     from_ = std::make_unique<HomeTiles>(run, view, to.rows(), to.cols());

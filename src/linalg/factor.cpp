@@ -69,7 +69,7 @@ std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, 
                                     std::int64_t tile) {
   auto impl = std::make_shared<FactorContent>();
   impl->uplo = uplo;
-  impl->transposed = in_place && layout_of(a.view()) == Layout::rows;
+  impl->transposed = in_place && layout_of(a.view()) == ViewKind::rows;
   impl->stored = impl->transposed ? flipped(uplo) : uplo;
   MatrixView home;
   if (in_place) home = impl->transposed ? a.view().transposed() : a.view();
@@ -84,7 +84,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
   const HostAccess held = guard(engine, {{&a, factor.overwrite ? Access::update : Access::read}});
   check(engine, a, factor, options);
-  const bool in_place = factor.overwrite && layout_of(a.view()) != Layout::strided;
+  const bool in_place = factor.overwrite && layout_of(a.view()) != ViewKind::strided;
   const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
   const CallPlan plan = linalg::plan(
       engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, home, options);
@@ -119,7 +119,7 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   check_finite(engine, options, "c", c);
   const std::int64_t tile =
       tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, c.rows, c.dtype}, options);
-  const bool in_place = layout_of(c) != Layout::strided;
+  const bool in_place = layout_of(c) != ViewKind::strided;
   if (!in_place) check_room(engine, "the factor", c.rows, c.dtype);
   const auto impl = make(engine, c, uplo, in_place, tile);
   impl->tiles->discard();  // nothing of it changes

@@ -49,7 +49,7 @@ void Factor::unpack(const MatrixView& out, Other other) const {
   if (is_home) bring_home();
   if (clears && !on_device(out)) clear_strict(out, impl().uplo, tile());
   if (is_home) return run.wait();
-  const bool by_rows = layout_of(out) == Layout::rows;
+  const bool by_rows = layout_of(out) == ViewKind::rows;
   const auto target =
       output_tiles(run, by_rows ? out.transposed() : out, impl().cut(), impl().cut());
   const Uplo kept = by_rows ? flipped(impl().uplo) : impl().uplo;

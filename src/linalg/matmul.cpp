@@ -187,7 +187,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Form form_a = form_of(op_a, a.dtype());
   Form form_b = form_of(op_b, b.dtype());
   // C^T = op(B)^T * op(A)^T has contiguous columns.
-  const bool by_rows = layout_of(c) == Layout::rows;
+  const bool by_rows = layout_of(c) == ViewKind::rows;
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);

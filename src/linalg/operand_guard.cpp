@@ -14,9 +14,9 @@ namespace {
 /// Exact for contiguous columns or rows; else from the first byte to the last.
 Region region_of(const MatrixView& view) {
   const std::size_t item = size_of(view.dtype);
-  const Layout layout = layout_of(view);
-  if (layout != Layout::strided) {
-    const MatrixView stored = layout == Layout::rows ? view.transposed() : view;
+  const ViewKind layout = layout_of(view);
+  if (layout != ViewKind::strided) {
+    const MatrixView stored = layout == ViewKind::rows ? view.transposed() : view;
     return {reinterpret_cast<std::uintptr_t>(stored.data),
             static_cast<std::size_t>(stored.rows) * item, static_cast<std::size_t>(stored.cols),
             static_cast<std::size_t>(leading_dimension(stored)) * item};

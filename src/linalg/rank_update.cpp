@@ -100,7 +100,7 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
   update.allow_tf32 = allow_tf32(options, c.dtype);
   Form form = form_of(op, a.dtype());
-  const bool by_rows = layout_of(c) == Layout::rows;
+  const bool by_rows = layout_of(c) == ViewKind::rows;
   if (by_rows) {
     // C^T = X*X^T as well, but conj(X)*conj(X)^H.
     update.uplo = flipped(uplo);

@@ -48,9 +48,9 @@ bool meets(Part part, const Cut& rows, const Cut& cols, std::int64_t i, std::int
 /// Calls visit(tile, region) for the tiles of a view that have some of a part of it.
 template <class Visit>
 void for_each_tile(Run& run, const MatrixView& view, Part part, std::int64_t tile, Visit&& visit) {
-  const bool by_rows = layout_of(view) == Layout::rows;
+  const bool by_rows = layout_of(view) == ViewKind::rows;
   const MatrixView stored = by_rows ? view.transposed() : view;
-  if (layout_of(stored) != Layout::columns) gathered(stored);  // refuses it
+  if (layout_of(stored) != ViewKind::columns) gathered(stored);  // refuses it
   const Part wanted = by_rows ? turned(part) : part;
   HomeTiles tiles(run, stored, {stored.rows, tile}, {stored.cols, tile});
   for (std::int64_t j = 0; j < tiles.cols().count(); ++j)

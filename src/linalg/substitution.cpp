@@ -50,7 +50,7 @@ void subtract(Run& run, const TriangularTiles& triangle, RightSides& sides, std:
 
 RightSides::RightSides(Run& run, const MatrixView& view, Cut rows, Cut cols, bool needs_plain)
     : run_(run), rows_(rows), cols_(cols), dtype_(view.dtype) {
-  turned_ = layout_of(view) == Layout::rows && !(needs_plain && is_complex(view.dtype));
+  turned_ = layout_of(view) == ViewKind::rows && !(needs_plain && is_complex(view.dtype));
   if (turned_)
     tiles_ = output_tiles(run, view.transposed(), cols, rows);
   else

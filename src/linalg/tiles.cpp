@@ -174,12 +174,12 @@ const MatrixView& gathered(const MatrixView& view) {
 
 Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Accepts accepts) {
   Input input;
-  const Layout layout = a.source() ? Layout::strided : layout_of(a.view());
+  const ViewKind layout = a.source() ? ViewKind::strided : layout_of(a.view());
   // What is stored, in memory or as a source gives it, is A or its transpose.
-  const bool by_rows = layout == Layout::rows;
+  const bool by_rows = layout == ViewKind::rows;
   const Form of_stored{form.transpose != by_rows, form.conjugate};
   const bool taken = kernels_take(of_stored, accepts, a.dtype());
-  if (taken && (layout != Layout::strided || a.source())) {
+  if (taken && (layout != ViewKind::strided || a.source())) {
     input.transposed = of_stored.transpose;
     input.op = op_for(of_stored);
     if (input.transposed) std::swap(rows, cols);
@@ -202,7 +202,7 @@ Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Acce
 }
 
 std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols) {
-  if (layout_of(view) == Layout::columns)
+  if (layout_of(view) == ViewKind::columns)
     return std::make_unique<HomeTiles>(run, view, std::move(rows), std::move(cols));
   auto origin = std::make_shared<Origin>();
   origin->view = gathered(view);

@@ -116,15 +116,15 @@ bool is_complex(DType dtype) noexcept {
 
 bool empty(const MatrixView& view) noexcept { return view.rows == 0 || view.cols == 0; }
 
-Layout layout_of(const MatrixView& view) noexcept {
+ViewKind layout_of(const MatrixView& view) noexcept {
   const auto contiguous = [](std::int64_t inner, std::int64_t outer, std::int64_t inner_stride,
                              std::int64_t outer_stride) {
     return (inner_stride == 1 || inner == 1) && (outer_stride >= inner || outer == 1);
   };
   if (empty(view) || contiguous(view.rows, view.cols, view.row_stride, view.col_stride))
-    return Layout::columns;
-  if (contiguous(view.cols, view.rows, view.col_stride, view.row_stride)) return Layout::rows;
-  return Layout::strided;
+    return ViewKind::columns;
+  if (contiguous(view.cols, view.rows, view.col_stride, view.row_stride)) return ViewKind::rows;
+  return ViewKind::strided;
 }
 
 std::int64_t leading_dimension(const MatrixView& view) noexcept {

@@ -8,13 +8,13 @@
 namespace quadriga::linalg {
 
 /// How a view lies in memory.
-enum class Layout : std::uint8_t {
+enum class ViewKind : std::uint8_t {
   columns,  ///< Its columns are contiguous: tiles of it are tiles of the engine.
   rows,     ///< Its rows are: its transpose is `columns`.
   strided,  ///< Neither, or the engine can't take it: elements are gathered.
 };
 
-Layout layout_of(const MatrixView& view) noexcept;
+ViewKind layout_of(const MatrixView& view) noexcept;
 /// Of a view with contiguous columns.
 std::int64_t leading_dimension(const MatrixView& view) noexcept;
 bool is_complex(DType dtype) noexcept;

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import quadriga
-from quadriga import formats, linalg, report, sparse
+from quadriga import formats, linalg, message, report, sparse
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
 # From a heading to the next one of its level, or above.
@@ -17,10 +17,11 @@ SECTIONS = {
     "quadriga": "## Python\n(.*?)\n### quadriga.linalg",
     "quadriga.linalg": "### quadriga.linalg\n(.*?)\n### ",
     "quadriga.formats": "### quadriga.formats\n(.*?)\n### ",
+    "quadriga.message": "### quadriga.message\n(.*?)\n### ",
     "quadriga.sparse": "### quadriga.sparse\n(.*?)\n### ",
     "quadriga.report": "### quadriga.report\n(.*?)\n## ",
 }
-MODULES = [quadriga, formats, linalg, report, sparse]
+MODULES = [quadriga, formats, linalg, message, report, sparse]
 
 
 def listed(text):

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/layout_element.h: the elements that messages carry, and the signature that two sides
+// must share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace quadriga::message {
+
+/// What an element is. `bytes` are opaque: moved, never computed with.
+enum class ElementType : std::uint8_t {
+  bytes,
+  boolean,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  complex64,
+  complex128,
+};
+inline constexpr int element_types = 16;
+
+std::size_t size_of(ElementType type) noexcept;
+std::string_view name(ElementType type) noexcept;
+
+/// The sequence of a message's elements without their places, in constant size: how many there are,
+/// and a polynomial of their types, so that sequences can be joined and repeated without a walk.
+///
+/// Equal sequences have equal signatures; others differ but for chance, 1 in 2^60.
+/// Source:  Langou, Bosilca, Fagg, Dongarra, Hash functions for datatype signatures in MPI,
+///          EuroPVM/MPI 2005 (the idea; the polynomial is over the integers modulo 2^61 - 1).
+class ElementSignature {
+ public:
+  ElementSignature() = default;
+  explicit ElementSignature(ElementType type) noexcept;
+  /// As it arrived from another process.
+  ElementSignature(std::uint64_t count, std::uint64_t hash, bool uniform, ElementType type) noexcept
+      : count_(count), hash_(hash), uniform_(uniform), type_(type) {}
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t hash() const noexcept { return hash_; }
+  /// Whether all elements are of one type, which is type(); an empty sequence is uniform.
+  bool uniform() const noexcept { return uniform_; }
+  ElementType type() const noexcept { return type_; }
+  bool operator==(const ElementSignature& other) const noexcept {
+    return count_ == other.count_ && hash_ == other.hash_;
+  }
+
+  /// This sequence and then the other.
+  ElementSignature followed_by(const ElementSignature& other) const noexcept;
+  ElementSignature repeated(std::uint64_t times) const noexcept;
+  /// "12 float64", or "30 of several types".
+  std::string text() const;
+
+ private:
+  std::uint64_t count_ = 0;
+  std::uint64_t hash_ = 0;
+  bool uniform_ = true;
+  ElementType type_ = ElementType::bytes;
+};
+
+}  // namespace quadriga::message
