@@ -101,7 +101,8 @@ class Transfers {
   /// Whether a copy between two spaces that nobody waits for yet may be queued, see link_tokens.h.
   bool has_token(SpaceId from, SpaceId to) const noexcept {
     const Stream& stream = stream_for(from, to);
-    return has_link_token(stream.records.size(), seconds(from, to, stream.bytes));
+    const LinkTokens tokens = to == host_space ? tokens_to_host : tokens_to_device;
+    return tokens.are_left(stream.records.size(), seconds(from, to, stream.bytes));
   }
   /// Bytes of tiles that are being written back to make room.
   std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
