@@ -335,7 +335,7 @@ class Rehearsal {
     }
     device.fetched = std::max(device.fetched, device.issued);
     for (; device.fetched < device.stolen.size(); ++device.fetched) {
-      if (!has_link_token(copies_.copies(3 * d + loads).size(), device.loading)) break;
+      if (!tokens_to_device.are_left(copies_.copies(3 * d + loads).size(), device.loading)) break;
       if (!device.stolen[device.fetched]) claim_inputs(product(d, device.fetched), d);
     }
   }

@@ -11,13 +11,22 @@
 
 namespace quadriga {
 
-/// Of copies that take a token, beyond which none is left.
-inline constexpr double most_queued_seconds = 1e-3;
+/// There is a token while fewer copies are in flight than `copies`, of whatever size, and while
+/// those in flight take at most `seconds` if they have the link to themselves.
+struct LinkTokens {
+  std::size_t copies = 0;
+  double seconds = 0;
 
-/// Whether a link has a token, in one direction. `copies`: those in flight there, `seconds`: what
-/// they take if they have the link to themselves. An idle link has one for a copy of any size.
-constexpr bool has_link_token(std::size_t copies, double seconds) noexcept {
-  return copies == 0 || seconds <= most_queued_seconds;
-}
+  constexpr bool are_left(std::size_t in_flight, double in_flight_seconds) const noexcept {
+    return in_flight < copies || in_flight_seconds <= seconds;
+  }
+};
+
+/// To a device: what is fetched ahead stands in the way of what a task needs next.
+inline constexpr LinkTokens tokens_to_device{.copies = 1, .seconds = 1e-3};
+/// To the host, where no task waits for what comes behind: one that moves and one behind it, or as
+/// long as the reaction of whoever queues the next. More would wait for this link in vain where
+/// another becomes free.
+inline constexpr LinkTokens tokens_to_host{.copies = 2, .seconds = 300e-6};
 
 }  // namespace quadriga

@@ -19,8 +19,8 @@ void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
 }
 
 bool Memory::completed(const Completion& delivered) {
-  if (!transfers_.ended(delivered, ended_)) return false;
   Completion completion = delivered;
+  if (!transfers_.ended(completion, ended_)) return false;
   std::size_t left = 0;
   for (const Transfer& each : ended_)
     if (each.tile != no_tile) left += replicas_.bytes(each.tile);

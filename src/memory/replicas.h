@@ -38,6 +38,7 @@ struct Replica {
   std::byte* block = nullptr;  ///< Of the space's pool; null where it has none.
   Event ready;
   std::vector<Event> reads;
+  std::vector<Event> slices;  ///< Of the copy that brings it, if in several; the last is `ready`.
   std::uint64_t last_use = 0;
   bool unconfirmed = false;  ///< The last queued writer has not ended.
 };

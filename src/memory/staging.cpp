@@ -82,13 +82,14 @@ Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
 }
 
 /// From the nearest replica. If that is the host's, perhaps by way of a device that has a quicker
-/// link and room: it keeps the tile, as others may want it.
+/// link and room, slice by slice: it keeps the tile, as others may want it.
 void Staging::bring(TileId tile, SpaceId space, Reason reason) {
   SpaceId from = transfers_.source_for(tile, space);
   if (from == host_space) {
     const SpaceId via = transfers_.relay_for(tile, host_space, space);
     if (via != no_space && residency_.has_plenty(via) && residency_.allocate(tile, via)) {
-      transfers_.queue(tile, host_space, via, Reason::prefetch);
+      transfers_.queue(tile, host_space, via, Reason::prefetch,
+                       transfers_.slices_by_way_of(tile, host_space, via, space));
       from = via;
     }
   }

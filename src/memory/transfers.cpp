@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -123,17 +124,17 @@ double Transfers::fetch_seconds(TileId tile, SpaceId to) const {
   return seconds(owner, host_space, bytes) + seconds(host_space, to, bytes);
 }
 
-Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to) const {
+Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const {
   const TileInfo& info = replicas_.info(tile);
   Copy copy;
   copy.from = from;
   copy.to = to;
-  copy.source = replicas_.address(tile, from);
-  copy.target = replicas_.address(tile, to);
   copy.source_pitch = replicas_.pitch(tile, from);
   copy.target_pitch = replicas_.pitch(tile, to);
+  copy.source = replicas_.address(tile, from) + columns.first * copy.source_pitch;
+  copy.target = replicas_.address(tile, to) + columns.first * copy.target_pitch;
   copy.width_bytes = info.width_bytes;
-  copy.height = info.columns;
+  copy.height = columns.count;
   if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {
     copy.width_bytes *= copy.height;
     copy.height = 1;
@@ -173,15 +174,42 @@ void Transfers::expect_certain(TileId tile, SpaceId from, SpaceId to) const {
                      tile, from, to));
 }
 
-void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason) {
+std::span<const Event> Transfers::slices(TileId tile, SpaceId space) const {
+  const Replica& replica = replicas_.at(tile, space);
+  // A kernel may have been queued that writes it.
+  const bool are_current = !replica.slices.empty() && replica.slices.back() == replica.ready;
+  if (!are_current || replicas_.directory().arrived(tile, space)) return {};
+  return replica.slices;
+}
+
+std::size_t Transfers::slices_by_way_of(TileId tile, SpaceId from, SpaceId via, SpaceId to) const {
+  const std::size_t bytes = replicas_.bytes(tile);
+  return slices_for(std::min(seconds(from, via, bytes), seconds(via, to, bytes)),
+                    std::max(seconds(from, via, 0), seconds(via, to, 0)),
+                    replicas_.info(tile).columns);
+}
+
+void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason, std::size_t slices) {
   expect_certain(tile, from, to);
   Stream& stream = stream_for(from, to);
-  wait_for_both(stream.id, tile, from, to);
+  const Transfer transfer{tile, from, to, reason, nullptr};
+  const std::span<const Event> sources = this->slices(tile, from);
+  const Event ready = replicas_.at(tile, from).ready;
+  if (!sources.empty()) slices = sources.size();
+  wait_for_both(stream.id, sources.empty() ? ready : sources.front(), tile, to);
+  std::vector<Event> events;
+  for (std::size_t i = 0; i < slices; ++i) {
+    if (i > 0 && !sources.empty()) instructions_.wait(stream.id, sources[i]);
+    const ColumnRange columns = slice_of(replicas_.info(tile).columns, slices, i);
+    events.push_back(instructions_.copy(stream.id, describe(tile, from, to, columns)));
+    if (i + 1 == slices) break;
+    add_record(stream, transfer, {});
+    stream.records.back().is_part = true;
+  }
   const bool is_here = replicas_.directory().arrived(tile, from);
-  const Event arrival = is_here ? Event{} : replicas_.at(tile, from).ready;
-  const Event event = instructions_.copy(stream.id, describe(tile, from, to));
-  note(tile, from, to, event);
-  add_record(stream, {tile, from, to, reason, nullptr}, arrival);
+  note(tile, from, to, events.back());
+  if (slices > 1) replicas_.at(tile, to).slices = std::move(events);
+  add_record(stream, transfer, is_here ? Event{} : ready);
   stream.bytes += replicas_.bytes(tile);
   if (reason == Reason::evict) spaces_[from].leaving_bytes += replicas_.block_bytes(tile, from);
 }
@@ -189,7 +217,8 @@ void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason) {
 void Transfers::queue_column(std::span<const TileId> tiles, SpaceId to, Reason reason) {
   if (tiles.size() == 1) return queue(tiles.front(), host_space, to, reason);
   Stream& stream = spaces_[to].in;
-  for (const TileId tile : tiles) wait_for_both(stream.id, tile, host_space, to);
+  for (const TileId tile : tiles)
+    wait_for_both(stream.id, replicas_.at(tile, host_space).ready, tile, to);
   const Event event = instructions_.copy(stream.id, describe_column(tiles, to));
   for (const TileId tile : tiles) {
     note(tile, host_space, to, event);
@@ -207,9 +236,9 @@ void Transfers::add_record(Stream& stream, Transfer transfer, Event after) {
 }
 
 /// For the source's content, and for the readers of what the target's memory held.
-void Transfers::wait_for_both(StreamId stream, TileId tile, SpaceId from, SpaceId to) {
+void Transfers::wait_for_both(StreamId stream, Event source, TileId tile, SpaceId to) {
   const Replica& target = replicas_.at(tile, to);
-  instructions_.wait(stream, replicas_.at(tile, from).ready);
+  instructions_.wait(stream, source);
   instructions_.wait(stream, target.ready);
   for (const Event read : target.reads) instructions_.wait(stream, read);
 }
@@ -223,6 +252,7 @@ void Transfers::note(TileId tile, SpaceId from, SpaceId to, Event copied) {
   source.reads.push_back(copied);
   target.ready = copied;
   target.reads.clear();
+  target.slices.clear();
   target.unconfirmed = to != host_space && to != directory.home(tile) && source.unconfirmed;
   replicas_.touch(tile, to);
 }
@@ -246,7 +276,14 @@ void Transfers::fail_forwarded(TileId tile, Event event, const std::exception_pt
   }
 }
 
-bool Transfers::ended(const Completion& completion, std::vector<Transfer>& out) {
+/// The record of the last slice is the first that isn't of a part.
+void Transfers::part_ended(Stream& stream, const Completion& completion) {
+  const auto last = std::ranges::find(stream.records, false, &Record::is_part);
+  if (completion.error && !last->transfer.error) last->transfer.error = completion.error;
+  stream.records.front().begin = completion.begin;
+}
+
+bool Transfers::ended(Completion& completion, std::vector<Transfer>& out) {
   const Event event = completion.event;
   Stream* const stream = event.stream < streams_.size() ? streams_[event.stream] : nullptr;
   if (!stream) return false;
@@ -254,6 +291,12 @@ bool Transfers::ended(const Completion& completion, std::vector<Transfer>& out) 
   Record record = std::move(stream->records.front());
   stream->records.pop_front();
   --in_flight_;
+  out.clear();
+  if (record.begin >= 0) completion.begin = record.begin;
+  if (record.is_part) {
+    part_ended(*stream, completion);
+    return true;
+  }
   Transfer& transfer = record.transfer;
   if (completion.error) transfer.error = completion.error;
   out.assign(1, transfer);

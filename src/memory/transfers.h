@@ -13,6 +13,8 @@
 //   4. A copy of what another copy still has to bring fails if that one does.
 //   5. The records of a stream are its copies in flight, in the order in which they will end.
 //   6. Tiles of one copy, which lie side by side at home on the host, come with one event.
+//   7. A tile that comes in slices has arrived with the last of them, which fails if one has. Who
+//      forwards it meanwhile waits for each slice alone.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -30,6 +32,7 @@
 #include "memory/device_spaces.h"
 #include "memory/link_tokens.h"
 #include "memory/replicas.h"
+#include "memory/slices.h"
 
 namespace quadriga {
 
@@ -53,14 +56,16 @@ class Transfers {
 
   /// Queues a copy: both replicas have memory, and the source holds the newest content.
   /// Errors: internal if invariant 3 would be broken.
-  void queue(TileId tile, SpaceId from, SpaceId to, Reason reason);
+  /// `slices`: into how many the copy is cut; as many as bring the source, if that is on its way.
+  void queue(TileId tile, SpaceId from, SpaceId to, Reason reason, std::size_t slices = 1);
   /// Queues one copy of tiles from their homes on the host, each above the next one of them.
   void queue_column(std::span<const TileId> tiles, SpaceId to, Reason reason);
   /// Queues an empty copy from a device, to see whether it is still there.
   void probe(SpaceId space);
   /// Takes a completion; false if it isn't of a copy. Writes what it brought to `out`; the
   /// directory knows then.
-  bool ended(const Completion& completion, std::vector<Transfer>& out);
+  /// Of a copy in slices only the last one brings something, and begins when the first did.
+  bool ended(Completion& completion, std::vector<Transfer>& out);
 
   /// Makes a stream wait for all that a kernel with this access must follow.
   void wait_for(StreamId stream, TileId tile, SpaceId space, Access access);
@@ -70,6 +75,11 @@ class Transfers {
   void confirm(TileId tile);
   /// The event of the replica's last queued writer: a kernel or a copy.
   Event ready(TileId tile, SpaceId space) const { return replicas_.at(tile, space).ready; }
+  /// The events of the slices by which a replica is arriving, each of which is slice_of() it; empty
+  /// if it is there, or comes as a whole.
+  std::span<const Event> slices(TileId tile, SpaceId space) const;
+  /// Into how many slices to cut a copy that another one forwards.
+  std::size_t slices_by_way_of(TileId tile, SpaceId from, SpaceId via, SpaceId to) const;
   bool confirmed(TileId tile, SpaceId space) const {
     return !replicas_.at(tile, space).unconfirmed;
   }
@@ -101,7 +111,8 @@ class Transfers {
   /// Whether a copy between two spaces that nobody waits for yet may be queued, see link_tokens.h.
   bool has_token(SpaceId from, SpaceId to) const noexcept {
     const Stream& stream = stream_for(from, to);
-    return has_link_token(stream.records.size(), seconds(from, to, stream.bytes));
+    const LinkTokens tokens = to == host_space ? tokens_to_host : tokens_to_device;
+    return tokens.are_left(stream.records.size(), seconds(from, to, stream.bytes));
   }
   /// Bytes of tiles that are being written back to make room.
   std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
@@ -113,6 +124,8 @@ class Transfers {
     Transfer transfer;
     Event after;                 ///< The copy that brings its source, if that had not arrived.
     std::vector<TileId> others;  ///< That come with it.
+    bool is_part = false;        ///< A slice that others follow.
+    Nanoseconds begin = -1;      ///< Of the first slice, once that has ended.
   };
   struct Stream {
     StreamId id = 0;
@@ -133,10 +146,11 @@ class Transfers {
   Stream& stream_for(SpaceId from, SpaceId to) noexcept {
     return const_cast<Stream&>(std::as_const(*this).stream_for(from, to));
   }
-  Copy describe(TileId tile, SpaceId from, SpaceId to) const;
+  Copy describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const;
   Copy describe_column(std::span<const TileId> tiles, SpaceId to) const;
   void add_record(Stream& stream, Transfer transfer, Event after);
-  void wait_for_both(StreamId stream, TileId tile, SpaceId from, SpaceId to);
+  void wait_for_both(StreamId stream, Event source, TileId tile, SpaceId to);
+  static void part_ended(Stream& stream, const Completion& completion);
   void note(TileId tile, SpaceId from, SpaceId to, Event copied);
   void end(Stream& stream, const Transfer& transfer, Event event);
   void expect_certain(TileId tile, SpaceId from, SpaceId to) const;

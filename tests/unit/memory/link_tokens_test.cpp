@@ -19,10 +19,12 @@ constexpr std::size_t tile_bytes = 4096;
 constexpr std::size_t tiles = 32;
 
 TEST(LinkTokens, AnIdleLinkTakesAnyCopyAndABusyOneAsMuchAsIsSoonDone) {
-  EXPECT_TRUE(has_link_token(0, 10));
-  EXPECT_TRUE(has_link_token(1, most_queued_seconds));
-  EXPECT_FALSE(has_link_token(1, 1.01 * most_queued_seconds));
-  EXPECT_TRUE(has_link_token(20, 0.5 * most_queued_seconds)) << "short ones keep it busy";
+  for (const LinkTokens tokens : {tokens_to_device, tokens_to_host}) {
+    EXPECT_TRUE(tokens.are_left(tokens.copies - 1, 10));
+    EXPECT_TRUE(tokens.are_left(tokens.copies, tokens.seconds));
+    EXPECT_FALSE(tokens.are_left(tokens.copies, 1.01 * tokens.seconds));
+    EXPECT_TRUE(tokens.are_left(20, 0.5 * tokens.seconds)) << "short ones keep it busy";
+  }
 }
 
 /// Two devices of 32 tiles. A tile takes 410 us from the host, and 4 us between devices.
@@ -88,7 +90,7 @@ class LinkTokensTest : public ::testing::Test, public MemoryListener {
       const double seconds =
           memory_.transfers().seconds(way.from, way.to, way.tiles.size() * tile_bytes);
       EXPECT_EQ(memory_.transfers().has_token(way.from, way.to),
-                has_link_token(way.tiles.size(), seconds))
+                tokens_to_device.are_left(way.tiles.size(), seconds))
           << way.tiles.size() << " copies from " << way.from << " to " << way.to;
     }
   }

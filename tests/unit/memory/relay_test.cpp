@@ -137,7 +137,7 @@ TEST_F(RelayTest, EqualLinksWorkForThemselves) {
 }
 
 TEST_F(RelayTest, WhatIsFinalGoesHomeByTheQuickerLink) {
-  begin(5e6);  // a tile takes 820 us
+  begin(10e6);
   for (int i = 0; i < 3; ++i) write_final(2);
   EXPECT_EQ(under_way(out_of_second), 2);
   EXPECT_EQ(under_way(to_first), 1) << "the third";

@@ -18,7 +18,7 @@ constexpr std::size_t tiles = 16;
 constexpr StreamId out_of_first = 1;
 constexpr StreamId out_of_second = 4;
 
-/// Two devices of sixteen tiles. A tile takes 820 us to the host: there are tokens for two.
+/// Two devices of sixteen tiles. A tile takes 410 us to the host.
 class WriteFinalTest : public ::testing::Test, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
@@ -89,7 +89,7 @@ class WriteFinalTest : public ::testing::Test, public MemoryListener {
   std::vector<Event> copies_;
   std::uint64_t kernels_ = 0;
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
-  Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=5MB/s,peer=1000GB/s");
+  Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=10MB/s,peer=1000GB/s");
   Instructions instructions_;
   Memory memory_{instructions_, machine_, resources(), *this, {}};
 };
