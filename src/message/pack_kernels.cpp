@@ -23,13 +23,11 @@ constexpr std::int64_t runs_ahead = 32;
 // Bytes of runs in rows that are read ahead, behind the nearest cache as well.
 constexpr std::int64_t bytes_ahead = 2048;
 
-// Reads a run ahead, into the cache behind the nearest: it isn't needed at once.
+// Reads a short run ahead, into the cache behind the nearest: it isn't needed at once. Whether it
+// ends in another line isn't asked: nobody could guess the answer.
 void fetch(const std::byte* from, std::size_t bytes) noexcept {
   __builtin_prefetch(from, 0, 2);
-  const std::byte* last = from + bytes - 1;
-  if ((reinterpret_cast<std::uintptr_t>(from) ^ reinterpret_cast<std::uintptr_t>(last)) >=
-      cache_line)
-    __builtin_prefetch(last, 0, 2);
+  __builtin_prefetch(from + bytes - 1, 0, 2);
 }
 
 template <Way way, std::size_t size>

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "message/pack_units.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -193,13 +191,7 @@ void LineWriter::write_lines() noexcept {
   std::memmove(buffer_.data(), from + whole, held_);
 }
 
-void LineWriter::add(const std::byte* from, std::size_t bytes) noexcept {
-  if (held_ + short_bytes > buffer_bytes) write_lines();
-  if (bytes < short_bytes) {
-    copy_short(buffer_.data() + held_, from, bytes);
-    held_ += bytes;
-    return;
-  }
+void LineWriter::add_lines(const std::byte* from, std::size_t bytes) noexcept {
   const std::size_t head = (cache_line - held_ % cache_line) % cache_line;
   const std::size_t whole = (bytes - head) / cache_line * cache_line;
   copy_short(buffer_.data() + held_, from, head);

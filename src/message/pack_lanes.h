@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "message/pack_units.h"
+
 namespace quadriga::message {
 
 /// A run to be copied.
@@ -33,13 +35,19 @@ class LineWriter {
 
   bool is_open() const noexcept { return line_ != nullptr; }
   void open(std::byte* to) noexcept;
-  void add(const std::byte* from, std::size_t bytes) noexcept;
+  void add(const std::byte* from, std::size_t bytes) noexcept {
+    if (held_ + short_bytes > buffer_bytes) write_lines();
+    if (bytes >= short_bytes) return add_lines(from, bytes);
+    copy_short(buffer_.data() + held_, from, bytes);
+    held_ += bytes;
+  }
   /// Writes what is left of the last line.
   void close() noexcept;
 
  private:
   static constexpr std::size_t buffer_bytes = 4096;
   void write_lines() noexcept;
+  void add_lines(const std::byte* from, std::size_t bytes) noexcept;
 
   alignas(cache_line) std::array<std::byte, buffer_bytes> buffer_;
   std::byte* line_ = nullptr;  // Where the buffer's first byte goes: where a line begins.
