@@ -102,7 +102,7 @@ def _block(p: Parameters, axis: int) -> int:
 
     length, processes = p["gsizes"][axis], p["psizes"][axis]
     if p["distribs"][axis] == MPI.DISTRIBUTE_NONE:
-        return max(1, length)
+        return max(1, int(length))
     if p["dargs"][axis] != MPI.DISTRIBUTE_DFLT_DARG:
         return int(p["dargs"][axis])
     by_blocks = p["distribs"][axis] == MPI.DISTRIBUTE_BLOCK
