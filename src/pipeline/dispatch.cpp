@@ -2,6 +2,7 @@
 // src/pipeline/dispatch.cpp: chunks to devices, by limits and order rules.
 #include "pipeline/dispatch.h"
 
+#include <fmt/format.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
@@ -237,7 +238,7 @@ void Dispatch::gone(std::uint32_t chunk) {
 
 void Dispatch::validate() const {
   const auto check = [](bool holds, const char* what) {
-    if (!holds) fail(Errc::internal, std::string("dispatch: ") + what);
+    if (!holds) fail(Errc::internal, fmt::format("dispatch: {}", what));
   };
   std::vector<int> copies(copies_.size());
   std::vector<int> chunks(devices_.size());
