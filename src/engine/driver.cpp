@@ -54,7 +54,6 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .kernel_streams = kernel_streams,
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
-  backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
   if (!virtual_) thread_ = start_thread([this] { loop(); });
 }

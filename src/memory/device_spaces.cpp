@@ -117,10 +117,9 @@ void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
     space.bytes = std::min(space.bytes, *free - std::min(*free / 8, plenty / 2));
   const std::size_t wanted = space.bytes;
   std::size_t bytes = wanted;
-  // Where an arena leaves more than it takes, libraries don't run short for its sake.
+  // Without reserves until nothing waits for them for ever (docs/decisions/0062).
   const auto take = [&] {
-    while (bytes >= least && !try_take(space, bytes, free && *free / 2 < bytes))
-      bytes = bytes / 8 * 7;
+    while (bytes >= least && !try_take(space, bytes, false)) bytes = bytes / 8 * 7;
   };
   take();
   if (space.base && bytes < wanted) {

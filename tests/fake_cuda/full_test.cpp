@@ -15,7 +15,6 @@
 #include "device/preparation.h"
 #include "fake_cuda/streams.h"
 #include "linalg/kernels/handles_cuda.h"
-#include "sanitized.h"
 
 namespace quadriga {
 namespace {
@@ -115,6 +114,7 @@ class TakenLaterTest : public FullTest {
  protected:
   void SetUp() override {
     FullTest::SetUp();
+    GTEST_SKIP() << "switched off: docs/decisions/0062-arenas-in-use-shrink.md";
     set_preparation(DeviceKind::cuda, {});  // handles are made by the first tasks
     takes_what_it_can_ = false;
   }
@@ -227,7 +227,6 @@ TEST_F(FullTest, EachAllocationThatFailsLeavesAnEngineOrOneClearError) {
 }
 
 TEST_F(TakenLaterTest, AnArenaInUseGivesLibrariesWhatTheyLack) {
-  if (is_thread_sanitized) GTEST_SKIP() << "copies half a GiB, which takes longer than patience";
   // More tiles than the arena holds, so that they lie in its reserves, too. Four streams' handles
   // and workspaces take 224 MiB, and others leave 192.
   const Outcome outcome = run_on(140, [] { faults().taken_bytes = 1344 * mebibyte; });
@@ -246,8 +245,6 @@ TEST_F(TakenLaterTest, WhatAnArenaCannotGiveFailsWithAClearError) {
 
 // What reports another error while there is plenty of memory isn't tried again.
 TEST_F(TakenLaterTest, EachAllocationThatFailsOnceIsTriedAgainOrFails) {
-  if (is_thread_sanitized)
-    GTEST_SKIP() << "copies 32 MiB in each of many runs, which takes minutes";
   needs_more_ = true;
   int with_less = 0;
   bool reached = true;
