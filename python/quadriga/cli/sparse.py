@@ -56,7 +56,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["auto", "csr", "sell"]),
+    type=click.Choice(["auto", "csr", "sell", "blocks"]),
     default="auto",
     show_default=True,
     help="How devices store rows.",

@@ -24,7 +24,8 @@ from .refinement import Refined
 from .result import Result
 
 Array = npt.NDArray[Any]
-_FORMATS = {"auto": 0, "csr": 1, "sell": 2}
+_FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
+_EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 _MOST = 2**62
 
 
@@ -49,8 +50,11 @@ class Solver:
     M : {"jacobi"} or array_like, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
         a diagonal of shape (n,), also as ``scipy.sparse.diags_array(d)``.
-    format : {"auto", "csr", "sell"}
-        How devices store rows. ``"auto"`` is ``"sell"`` on GPUs, ``"csr"`` elsewhere.
+    format : {"auto", "csr", "sell", "blocks"}
+        How devices store rows. ``"blocks"`` are dense ones of 2 x 2, 3 x 3 or 4 x 4 elements, as
+        several unknowns per node make them; elements that a block lacks are stored as zeros.
+        ``"auto"`` is ``"blocks"`` if that takes the fewest bytes and stores at most 1.25 values per
+        element; else ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
         Parts of rows. Default: one per device or core, more if a device's memory requires it.
     order : {None, "rcm"}
@@ -61,6 +65,12 @@ class Solver:
         Whether several iterations run as one task, on a GPU as a graph that is recorded once and
         launched repeatedly; results are bitwise identical. It requires, and defaults to, one part
         on a device.
+    exchange : {"auto", "halo", "whole"}
+        What parts send to each other before a product: the elements that the receiver needs (the
+        default), or all. Results are bitwise identical.
+    overlap : bool, optional
+        Whether rows that need nothing of other parts are multiplied while the others' elements
+        travel. Default: on devices with their own memory. Results are bitwise identical.
     precision : {None, "mixed"}
         ``"mixed"``: iterations run in single precision on a second copy of the matrix, and compute
         corrections until the residual in double meets the tolerance. If single precision isn't
@@ -75,7 +85,7 @@ class Solver:
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
         has a zero or isn't finite; the message names the row. If `recorded` is True without a
-        single part on a device.
+        single part on a device. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
     TooLarge
         If a part and its vectors don't fit together on any device.
 
@@ -101,6 +111,8 @@ class Solver:
         parts: int | None = None,
         order: str | None = None,
         recorded: bool | None = None,
+        exchange: str = "auto",
+        overlap: bool | None = None,
         precision: str | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
@@ -110,6 +122,8 @@ class Solver:
             raise InvalidArgument(f"method is {method!r}; expected 'cg'")
         if format not in _FORMATS:
             raise InvalidArgument(f"format is {format!r}; expected one of {list(_FORMATS)}")
+        if exchange not in _EXCHANGES:
+            raise InvalidArgument(f"exchange is {exchange!r}; expected one of {list(_EXCHANGES)}")
         if order not in (None, "rcm"):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
         if precision not in (None, "mixed"):
@@ -123,9 +137,12 @@ class Solver:
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
-        if recorded is not None and not isinstance(recorded, bool):
-            raise InvalidType(f"recorded is {recorded!r}; expected True, False, or None")
-        storage = Storage(_FORMATS[format], precondition, wanted, recorded)
+        for name, value in (("recorded", recorded), ("overlap", overlap)):
+            if value is not None and not isinstance(value, bool):
+                raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
+        storage = Storage(
+            _FORMATS[format], precondition, wanted, recorded, _EXCHANGES[exchange], overlap
+        )
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -226,6 +243,15 @@ class Solver:
             else:
                 found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
             return self._result(self._back(x), found)
+
+    def measure_product(self, count: int = 100, columns: int = 1) -> float:
+        """Seconds of one of `count` products of vectors that stay on the devices.
+
+        What parts need of each other is exchanged before each product.
+        """
+        made = whole("count", count, 1, _MOST)
+        with self.engine.section("sparse measurement"):
+            return self._parts.measure_product(made, whole("columns", columns, 1, 2**16))
 
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
