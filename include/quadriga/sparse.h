@@ -43,13 +43,6 @@ enum class Format : std::uint8_t {
 /// "automatic", "csr" and so on.
 std::string_view name(Format format) noexcept;
 
-/// What parts send to each other before a product. Results are bitwise identical.
-enum class Exchange : std::uint8_t {
-  automatic,  ///< Halo lists.
-  halo,       ///< The elements of the vector that the receiver's rows need.
-  whole,      ///< All of the sender's.
-};
-
 /// M, which approximates the inverse of A.
 enum class Precondition : std::uint8_t {
   none,
@@ -67,6 +60,7 @@ struct SolverOptions {
   /// repeatedly. Unset: if all rows are one part on a device.
   std::optional<bool> recorded = {};
   Exchange exchange = Exchange::automatic;
+  CopyRoute route = CopyRoute::automatic;
   /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.
   /// Unset: where devices have a memory of their own and the model predicts no loss.
   std::optional<bool> overlap = {};
@@ -164,9 +158,9 @@ class Solver {
   DType dtype() const noexcept;
   Format format() const noexcept;
   PlanReport plan() const;
-  /// Seconds of one of `count` products of vectors that stay on the devices, their exchange
-  /// included.
-  double measure_product(std::int64_t count, std::int64_t columns = 1) const;
+  /// Seconds of one of `count` products of vectors that stay on the devices.
+  double measure_product(std::int64_t count, std::int64_t columns = 1,
+                         ProductMode mode = ProductMode::planned) const;
 
  private:
   std::shared_ptr<SolverContent> content_;

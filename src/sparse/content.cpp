@@ -36,6 +36,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
       rows_(a.rows),
       dtype_(a.dtype),
       overlap_(options.overlap),
+      goes_by_host_(options.route == CopyRoute::host),
       precondition_(options.precondition) {
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);
@@ -49,7 +50,10 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   is_recorded_ = choose_recorded(options);
   must_record_ = options.recorded.value_or(false);
   store(a, options);
-  report_.models = model_product(engine.machine(), plans_, report_.devices);
+  const bool is_whole = options.exchange == Exchange::whole;
+  report_.models = model_product(engine.machine(), plans_, report_.devices,
+                                 is_whole ? Exchange::whole : Exchange::halo, options.route);
+  report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -161,11 +165,18 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
 }
 
 /// Two tasks for a product let the first not wait for the halo. Cores share their memory: they have
-/// nothing to wait for.
+/// nothing to wait for. One task more mustn't cost more than the model says it saves.
 bool SolverContent::choose_overlap(std::size_t part) const {
+  if (!can_overlap(part)) return false;
+  const bool has_loss = !report_.models.empty() && report_.models[part].overlapped_seconds() +
+                                                           engine_.machine().launch_seconds >
+                                                       report_.models[part].in_turn_seconds();
+  return overlap_.value_or(device(part) != no_device && !has_loss);
+}
+
+bool SolverContent::can_overlap(std::size_t part) const {
   const PartShape& shape = plans_[part].shape;
-  const bool is_possible = shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
-  return is_possible && overlap_.value_or(device(part) != no_device);
+  return shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
 }
 
 /// A program is one task, on one device; cores have nothing to gain from it.

@@ -44,6 +44,13 @@ class SolverContent {
   DeviceId device(std::size_t part) const { return report_.devices[part]; }
   /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
   bool splits(std::size_t part) const { return report_.overlaps[part]; }
+  /// Whether it may be.
+  bool can_overlap(std::size_t part) const;
+  /// Whether what two parts exchange is copied on the host.
+  bool goes_by_host(const HaloTransfer& transfer) const {
+    return goes_by_host_ && device(static_cast<std::size_t>(transfer.from)) !=
+                                device(static_cast<std::size_t>(transfer.to));
+  }
   /// Whether iterations are recorded: several are one task.
   bool is_recorded() const noexcept { return is_recorded_; }
   /// The caller wants no others.
@@ -69,6 +76,7 @@ class SolverContent {
   RowUnits units_;
   Storage storage_;
   std::optional<bool> overlap_;
+  bool goes_by_host_;
   Precondition precondition_;
   PlanReport report_;
   bool is_recorded_ = false;

@@ -26,15 +26,16 @@ std::vector<std::byte> vector_of(DType dtype, std::int64_t elements) {
 
 }  // namespace
 
-double measure_product(const SolverContent& content, std::int64_t count, std::int64_t columns) {
+double measure_product(const SolverContent& content, std::int64_t count, std::int64_t columns,
+                       ProductMode mode) {
   const std::vector<std::byte> memory = vector_of(content.dtype(), content.rows() * columns);
   PartLease data(content, columns);
   const std::vector<Data> x = data->add_vector(memory.data());
-  const bool has_exchange = !content.transfers().empty();
+  const bool has_exchange = !content.transfers().empty() && mode != ProductMode::compute;
   const auto run = [&](std::int64_t products, bool loads) {
     for (std::int64_t i = 0; i < products; ++i) {
       if (loads) data->load(x);
-      data->multiply({false});
+      data->multiply({false}, mode);
     }
     data->wait({});
   };

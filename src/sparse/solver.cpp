@@ -80,10 +80,10 @@ void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
   data.end_call();
 }
 
-double Solver::measure_product(std::int64_t count, std::int64_t columns) const {
+double Solver::measure_product(std::int64_t count, std::int64_t columns, ProductMode mode) const {
   require(count >= 1 && columns >= 1,
           fmt::format("{} products of {} columns; expected 1 or more", count, columns));
-  return rows() > 0 ? sparse::measure_product(*content_, count, columns) : 0;
+  return rows() > 0 ? sparse::measure_product(*content_, count, columns, mode) : 0;
 }
 
 Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,

@@ -29,6 +29,7 @@ class Storage:
     parts: int
     recorded: bool | None
     exchange: int = 0
+    route: int = 0
     overlap: bool | None = None
 
 
@@ -51,7 +52,7 @@ class Distributed:
         address = 0 if diagonal is None else diagonal.ctypes.data
         options = _core.SolverOptions(
             storage.layout, storage.precondition, address, storage.parts, storage.recorded,
-            storage.exchange, storage.overlap,
+            storage.exchange, storage.route, storage.overlap,
         )  # fmt: skip
         self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
 
@@ -64,9 +65,9 @@ class Distributed:
         """As `Solver.plan`."""
         return dict(self._core.plan())
 
-    def measure_product(self, count: int, columns: int = 1) -> float:
+    def measure_product(self, count: int, columns: int = 1, mode: int = 0) -> float:
         """Seconds of one of `count` products of vectors that stay on the devices."""
-        return float(self._core.measure_product(count, columns))
+        return float(self._core.measure_product(count, columns, mode))
 
     def multiply(self, right: Array) -> Array:
         """A times vectors of shape (n,) or (n, k)."""
