@@ -91,9 +91,11 @@ std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen,
                 : block_rows_of(a.rows);
 }
 
-std::int64_t slice_rows_of(const Machine& machine, Format format) noexcept {
+std::int64_t slice_rows_of(const Machine& machine, Format format,
+                           std::int64_t block_rows) noexcept {
   constexpr std::int64_t warp = 32;
-  return format == Format::blocks && !has_gpus(machine) ? 1 : warp;
+  if (has_gpus(machine)) return warp;
+  return format == Format::blocks ? 1 : std::min(warp, block_rows & -block_rows);
 }
 
 }  // namespace quadriga::sparse

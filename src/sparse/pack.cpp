@@ -272,9 +272,7 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   if (shape.format == Format::csr) {
     shape.elements = offsets[rows.last] - offsets[rows.first];
   } else {
-    // Slices of a block have one height, a power of two.
-    const std::int64_t rows_of_block = shape.block_rows / shape.dense_rows;
-    shape.slice_rows = std::min(storage.slice_rows, rows_of_block & -rows_of_block);
+    shape.slice_rows = storage.slice_rows;
     size_slices(a, rows, shape);
   }
   lay_out(shape);

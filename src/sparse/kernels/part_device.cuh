@@ -67,7 +67,6 @@ struct DevicePart {
   std::int64_t block_rows;
   std::int64_t blocks;
   std::int64_t slices;
-  int slice_rows;
   int inverse_rows;
 };
 
@@ -83,11 +82,9 @@ template <class T>
 DevicePart<DeviceType<T>> device_part(const PartArrays<T>& a) {
   const auto numbers = [](const T* from) { return reinterpret_cast<const DeviceType<T>*>(from); };
   const PartShape& shape = a.shape();
-  return {a.offsets(),           a.lengths(),  a.order(),
-          a.block_order(),       a.columns(),  numbers(a.values()),
-          numbers(a.inverses()), shape.rows,   shape.block_rows,
-          shape.blocks,          shape.slices, static_cast<int>(shape.slice_rows),
-          shape.inverse_rows};
+  return {a.offsets(),         a.lengths(),           a.order(),  a.block_order(),  a.columns(),
+          numbers(a.values()), numbers(a.inverses()), shape.rows, shape.block_rows, shape.blocks,
+          shape.slices,        shape.inverse_rows};
 }
 
 template <class T>

@@ -59,6 +59,12 @@ constexpr std::int64_t stored_columns(const PartShape& shape) noexcept {
   return shape.elements / (std::int64_t{shape.dense_rows} * shape.dense_rows);
 }
 
+/// Slices of a block of rows; the last block may have fewer.
+constexpr std::int64_t slices_of_block(const PartShape& shape) noexcept {
+  const std::int64_t rows = shape.slice_rows * shape.dense_rows;
+  return (shape.block_rows + rows - 1) / rows;
+}
+
 /// Sets the offsets by the sizes.
 void lay_out(PartShape& shape) noexcept;
 
