@@ -412,8 +412,8 @@ def _preconditioner(M: Any, matrix: Csr) -> tuple[int, int, Array | None]:
     check_type(diagonal.dtype, "M")
     if diagonal.shape != matrix.shape[:1]:
         raise InvalidArgument(
-            f"M has shape {diagonal.shape}; expected 'jacobi', 'block_jacobi', or a diagonal of shape "
-            f"({matrix.shape[0]},)"
+            f"M has shape {diagonal.shape}; expected 'jacobi', 'block_jacobi', or a diagonal of "
+            f"shape ({matrix.shape[0]},)"
         )
     if diagonal.dtype.kind == "c" and matrix.dtype.kind != "c":
         raise InvalidType(f"M is {diagonal.dtype}, and A is {matrix.dtype}; expected a real M")
