@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench/gpu_sparse.py: Jacobi-CG on GPUs, beside CuPy's and beside the bytes of an iteration.
-"""Milliseconds of an iteration for grids and linear elasticity of 1,387,386 rows, as the difference of two runs; prints lines of JSON.
+"""Milliseconds of an iteration, as the difference of two runs; prints lines of JSON.
+
+The matrices are grids, and linear elasticity of 1,387,386 rows.
 
 `--by` says whether iterations are tasks or a recorded program.
 

@@ -70,9 +70,9 @@ class Distributed:
         """Seconds of one of `count` products of vectors that stay on the devices."""
         return float(self._core.measure_product(count, columns, mode))
 
-    def multiply(self, right: Array) -> Array:
+    def multiply(self, right: Array, out: Array | None = None) -> Array:
         """A times vectors of shape (n,) or (n, k)."""
-        out = np.empty_like(right)
+        out = np.empty_like(right) if out is None else out
         columns = right.shape[1] if right.ndim == 2 else 1
         if columns > 0:
             self._core.multiply(right.ctypes.data, out.ctypes.data, columns, (right, out))

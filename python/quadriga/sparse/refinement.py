@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..engine import Engine
 from ..errors import InvalidArgument, LinAlgWarning
+from .chunks import Chunks
 from .distributed import Distributed, End, Progress, Storage, Watch, finish
 from .matrices import Csr
 
@@ -68,8 +69,16 @@ class Refined:
         self, right: Array, x: Array, end: End, watch: Watch, progress: Progress
     ) -> dict[str, Any]:
         """As `Distributed.iterate`, from any x; also tells the precision."""
-        begin = self._engine.core.now()
-        run = _Run(self._double, right, x, end)
+        chunks = Chunks(right.shape[0])
+        try:
+            begin = self._engine.core.now()
+            found = self._solve(_Run(self._double, right, x, end, chunks), watch, progress)
+            found["seconds"] = (self._engine.core.now() - begin) / 1e9
+            return found
+        finally:
+            chunks.close()
+
+    def _solve(self, run: _Run, watch: Watch, progress: Progress) -> dict[str, Any]:
         if self._single is not None:
             why_not = self._refine(run, _Corrections(self._single, run, self._scale, self._dtype),
                                    watch, progress)  # fmt: skip
@@ -79,9 +88,8 @@ class Refined:
         if why_not and found["reason"] != "converged":
             if np.isfinite(run.norms).all():
                 said = f"single precision isn't enough ({why_not}): the solve goes on in double"
-                warnings.warn(said, LinAlgWarning, stacklevel=3)
+                warnings.warn(said, LinAlgWarning, stacklevel=4)
             found = self._go_on(run, found, watch, progress)
-        found["seconds"] = (self._engine.core.now() - begin) / 1e9
         return found
 
     def _refine(
@@ -121,6 +129,7 @@ class _Corrections:
         self._sizes = np.where(run.norms > 0, run.norms, 1.0)
         self._lengths = self._sizes / scale
         self._right = np.empty(run.left.shape, dtype)
+        self._trial = np.empty_like(run.x)
         self._step = np.zeros(run.left.shape, dtype)
         self._solve: _core.SparseSolve | None = None
 
@@ -128,16 +137,21 @@ class _Corrections:
         """Corrects x once; where x is no better, it stays, and the reason is returned."""
         run = self._run
         active = run.norms > run.tolerances
-        np.copyto(self._right, np.where(active, run.left / self._sizes, 0), casting="same_kind")
+        run.chunks.each(self._divide)
+        if not active.all():
+            self._right[:, ~active] = 0
         wanted = (run.tolerances[active] / run.norms[active]).min() * _LEAST_PROGRESS
         solve = self._begin(max(float(wanted), _REDUCTION), run.most_of_a_correction)
         made = run.iterations
         told = finish(
             solve, self._step,
-            None if watch is None else lambda step: watch(run.shaped(self._corrected(step))),
+            None if watch is None else lambda step: watch(run.shaped(self._corrected().copy())),
             None if progress is None else lambda count: progress(made + count),
         )  # fmt: skip
-        is_taken = run.accept(self._corrected(self._step), told, self._sizes, active)
+        old = run.x
+        is_taken = run.accept(self._corrected(), told, self._sizes, active)
+        if is_taken:
+            self._trial = old
         return "" if is_taken else str(told["reason"])
 
     def _begin(self, rtol: float, limit: int) -> _core.SparseSolve:
@@ -149,22 +163,39 @@ class _Corrections:
             self._solve.resume(rtol, limit)
         return self._solve
 
-    def _corrected(self, step: Array) -> Array:
-        x: Array = self._run.x + step.astype(self._run.x.dtype) * self._lengths
-        return x
+    def _divide(self, rows: slice) -> None:
+        np.divide(
+            self._run.left[rows], self._sizes, out=self._right[rows], casting="same_kind"
+        )  # fmt: skip
+
+    def _corrected(self) -> Array:
+        """x and the step so far, until the next call."""
+
+        def add(rows: slice) -> None:
+            np.multiply(self._step[rows], self._lengths, out=self._trial[rows])
+            self._trial[rows] += self._run.x[rows]
+
+        self._run.chunks.each(add)
+        return self._trial
 
 
 class _Run:
     """One solve: x and its residual in double, by columns."""
 
-    def __init__(self, double: Distributed, right: Array, x: Array, end: End) -> None:
-        self.double, self.right, self.out, self.end = double, right, x, end
+    def __init__(
+        self, double: Distributed, right: Array, x: Array, end: End, chunks: Chunks
+    ) -> None:
+        self.double, self.right, self.out, self.end, self.chunks = double, right, x, end, chunks
         self.limit = end.limit if end.limit >= 0 else 10 * right.shape[0]
         self._sides = right.reshape(right.shape[0], -1)
         self.x = x.reshape(self._sides.shape).copy()
-        self.tolerances = np.maximum(end.rtol * _norms(self._sides), end.atol)
+        self.tolerances = np.maximum(end.rtol * chunks.norms(self._sides), end.atol)
         self.iterations = 0
-        self.left, self.norms = self._residual(self.x)
+        self.left = self._sides
+        self._spare = np.empty_like(self.x)
+        if self.x.any():
+            self.left = self._residual(self.x, np.empty_like(self.x))
+        self.norms = chunks.norms(self.left)
         self.history = [self.norms]
 
     @property
@@ -186,13 +217,15 @@ class _Run:
         self, x: Array, told: dict[str, Any], sizes: Array, active: npt.NDArray[np.bool_]
     ) -> bool:
         """Take a corrected x, unless it is no better and iterations would have been left."""
-        left, norms = self._residual(x)
+        left = self._residual(x, self._spare)
+        norms = self.chunks.norms(left)
         self.iterations += told["iterations"]
         rows = np.asarray(told["residuals"], float).reshape(-1, sizes.size)
         self.history.extend(rows[1:] * sizes)
         is_better = (norms[active] <= _LEAST_PROGRESS * self.norms[active]).all()
         if not is_better and self.iterations < self.limit:
             return False
+        self._spare = np.empty_like(x) if self.left is self._sides else self.left
         self.x, self.left, self.norms = x, left, norms
         return True
 
@@ -209,13 +242,14 @@ class _Run:
             "precision": "mixed",
         }
 
-    def _residual(self, x: Array) -> tuple[Array, npt.NDArray[np.float64]]:
-        left: Array = self._sides - (self.double.multiply(x) if x.any() else 0)
-        return left, _norms(left)
+    def _residual(self, x: Array, out: Array) -> Array:
+        left = self.double.multiply(x, out)
 
+        def subtract(rows: slice) -> None:
+            np.subtract(self._sides[rows], left[rows], out=left[rows])
 
-def _norms(columns: Array) -> npt.NDArray[np.float64]:
-    return np.asarray(np.linalg.norm(columns, axis=0), float)
+        self.chunks.each(subtract)
+        return left
 
 
 def _largest(values: Array) -> float:
