@@ -151,7 +151,8 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
     const Halo halo = find_halo(a, first, last, units_);
     const PartShape found = shape_of(a, rows_of(part), storage_);
-    require(halo.columns == halos_[part].columns && found.elements == shape.elements,
+    require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
+                found.narrow == shape.narrow,
             "update(): A has elements in other places than before; make a new solver");
     made[part] = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
     pack(a, rows_of(part), shape, options, made[part].get());

@@ -74,6 +74,45 @@ void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape) {
                });
 }
 
+/// Whether the columns of the elements at one place of a slice's rows are so near each other that
+/// 16 bits number them, for all places of all slices.
+class Nearness {
+ public:
+  void add(const Indices& columns, std::int64_t first, std::int64_t length,
+           const LocalColumns& local, bool is_longest) {
+    if (is_longest) {
+      lowest_.assign(static_cast<std::size_t>(length), std::numeric_limits<std::int32_t>::max());
+      highest_.assign(static_cast<std::size_t>(length), 0);
+    }
+    for (std::int64_t j = 0; j < length && is_near_; ++j) {
+      const auto place = static_cast<std::size_t>(j);
+      const std::int32_t column = local[columns[first + j]];
+      lowest_[place] = std::min(lowest_[place], column);
+      highest_[place] = std::max(highest_[place], column);
+      is_near_ = highest_[place] - lowest_[place] <= std::numeric_limits<std::uint16_t>::max();
+    }
+  }
+  bool is_near() const noexcept { return is_near_; }
+
+ private:
+  std::vector<std::int32_t> lowest_;
+  std::vector<std::int32_t> highest_;
+  bool is_near_ = true;
+};
+
+bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape) {
+  const Indices offsets(a.offsets, a.index_bytes);
+  const Indices columns(a.columns, a.index_bytes);
+  const LocalColumns local(rows.first, rows.last, a.cols, rows.halo->columns);
+  Nearness nearness;
+  visit_slices(a, rows, shape,
+               [&](std::int64_t, std::int64_t row, std::int64_t length, bool is_longest) {
+                 if (row >= 0 && nearness.is_near())
+                   nearness.add(columns, offsets[rows.first + row], length, local, is_longest);
+               });
+  return nearness.is_near();
+}
+
 template <class T, class Index>
 class Packer {
  public:
@@ -104,12 +143,15 @@ class Packer {
     auto* const lengths = at<std::int32_t>(shape_.lengths);
     auto* const order = at<std::int32_t>(shape_.order);
     // Padding is never used, but goes to devices with the rest.
-    std::fill_n(at<std::int32_t>(shape_.columns), stored_columns(shape_), 0);
+    const std::size_t column_bytes = shape_.narrow ? sizeof(std::uint16_t) : sizeof(std::int32_t);
+    std::fill_n(tile_ + shape_.columns,
+                static_cast<std::size_t>(stored_columns(shape_)) * column_bytes, std::byte{});
     std::fill_n(at<T>(shape_.values), shape_.elements, T{});
     offsets[0] = 0;
     std::int64_t place = 0;
     visit_slices(a_, rows_, shape_,
                  [&](std::int64_t slice, std::int64_t row, std::int64_t length, bool is_longest) {
+                   if (is_longest && slice > 0 && shape_.narrow) narrow(slice - 1);
                    if (is_longest) offsets[slice + 1] = offsets[slice] + length * shape_.slice_rows;
                    lengths[place] = static_cast<std::int32_t>(length);
                    order[place] = static_cast<std::int32_t>(row);
@@ -119,6 +161,7 @@ class Packer {
                      scatter_blocks(row, offsets[slice], place % shape_.slice_rows);
                    ++place;
                  });
+    if (shape_.narrow && shape_.slices > 0) narrow(shape_.slices - 1);
   }
 
   void lists() {
@@ -178,9 +221,33 @@ class Packer {
   }
   void scatter(std::int64_t row, std::int64_t length, std::int64_t to) {
     const std::int64_t from = offsets_[rows_.first + row];
+    const std::int64_t r = to % shape_.slice_rows;
+    if (shape_.narrow && r == 0)
+      wide_.assign(static_cast<std::size_t>(length * shape_.slice_rows), -1);
     for (std::int64_t j = 0; j < length; ++j, to += shape_.slice_rows) {
-      at<std::int32_t>(shape_.columns)[to] = local_[columns_[from + j]];
+      const std::int32_t column = local_[columns_[from + j]];
+      if (shape_.narrow)
+        wide_[static_cast<std::size_t>(j * shape_.slice_rows + r)] = column;
+      else
+        at<std::int32_t>(shape_.columns)[to] = column;
       at<T>(shape_.values)[to] = values_[from + j];
+    }
+  }
+  /// Writes the columns of a slice that is complete: those that are -1 are none.
+  void narrow(std::int64_t slice) {
+    const std::int64_t height = shape_.slice_rows;
+    const std::int64_t first = at<std::int64_t>(shape_.offsets)[slice];
+    const std::int64_t length = at<std::int32_t>(shape_.lengths)[slice * height];
+    for (std::int64_t j = 0; j < length; ++j) {
+      const std::int32_t* const wide = wide_.data() + j * height;
+      const auto lowest = static_cast<std::int32_t>(
+          *std::min_element(wide, wide + height, [](std::int32_t x, std::int32_t y) {
+            return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y);
+          }));
+      at<std::int32_t>(shape_.bases)[first / height + j] = lowest;
+      for (std::int64_t r = 0; r < height; ++r)
+        at<std::uint16_t>(shape_.columns)[first + j * height + r] =
+            static_cast<std::uint16_t>(wide[r] < 0 ? 0 : wide[r] - lowest);
     }
   }
   /// A row of dense blocks, at place `r` of the slice whose first block is `first`.
@@ -226,6 +293,7 @@ class Packer {
   const T* values_;
   LocalColumns local_;
   std::vector<std::int64_t> dense_columns_;  ///< Scratch.
+  std::vector<std::int32_t> wide_;           ///< Scratch: the columns of a slice.
 };
 
 template <class T, class Index>
@@ -274,6 +342,7 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   } else {
     shape.slice_rows = storage.slice_rows;
     size_slices(a, rows, shape);
+    shape.narrow = shape.format == Format::sell && fits_narrow(a, rows, shape);
   }
   lay_out(shape);
   return shape;
@@ -305,7 +374,10 @@ bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte*
   return same(shape.offsets, (has_slices ? shape.slices : shape.rows) + 1, sizeof(std::int64_t)) &&
          same(shape.lengths, places, sizeof(std::int32_t)) &&
          same(shape.order, places, sizeof(std::int32_t)) &&
-         same(shape.columns, stored_columns(shape), sizeof(std::int32_t));
+         same(shape.bases, shape.narrow ? shape.elements / shape.slice_rows : 0,
+              sizeof(std::int32_t)) &&
+         same(shape.columns, stored_columns(shape),
+              shape.narrow ? sizeof(std::uint16_t) : sizeof(std::int32_t));
 }
 
 }  // namespace quadriga::sparse

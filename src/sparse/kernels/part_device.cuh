@@ -61,6 +61,8 @@ struct DevicePart {
   const std::int32_t* order;
   const std::int32_t* block_order;
   const std::int32_t* columns;
+  const std::int32_t* bases;  ///< Of narrow SELL, with `steps` for columns.
+  const std::uint16_t* steps;
   const N* values;
   const N* inverses;  ///< M; null: the identity.
   std::int64_t rows;
@@ -82,9 +84,9 @@ template <class T>
 DevicePart<DeviceType<T>> device_part(const PartArrays<T>& a) {
   const auto numbers = [](const T* from) { return reinterpret_cast<const DeviceType<T>*>(from); };
   const PartShape& shape = a.shape();
-  return {a.offsets(),         a.lengths(),           a.order(),  a.block_order(),  a.columns(),
-          numbers(a.values()), numbers(a.inverses()), shape.rows, shape.block_rows, shape.blocks,
-          shape.slices,        shape.inverse_rows};
+  return {a.offsets(),      a.lengths(),  a.order(),           a.block_order(),       a.columns(),
+          a.bases(),        a.steps(),    numbers(a.values()), numbers(a.inverses()), shape.rows,
+          shape.block_rows, shape.blocks, shape.slices,        shape.inverse_rows};
 }
 
 template <class T>

@@ -27,6 +27,8 @@ class PartArrays {
   const std::int32_t* block_order() const noexcept { return at<std::int32_t>(shape_.block_order); }
   const std::int32_t* send_rows() const noexcept { return at<std::int32_t>(shape_.send_rows); }
   const std::int32_t* columns() const noexcept { return at<std::int32_t>(shape_.columns); }
+  const std::int32_t* bases() const noexcept { return at<std::int32_t>(shape_.bases); }
+  const std::uint16_t* steps() const noexcept { return at<std::uint16_t>(shape_.columns); }
   const T* values() const noexcept { return at<T>(shape_.values); }
   /// M, inverse_rows elements for each row; null if it is the identity.
   const T* inverses() const noexcept {

@@ -31,7 +31,10 @@ void lay_out(PartShape& shape) noexcept {
   shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
   shape.send_rows = layout.take(shape.sends, sizeof(std::int32_t));
   shape.inverses = layout.take(shape.rows * shape.inverse_rows, size_of(shape.dtype));
-  shape.columns = layout.take(stored_columns(shape), sizeof(std::int32_t));
+  shape.bases =
+      layout.take(shape.narrow ? shape.elements / shape.slice_rows : 0, sizeof(std::int32_t));
+  shape.columns = layout.take(stored_columns(shape),
+                              shape.narrow ? sizeof(std::uint16_t) : sizeof(std::int32_t));
   shape.values = layout.take(shape.elements, size_of(shape.dtype));
   shape.bytes = layout.bytes();
 }

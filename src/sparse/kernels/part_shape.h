@@ -28,6 +28,8 @@ constexpr std::int64_t aligned(std::int64_t bytes) noexcept {
 /// Blocks: the same of dense blocks of d x d elements instead of elements, where d is `dense_rows`:
 /// a row of them is d rows of the part, `columns` has one element for each, divided by d, and
 /// element (i, c) of block j of row r is value (offsets[s]*d + (j*d + c)*slice_rows + r)*d + i.
+/// Narrow SELL: the columns of element j of a slice's rows are `bases` at offsets[s]/slice_rows + j,
+/// plus 16 bits each.
 struct PartShape {
   Format format = Format::csr;
   DType dtype = DType::float64;
@@ -35,6 +37,7 @@ struct PartShape {
   std::int64_t halo = 0;
   std::int64_t elements = 0;  ///< With padding.
   int dense_rows = 1;
+  bool narrow = false;  ///< Of SELL.
   std::int64_t block_rows = 0;
   std::int64_t blocks = 0;
   std::int64_t inner_blocks = 0;  ///< They come first in `block_order`.
@@ -49,7 +52,9 @@ struct PartShape {
   std::int64_t block_order = 0;  ///< int32: blocks.
   std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
   std::int64_t inverses = 0;     ///< M: inverse_rows elements for each row.
-  std::int64_t columns = 0;      ///< int32, local (exchange.h): elements / dense_rows^2.
+  std::int64_t bases = 0;        ///< int32, narrow SELL only: elements / slice_rows.
+  std::int64_t columns =
+      0;  ///< int32, uint16 of narrow SELL, local (exchange.h): elements / dense_rows^2.
   std::int64_t values = 0;
   std::int64_t bytes = 0;
 };

@@ -69,15 +69,46 @@ __device__ SliceRow row_at(const DevicePart<N>& a, std::int64_t block, int place
   return {a.order[at], a.lengths[at], a.offsets[slice]};
 }
 
+/// Columns of a thread's row, one for each element or dense block.
+class WideColumns {
+ public:
+  template <class N>
+  __device__ WideColumns(const DevicePart<N>& a, std::int64_t first, int r)
+      : columns_(a.columns + first + r) {}
+  __device__ std::int32_t at(int u) const { return streamed(columns_ + u * warp); }
+  __device__ void advance(int count) { columns_ += count * warp; }
+
+ private:
+  const std::int32_t* columns_;
+};
+/// Those of a slice have a base for each element.
+class NarrowColumns {
+ public:
+  template <class N>
+  __device__ NarrowColumns(const DevicePart<N>& a, std::int64_t first, int r)
+      : steps_(a.steps + first + r), bases_(a.bases + first / warp) {}
+  __device__ std::int32_t at(int u) const {
+    return bases_[u] + static_cast<std::int32_t>(streamed(steps_ + u * warp));
+  }
+  __device__ void advance(int count) {
+    steps_ += count * warp;
+    bases_ += count;
+  }
+
+ private:
+  const std::uint16_t* steps_;
+  const std::int32_t* bases_;
+};
+
 /// Adds U elements of a row, or dense blocks, as far as `left` are there. All are read before the
 /// first is added: a row's end costs no more than its middle.
-template <int U, int D, class N, int K>
-__device__ void add_elements(int left, const N* values, const std::int32_t* columns, const N* p,
+template <int U, int D, class Columns, class N, int K>
+__device__ void add_elements(int left, const N* values, const Columns& columns, const N* p,
                              int stride, Sums<N, K> (&sums)[D]) {
   std::int32_t from[U];
   N elements[U][D];
 #pragma unroll
-  for (int u = 0; u < U; ++u) from[u] = u < left ? streamed(columns + u * warp) : 0;
+  for (int u = 0; u < U; ++u) from[u] = u < left ? columns.at(u) : 0;
 #pragma unroll
   for (int u = 0; u < U; ++u)
 #pragma unroll
@@ -101,7 +132,7 @@ __device__ void add_elements(int left, const N* values, const std::int32_t* colu
 
 /// Rows of slices of elements (D is 1) or of dense blocks. The next row is looked up while the
 /// elements of one arrive.
-template <class N, int K, int D, int U>
+template <class N, int K, int D, int U, class Columns>
 __device__ void slice_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
                            int column, double (&dots)[K]) {
   const N* const p = v.p + column;
@@ -112,12 +143,12 @@ __device__ void slice_rows(const DevicePart<N>& a, std::int64_t block, const Dev
     next = row_at<D>(a, block, at + threads);
     const int place = at % (warp * D);
     const N* values = a.values + row.first * (D * D) + place;
-    const std::int32_t* columns = a.columns + row.first + place / D;
+    Columns columns(a, row.first, place / D);
     Sums<N, K> sums[D];
     for (int left = row.length; left > 0; left -= U) {
       add_elements<U>(left, values, columns, p, v.columns, sums);
       values += U * D * (warp * D);
-      columns += U * warp;
+      columns.advance(U);
     }
 #pragma unroll
     for (int c = 1; c < D; ++c)
@@ -209,6 +240,8 @@ __device__ void set_steps(const Ending& ending, const double* sums, std::int64_t
 
 /// How rows are stored: CSR, or slices of dense blocks of D x D elements; 1: of elements.
 constexpr int by_rows = 0;
+/// Slices of elements with narrow columns.
+constexpr int narrow = -1;
 
 /// Elements, or dense blocks, of a row that are read together, and blocks of threads that share a
 /// multiprocessor at least.
@@ -231,8 +264,10 @@ __global__ void __launch_bounds__(threads, R::resident)
   double dots[K] = {};
   if constexpr (D == by_rows)
     csr_rows<N, K, R::together>(a, block, v, column, dots);
+  else if constexpr (D == narrow)
+    slice_rows<N, K, 1, R::together, NarrowColumns>(a, block, v, column, dots);
   else
-    slice_rows<N, K, D, R::together>(a, block, v, column, dots);
+    slice_rows<N, K, D, R::together, WideColumns>(a, block, v, column, dots);
   if (sums == nullptr) return;
   for (int c = 0; c < K; ++c) {
     const double total = sum_of_block(dots[c]);
@@ -257,7 +292,21 @@ auto kernel_for(const PartShape& shape) {
   constexpr int some = width <= 1 ? 4 : width == 2 ? 2 : 1;
   constexpr int few = width <= 1 ? 2 : 1;
   if constexpr (K == 1 && std::is_same_v<N, double>) {
-    if (shape.format == Format::sell) switch (variant()) {
+    if (shape.narrow) switch (variant()) {
+        case 1:
+          return multiply_blocks<N, K, narrow, Reading<4, 1>>;
+        case 2:
+          return multiply_blocks<N, K, narrow, Reading<4, 6>>;
+        case 3:
+          return multiply_blocks<N, K, narrow, Reading<8, 4>>;
+        case 4:
+          return multiply_blocks<N, K, narrow, Reading<8, 5>>;
+        case 5:
+          return multiply_blocks<N, K, narrow, Reading<16, 1>>;
+        case 6:
+          return multiply_blocks<N, K, narrow, Reading<8, 6>>;
+      }
+    if (shape.format == Format::sell && !shape.narrow) switch (variant()) {
         case 1:
           return multiply_blocks<N, K, 1, Reading<4, 1>>;
         case 2:
@@ -304,6 +353,7 @@ auto kernel_for(const PartShape& shape) {
   if (shape.dense_rows == 2) return multiply_blocks<N, K, 2, Reading<few, 1>>;
   if (shape.dense_rows == 3) return multiply_blocks<N, K, 3, Reading<few, 1>>;
   if (shape.dense_rows == 4) return multiply_blocks<N, K, 4, Reading<few, 1>>;
+  if (shape.narrow) return multiply_blocks<N, K, narrow, Reading<many, 1>>;
   return multiply_blocks<N, K, 1, Reading<many, 1>>;
 }
 

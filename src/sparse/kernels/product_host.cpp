@@ -47,21 +47,48 @@ void csr_rows(const PartArrays<T>& a, std::int64_t first, std::int64_t last,
                   v.q + row * v.columns + column);
 }
 
-template <class T, int K>
+/// Of element j of a slice's rows; `at`: its first one's place.
+class WideColumns {
+ public:
+  template <class T>
+  WideColumns(const PartArrays<T>& a, std::int64_t at) noexcept : columns_(a.columns() + at) {}
+  std::int64_t operator()(std::int64_t r) const noexcept { return columns_[r]; }
+  void advance(std::int64_t height) noexcept { columns_ += height; }
+
+ private:
+  const std::int32_t* columns_;
+};
+class NarrowColumns {
+ public:
+  template <class T>
+  NarrowColumns(const PartArrays<T>& a, std::int64_t at) noexcept
+      : steps_(a.steps() + at), base_(a.bases() + at / a.shape().slice_rows) {}
+  std::int64_t operator()(std::int64_t r) const noexcept { return *base_ + steps_[r]; }
+  void advance(std::int64_t height) noexcept {
+    steps_ += height;
+    ++base_;
+  }
+
+ private:
+  const std::uint16_t* steps_;
+  const std::int32_t* base_;
+};
+
+template <class T, int K, class Columns>
 void sell_slice(const PartArrays<T>& a, std::int64_t slice, const PartVectors<T>& v,
                 std::int64_t column) {
   const std::int64_t height = a.shape().slice_rows;
   const std::int32_t* const lengths = a.lengths() + slice * height;
   const std::int32_t* const order = a.order() + slice * height;
   const T* values = a.values() + a.offsets()[slice];
-  const std::int32_t* columns = a.columns() + a.offsets()[slice];
+  Columns columns(a, a.offsets()[slice]);
   std::array<T, most_slice_rows * K> sums{};
   std::int64_t active = height;
-  for (std::int32_t j = 0; j < lengths[0]; ++j, values += height, columns += height) {
+  for (std::int32_t j = 0; j < lengths[0]; ++j, values += height, columns.advance(height)) {
     while (lengths[active - 1] <= j) --active;
     for (std::int64_t r = 0; r < active; ++r)
       for (int c = 0; c < K; ++c)
-        sums[r * K + c] += multiplied(values[r], v.p[columns[r] * v.columns + column + c]);
+        sums[r * K + c] += multiplied(values[r], v.p[columns(r) * v.columns + column + c]);
   }
   for (std::int64_t r = 0; r < height && order[r] >= 0; ++r)
     for (int c = 0; c < K; ++c) v.q[order[r] * v.columns + column + c] = sums[r * K + c];
@@ -80,7 +107,8 @@ void rows_of_block(const PartArrays<T>& a, std::int64_t block, const PartVectors
   const std::int64_t slices = slices_of_block(shape);
   const std::int64_t last = std::min((block + 1) * slices, shape.slices);
   for (std::int64_t slice = block * slices; slice < last; ++slice)
-    sell_slice<T, K>(a, slice, v, column);
+    shape.narrow ? sell_slice<T, K, NarrowColumns>(a, slice, v, column)
+                 : sell_slice<T, K, WideColumns>(a, slice, v, column);
 }
 
 }  // namespace
