@@ -98,4 +98,6 @@ std::int64_t slice_rows_of(const Machine& machine, Format format,
   return format == Format::blocks ? 1 : std::min(warp, block_rows & -block_rows);
 }
 
+bool may_narrow(const Machine& machine) noexcept { return !has_gpus(machine); }
+
 }  // namespace quadriga::sparse

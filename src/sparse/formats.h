@@ -28,4 +28,7 @@ std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen, int inv
 /// block of sums, and go from row to row of dense blocks.
 std::int64_t slice_rows_of(const Machine& machine, Format format, std::int64_t block_rows) noexcept;
 
+/// Whether SELL may have 16-bit columns: not yet on GPUs, where they are to be measured first.
+bool may_narrow(const Machine& machine) noexcept;
+
 }  // namespace quadriga::sparse

@@ -342,7 +342,8 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   } else {
     shape.slice_rows = storage.slice_rows;
     size_slices(a, rows, shape);
-    shape.narrow = shape.format == Format::sell && fits_narrow(a, rows, shape);
+    shape.narrow =
+        storage.may_narrow && shape.format == Format::sell && fits_narrow(a, rows, shape);
   }
   lay_out(shape);
   return shape;

@@ -26,6 +26,7 @@ struct Storage {
   std::int64_t block_rows = 1;
   std::int64_t slice_rows = 32;
   int inverse_rows = 0;  ///< Of M.
+  bool may_narrow = true;
 };
 
 /// The sizes of a part. Errors: too_large if its local columns don't fit 32 bits.

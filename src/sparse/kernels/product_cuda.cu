@@ -6,9 +6,6 @@
 // CSR eight threads have a row: each sums every eighth element, then they add up by halves.
 #include <quadriga/error.h>
 
-#include <cstdlib>
-#include <type_traits>
-
 #include "sparse/kernels/launches_cuda.h"
 #include "sparse/kernels/part_device.cuh"
 
@@ -168,57 +165,23 @@ __device__ ComplexNumber<Real> from_lane(ComplexNumber<Real> value, int other) {
   return {from_lane(value.real, other), from_lane(value.imag, other)};
 }
 
-/// R rows at a time, so that R elements are on their way for each thread.
-template <class N, int K, int R>
+template <class N, int K>
 __device__ void csr_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
                          int column, double (&dots)[K]) {
-  constexpr int turn_rows = threads / row_threads;
   const int lane = static_cast<int>(threadIdx.x) % row_threads;
   const std::int64_t first = block * a.block_rows;
   const std::int64_t last = min(first + a.block_rows, a.rows);
   // All threads of a warp take each turn, for they exchange sums.
-  for (std::int64_t begin = first; begin < last; begin += R * turn_rows) {
+  for (std::int64_t begin = first; begin < last; begin += threads / row_threads) {
     const std::int64_t row = begin + threadIdx.x / row_threads;
-    std::int64_t at[R];
-    std::int64_t end[R];
-    int longest = 0;
-#pragma unroll
-    for (int i = 0; i < R; ++i) {
-      const bool is_row = row + i * turn_rows < last;
-      at[i] = is_row ? a.offsets[row + i * turn_rows] + lane : 0;
-      end[i] = is_row ? a.offsets[row + i * turn_rows + 1] : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < R; ++i) longest = max(longest, static_cast<int>(end[i] - at[i]));
-    Sums<N, K> sums[R];
-    for (int j = 0; j < longest; j += row_threads) {
-      std::int32_t from[R];
-      N elements[R];
-#pragma unroll
-      for (int i = 0; i < R; ++i) {
-        from[i] = at[i] + j < end[i] ? streamed(a.columns + at[i] + j) : 0;
-        elements[i] = at[i] + j < end[i] ? streamed(a.values + at[i] + j) : N{};
-      }
-      N right[R][K];
-#pragma unroll
-      for (int i = 0; i < R; ++i)
-#pragma unroll
-        for (int k = 0; k < K; ++k)
-          right[i][k] = at[i] + j < end[i]
-                            ? v.p[static_cast<std::int64_t>(from[i]) * v.columns + column + k]
-                            : N{};
-#pragma unroll
-      for (int i = 0; i < R; ++i)
-        if (at[i] + j < end[i]) sums[i].add(elements[i], right[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < R; ++i) {
-      for (int other = row_threads / 2; other > 0; other /= 2)
-        for (int c = 0; c < K; ++c)
-          sums[i].values[c] = sum(sums[i].values[c], from_lane(sums[i].values[c], other));
-      if (row + i * turn_rows < last && lane == 0)
-        keep(v, row + i * turn_rows, column, sums[i], dots);
-    }
+    Sums<N, K> sums;
+    if (row < last)
+      for (std::int64_t at = a.offsets[row] + lane; at < a.offsets[row + 1]; at += row_threads)
+        sums.add(a.values[at], v.p + static_cast<std::int64_t>(a.columns[at]) * v.columns + column);
+    for (int other = row_threads / 2; other > 0; other /= 2)
+      for (int c = 0; c < K; ++c)
+        sums.values[c] = sum(sums.values[c], from_lane(sums.values[c], other));
+    if (row < last && lane == 0) keep(v, row, column, sums, dots);
   }
 }
 
@@ -244,7 +207,7 @@ constexpr int by_rows = 0;
 constexpr int narrow = -1;
 
 /// Elements, or dense blocks, of a row that are read together, and blocks of threads that share a
-/// multiprocessor at least.
+/// multiprocessor at least; 0: as it comes.
 template <int Together, int Resident>
 struct Reading {
   static constexpr int together = Together;
@@ -263,7 +226,7 @@ __global__ void __launch_bounds__(threads, R::resident)
   const std::int64_t block = a.block_order ? a.block_order[place] : place;
   double dots[K] = {};
   if constexpr (D == by_rows)
-    csr_rows<N, K, R::together>(a, block, v, column, dots);
+    csr_rows<N, K>(a, block, v, column, dots);
   else if constexpr (D == narrow)
     slice_rows<N, K, 1, R::together, NarrowColumns>(a, block, v, column, dots);
   else
@@ -277,84 +240,21 @@ __global__ void __launch_bounds__(threads, R::resident)
     set_steps<K>(ending, sums, a.blocks, v.columns, column);
 }
 
-inline int variant() {
-  static const int found = [] {
-    const char* const text = std::getenv("QUADRIGA_TEST_SPMV");
-    return text ? std::atoi(text) : 0;
-  }();
-  return found;
-}
-
 template <class N, int K>
 auto kernel_for(const PartShape& shape) {
-  constexpr int width = static_cast<int>(sizeof(N)) / 8 * K;  // Of an element of p, in words.
-  constexpr int many = width <= 1 ? 8 : width == 2 ? 4 : 2;
-  constexpr int some = width <= 1 ? 4 : width == 2 ? 2 : 1;
-  constexpr int few = width <= 1 ? 2 : 1;
-  if constexpr (K == 1 && std::is_same_v<N, double>) {
-    if (shape.narrow) switch (variant()) {
-        case 1:
-          return multiply_blocks<N, K, narrow, Reading<4, 1>>;
-        case 2:
-          return multiply_blocks<N, K, narrow, Reading<4, 6>>;
-        case 3:
-          return multiply_blocks<N, K, narrow, Reading<8, 4>>;
-        case 4:
-          return multiply_blocks<N, K, narrow, Reading<8, 5>>;
-        case 5:
-          return multiply_blocks<N, K, narrow, Reading<16, 1>>;
-        case 6:
-          return multiply_blocks<N, K, narrow, Reading<8, 6>>;
-      }
-    if (shape.format == Format::sell && !shape.narrow) switch (variant()) {
-        case 1:
-          return multiply_blocks<N, K, 1, Reading<4, 1>>;
-        case 2:
-          return multiply_blocks<N, K, 1, Reading<4, 6>>;
-        case 3:
-          return multiply_blocks<N, K, 1, Reading<8, 4>>;
-        case 4:
-          return multiply_blocks<N, K, 1, Reading<8, 5>>;
-        case 5:
-          return multiply_blocks<N, K, 1, Reading<16, 1>>;
-        case 6:
-          return multiply_blocks<N, K, 1, Reading<4, 8>>;
-      }
-    if (shape.format == Format::csr) switch (variant()) {
-        case 1:
-          return multiply_blocks<N, K, by_rows, Reading<1, 1>>;
-        case 2:
-          return multiply_blocks<N, K, by_rows, Reading<2, 1>>;
-        case 3:
-          return multiply_blocks<N, K, by_rows, Reading<4, 4>>;
-        case 4:
-          return multiply_blocks<N, K, by_rows, Reading<4, 5>>;
-        case 5:
-          return multiply_blocks<N, K, by_rows, Reading<8, 1>>;
-        case 6:
-          return multiply_blocks<N, K, by_rows, Reading<2, 6>>;
-      }
-    if (shape.format == Format::blocks && shape.dense_rows == 3) switch (variant()) {
-        case 1:
-          return multiply_blocks<N, K, 3, Reading<1, 8>>;
-        case 2:
-          return multiply_blocks<N, K, 3, Reading<2, 5>>;
-        case 3:
-          return multiply_blocks<N, K, 3, Reading<2, 6>>;
-        case 4:
-          return multiply_blocks<N, K, 3, Reading<3, 4>>;
-        case 5:
-          return multiply_blocks<N, K, 3, Reading<4, 1>>;
-        case 6:
-          return multiply_blocks<N, K, 3, Reading<1, 6>>;
-      }
-  }
-  if (shape.format == Format::csr) return multiply_blocks<N, K, by_rows, Reading<some, 1>>;
-  if (shape.dense_rows == 2) return multiply_blocks<N, K, 2, Reading<few, 1>>;
-  if (shape.dense_rows == 3) return multiply_blocks<N, K, 3, Reading<few, 1>>;
-  if (shape.dense_rows == 4) return multiply_blocks<N, K, 4, Reading<few, 1>>;
-  if (shape.narrow) return multiply_blocks<N, K, narrow, Reading<many, 1>>;
-  return multiply_blocks<N, K, 1, Reading<many, 1>>;
+  // Measured on an H200 for numbers of 8 bytes (decision 98); wider ones need more registers.
+  constexpr bool is_one_word = sizeof(N) * K <= sizeof(double);
+  using Elements = Reading<is_one_word                           ? 8
+                           : sizeof(N) * K <= 2 * sizeof(double) ? 4
+                                                                 : 2,
+                           is_one_word ? 5 : 0>;
+  using Blocks = Reading<is_one_word ? 2 : 1, is_one_word ? 5 : 0>;
+  if (shape.format == Format::csr) return multiply_blocks<N, K, by_rows, Reading<1, 0>>;
+  if (shape.dense_rows == 2) return multiply_blocks<N, K, 2, Blocks>;
+  if (shape.dense_rows == 3) return multiply_blocks<N, K, 3, Blocks>;
+  if (shape.dense_rows == 4) return multiply_blocks<N, K, 4, Reading<Blocks::together, 0>>;
+  if (shape.narrow) return multiply_blocks<N, K, narrow, Elements>;
+  return multiply_blocks<N, K, 1, Elements>;
 }
 
 template <class T>
