@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "base/thread.h"
 #include "device/factory.h"
+#include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/libraries.h"
 #include "schedule/policy_registry.h"
@@ -163,26 +164,63 @@ void Driver::execute(const std::function<void()>& work) {
     return;
   }
   if (std::this_thread::get_id() == thread_.get_id()) return work();
-  const auto request = std::make_shared<Request>(work);
+  const std::function<bool()> once = [&] {
+    work();
+    return true;
+  };
+  const auto request = std::make_shared<Request>(once);
   inbox_.post(request);
   backend_->wake();
   request->await();
 }
 
+bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadline) {
+  if (virtual_ || current_task(graph_) || std::this_thread::get_id() == thread_.get_id()) {
+    bool is_done = false;
+    const auto condition = [&] {
+      if (!is_done) execute([&] { is_done = work(); });
+      return is_done;
+    };
+    return condition() || wait(condition, deadline);
+  }
+  const auto request = std::make_shared<Request>(work);
+  inbox_.post(request);
+  backend_->wake();
+  bool is_done = true;
+  if (deadline == never) {
+    request->await();
+  } else if (!request->await_for(
+                 std::chrono::nanoseconds(std::max<Nanoseconds>(deadline - now(), 0)))) {
+    execute([&] { request->withdraw(); });
+    is_done = request->await_for(std::chrono::nanoseconds(0));  // it may just have been
+  }
+  waiters_.tell_notices();
+  return is_done;
+}
+
 bool Driver::run_requests() {
-  const std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
-  if (!requests.empty()) take_messages();  // of the data that they are about
+  std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
+  if (requests.empty()) return false;
+  take_messages();  // of the data that they are about
+  std::size_t left = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     try {
-      requests[i]->run();
+      const bool is_done = !requests[i]->is_withdrawn() && requests[i]->run();
       settle();
-      requests[i]->answer(nullptr);
+      if (is_done)
+        requests[i]->answer(nullptr);
+      else if (!requests[i]->is_withdrawn())
+        requests[left++].swap(requests[i]);
     } catch (...) {
-      for (; i < requests.size(); ++i) requests[i]->answer(std::current_exception());
+      for (std::size_t k = 0; k < requests.size(); ++k)
+        if (k < left || k >= i) requests[k]->answer(std::current_exception());
       throw;
     }
   }
-  return !requests.empty();
+  const bool any_done = left < requests.size();
+  requests.resize(left);
+  inbox_.put_back(std::move(requests));
+  return any_done;
 }
 
 void Driver::take_messages() {

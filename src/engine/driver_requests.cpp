@@ -3,6 +3,7 @@
 // count, to tell.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -87,7 +88,7 @@ bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
 
 bool Driver::bring_all_home(Nanoseconds deadline) {
   std::vector<Datum*> leaving;
-  const bool is_met = bring_home(deadline, [&](auto&& want) {
+  const bool is_met = bring_home({}, deadline, [&](auto&& want) {
     scheduler_->for_each_datum([&](Datum& each) {
       if (each.keep) return;
       want(each);
@@ -101,38 +102,35 @@ bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanosecond
   std::vector<Datum*> left(data.begin(), data.end());
   const auto give = [&] {
     std::erase_if(left, [&](Datum* each) { return scheduler_->give_back(*each, overwrites); });
-  };
-  const auto condition = [&] {
-    if (!left.empty()) execute(give);
     return left.empty();
   };
-  return condition() || wait(condition, deadline);
+  return left.empty() || execute_until(give, deadline);
 }
 
-bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
-  return bring_home(deadline, [&](auto&& want) {
+bool Driver::bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
+                        Nanoseconds deadline) {
+  return bring_home(after, deadline, [&](auto&& want) {
     for (Datum* const each : data) want(*each);
   });
 }
 
-/// Of all data for which `each` calls what it is given.
+/// Of all data for which `each` calls what it is given, once the tasks have ended.
 template <class Each>
-bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
+bool Driver::bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each) {
   std::vector<Datum*> wanted;
   std::exception_ptr refusal;
-  execute([&] {
-    each([&](Datum& datum) {
-      if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
-    });
-  });
+  bool has_begun = false;
   const auto all_home = [&] {
+    const auto has_ended = [&](const TaskRef& ref) { return graph_.ended(ref); };
+    if (!has_begun && !std::ranges::all_of(after, has_ended)) return false;
     while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();
-  };
-  const auto condition = [&] {
-    if (!wanted.empty()) execute(all_home);
+    if (!std::exchange(has_begun, true))
+      each([&](Datum& datum) {
+        if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
+      });
     return wanted.empty();
   };
-  const bool is_met = wanted.empty() || wait(condition, deadline);
+  const bool is_met = execute_until(all_home, deadline);
   if (is_met && refusal) std::rethrow_exception(refusal);
   return is_met;
 }

@@ -154,7 +154,7 @@ void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanosecond
 }
 
 void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
-  if (!executor->bring_home(written, deadline)) fail_late("the way home of what was written");
+  if (!executor->bring_home(written, {}, deadline)) fail_late("the way home of what was written");
 }
 
 void Engine::Impl::fail_late(const std::string& what) const {
