@@ -55,6 +55,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .kernel_streams = kernel_streams,
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
+  backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
   if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
@@ -102,12 +103,13 @@ Driver::~Driver() {
     thread_.join();
   }
   const bool is_broken = inbox_.is_broken();
-  // Nobody answers any more, and make_room() must not wait for ever.
+  // Nobody answers any more.
   if (!is_broken)
     inbox_.break_down(std::make_exception_ptr(Error(Errc::cancelled, "the engine was closed")));
   issuers_->stop();
   if (is_broken || (!virtual_ && scheduler_->in_flight())) {
     // What is queued may still use this memory, and the host's buffers.
+    spaces_->keep_reserves();
     backend_.reset();
     spaces_->release();
     static_cast<void>(scheduler_.release());

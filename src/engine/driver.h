@@ -71,6 +71,9 @@ class Driver final : public Executor, private ScheduleListener {
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;
+  std::size_t reserve_bytes(DeviceId device) const override {
+    return spaces_->reserve_bytes(machine_.devices[device].space);
+  }
   DeviceId holder(const void* memory) const override { return backend_->holder(memory); }
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     backend_->synchronize(device, stream);
@@ -133,7 +136,6 @@ class Driver final : public Executor, private ScheduleListener {
   bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
   bool await_promise();
   bool make_room(DeviceId device);
-  void give_back(DeviceId device, const Reserve& reserve, std::size_t evicted);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
   std::string describe() const;

@@ -170,40 +170,16 @@ std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) con
   return is_valid;
 }
 
-/// Gives a reserve of the device's arena back, for a variant that waits for it on the calling
-/// thread. False if there is none, or what is in use doesn't get less.
-bool Driver::make_room(DeviceId device) try {
-  constexpr Nanoseconds patience = 10'000'000'000;
-  Withdrawal withdrawal;
-  std::size_t evicted = 0;
-  const auto withdraw = [&] {
-    withdrawal = scheduler_->withdraw(device);
-    evicted += withdrawal.evicted;
-    if (withdrawal.reserve.base) give_back(device, withdrawal.reserve, evicted);
-  };
-  const auto is_decided = [&] {
-    execute(withdraw);
-    return withdrawal.awaits == Awaits::nothing;
-  };
-  for (std::uint64_t before = ended();; before = ended()) {
-    if (waiters_.sleep_until(is_decided, now() + patience)) break;
-    if (ended() != before) continue;
-    execute([&] { scheduler_->keep(device); });
-    return false;
-  }
-  return withdrawal.reserve.base != nullptr;
-} catch (...) {
-  return false;  // The engine ends: the variant's own error is the one to tell.
-}
-
-void Driver::give_back(DeviceId device, const Reserve& reserve, std::size_t evicted) {
-  const auto in_words = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
-  spaces_->give_back(machine_.devices[device].space, reserve.base);
+/// For a library that found no memory on a device. Any thread; waits for nobody. False if there is
+/// none to give.
+bool Driver::make_room(DeviceId device) {
+  const std::size_t given = spaces_->give_reserve(machine_.devices[device].space);
+  if (given == 0) return false;
   waiters_.notice(
-      fmt::format("device '{}': a library found no memory there; the arena gave {} back, which {} "
-                  "tiles had left, has {} now, and the library tries again",
-                  machine_.devices[device].name, in_words(reserve.bytes), evicted,
-                  in_words(memory_bytes(device))));
+      fmt::format("device '{}': a library found no memory there, gets {} that the engine had kept "
+                  "for that, and tries again",
+                  machine_.devices[device].name, format_bytes(static_cast<double>(given))));
+  return true;
 }
 
 void Driver::cancel(bool on) {

@@ -62,6 +62,8 @@ class Executor {
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
   /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
   virtual std::size_t memory_bytes(DeviceId device) const = 0;
+  /// Of the device's memory that is kept for libraries. Any thread.
+  virtual std::size_t reserve_bytes(DeviceId /*device*/) const { return 0; }
   /// As Backend's. Any thread.
   virtual DeviceId holder(const void* memory) const = 0;
   virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;

@@ -2,6 +2,7 @@
 // src/linalg/cholesky.cpp: the Cholesky factor written to the caller's memory.
 #include "linalg/cholesky.h"
 
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
@@ -44,6 +45,7 @@ void check(Engine& engine, const Matrix& a, const MatrixView& out, const Options
 
 void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo, Other other,
               const Options& options) {
+  const NamedCall named(engine, "cholesky");
   const Matrix result(out);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, out, options);

@@ -2,6 +2,7 @@
 // src/linalg/factor.cpp: making factors, asking them for what they are, taking them apart.
 #include "linalg/factor.h"
 
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
@@ -82,6 +83,7 @@ std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, 
 
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
+  const NamedCall named(engine, "cho_factor");
   const HostAccess held = guard(engine, {{&a, factor.overwrite ? Access::update : Access::read}});
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != ViewKind::strided;

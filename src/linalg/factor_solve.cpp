@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_solve.cpp: what a factor is for: solving, the determinant, the inverse's
 // diagonal.
+#include "engine/named_call.h"
 #include "linalg/check.h"
 #include "linalg/factor.h"
 #include "linalg/kernels/codelets.h"
@@ -52,6 +53,7 @@ TriangularTiles second_triangle(const FactorContent& impl) {
 void Factor::solve(const MatrixView& b, const Options& options) const {
   const FactorTiles& tiles = *impl().tiles;
   Engine& engine = tiles.engine();
+  const NamedCall named(engine, "cho_solve");
   const Matrix result(b);
   const HostAccess held = guard(engine, {{&result, Access::update}});
   check_options(options);
@@ -99,6 +101,7 @@ double Factor::logdet() const {
 }
 
 void Factor::inverse_diagonal(std::span<double> out, const Options& options) const {
+  const NamedCall named(engine(), "inverse_diagonal");
   const Cut rows = impl().cut();
   if (static_cast<std::int64_t>(out.size()) != rows.size)
     fail(Errc::invalid_argument,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_store.cpp: saving a factor and loading it, a few tiles on the host at a time.
+#include "engine/named_call.h"
 #include "linalg/factor.h"
 #include "linalg/factor_file.h"
 #include "linalg/kernels/codelets.h"
@@ -119,6 +120,7 @@ std::pair<std::int64_t, std::int64_t> extent(const Cut& cut, Uplo uplo, std::int
 }  // namespace
 
 void Factor::save(const std::string& path) const {
+  const NamedCall named(engine(), "save");
   const Cut cut = impl().cut();
   FactorHeader header;
   header.dtype = static_cast<std::uint32_t>(dtype());
@@ -147,6 +149,7 @@ void Factor::save(const std::string& path) const {
 }
 
 Factor Factor::load(Engine& engine, const std::string& path) {
+  const NamedCall named(engine, "load");
   const FactorFile file = FactorFile::open(path);
   const FactorHeader& header = file.header();
   const Cut cut{header.order, header.tile};

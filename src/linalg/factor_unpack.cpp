@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_unpack.cpp: a factor's triangle written to the caller's memory.
+#include "engine/named_call.h"
 #include "linalg/check.h"
 #include "linalg/factor.h"
 #include "linalg/kernels/codelets.h"
@@ -33,6 +34,7 @@ void check(const Factor& factor, const MatrixView& out) {
 }  // namespace
 
 void Factor::unpack(const MatrixView& out, Other other) const {
+  const NamedCall named(engine(), "unpack");
   const Matrix result(out);
   const HostAccess held = guard(engine(), {{&result, Access::update}});
   check(*this, out);

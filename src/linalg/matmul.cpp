@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelet_parts.h"
@@ -177,6 +178,7 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
 
 void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
             Scalar beta, const MatrixView& c, const Options& options) {
+  const NamedCall named(engine, "matmul");
   const Matrix whole_c(c);
   const HostAccess held =
       guard(engine, {{&a}, {&b}, {&whole_c, beta == Scalar(0) ? Access::write : Access::update}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
@@ -85,6 +86,7 @@ void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Op
 
 void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, Op op, Scalar beta,
                  const MatrixView& c, Uplo uplo, const Options& options) {
+  const NamedCall named(engine, hermitian ? "herk" : "syrk");
   const Matrix result(c);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, op, c, options);

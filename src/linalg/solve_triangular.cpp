@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
@@ -58,6 +59,7 @@ Where by_columns(const Team& team, std::int64_t columns) {
 
 void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
                       const MatrixView& b, const Options& options) {
+  const NamedCall named(engine, "solve_triangular");
   const Matrix result(b);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, unit_diagonal, b, options);
