@@ -7,9 +7,9 @@
 #pragma once
 
 #include <quadriga/engine.h>
+#include <quadriga/sparse_plan.h>
 #include <quadriga/types.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,7 +37,11 @@ enum class Format : std::uint8_t {
   automatic,  ///< By the kind of device.
   csr,        ///< Compressed rows.
   sell,       ///< SELL-C-sigma: slices of rows of similar length, stored by columns.
+  blocks,     ///< SELL-C-sigma of dense blocks of 2 x 2 to 4 x 4 elements.
 };
+
+/// "automatic", "csr" and so on.
+std::string_view name(Format format) noexcept;
 
 /// M, which approximates the inverse of A.
 enum class Precondition : std::uint8_t {
@@ -55,6 +59,11 @@ struct SolverOptions {
   /// Whether iterations are recorded: several run as one task, on a GPU as a graph that is launched
   /// repeatedly. Unset: if all rows are one part on a device.
   std::optional<bool> recorded = {};
+  Exchange exchange = Exchange::automatic;
+  CopyRoute route = CopyRoute::automatic;
+  /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.
+  /// Unset: where devices have a memory of their own and the model predicts no loss.
+  std::optional<bool> overlap = {};
 };
 
 /// Why a solve ended.
@@ -91,31 +100,6 @@ struct SolveResult {
   double seconds = 0;
 };
 
-/// Predicted time of a product on a part's device, by the machine's description.
-struct ProductModel {
-  double compute_seconds = 0;   ///< Its bytes at the rate of the device's memory.
-  double exchange_seconds = 0;  ///< Its halo, over otherwise idle links.
-
-  double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
-  double overlapped_seconds() const noexcept { return std::max(compute_seconds, exchange_seconds); }
-  /// The fraction of in_turn_seconds() that overlap can save: at most a half.
-  double largest_gain() const noexcept {
-    return in_turn_seconds() > 0 ? 1 - overlapped_seconds() / in_turn_seconds() : 0;
-  }
-};
-
-/// How the rows are partitioned.
-struct PlanReport {
-  std::int64_t block_rows = 0;            ///< Rows per block of the sums.
-  std::vector<std::int64_t> first_rows;   ///< Of each part, and the number of rows.
-  std::vector<DeviceId> devices;          ///< Of each part; no_device: any core.
-  std::vector<std::int64_t> halo_rows;    ///< Elements of vectors that each part needs of others.
-  std::vector<std::int64_t> border_rows;  ///< Rows of blocks that need some of these.
-  std::vector<std::size_t> bytes;         ///< Of each part of the matrix.
-  std::vector<ProductModel> models;       ///< Of each part; empty if the machine has no rates.
-  double seconds = 0;                     ///< Time to check, partition and store the matrix.
-};
-
 struct SolverContent;
 struct SolveContent;
 
@@ -150,8 +134,9 @@ class Solve {
 class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
-  ///         range, or the diagonal of M has a zero or isn't finite, naming the row; or if
-  ///         iterations are to be recorded without a single part on a device.
+  ///         range, or the diagonal of M has a zero or isn't finite, naming the row; if
+  ///         iterations are to be recorded without a single part on a device; or if the number of
+  ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 
   /// Takes new values of a matrix with elements at the same positions, and the new diagonal of a
@@ -173,6 +158,9 @@ class Solver {
   DType dtype() const noexcept;
   Format format() const noexcept;
   PlanReport plan() const;
+  /// Seconds of one of `count` products of vectors that stay on the devices.
+  double measure_product(std::int64_t count, std::int64_t columns = 1,
+                         ProductMode mode = ProductMode::planned) const;
 
  private:
   std::shared_ptr<SolverContent> content_;

@@ -50,6 +50,12 @@ Dict as_dict(const sparse::ProductModel& model) {
   return dict;
 }
 
+nb::list as_list(const std::vector<sparse::ProductModel>& models) {
+  nb::list list;
+  for (const sparse::ProductModel& each : models) list.append(as_dict(each));
+  return list;
+}
+
 /// A solve, and what it works on, let go with the GIL free.
 class PySolve {
  public:
@@ -144,6 +150,16 @@ class PySolver {
                    std::move(memory), std::make_shared<Progress>(), nb::none()});
   }
 
+  double measure_product(std::int64_t count, std::int64_t columns, int mode) const {
+    auto seconds = std::make_shared<double>(0);
+    block(state_, {[solver = solver_, seconds, count, columns, mode] {
+                     *seconds = (*solver)->measure_product(count, columns,
+                                                           static_cast<sparse::ProductMode>(mode));
+                   },
+                   std::make_shared<Keep>(), std::make_shared<Progress>(), nb::none()});
+    return *seconds;
+  }
+
   PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
                    std::int64_t iterations, bool zero_start, bool checked,
                    const nb::object& keep) const {
@@ -159,6 +175,9 @@ class PySolver {
   Dict plan() const {
     const sparse::PlanReport report = (*solver_)->plan();
     Dict dict;
+    const std::string_view format = sparse::name((*solver_)->format());
+    dict["format"] = nb::str(format.data(), format.size());
+    dict["dense_rows"] = report.dense_rows;
     dict["block_rows"] = report.block_rows;
     dict["first_rows"] = report.first_rows;
     nb::list devices;
@@ -168,9 +187,19 @@ class PySolver {
     dict["halo_rows"] = report.halo_rows;
     dict["border_rows"] = report.border_rows;
     dict["bytes"] = report.bytes;
-    nb::list models;
-    for (const sparse::ProductModel& each : report.models) models.append(as_dict(each));
-    dict["models"] = models;
+    nb::list overlaps;
+    for (const bool each : report.overlaps) overlaps.append(each);
+    dict["overlaps"] = overlaps;
+    dict["models"] = as_list(report.models);
+    nb::list estimates;
+    for (const sparse::ProductEstimate& each : report.estimates) {
+      nb::dict way;
+      way["exchange"] = each.exchange == sparse::Exchange::whole ? "whole" : "halo";
+      way["route"] = each.route == sparse::CopyRoute::host ? "host" : "direct";
+      way["parts"] = as_list(each.parts);
+      estimates.append(way);
+    }
+    dict["estimates"] = estimates;
     dict["seconds"] = report.seconds;
     return dict;
   }
@@ -181,9 +210,16 @@ class PySolver {
 };
 
 sparse::SolverOptions solver_options(int format, int precondition, Address diagonal, int parts,
-                                     std::optional<bool> recorded) {
-  return {static_cast<sparse::Format>(format), static_cast<sparse::Precondition>(precondition),
-          at(diagonal), parts, recorded};
+                                     std::optional<bool> recorded, int exchange, int route,
+                                     std::optional<bool> overlap) {
+  return {static_cast<sparse::Format>(format),
+          static_cast<sparse::Precondition>(precondition),
+          at(diagonal),
+          parts,
+          recorded,
+          static_cast<sparse::Exchange>(exchange),
+          static_cast<sparse::CopyRoute>(route),
+          overlap};
 }
 
 PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
@@ -220,7 +256,8 @@ void bind_sparse(nb::module_& module) {
            nb::arg("dtype"));
   nb::class_<sparse::SolverOptions>(module, "SolverOptions", "What a sparse solver is made with.")
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
-           nb::arg("diagonal"), nb::arg("parts"), nb::arg("recorded").none());
+           nb::arg("diagonal"), nb::arg("parts"), nb::arg("recorded").none(), nb::arg("exchange"),
+           nb::arg("route"), nb::arg("overlap").none());
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())
@@ -233,6 +270,8 @@ void bind_sparse(nb::module_& module) {
       .def("multiply", &PySolver::multiply, nb::arg("x"), nb::arg("y"), nb::arg("columns"),
            nb::arg("keep"))
       .def("update", &PySolver::update, nb::arg("a"), nb::arg("diagonal"), nb::arg("keep"))
+      .def("measure_product", &PySolver::measure_product, nb::arg("count"), nb::arg("columns"),
+           nb::arg("mode"))
       .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),
            nb::arg("rtol"), nb::arg("atol"), nb::arg("iterations"), nb::arg("zero_start"),
            nb::arg("checked"), nb::arg("keep"))

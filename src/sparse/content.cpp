@@ -29,29 +29,33 @@ void check(const CsrView& a, const SolverOptions& options) {
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
 }
 
-/// On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
-Format format_for(const Machine& machine) {
-  const bool has_gpus = std::ranges::any_of(
-      machine.devices, [](const Device& each) { return each.kind == DeviceKind::cuda; });
-  return has_gpus ? Format::sell : Format::csr;
-}
-
 }  // namespace
 
 SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options)
     : engine_(engine),
       rows_(a.rows),
       dtype_(a.dtype),
-      format_(options.format == Format::automatic ? format_for(engine.machine()) : options.format),
+      overlap_(options.overlap),
+      goes_by_host_(options.route == CopyRoute::host),
       precondition_(options.precondition) {
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);
+  chosen_ = choose_format(engine, a, options.format);
+  units_ = {block_rows_of(a, chosen_), chosen_.dense_rows, options.exchange == Exchange::whole};
+  storage_ = {chosen_.format, chosen_.dense_rows, units_.block_rows,
+              slice_rows_of(engine.machine(), chosen_.format),
+              options.precondition != Precondition::none};
   place(a, options);
   plan_parts(a);
   is_recorded_ = choose_recorded(options);
   must_record_ = options.recorded.value_or(false);
   store(a, options);
-  report_.models = model_product(engine.machine(), plans_, report_.devices);
+  const bool is_whole = options.exchange == Exchange::whole;
+  report_.models = model_product(engine.machine(), plans_, report_.devices,
+                                 is_whole ? Exchange::whole : Exchange::halo, options.route);
+  report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
+  for (std::size_t part = 0; part < parts(); ++part)
+    report_.overlaps.push_back(choose_overlap(part));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
 }
@@ -66,7 +70,8 @@ SolverContent::~SolverContent() {
 }
 
 void SolverContent::place(const CsrView& a, const SolverOptions& options) {
-  report_.block_rows = block_rows_of(a.rows);
+  report_.block_rows = units_.block_rows;
+  report_.dense_rows = units_.dense_rows;
   const auto row_bytes = vectors * static_cast<std::int64_t>(size_of(a.dtype));
   const double bytes =
       static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
@@ -88,7 +93,7 @@ void SolverContent::plan_parts(const CsrView& a) {
   const std::size_t count = report_.devices.size();
   halos_.resize(count);
   run_on_host(engine_, count, [&](std::size_t part) {
-    halos_[part] = find_halo(a, first[part], first[part + 1], report_.block_rows);
+    halos_[part] = find_halo(a, first[part], first[part + 1], units_);
   });
   transfers_ = plan_exchange(halos_, first);
   plans_.resize(count);
@@ -111,8 +116,7 @@ void SolverContent::store(const CsrView& a, const SolverOptions& options) {
   tiles_.resize(parts());
   run_on_host(engine_, parts(), [&](std::size_t part) {
     PartShape& shape = plans_[part].shape;
-    shape = shape_of(a, rows_of(part), format_, report_.block_rows,
-                     options.precondition != Precondition::none);
+    shape = shape_of(a, rows_of(part), storage_);
     tiles_[part] =
         std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
     pack(a, rows_of(part), shape, options, tiles_[part].get());
@@ -137,15 +141,15 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
   require(a.rows == rows_ && a.cols == rows_ && a.dtype == dtype_,
           fmt::format("update(): a matrix of {} x {} and {}; expected {} x {} and {}", a.rows,
                       a.cols, name(a.dtype), rows_, rows_, name(dtype_)));
-  const SolverOptions options{format_, precondition_, diagonal};
+  const SolverOptions options{chosen_.format, precondition_, diagonal};
   require(precondition_ != Precondition::diagonal || diagonal,
           "update(): a diagonal preconditioner needs its new diagonal");
   std::vector<std::unique_ptr<std::byte[]>> made(parts());
   run_on_host(engine_, parts(), [&](std::size_t part) {
     const PartShape& shape = plans_[part].shape;
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
-    const Halo halo = find_halo(a, first, last, report_.block_rows);
-    const PartShape found = shape_of(a, rows_of(part), format_, shape.block_rows, false);
+    const Halo halo = find_halo(a, first, last, units_);
+    const PartShape found = shape_of(a, rows_of(part), storage_);
     require(halo.columns == halos_[part].columns && found.elements == shape.elements,
             "update(): A has elements in other places than before; make a new solver");
     made[part] = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
@@ -160,9 +164,19 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
   }
 }
 
-bool SolverContent::splits(std::size_t part) const {
+/// Two tasks for a product let the first not wait for the halo. Cores share their memory: they have
+/// nothing to wait for. One task more mustn't cost more than the model says it saves.
+bool SolverContent::choose_overlap(std::size_t part) const {
+  if (!can_overlap(part)) return false;
+  const bool has_loss = !report_.models.empty() && report_.models[part].overlapped_seconds() +
+                                                           engine_.machine().launch_seconds >
+                                                       report_.models[part].in_turn_seconds();
+  return overlap_.value_or(device(part) != no_device && !has_loss);
+}
+
+bool SolverContent::can_overlap(std::size_t part) const {
   const PartShape& shape = plans_[part].shape;
-  return device(part) != no_device && shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
+  return shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
 }
 
 /// A program is one task, on one device; cores have nothing to gain from it.

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sparse/formats.h"
 #include "sparse/kernels/part_codelets.h"
 #include "sparse/pack.h"
 
@@ -32,7 +33,7 @@ class SolverContent {
   Engine& engine() const noexcept { return engine_; }
   std::int64_t rows() const noexcept { return rows_; }
   DType dtype() const noexcept { return dtype_; }
-  Format format() const noexcept { return format_; }
+  Format format() const noexcept { return chosen_.format; }
   const PlanReport& report() const noexcept { return report_; }
 
   std::size_t parts() const noexcept { return plans_.size(); }
@@ -42,7 +43,14 @@ class SolverContent {
   Data matrix(std::size_t part) const { return matrices_[part]; }
   DeviceId device(std::size_t part) const { return report_.devices[part]; }
   /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
-  bool splits(std::size_t part) const;
+  bool splits(std::size_t part) const { return report_.overlaps[part]; }
+  /// Whether it may be.
+  bool can_overlap(std::size_t part) const;
+  /// Whether what two parts exchange is copied on the host.
+  bool goes_by_host(const HaloTransfer& transfer) const {
+    return goes_by_host_ && device(static_cast<std::size_t>(transfer.from)) !=
+                                device(static_cast<std::size_t>(transfer.to));
+  }
   /// Whether iterations are recorded: several are one task.
   bool is_recorded() const noexcept { return is_recorded_; }
   /// The caller wants no others.
@@ -59,11 +67,16 @@ class SolverContent {
   PartRows rows_of(std::size_t part) const;
   void store(const CsrView& a, const SolverOptions& options);
   bool choose_recorded(const SolverOptions& options) const;
+  bool choose_overlap(std::size_t part) const;
 
   Engine& engine_;
   std::int64_t rows_;
   DType dtype_;
-  Format format_;
+  ChosenFormat chosen_;
+  RowUnits units_;
+  Storage storage_;
+  std::optional<bool> overlap_;
+  bool goes_by_host_;
   Precondition precondition_;
   PlanReport report_;
   bool is_recorded_ = false;

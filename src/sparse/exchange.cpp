@@ -6,19 +6,42 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "sparse/partition.h"
 
 namespace quadriga::sparse {
 namespace {
 
+/// Places of a bit map that are marked, ascending, with all of their dense blocks.
+std::vector<std::int64_t> marked_columns(const std::vector<std::uint64_t>& marks, int dense_rows) {
+  std::vector<std::int64_t> columns;
+  for (std::size_t word = 0; word < marks.size(); ++word)
+    for (std::uint64_t bits = marks[word]; bits != 0; bits &= bits - 1) {
+      const auto column = static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits);
+      const std::int64_t begin = column / dense_rows * dense_rows;
+      if (!columns.empty() && columns.back() >= begin) continue;
+      for (std::int64_t each = begin; each < begin + dense_rows; ++each) columns.push_back(each);
+    }
+  return columns;
+}
+
+std::vector<std::int64_t> columns_outside(std::int64_t first, std::int64_t last,
+                                          std::int64_t cols) {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(first + cols - last));
+  const auto middle = columns.begin() + first;
+  std::iota(columns.begin(), middle, 0);
+  std::iota(middle, columns.end(), last);
+  return columns;
+}
+
 template <class Index>
-Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, std::int64_t block_rows) {
+Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units) {
   const auto* const offsets = static_cast<const Index*>(a.offsets);
   const auto* const columns = static_cast<const Index*>(a.columns);
   std::vector<std::uint64_t> marks(static_cast<std::size_t>((a.cols + 63) / 64));
   Halo halo;
-  halo.border.resize(static_cast<std::size_t>(blocks_of(last - first, block_rows)));
+  halo.border.resize(static_cast<std::size_t>(blocks_of(last - first, units.block_rows)));
   for (std::int64_t row = first; row < last; ++row) {
     bool is_border = false;
     for (std::int64_t at = offsets[row]; at < offsets[row + 1]; ++at) {
@@ -31,19 +54,18 @@ Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, std::int64
       marks[static_cast<std::size_t>(column / 64)] |= std::uint64_t{1} << (column % 64);
       is_border = true;
     }
-    if (is_border) halo.border[static_cast<std::size_t>((row - first) / block_rows)] = true;
+    if (is_border) halo.border[static_cast<std::size_t>((row - first) / units.block_rows)] = true;
   }
-  for (std::size_t word = 0; word < marks.size(); ++word)
-    for (std::uint64_t bits = marks[word]; bits != 0; bits &= bits - 1)
-      halo.columns.push_back(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
+  halo.columns =
+      units.whole ? columns_outside(first, last, a.cols) : marked_columns(marks, units.dense_rows);
   return halo;
 }
 
 }  // namespace
 
-Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, std::int64_t block_rows) {
-  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, first, last, block_rows)
-                            : halo_of<std::int64_t>(a, first, last, block_rows);
+Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units) {
+  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, first, last, units)
+                            : halo_of<std::int64_t>(a, first, last, units);
 }
 
 std::vector<HaloTransfer> plan_exchange(std::span<const Halo> halos,

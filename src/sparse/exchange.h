@@ -22,9 +22,16 @@ struct Halo {
   std::vector<bool> border;           ///< By block of the part: whether a row of it needs some.
 };
 
-/// The halo of the rows [first, last).
+/// How rows are read: by blocks for sums, and by dense blocks of as many columns.
+struct RowUnits {
+  std::int64_t block_rows = 1;
+  int dense_rows = 1;
+  bool whole = false;  ///< All other columns are the halo.
+};
+
+/// The halo of the rows [first, last), in whole dense blocks.
 /// Errors: invalid_argument naming an element whose column is out of range.
-Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, std::int64_t block_rows);
+Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units);
 
 /// Elements that go from one part to another: a range of the receiver's halo.
 struct HaloTransfer {

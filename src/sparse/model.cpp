@@ -8,9 +8,11 @@ namespace quadriga::sparse {
 namespace {
 
 /// Of a copy between two devices' memories, or by way of the host.
-double copy_seconds(const Machine& machine, SpaceId from, SpaceId to, double bytes) {
+double copy_seconds(const Machine& machine, SpaceId from, SpaceId to, double bytes,
+                    CopyRoute route) {
   if (from == to) return 0;
-  if (machine.route(from, to)) return machine.copy_seconds(from, to, bytes);
+  if (route != CopyRoute::host && machine.route(from, to))
+    return machine.copy_seconds(from, to, bytes);
   return machine.copy_seconds(from, host_space, bytes) +
          machine.copy_seconds(host_space, to, bytes);
 }
@@ -27,7 +29,8 @@ double compute_seconds(const Machine& machine, const Device& device, const PartS
 }  // namespace
 
 std::vector<ProductModel> model_product(const Machine& machine, std::span<const PartPlan> plans,
-                                        std::span<const DeviceId> devices) {
+                                        std::span<const DeviceId> devices, Exchange exchange,
+                                        CopyRoute route) {
   std::vector<ProductModel> models;
   for (std::size_t part = 0; part < plans.size(); ++part) {
     if (devices[part] == no_device) return {};
@@ -35,15 +38,34 @@ std::vector<ProductModel> model_product(const Machine& machine, std::span<const 
     if (!machine.has_kernel(device, Cost::of_work(0, 0).kernel)) return {};
     const PartShape& shape = plans[part].shape;
     ProductModel model{compute_seconds(machine, device, shape), 0};
-    for (const HaloTransfer& each : plans[part].arrivals) {
-      const Device& sender = machine.devices[devices[static_cast<std::size_t>(each.from)]];
-      const auto bytes =
-          static_cast<double>(each.count) * static_cast<double>(size_of(shape.dtype));
-      model.exchange_seconds += copy_seconds(machine, sender.space, device.space, bytes);
+    const auto arrive = [&](std::size_t from, std::int64_t rows) {
+      const auto bytes = static_cast<double>(rows) * static_cast<double>(size_of(shape.dtype));
+      const SpaceId space = machine.devices[devices[from]].space;
+      model.exchange_seconds += copy_seconds(machine, space, device.space, bytes, route);
+    };
+    if (exchange == Exchange::whole) {
+      for (std::size_t from = 0; from < plans.size(); ++from)
+        if (from != part) arrive(from, plans[from].shape.rows);
+    } else {
+      for (const HaloTransfer& each : plans[part].arrivals)
+        arrive(static_cast<std::size_t>(each.from), each.count);
     }
     models.push_back(model);
   }
   return models;
+}
+
+std::vector<ProductEstimate> estimate_products(const Machine& machine,
+                                               std::span<const PartPlan> plans,
+                                               std::span<const DeviceId> devices, bool has_lists) {
+  std::vector<ProductEstimate> found;
+  for (const Exchange exchange : {Exchange::halo, Exchange::whole})
+    for (const CopyRoute route : {CopyRoute::direct, CopyRoute::host}) {
+      if (exchange == Exchange::halo && !has_lists) continue;
+      found.push_back({exchange, route, model_product(machine, plans, devices, exchange, route)});
+      if (found.back().parts.empty()) return {};
+    }
+  return found;
 }
 
 }  // namespace quadriga::sparse

@@ -15,10 +15,17 @@
 
 namespace quadriga::sparse {
 
-/// A product of each part: its bytes at the rate of its device's memory, and its halo over the
-/// links of the machine, by way of the host where no route joins two devices. Empty if the
+/// A product of each part: its bytes at the rate of its device's memory or its operations at that
+/// of its cores, whichever is longer, and what it needs of others over the links of the machine, by
+/// way of the host where no route joins two devices. `exchange` is halo, or whole. Empty if the
 /// machine's table has no rates for a device.
 std::vector<ProductModel> model_product(const Machine& machine, std::span<const PartPlan> plans,
-                                        std::span<const DeviceId> devices);
+                                        std::span<const DeviceId> devices, Exchange exchange,
+                                        CopyRoute route);
+
+/// All ways; halo lists only where `plans` have them.
+std::vector<ProductEstimate> estimate_products(const Machine& machine,
+                                               std::span<const PartPlan> plans,
+                                               std::span<const DeviceId> devices, bool has_lists);
 
 }  // namespace quadriga::sparse

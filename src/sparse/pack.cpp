@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/pack.cpp: rows in CSR and in SELL-C-sigma, with local columns.
+// src/sparse/pack.cpp: rows in CSR and in SELL-C-sigma, of elements or dense blocks, with local
+// columns.
 #include "sparse/pack.h"
 
 #include <fmt/format.h>
@@ -11,52 +12,64 @@
 #include <numeric>
 #include <vector>
 
+#include "sparse/dense_blocks.h"
 #include "sparse/kernels/number.h"
 #include "sparse/partition.h"
 
 namespace quadriga::sparse {
 namespace {
 
-constexpr std::int64_t slice_rows_wanted = 32;
-
 /// The rows of a block by length, the longest first; equal ones as they were.
-std::vector<std::int32_t> sorted_rows(const Indices& offsets, std::int64_t first,
-                                      std::int64_t count) {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(count));
+std::vector<std::int32_t> sorted_rows(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int32_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto length = [&](std::int32_t row) {
-    return offsets[first + row + 1] - offsets[first + row];
-  };
-  std::ranges::stable_sort(order, std::ranges::greater(), length);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t row) {
+    return lengths[static_cast<std::size_t>(row)];
+  });
   return order;
 }
 
+/// Elements of each row, or dense blocks of each row of those, of the rows from `first` on.
+void find_lengths(const CsrView& a, std::int64_t first, int dense_rows,
+                  std::vector<std::int64_t>& lengths) {
+  const Indices offsets(a.offsets, a.index_bytes);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::int64_t row = first + static_cast<std::int64_t>(i) * dense_rows;
+    lengths[i] = dense_rows == 1 ? offsets[row + 1] - offsets[row]
+                                 : count_dense_blocks(a, dense_rows, row, row + dense_rows,
+                                                      std::numeric_limits<std::int64_t>::max());
+  }
+}
+
 /// Calls `visit(slice, row of the part or -1, its length, whether it is the longest)` for all
-/// places of all slices.
+/// places of all slices. A row is one of dense blocks, if the format has those.
 template <class Visit>
 void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape, Visit visit) {
-  const Indices offsets(a.offsets, a.index_bytes);
   const std::int64_t height = shape.slice_rows;
   std::int64_t slice = 0;
+  std::vector<std::int64_t> lengths;
   for (std::int64_t block = rows.first; block < rows.last; block += shape.block_rows) {
-    const std::int64_t count = std::min(shape.block_rows, rows.last - block);
-    const std::vector<std::int32_t> order = sorted_rows(offsets, block, count);
+    const std::int64_t count = std::min(shape.block_rows, rows.last - block) / shape.dense_rows;
+    const std::int64_t before = (block - rows.first) / shape.dense_rows;
+    lengths.resize(static_cast<std::size_t>(count));
+    find_lengths(a, block, shape.dense_rows, lengths);
+    const std::vector<std::int32_t> order = sorted_rows(lengths);
     for (std::int64_t place = 0; place < (count + height - 1) / height * height; ++place) {
       const bool is_row = place < count;
-      const std::int64_t row = is_row ? block + order[static_cast<std::size_t>(place)] : 0;
-      const std::int64_t length = is_row ? offsets[row + 1] - offsets[row] : 0;
-      visit(slice + place / height, is_row ? row - rows.first : -1, length, place % height == 0);
+      const std::int64_t row = is_row ? order[static_cast<std::size_t>(place)] : 0;
+      visit(slice + place / height, is_row ? before + row : -1,
+            is_row ? lengths[static_cast<std::size_t>(row)] : 0, place % height == 0);
     }
     slice += (count + height - 1) / height;
   }
 }
 
 void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape) {
-  shape.slice_rows = std::min(slice_rows_wanted, shape.block_rows);
+  const std::int64_t values = std::int64_t{shape.dense_rows} * shape.dense_rows;
   visit_slices(a, rows, shape,
                [&](std::int64_t slice, std::int64_t, std::int64_t length, bool is_longest) {
                  shape.slices = slice + 1;
-                 if (is_longest) shape.elements += length * shape.slice_rows;
+                 if (is_longest) shape.elements += length * shape.slice_rows * values;
                });
 }
 
@@ -84,12 +97,13 @@ class Packer {
     std::copy_n(values_ + begin, shape_.elements, values);
   }
 
-  void rows_as_sell() {
+  /// Of elements or of dense blocks.
+  void rows_in_slices() {
     auto* const offsets = at<std::int64_t>(shape_.offsets);
     auto* const lengths = at<std::int32_t>(shape_.lengths);
     auto* const order = at<std::int32_t>(shape_.order);
     // Padding is never used, but goes to devices with the rest.
-    std::fill_n(at<std::int32_t>(shape_.columns), shape_.elements, 0);
+    std::fill_n(at<std::int32_t>(shape_.columns), stored_columns(shape_), 0);
     std::fill_n(at<T>(shape_.values), shape_.elements, T{});
     offsets[0] = 0;
     std::int64_t place = 0;
@@ -98,7 +112,10 @@ class Packer {
                    if (is_longest) offsets[slice + 1] = offsets[slice] + length * shape_.slice_rows;
                    lengths[place] = static_cast<std::int32_t>(length);
                    order[place] = static_cast<std::int32_t>(row);
-                   if (row >= 0) scatter(row, length, offsets[slice] + place % shape_.slice_rows);
+                   const std::int64_t first = offsets[slice] + place % shape_.slice_rows;
+                   if (row >= 0 && shape_.format == Format::sell) scatter(row, length, first);
+                   if (row >= 0 && shape_.format == Format::blocks)
+                     scatter_blocks(row, offsets[slice], place % shape_.slice_rows);
                    ++place;
                  });
   }
@@ -146,6 +163,33 @@ class Packer {
       at<T>(shape_.values)[to] = values_[from + j];
     }
   }
+  /// A row of dense blocks, at place `r` of the slice whose first block is `first`.
+  void scatter_blocks(std::int64_t row, std::int64_t first, std::int64_t r) {
+    const std::int64_t size = shape_.dense_rows;
+    const std::int64_t above = rows_.first + row * size;
+    find_dense_columns(a_, shape_.dense_rows, above / size, dense_columns_);
+    for (std::size_t j = 0; j < dense_columns_.size(); ++j)
+      at<std::int32_t>(
+          shape_.columns)[first + static_cast<std::int64_t>(j) * shape_.slice_rows + r] =
+          static_cast<std::int32_t>(local_[dense_columns_[j] * size] / size);
+    for (std::int64_t i = 0; i < size; ++i) {
+      std::size_t j = 0;
+      for (std::int64_t e = offsets_[above + i]; e < offsets_[above + i + 1]; ++e) {
+        const std::int64_t block = columns_[e] / size;
+        if (dense_columns_[j] != block) j = place_of(block, j + 1);
+        const std::int64_t c = columns_[e] - block * size;
+        const auto line = static_cast<std::int64_t>(j) * size + c;
+        at<T>(shape_.values)[(first * size + line * shape_.slice_rows + r) * size + i] +=
+            values_[e];
+      }
+    }
+  }
+  /// Of a block in its row; `guess` is where it is if columns ascend.
+  std::size_t place_of(std::int64_t block, std::size_t guess) const {
+    if (guess < dense_columns_.size() && dense_columns_[guess] == block) return guess;
+    const auto found = std::ranges::lower_bound(dense_columns_, block);
+    return static_cast<std::size_t>(found - dense_columns_.begin());
+  }
   T diagonal_of(std::int64_t row) const noexcept {
     T sum{};
     for (std::int64_t i = offsets_[row]; i < offsets_[row + 1]; ++i)
@@ -161,16 +205,17 @@ class Packer {
   const Index* columns_;
   const T* values_;
   LocalColumns local_;
+  std::vector<std::int64_t> dense_columns_;  ///< Scratch.
 };
 
 template <class T, class Index>
 void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
              const SolverOptions& options, std::byte* tile) {
   Packer<T, Index> packer(a, rows, shape, tile);
-  if (shape.format == Format::sell)
-    packer.rows_as_sell();
-  else
+  if (shape.format == Format::csr)
     packer.rows_as_csr();
+  else
+    packer.rows_in_slices();
   packer.lists();
   if (shape.has_diagonal) packer.diagonal(options);
 }
@@ -186,10 +231,10 @@ void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
 
 }  // namespace
 
-PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::int64_t block_rows,
-                   bool has_diagonal) {
+PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage) {
   PartShape shape;
-  shape.format = format == Format::automatic ? Format::csr : format;
+  shape.format = storage.format;
+  shape.dense_rows = storage.dense_rows;
   shape.dtype = a.dtype;
   shape.rows = rows.last - rows.first;
   shape.halo = static_cast<std::int64_t>(rows.halo->columns.size());
@@ -197,16 +242,18 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::i
     fail(Errc::too_large,
          fmt::format("a part of {} rows and {} of others; 32 bits number {}. Use more parts",
                      shape.rows, shape.halo, std::numeric_limits<std::int32_t>::max()));
-  shape.block_rows = block_rows;
-  shape.blocks = blocks_of(shape.rows, block_rows);
+  shape.block_rows = storage.block_rows;
+  shape.blocks = blocks_of(shape.rows, shape.block_rows);
   shape.inner_blocks = std::ranges::count(rows.halo->border, false);
   shape.sends = static_cast<std::int64_t>(rows.send_rows.size());
-  shape.has_diagonal = has_diagonal;
+  shape.has_diagonal = storage.has_diagonal;
   const Indices offsets(a.offsets, a.index_bytes);
-  if (shape.format == Format::sell)
-    size_slices(a, rows, shape);
-  else
+  if (shape.format == Format::csr) {
     shape.elements = offsets[rows.last] - offsets[rows.first];
+  } else {
+    shape.slice_rows = std::min(storage.slice_rows, shape.block_rows / shape.dense_rows);
+    size_slices(a, rows, shape);
+  }
   lay_out(shape);
   return shape;
 }
@@ -232,12 +279,12 @@ bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte*
     return std::memcmp(one + offset, other + offset,
                        static_cast<std::size_t>(count) * element_bytes) == 0;
   };
-  const bool is_sell = shape.format == Format::sell;
-  const std::int64_t places = is_sell ? shape.slices * shape.slice_rows : 0;
-  return same(shape.offsets, (is_sell ? shape.slices : shape.rows) + 1, sizeof(std::int64_t)) &&
+  const bool has_slices = shape.format != Format::csr;
+  const std::int64_t places = has_slices ? shape.slices * shape.slice_rows : 0;
+  return same(shape.offsets, (has_slices ? shape.slices : shape.rows) + 1, sizeof(std::int64_t)) &&
          same(shape.lengths, places, sizeof(std::int32_t)) &&
          same(shape.order, places, sizeof(std::int32_t)) &&
-         same(shape.columns, shape.elements, sizeof(std::int32_t));
+         same(shape.columns, stored_columns(shape), sizeof(std::int32_t));
 }
 
 }  // namespace quadriga::sparse

@@ -19,9 +19,17 @@ struct PartRows {
   std::span<const std::int64_t> send_rows;  ///< Of the matrix, by receiver.
 };
 
+/// How rows are stored.
+struct Storage {
+  Format format = Format::csr;
+  int dense_rows = 1;
+  std::int64_t block_rows = 1;
+  std::int64_t slice_rows = 32;
+  bool has_diagonal = false;
+};
+
 /// The sizes of a part. Errors: too_large if its local columns don't fit 32 bits.
-PartShape shape_of(const CsrView& a, const PartRows& rows, Format format, std::int64_t block_rows,
-                   bool has_diagonal);
+PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage);
 
 /// Writes the part to a tile of shape.bytes, M's diagonal included.
 /// Errors: invalid_argument naming the row whose diagonal of M is zero or not finite.

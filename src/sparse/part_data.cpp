@@ -34,6 +34,7 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
   const std::size_t count = content.parts();
   sends_.resize(count);
   arrivals_.resize(count);
+  passed_.resize(count);
   for (std::size_t part = 0; part < count; ++part) {
     work_.push_back(temporary(codelets_.work(part).bytes, 1, DType::bytes));
     const std::int64_t sums = content.plan(part).shape.blocks * columns;
@@ -42,8 +43,11 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
   }
   for (const HaloTransfer& each : content.transfers()) {
     const Data buffer = temporary(each.count * columns, 1, content.dtype());
+    const bool is_copied = content.goes_by_host(each);
+    const Data copy = is_copied ? temporary(each.count * columns, 1, content.dtype()) : buffer;
     sends_[static_cast<std::size_t>(each.from)].push_back(buffer);
-    arrivals_[static_cast<std::size_t>(each.to)].push_back(buffer);
+    passed_[static_cast<std::size_t>(each.from)].push_back(copy);
+    arrivals_[static_cast<std::size_t>(each.to)].push_back(copy);
   }
 }
 
@@ -99,6 +103,18 @@ void PartData::take_sends(std::size_t part) {
   for (const Data& each : sends_[part]) take(each, Access::write);
 }
 
+/// A part has written what it sends: what goes by way of the host is copied there.
+void PartData::pass_on(std::size_t part) {
+  const std::vector<HaloTransfer>& sends = content_.plan(part).sends;
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    if (!content_.goes_by_host(sends[i])) continue;
+    take(sends_[part][i], Access::read);
+    take(passed_[part][i], Access::write);
+    EngineAccess::submit(content_.engine(), codelets_.pass(), operands_, {}, {}, &group_);
+    operands_.clear();
+  }
+}
+
 void PartData::take_arrivals(std::size_t part) {
   for (const Data& each : arrivals_[part]) take(each, Access::read);
 }
@@ -110,10 +126,11 @@ void PartData::load(const std::vector<Data>& x) {
     take(work_[part], Access::write);
     take_sends(part);
     submit(codelets_.part(part).load, part);
+    pass_on(part);
   }
 }
 
-void PartData::product_of(std::size_t part, ProductParams params) {
+void PartData::product_of(std::size_t part, ProductParams params, ProductMode mode) {
   const auto first = [&](Access sums) {
     take(content_.matrix(part), Access::read);
     take(state_, Access::read);
@@ -121,8 +138,13 @@ void PartData::product_of(std::size_t part, ProductParams params) {
     take(product_sums_[part], sums);
   };
   const PartCodelets& codelets = codelets_.part(part);
+  const bool splits = mode == ProductMode::planned
+                          ? content_.splits(part)
+                          : mode == ProductMode::overlapped && content_.can_overlap(part);
   first(Access::write);
-  if (content_.splits(part)) {
+  if (mode == ProductMode::compute) {
+    submit(codelets.alone, part, params);
+  } else if (splits) {
     submit(codelets.inner, part, params);
     first(Access::update);
     take_arrivals(part);
@@ -133,8 +155,8 @@ void PartData::product_of(std::size_t part, ProductParams params) {
   }
 }
 
-void PartData::multiply(ProductParams params) {
-  for (std::size_t part = 0; part < parts(); ++part) product_of(part, params);
+void PartData::multiply(ProductParams params, ProductMode mode) {
+  for (std::size_t part = 0; part < parts(); ++part) product_of(part, params, mode);
 }
 
 void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
@@ -147,6 +169,7 @@ void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
     take(residual_sums_[part], Access::write);
     take_sends(part);
     submit(has_work ? codelets.residual : codelets.begin, part, params);
+    pass_on(part);
   }
 }
 
@@ -204,6 +227,7 @@ void PartData::iterate_by_tasks(const std::vector<Data>& x) {
     take(residual_sums_[part], Access::write);
     take_sends(part);
     submit(codelets_.part(part).step, part);
+    pass_on(part);
   }
   submit_scalars(codelets_.set_direction(), {{state_, Access::update}, {past_, Access::update}},
                  residual_sums_);

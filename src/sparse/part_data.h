@@ -34,8 +34,8 @@ class PartData {
 
   /// p = x, and what others need of it is on its way. What work held before is lost.
   void load(const std::vector<Data>& x);
-  /// q = A*p, for all parts.
-  void multiply(ProductParams params);
+  /// q = A*p, for all parts. With compute, the halo is what it was.
+  void multiply(ProductParams params, ProductMode mode = ProductMode::planned);
   /// r = b - q, or b.
   void residual(const std::vector<Data>& b, ResidualParams params);
   void restart(const RestartParams& params);
@@ -64,7 +64,8 @@ class PartData {
   void take(Data data, Access access) { operands_.push_back({data, access}); }
   void take_sends(std::size_t part);
   void take_arrivals(std::size_t part);
-  void product_of(std::size_t part, ProductParams params);
+  void product_of(std::size_t part, ProductParams params, ProductMode mode);
+  void pass_on(std::size_t part);
   void iterate_by_tasks(const std::vector<Data>& x);
   void iterate_recorded(Data x, std::int64_t count);
   bool try_recorded(const std::vector<Data>& x, std::int64_t count);
@@ -85,7 +86,8 @@ class PartData {
   std::vector<Data> product_sums_;
   std::vector<Data> residual_sums_;
   std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
-  std::vector<std::vector<Data>> arrivals_;  ///< The same buffers, by receiver.
+  std::vector<std::vector<Data>> arrivals_;  ///< The same buffers or their copies, by receiver.
+  std::vector<std::vector<Data>> passed_;    ///< By part, as its sends: copies made on the host.
   std::vector<Operand> operands_;            ///< Scratch.
 };
 

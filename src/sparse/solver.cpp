@@ -8,6 +8,7 @@
 #include "engine/named_call.h"
 #include "sparse/conjugate_gradients.h"
 #include "sparse/content.h"
+#include "sparse/measure.h"
 #include "sparse/part_data.h"
 
 namespace quadriga::sparse {
@@ -29,6 +30,20 @@ void check(const SolveOptions& options) {
 }
 
 }  // namespace
+
+std::string_view name(Format format) noexcept {
+  switch (format) {
+    case Format::automatic:
+      return "automatic";
+    case Format::csr:
+      return "csr";
+    case Format::sell:
+      return "sell";
+    case Format::blocks:
+      return "blocks";
+  }
+  return "unknown";
+}
 
 std::string_view name(StopReason reason) noexcept {
   switch (reason) {
@@ -70,6 +85,12 @@ void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
   data->apply(to);
   data->wait(to);
   data.end_call();
+}
+
+double Solver::measure_product(std::int64_t count, std::int64_t columns, ProductMode mode) const {
+  require(count >= 1 && columns >= 1,
+          fmt::format("{} products of {} columns; expected 1 or more", count, columns));
+  return rows() > 0 ? sparse::measure_product(*content_, count, columns, mode) : 0;
 }
 
 Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,

@@ -8,6 +8,7 @@ from test_sparse import right_side, varied
 
 import quadriga
 from quadriga import sparse
+from quadriga.bench.elasticity import box_stiffness
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 EPSILON = {"float32": 1e-4, "complex64": 1e-4, "float64": 1e-10, "complex128": 1e-10}
@@ -44,6 +45,36 @@ def test_products_are_scipys(engine, dtype, layout, n):
         expected = a @ x
         error = np.abs(found - expected).max() / np.abs(expected).max()
         assert found.dtype == expected.dtype and error < EPSILON[dtype]
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("n", [7, 100, 1703])
+def test_products_of_dense_blocks_are_scipys(engine, dtype, size, n):
+    for columns in (None, 4, 7):
+        a, _ = system(n, dtype)
+        a = sp.kron(a, np.full((size, size), 0.5) + np.eye(size)).tocsr().astype(dtype)
+        a.data *= np.linspace(1, 2, a.nnz)
+        x = right_side(n * size, columns).astype(dtype)
+        solver = sparse.Solver(a, format="blocks", engine=engine)
+        expected = a @ x
+        error = np.abs(solver @ x - expected).max() / np.abs(expected).max()
+        assert solver.plan["dense_rows"] > 1 and error < EPSILON[dtype]
+
+
+@on_gpu
+def test_solves_of_dense_blocks_have_the_same_bits_by_tasks_replay_and_parts(engine):
+    a, b = box_stiffness((16, 15, 14)), right_side(3 * 16 * 15 * 14)
+    found = []
+    ways = ({"recorded": True}, {"recorded": False}, {"parts": 3}, {"parts": 2, "overlap": False},
+            {"parts": 2, "exchange": "whole"})  # fmt: skip
+    for way in ways:
+        solver = sparse.Solver(a, M="jacobi", engine=engine, **way)
+        result = solver.solve(b, rtol=1e-8)
+        assert solver.plan["format"] == "blocks" and result.reason == "converged"
+        found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert len(set(found)) == 1
 
 
 @on_gpu

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from ..errors import Error, Unavailable
-from . import matrix, measure, table
+from . import formats, matrix, measure, table
 from .rows import KEYS
 
 
@@ -142,10 +142,12 @@ def streams(**settings: Any) -> None:
 @_common("spmv")
 @click.option("--devices", default="cpu", show_default=True)
 @click.option("--n", default=64, show_default=True, type=click.IntRange(1, 1024),
-              help="Points of the grid in each of three dimensions.")  # fmt: skip
+              help="Points of the grid, or nodes, in each of three dimensions.")  # fmt: skip
+@click.option("--matrix", type=click.Path(dir_okay=False, path_type=Path),
+              help="A Matrix Market or .npz file, for the cases *-file.")  # fmt: skip
 def spmv(**settings: Any) -> None:
-    """Measure sparse products by format, and conjugate gradients, alternating with SciPy."""
-    run("spmv", **settings)
+    """Measure sparse products by format, and conjugate gradients, beside SciPy or cuSPARSE."""
+    run("spmv", show=formats.show, **settings)
 
 
 @bench.command()

@@ -288,14 +288,34 @@ def spmv(
     n: int = 64,
     repeat: int = 7,
     devices: str = "cpu",
+    matrix: str | os.PathLike[str] | None = None,
     note: Note = _silent,
 ) -> Iterator[Row]:
-    """Sparse products by format, and whole solves, on grids of `n` points a side, beside SciPy."""
+    """Sparse products by format, and whole solves, beside SciPy, MKL and cuSPARSE.
+
+    Parameters
+    ----------
+    cases : iterable of str, optional
+        All by default, those of files only with `matrix`.
+    n : int, optional
+        Points, or nodes, in each of three dimensions.
+    repeat : int, optional
+        Passes, in turn with the others.
+    devices : str, optional
+    matrix : path, optional
+        A Matrix Market or .npz file, for the cases of files.
+    note : callable, optional
+        Called with what is measured next.
+    """
+    path = None if matrix is None else os.fspath(matrix)
+    asked = list(cases)
 
     def lines() -> Iterator[Row]:
-        for case in _wanted("spmv", cases):
-            note(f"{case} in turn with SciPy")
-            yield from sparse_cases.run(case, n, repeat, devices)
+        for case in _wanted("spmv", asked):
+            if path is None and case.endswith("-file") and not asked:
+                continue
+            note(f"{case} in turn with others")
+            yield from sparse_cases.run(case, n, repeat, devices, path)
 
     return _rows("spmv", lines())
 

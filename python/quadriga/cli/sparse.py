@@ -56,10 +56,15 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["auto", "csr", "sell"]),
+    type=click.Choice(["auto", "csr", "sell", "blocks"]),
     default="auto",
     show_default=True,
     help="How devices store rows.",
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Also predict a product, by the machine's description, and measure it.",
 )
 @click.option("--devices", help="A device list, such as 'cpu:2' or 'emulated:4,memory=64MiB'.")
 @policy_option()
@@ -75,6 +80,7 @@ def cg(
     atol: float,
     maxiter: int | None,
     layout: str,
+    estimate: bool,
     devices: str | None,
     policy: str | None,
     trace: Path | None,
@@ -108,10 +114,16 @@ def cg(
         m = None if precondition == "none" else precondition
         mixed = None if precision == "double" else precision
         solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
+        told: dict[str, Any] = {"estimates": solver.estimate()} if estimate else {}
         result = solver.solve(right, rtol=rtol, atol=atol, maxiter=maxiter)
         with writing(output, right.shape, dtype, False) as x:
             x[...] = result.x
-        _tell(result, output, engine, time.perf_counter() - begin, as_json)
+        seconds = time.perf_counter() - begin
+        if estimate:
+            told["overlap"] = solver.measure_overlap()
+            if not as_json:
+                _tell_overlap(told)
+        _tell(result, output, engine, seconds, told if as_json else None)
     if result.info != 0:
         raise Error(f"{output} holds the last x: {_why(result)}")
 
@@ -124,8 +136,29 @@ def _why(result: Result) -> str:
     )
 
 
-def _tell(result: Result, output: Path, engine: Engine, seconds: float, as_json: bool) -> None:
-    if not as_json:
+def _tell_overlap(told: dict[str, Any]) -> None:
+    """Predictions for each way to exchange, then what was measured."""
+
+    def times(found: dict[str, Any]) -> str:
+        in_turn, overlapped = (
+            _core.format_seconds(found[key]) for key in ("in_turn_seconds", "overlapped_seconds")
+        )
+        return f"in turn {in_turn}, overlapped {overlapped}"
+
+    for way in told["estimates"]:
+        what = "whole vector" if way["exchange"] == "whole" else "halo lists"
+        how = "by way of the host" if way["route"] == "host" else "by direct routes"
+        gain = f"up to {100 * way['largest_gain']:.1f} % by overlap"
+        click.echo(f"product, {what} {how}: {gain} ({times(way)})")
+    reached = told["overlap"]
+    click.echo(f"product, reached: {100 * reached['gain']:.1f} % by overlap ({times(reached)})")
+
+
+def _tell(
+    result: Result, output: Path, engine: Engine, seconds: float, told: dict[str, Any] | None
+) -> None:
+    """For people, or with what else is told as JSON."""
+    if told is None:
         click.echo(f"{output}: written in {_core.format_seconds(seconds)}")
         click.echo(
             f"{result.reason} after {result.iterations} iterations, "
@@ -140,4 +173,5 @@ def _tell(result: Result, output: Path, engine: Engine, seconds: float, as_json:
     fields |= {key: np.asarray(getattr(result, key)).tolist() for key in ("residual", "tolerance")}
     fields |= {"setup_seconds": result.setup_seconds, "solve_seconds": result.seconds}
     fields["devices"] = [each.name for each in engine.machine.devices if not each.is_bare_host]
+    fields |= told
     click.echo(json.dumps(fields | {"counters": engine.counters().as_dict()}))

@@ -28,6 +28,9 @@ class Storage:
     precondition: int
     parts: int
     recorded: bool | None
+    exchange: int = 0
+    route: int = 0
+    overlap: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,9 @@ class Distributed:
     ) -> None:
         address = 0 if diagonal is None else diagonal.ctypes.data
         options = _core.SolverOptions(
-            storage.layout, storage.precondition, address, storage.parts, storage.recorded
-        )
+            storage.layout, storage.precondition, address, storage.parts, storage.recorded,
+            storage.exchange, storage.route, storage.overlap,
+        )  # fmt: skip
         self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
 
     def update(self, matrix: Csr, diagonal: Array | None) -> None:
@@ -60,6 +64,10 @@ class Distributed:
     def plan(self) -> dict[str, Any]:
         """As `Solver.plan`."""
         return dict(self._core.plan())
+
+    def measure_product(self, count: int, columns: int = 1, mode: int = 0) -> float:
+        """Seconds of one of `count` products of vectors that stay on the devices."""
+        return float(self._core.measure_product(count, columns, mode))
 
     def multiply(self, right: Array) -> Array:
         """A times vectors of shape (n,) or (n, k)."""

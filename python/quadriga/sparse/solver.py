@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..arguments import whole
 from ..defaults import default_engine
 from ..engine import Engine
-from ..errors import InvalidArgument, InvalidType
+from ..errors import InvalidArgument, InvalidType, Unavailable
 from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
@@ -24,7 +24,9 @@ from .refinement import Refined
 from .result import Result
 
 Array = npt.NDArray[Any]
-_FORMATS = {"auto": 0, "csr": 1, "sell": 2}
+_FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
+_EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
+_ROUTES = {"auto": 0, "direct": 1, "host": 2}
 _MOST = 2**62
 
 
@@ -49,8 +51,11 @@ class Solver:
     M : {"jacobi"} or array_like, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
         a diagonal of shape (n,), also as ``scipy.sparse.diags_array(d)``.
-    format : {"auto", "csr", "sell"}
-        How devices store rows. ``"auto"`` is ``"sell"`` on GPUs, ``"csr"`` elsewhere.
+    format : {"auto", "csr", "sell", "blocks"}
+        How devices store rows. ``"blocks"`` are dense ones of 2 x 2, 3 x 3 or 4 x 4 elements, as
+        several unknowns per node make them; elements that a block lacks are stored as zeros.
+        ``"auto"`` is ``"blocks"`` if that takes the fewest bytes and stores at most 1.25 values per
+        element; else ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
         Parts of rows. Default: one per device or core, more if a device's memory requires it.
     order : {None, "rcm"}
@@ -61,6 +66,17 @@ class Solver:
         Whether several iterations run as one task, on a GPU as a graph that is recorded once and
         launched repeatedly; results are bitwise identical. It requires, and defaults to, one part
         on a device.
+    exchange : {"auto", "halo", "whole"}
+        What parts send to each other before a product: the elements that the receiver needs (the
+        default), or all. Results are bitwise identical.
+    route : {"auto", "direct", "host"}
+        How it travels: by the machine's route between two devices, which leads by way of the host
+        where there is no other, or always by way of a copy on the host. Results are bitwise
+        identical.
+    overlap : bool, optional
+        Whether rows that need nothing of other parts are multiplied while the others' elements
+        travel. Default: on devices with their own memory, unless the machine's description
+        predicts a loss. Results are bitwise identical.
     precision : {None, "mixed"}
         ``"mixed"``: iterations run in single precision on a second copy of the matrix, and compute
         corrections until the residual in double meets the tolerance. If single precision isn't
@@ -75,7 +91,7 @@ class Solver:
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
         has a zero or isn't finite; the message names the row. If `recorded` is True without a
-        single part on a device.
+        single part on a device. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
     TooLarge
         If a part and its vectors don't fit together on any device.
 
@@ -101,6 +117,9 @@ class Solver:
         parts: int | None = None,
         order: str | None = None,
         recorded: bool | None = None,
+        exchange: str = "auto",
+        route: str = "auto",
+        overlap: bool | None = None,
         precision: str | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
@@ -108,8 +127,8 @@ class Solver:
     ) -> None:
         if method != "cg":
             raise InvalidArgument(f"method is {method!r}; expected 'cg'")
-        if format not in _FORMATS:
-            raise InvalidArgument(f"format is {format!r}; expected one of {list(_FORMATS)}")
+        layout = _number_of("format", format, _FORMATS)
+        ways = _number_of("exchange", exchange, _EXCHANGES), _number_of("route", route, _ROUTES)
         if order not in (None, "rcm"):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
         if precision not in (None, "mixed"):
@@ -123,9 +142,10 @@ class Solver:
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
-        if recorded is not None and not isinstance(recorded, bool):
-            raise InvalidType(f"recorded is {recorded!r}; expected True, False, or None")
-        storage = Storage(_FORMATS[format], precondition, wanted, recorded)
+        for name, value in (("recorded", recorded), ("overlap", overlap)):
+            if value is not None and not isinstance(value, bool):
+                raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
+        storage = Storage(layout, precondition, wanted, recorded, *ways, overlap)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -227,6 +247,65 @@ class Solver:
                 found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
             return self._result(self._back(x), found)
 
+    def estimate(self) -> list[dict[str, Any]]:
+        """Predict a product for each way to exchange, by the rates of the machine's description.
+
+        Returns
+        -------
+        list of dict
+            ``exchange`` and ``route``, as of the constructor; ``parts``, as ``plan["models"]``;
+            ``in_turn_seconds`` and ``overlapped_seconds`` of the slowest part; and
+            ``largest_gain``, the fraction that overlap can save.
+
+        Raises
+        ------
+        Unavailable
+            If the description has no rates ``flops`` and ``bytes`` for a device.
+        """
+        ways: list[dict[str, Any]] = self.plan["estimates"]
+        if not ways:
+            raise Unavailable(
+                "the machine's description has no rates 'flops' and 'bytes' for these devices; "
+                "devices='machine=FILE' reads one that has"
+            )
+        return [_with_slowest(way) for way in ways]
+
+    def measure_overlap(self, count: int = 20) -> dict[str, float]:
+        """Measure what `estimate` predicts, for the way to exchange that this solver uses.
+
+        Each time is the mean of `count` products of vectors that stay on the devices.
+
+        Returns
+        -------
+        dict
+            ``compute_seconds`` without exchange, ``in_turn_seconds``, ``overlapped_seconds``;
+            ``exchange_seconds``, the difference of the first two; ``largest_gain``, the smaller of
+            computing and exchange by their sum; and ``gain``, the fraction that overlap saves.
+        """
+        made = whole("count", count, 1, _MOST)
+        with self.engine.section("sparse measurement"):
+            compute, in_turn, overlapped = (
+                self._parts.measure_product(made, mode=mode) for mode in (1, 2, 3)
+            )
+        exchange = max(0.0, in_turn - compute)
+        return {
+            "compute_seconds": compute,
+            "exchange_seconds": exchange,
+            "in_turn_seconds": in_turn,
+            "overlapped_seconds": overlapped,
+            "largest_gain": min(compute, exchange) / (compute + exchange) if in_turn > 0 else 0.0,
+            "gain": 1 - overlapped / in_turn if in_turn > 0 else 0.0,
+        }
+
+    def measure_product(self, count: int = 100, columns: int = 1) -> float:
+        """Seconds of one of `count` products of vectors that stay on the devices.
+
+        What parts need of each other is exchanged before each product.
+        """
+        made = whole("count", count, 1, _MOST)
+        with self.engine.section("sparse measurement"):
+            return self._parts.measure_product(made, whole("columns", columns, 1, 2**16))
+
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
         return self._back(self._parts.multiply(self._vectors(x, "x")))
@@ -271,6 +350,26 @@ class Solver:
             setup_seconds=self.plan["seconds"],
             precision=found.get("precision", str(self.dtype)),
         )
+
+
+def _number_of(name: str, value: Any, numbers: dict[str, int]) -> int:
+    if value not in numbers:
+        raise InvalidArgument(f"{name} is {value!r}; expected one of {list(numbers)}")
+    return numbers[value]
+
+
+def _with_slowest(way: dict[str, Any]) -> dict[str, Any]:
+    in_turn, overlapped = (
+        max((part[key] for part in way["parts"]), default=0.0)
+        for key in ("in_turn_seconds", "overlapped_seconds")
+    )
+    gain = 1 - overlapped / in_turn if in_turn > 0 else 0.0
+    return {
+        **way,
+        "in_turn_seconds": in_turn,
+        "overlapped_seconds": overlapped,
+        "largest_gain": gain,
+    }
 
 
 def _tolerance(name: str, value: Any) -> float:

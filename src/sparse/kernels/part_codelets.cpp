@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 
 #include "sparse/kernels/iterations.h"
 #include "sparse/kernels/part_cuda.h"
@@ -117,6 +118,7 @@ void set_signatures(PartCodelets& part, const PartPlan& plan) {
   part.load = {"sparse_load", with_buffers({in, in, out}, sends, out)};
   part.product = {"sparse_product", with_buffers({in, in, both, out}, arrivals, in)};
   part.inner = {"sparse_product_inner", {in, in, both, out}};
+  part.alone = {"sparse_product_alone", {in, in, both, out}};
   part.border = {"sparse_product_border", with_buffers({in, in, both, both}, arrivals, in)};
   part.begin = {"sparse_begin", with_buffers({in, in, out, out}, sends, out)};
   part.residual = {"sparse_residual", with_buffers({in, in, both, out}, sends, out)};
@@ -135,6 +137,7 @@ void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
   const double turning = 4 * vector;
   part.load.cost = cost_of(0, 2 * vector);
   part.product.cost = cost_of(flops, matrix + turning + 2 * vector);
+  part.alone.cost = part.product.cost;
   part.inner.cost = cost_of(flops * inner, turning + inner * (matrix + 2 * vector));
   part.border.cost = cost_of(flops * (1 - inner), (1 - inner) * (matrix + 2 * vector));
   part.begin.cost = part.residual.cost = cost_of(vector / size * 6, 4 * vector);
@@ -150,6 +153,7 @@ void set_bodies(PartCodelets& part, const PartPlan& plan, const WorkShape& work)
   const BlockRange border{plan.shape.inner_blocks, plan.shape.blocks};
   part.load.cpu = [=](const Arguments& a) { bodies.load(a); };
   part.product.cpu = [=](const Arguments& a) { bodies.product(a, all, true, true); };
+  part.alone.cpu = [=](const Arguments& a) { bodies.product(a, all, true, false); };
   part.inner.cpu = [=](const Arguments& a) { bodies.product(a, inner, true, false); };
   part.border.cpu = [=](const Arguments& a) { bodies.product(a, border, false, true); };
   part.begin.cpu = part.residual.cpu = [=](const Arguments& a) { bodies.residual_of(a); };
@@ -175,6 +179,16 @@ void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
   }
 }
 
+Codelet pass_codelet() {
+  Codelet codelet{"sparse_pass", {in, out}};
+  codelet.host_only = true;
+  codelet.cost = [](const Arguments&) { return Cost::of_seconds(0); };
+  codelet.cpu = [](const Arguments& a) {
+    std::memcpy(a.operands[1].data, a.operands[0].data, bytes_of(a.operands[0]));
+  };
+  return codelet;
+}
+
 }  // namespace
 
 SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns) {
@@ -187,6 +201,7 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_step_ = set_step_codelet(blocks_, columns);
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
+  pass_ = pass_codelet();
   if (plans.size() == 1)
     iterations_ = iterations_codelet(parts_.front(), set_step_, set_direction_, plans.front(),
                                      works_.front());

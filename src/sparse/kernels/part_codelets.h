@@ -58,6 +58,7 @@ struct PartCodelets {
   Codelet load;      ///< {matrix, x, work write, buffers write}: p = x.
   Codelet product;   ///< {matrix, state, work update, sums write, buffers}. ProductParams.
   Codelet inner;     ///< {matrix, state, work update, sums write}: of inner blocks. The same.
+  Codelet alone;     ///< {matrix, state, work update, sums write}: of all, with the halo as it was.
   Codelet border;    ///< {matrix, state, work update, sums update, buffers}: of the others.
   Codelet begin;     ///< {matrix, b, work write, sums write, buffers write}. ResidualParams.
   Codelet residual;  ///< {matrix, b, work update, sums write, buffers write}. ResidualParams.
@@ -83,6 +84,8 @@ class SolveCodelets {
   const Codelet& set_direction() const noexcept { return set_direction_; }
   /// {state, history, snapshot write}: one after the other.
   const Codelet& snapshot() const noexcept { return snapshot_; }
+  /// {from, to write}: a copy on the host.
+  const Codelet& pass() const noexcept { return pass_; }
   /// Several iterations of a matrix in one part: iterations.h.
   const Codelet& iterations() const noexcept { return iterations_; }
 
@@ -94,6 +97,7 @@ class SolveCodelets {
   Codelet set_step_;
   Codelet set_direction_;
   Codelet snapshot_;
+  Codelet pass_;
   Codelet iterations_;
 };
 

@@ -125,6 +125,7 @@ void add_launches(PartCodelets& part, const PartPlan& plan, const WorkShape& wor
   const BlockRange border{plan.shape.inner_blocks, plan.shape.blocks};
   part.load.cuda = [=](const Arguments& a) { launches.load(a); };
   part.product.cuda = [=](const Arguments& a) { launches.product(a, all, true, true); };
+  part.alone.cuda = [=](const Arguments& a) { launches.product(a, all, true, false); };
   part.inner.cuda = [=](const Arguments& a) { launches.product(a, inner, true, false); };
   part.border.cuda = [=](const Arguments& a) { launches.product(a, border, false, true); };
   part.begin.cuda = part.residual.cuda = [=](const Arguments& a) { launches.residual_of(a); };

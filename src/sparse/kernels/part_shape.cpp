@@ -23,15 +23,15 @@ class Layout {
 
 void lay_out(PartShape& shape) noexcept {
   Layout layout;
-  const bool is_sell = shape.format == Format::sell;
-  const std::int64_t places = is_sell ? shape.slices * shape.slice_rows : 0;
-  shape.offsets = layout.take((is_sell ? shape.slices : shape.rows) + 1, sizeof(std::int64_t));
+  const bool has_slices = shape.format != Format::csr;
+  const std::int64_t places = has_slices ? shape.slices * shape.slice_rows : 0;
+  shape.offsets = layout.take((has_slices ? shape.slices : shape.rows) + 1, sizeof(std::int64_t));
   shape.lengths = layout.take(places, sizeof(std::int32_t));
   shape.order = layout.take(places, sizeof(std::int32_t));
   shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
   shape.send_rows = layout.take(shape.sends, sizeof(std::int32_t));
   shape.diagonal = layout.take(shape.has_diagonal ? shape.rows : 0, size_of(shape.dtype));
-  shape.columns = layout.take(shape.elements, sizeof(std::int32_t));
+  shape.columns = layout.take(stored_columns(shape), sizeof(std::int32_t));
   shape.values = layout.take(shape.elements, size_of(shape.dtype));
   shape.bytes = layout.bytes();
 }

@@ -25,12 +25,16 @@ constexpr std::int64_t aligned(std::int64_t bytes) noexcept {
 /// SELL: rows are sorted by length within each block and taken `slice_rows` at a time; element j of
 /// row r of slice s is at offsets[s] + j*slice_rows + r. `lengths` and `order` have slices *
 /// slice_rows elements: how many elements the row has, and which row of the part it is; -1: none.
+/// Blocks: the same of dense blocks of d x d elements instead of elements, where d is `dense_rows`:
+/// a row of them is d rows of the part, `columns` has one element for each, divided by d, and
+/// element (i, c) of block j of row r is value (offsets[s]*d + (j*d + c)*slice_rows + r)*d + i.
 struct PartShape {
   Format format = Format::csr;
   DType dtype = DType::float64;
   std::int64_t rows = 0;
   std::int64_t halo = 0;
   std::int64_t elements = 0;  ///< With padding.
+  int dense_rows = 1;
   std::int64_t block_rows = 0;
   std::int64_t blocks = 0;
   std::int64_t inner_blocks = 0;  ///< They come first in `block_order`.
@@ -40,15 +44,20 @@ struct PartShape {
   bool has_diagonal = false;
 
   std::int64_t offsets = 0;      ///< int64: rows + 1, or slices + 1.
-  std::int64_t lengths = 0;      ///< int32, SELL only.
-  std::int64_t order = 0;        ///< int32, SELL only.
+  std::int64_t lengths = 0;      ///< int32, not of CSR.
+  std::int64_t order = 0;        ///< int32, not of CSR.
   std::int64_t block_order = 0;  ///< int32: blocks.
   std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
   std::int64_t diagonal = 0;     ///< Of M: rows elements.
-  std::int64_t columns = 0;      ///< int32, local (exchange.h).
+  std::int64_t columns = 0;      ///< int32, local (exchange.h): elements / dense_rows^2.
   std::int64_t values = 0;
   std::int64_t bytes = 0;
 };
+
+/// How many columns are stored.
+constexpr std::int64_t stored_columns(const PartShape& shape) noexcept {
+  return shape.elements / (std::int64_t{shape.dense_rows} * shape.dense_rows);
+}
 
 /// Sets the offsets by the sizes.
 void lay_out(PartShape& shape) noexcept;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/sparse/kernels/product_cuda.cu: q = A*p by blocks of rows on a GPU, with the block's p^H*q.
 //
-// In SELL-C-sigma a thread has a row, and a warp a slice, whose elements lie side by side. In CSR
-// eight threads have a row: each sums every eighth element, then they add up by halves.
+// In SELL-C-sigma a thread has a row, and a warp a slice, whose elements lie side by side. Of dense
+// blocks, too, a thread has a row: neighbours share a column, and read the same elements of p. In
+// CSR eight threads have a row: each sums every eighth element, then they add up by halves.
 #include "sparse/kernels/launches_cuda.h"
 #include "sparse/kernels/part_device.cuh"
 
@@ -53,6 +54,47 @@ __device__ void sell_rows(const DevicePart<N>& a, std::int64_t block, const Devi
   }
 }
 
+/// What is read once needn't stay in a cache.
+template <class Real>
+__device__ Real streamed(const Real* from) {
+  return __ldcs(from);
+}
+template <class Real>
+__device__ ComplexNumber<Real> streamed(const ComplexNumber<Real>* from) {
+  return {__ldcs(&from->real), __ldcs(&from->imag)};
+}
+
+template <class N, int K, int D>
+__device__ void dense_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
+                           int column, double (&dots)[K]) {
+  const int height = a.slice_rows;
+  const int slice_rows = height * D;
+  const int slices = static_cast<int>(a.block_rows) / slice_rows;
+  for (int at = static_cast<int>(threadIdx.x); at < a.block_rows; at += threads) {
+    const std::int64_t slice = block * slices + at / slice_rows;
+    if (slice >= a.slices) break;
+    const int place = at % slice_rows;
+    const int r = place / D;
+    const std::int32_t row = a.order[slice * height + r];
+    const std::int32_t length = a.lengths[slice * height + r];
+    const std::int64_t first = a.offsets[slice];
+    const N* values = a.values + first * (D * D) + place;
+    const std::int32_t* columns = a.columns + first + r;
+    Sums<N, K> sums[D];
+#pragma unroll 2
+    for (std::int32_t j = 0; j < length; ++j, columns += height, values += D * slice_rows) {
+      const std::int64_t from = static_cast<std::int64_t>(__ldcs(columns)) * D;
+#pragma unroll
+      for (int c = 0; c < D; ++c)
+        sums[c].add(streamed(values + c * slice_rows), v.p + (from + c) * v.columns + column);
+    }
+#pragma unroll
+    for (int c = 1; c < D; ++c)
+      for (int k = 0; k < K; ++k) sums[0].values[k] = sum(sums[0].values[k], sums[c].values[k]);
+    if (row >= 0) keep(v, static_cast<std::int64_t>(row) * D + place % D, column, sums[0], dots);
+  }
+}
+
 template <class Real>
 __device__ Real from_lane(Real value, int other) {
   return __shfl_xor_sync(0xffffffff, value, other, row_threads);
@@ -98,7 +140,10 @@ __device__ void set_steps(const Ending& ending, const double* sums, std::int64_t
   }
 }
 
-template <class N, int K, bool is_sell>
+/// How rows are stored: CSR, or slices of dense blocks of D x D elements; 1: of elements.
+constexpr int by_rows = 0;
+
+template <class N, int K, int D>
 __global__ void __launch_bounds__(threads)
     multiply_blocks(DevicePart<N> a, std::int64_t first, DeviceVectors<N> v, int column,
                     const ColumnState* states, double* sums, Ending ending) {
@@ -107,10 +152,12 @@ __global__ void __launch_bounds__(threads)
   if (!runs) return;
   const std::int64_t block = a.block_order[first + blockIdx.x];
   double dots[K] = {};
-  if constexpr (is_sell)
+  if constexpr (D == by_rows)
+    csr_rows<N, K>(a, block, v, column, dots);
+  else if constexpr (D == 1)
     sell_rows<N, K>(a, block, v, column, dots);
   else
-    csr_rows<N, K>(a, block, v, column, dots);
+    dense_rows<N, K, D>(a, block, v, column, dots);
   if (sums == nullptr) return;
   for (int c = 0; c < K; ++c) {
     const double total = sum_of_block(dots[c]);
@@ -120,6 +167,15 @@ __global__ void __launch_bounds__(threads)
     set_steps<K>(ending, sums, a.blocks, v.columns, column);
 }
 
+template <class N, int K>
+auto kernel_for(const PartShape& shape) {
+  if (shape.format == Format::csr) return multiply_blocks<N, K, by_rows>;
+  if (shape.dense_rows == 2) return multiply_blocks<N, K, 2>;
+  if (shape.dense_rows == 3) return multiply_blocks<N, K, 3>;
+  if (shape.dense_rows == 4) return multiply_blocks<N, K, 4>;
+  return multiply_blocks<N, K, 1>;
+}
+
 template <class T>
 void launch_product(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
                     const PartVectors<T>& v, const ColumnState* states, double* sums,
@@ -127,8 +183,7 @@ void launch_product(cudaStream_t stream, const PartArrays<T>& a, BlockRange rang
   if (range.first == range.last) return;
   using N = DeviceType<T>;
   const auto launch = [&]<int K>(std::integral_constant<int, K>, int column) {
-    const auto kernel = a.shape().format == Format::sell ? multiply_blocks<N, K, true>
-                                                         : multiply_blocks<N, K, false>;
+    const auto kernel = kernel_for<N, K>(a.shape());
     kernel<<<static_cast<unsigned>(range.last - range.first), threads, 0, stream>>>(
         device_part(a), range.first, device_vectors(v), column, states, sums, ending);
     check_launch("a sparse product");

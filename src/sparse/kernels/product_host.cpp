@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sparse/kernels/dense_product.h"
 #include "sparse/kernels/number.h"
 #include "sparse/kernels/part_kernels.h"
 
@@ -75,6 +76,7 @@ void rows_of_block(const PartArrays<T>& a, std::int64_t block, const PartVectors
     csr_rows<T, K>(a, first, std::min(first + shape.block_rows, shape.rows), v, column);
     return;
   }
+  if (shape.format == Format::blocks) return multiply_dense<T, K>(a, block, v, column);
   const std::int64_t slices = shape.block_rows / shape.slice_rows;
   const std::int64_t last = std::min((block + 1) * slices, shape.slices);
   for (std::int64_t slice = block * slices; slice < last; ++slice)

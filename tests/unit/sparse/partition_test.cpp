@@ -112,7 +112,7 @@ TEST(Exchange, RandomMatricesAndCuts) {
     const auto first = cut_rows(a.view(), block, std::vector<double>(1 + seed % 5, 1), 40);
     std::vector<Halo> halos;
     for (std::size_t part = 0; part + 1 < first.size(); ++part) {
-      halos.push_back(find_halo(a.view(), first[part], first[part + 1], block));
+      halos.push_back(find_halo(a.view(), first[part], first[part + 1], {block}));
       const auto plain = plain_halo(a, first[part], first[part + 1]);
       EXPECT_TRUE(std::ranges::equal(halos.back().columns, plain));
       const LocalColumns local(first[part], first[part + 1], n, halos.back().columns);
@@ -136,7 +136,7 @@ TEST(Exchange, ColumnsOutOfRangeAreNamed) {
   for (const int wrong : {-1, 50}) {
     a.columns[7] = wrong;
     try {
-      find_halo(a.view(), 0, 50, 8);
+      find_halo(a.view(), 0, 50, {8});
       FAIL();
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what())

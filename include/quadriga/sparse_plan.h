@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// include/quadriga/sparse_plan.h: how the rows of a sparse matrix are partitioned, and what a
+// product should take.
+#pragma once
+
+#include <quadriga/types.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace quadriga::sparse {
+
+/// What parts send to each other before a product. Results are bitwise identical.
+enum class Exchange : std::uint8_t {
+  automatic,  ///< Halo lists.
+  halo,       ///< The elements of the vector that the receiver's rows need.
+  whole,      ///< All of the sender's.
+};
+
+/// How it travels. Results are bitwise identical.
+enum class CopyRoute : std::uint8_t {
+  automatic,  ///< As the machine's fastest route for each pair of devices.
+  direct,     ///< The same; by way of the host only where no route joins two devices.
+  host,       ///< By way of the host, always.
+};
+
+/// What is measured of a product.
+enum class ProductMode : std::uint8_t {
+  planned,     ///< As solves do it.
+  compute,     ///< Without exchange.
+  in_turn,     ///< All rows wait for the exchange.
+  overlapped,  ///< Rows that need nothing of other parts don't.
+};
+
+/// Predicted time of a product on a part's device, by the machine's description.
+struct ProductModel {
+  double compute_seconds = 0;   ///< Its bytes at the rate of the device's memory.
+  double exchange_seconds = 0;  ///< Its halo, over otherwise idle links.
+
+  double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
+  double overlapped_seconds() const noexcept { return std::max(compute_seconds, exchange_seconds); }
+  /// The fraction of in_turn_seconds() that overlap can save: at most a half.
+  double largest_gain() const noexcept {
+    return in_turn_seconds() > 0 ? 1 - overlapped_seconds() / in_turn_seconds() : 0;
+  }
+};
+
+/// A way to exchange, and a product's time on each part.
+struct ProductEstimate {
+  Exchange exchange = Exchange::halo;
+  CopyRoute route = CopyRoute::direct;
+  std::vector<ProductModel> parts;
+};
+
+/// How the rows are partitioned.
+struct PlanReport {
+  std::int64_t block_rows = 0;             ///< Rows per block of the sums.
+  int dense_rows = 1;                      ///< Of a dense block, if the format has those.
+  std::vector<bool> overlaps;              ///< Of each part: whether its inner rows don't wait.
+  std::vector<std::int64_t> first_rows;    ///< Of each part, and the number of rows.
+  std::vector<DeviceId> devices;           ///< Of each part; no_device: any core.
+  std::vector<std::int64_t> halo_rows;     ///< Elements of vectors that each part needs of others.
+  std::vector<std::int64_t> border_rows;   ///< Rows of blocks that need some of these.
+  std::vector<std::size_t> bytes;          ///< Of each part of the matrix.
+  std::vector<ProductModel> models;        ///< Of each part; empty if the machine has no rates.
+  std::vector<ProductEstimate> estimates;  ///< Of other ways, too; empty likewise.
+  double seconds = 0;                      ///< Time to check, partition and store the matrix.
+};
+
+}  // namespace quadriga::sparse

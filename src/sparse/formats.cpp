@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/formats.cpp: bytes of elements against those of dense blocks.
+#include "sparse/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "sparse/content.h"
+#include "sparse/dense_blocks.h"
+#include "sparse/partition.h"
+
+namespace quadriga::sparse {
+namespace {
+
+bool has_gpus(const Machine& machine) {
+  return std::ranges::any_of(machine.devices,
+                             [](const Device& each) { return each.kind == DeviceKind::cuda; });
+}
+
+/// All blocks of the matrix, counted by several threads; more than `most` is no count.
+std::int64_t count_blocks(Engine& engine, const CsrView& a, int dense_rows, std::int64_t most) {
+  constexpr std::int64_t wanted_chunks = 64;
+  const std::int64_t rows = a.rows / dense_rows;
+  const std::int64_t chunks = std::min(wanted_chunks, rows);
+  std::atomic<std::int64_t> count = 0;
+  run_on_host(engine, static_cast<std::size_t>(chunks), [&](std::size_t index) {
+    const auto chunk = static_cast<std::int64_t>(index);
+    const std::int64_t left = most - count.load();
+    if (left < 0) return;
+    count += count_dense_blocks(a, dense_rows, rows * chunk / chunks * dense_rows,
+                                rows * (chunk + 1) / chunks * dense_rows, left);
+  });
+  return count;
+}
+
+}  // namespace
+
+ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted) {
+  if (wanted == Format::csr || wanted == Format::sell) return {wanted, 1};
+  // On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
+  ChosenFormat best{has_gpus(engine.machine()) ? Format::sell : Format::csr, 1};
+  const bool is_free = wanted == Format::automatic;
+  const std::int64_t elements =
+      a.rows > 0 ? Indices(a.offsets, a.index_bytes)[a.rows] : std::int64_t{0};
+  if (elements == 0 && is_free) return best;
+  double least = is_free ? element_bytes(a.dtype, static_cast<double>(elements)) : double{INFINITY};
+  for (const int size : dense_sizes) {
+    if (a.rows % size != 0) continue;
+    const double most = is_free ? most_fill * static_cast<double>(elements) / (size * size)
+                                : static_cast<double>(elements);
+    const std::int64_t count = count_blocks(engine, a, size, static_cast<std::int64_t>(most));
+    const double bytes = dense_bytes(a.dtype, size, static_cast<double>(count));
+    if (static_cast<double>(count) > most || bytes >= least) continue;
+    least = bytes;
+    best = {Format::blocks, size};
+  }
+  if (!is_free && best.format != Format::blocks)
+    fail(Errc::invalid_argument,
+         fmt::format("format 'blocks' of a matrix of {} rows; expected a multiple of 2 or 3",
+                     a.rows));
+  return best;
+}
+
+std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen) noexcept {
+  // Three times 256 rows: as many as threads of a block on a GPU, or slices for eight warps.
+  constexpr int odd = 3;
+  return chosen.dense_rows == odd ? odd * std::min<std::int64_t>(block_rows_of(a.rows / odd), 256)
+                                  : block_rows_of(a.rows);
+}
+
+std::int64_t slice_rows_of(const Machine& machine, Format format) noexcept {
+  constexpr std::int64_t warp = 32;
+  return format == Format::blocks && !has_gpus(machine) ? 1 : warp;
+}
+
+}  // namespace quadriga::sparse

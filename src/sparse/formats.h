@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/formats.h: how rows are stored, chosen by bytes.
+#pragma once
+
+#include <quadriga/engine.h>
+#include <quadriga/sparse.h>
+
+namespace quadriga::sparse {
+
+struct ChosenFormat {
+  Format format = Format::csr;
+  int dense_rows = 1;
+};
+
+/// What is wanted, or what stores the fewest bytes on machines of this kind: of the pattern and the
+/// kinds of devices alone, never of their number.
+/// Errors: invalid_argument if dense blocks are wanted, and none of their sizes divides the rows.
+ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted);
+
+/// Rows of a block of sums: a multiple of the dense block's.
+std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen) noexcept;
+
+/// Rows, or rows of dense blocks, of a slice. On GPUs a warp has 32 rows; cores go from row to row.
+std::int64_t slice_rows_of(const Machine& machine, Format format) noexcept;
+
+}  // namespace quadriga::sparse

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_sparse_exchange.py: ways to exchange, what is predicted of them and reached.
+import itertools
+import json
+
+import click.testing
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import quadriga
+from quadriga import sparse
+from quadriga.cli.main import cli
+from quadriga.errors import InvalidArgument, Unavailable
+
+P100 = "machines/p100x2.json"
+# Of Serena, SuiteSparse's matrix of the paper.
+ELEMENTS_PER_ROW = 64131971 / 1391349
+
+
+def band(n):
+    """As many elements in a row as Serena has; positive definite."""
+    random = np.random.default_rng(1)
+    ones = [np.ones(n - step) for step in range(1, 24)]
+    ones[-1] = (random.random(n - 23) < (ELEMENTS_PER_ROW - 45) / 2).astype(float)
+    upper = sp.diags_array([-each for each in ones], offsets=range(1, 24), shape=(n, n)).tocsr()
+    upper.eliminate_zeros()
+    a = upper + upper.T
+    return (a + sp.diags_array(0.5 - a.sum(axis=0))).tocsr()
+
+
+@pytest.mark.parametrize("devices", ["emulated:3", "emulated:2,peer=4GB/s", "cpu:2"])
+def test_every_way_to_exchange_gives_the_same_bits(devices):
+    a = sparse.poisson((14, 13, 12), 27)
+    b = np.random.default_rng(1).standard_normal((a.shape[0], 2))
+    expected = sparse.Solver(a, M="jacobi", devices="emulated:1").solve(b, rtol=1e-9)
+    with quadriga.Engine(devices) as engine:
+        for way in itertools.product(("halo", "whole"), ("direct", "host"), (False, True)):
+            words = dict(zip(("exchange", "route", "overlap"), way, strict=True))
+            solver = sparse.Solver(a, M="jacobi", engine=engine, **words)
+            result = solver.solve(b, rtol=1e-9)
+            assert result.x.tobytes() == expected.x.tobytes(), way
+            assert result.iterations == expected.iterations
+            assert (solver @ b).tobytes() == (sparse.Solver(a, engine=engine) @ b).tobytes()
+
+
+def test_the_papers_machine_has_the_papers_gain():
+    solver = sparse.Solver(band(20000), format="csr", devices=f"machine={P100}")
+    found = {(way["exchange"], way["route"]): way for way in solver.estimate()}
+    assert len(found) == 4
+    # Hahnfeld et al.: up to 46.91 %, with whole vectors by way of the host.
+    assert found["whole", "host"]["largest_gain"] == pytest.approx(0.4691, abs=0.002)
+    assert found["whole", "direct"]["largest_gain"] == pytest.approx(0.136, abs=0.002)
+    assert found["halo", "host"]["largest_gain"] < 0.01
+    for way in found.values():
+        for part in way["parts"]:
+            assert part["in_turn_seconds"] == part["compute_seconds"] + part["exchange_seconds"]
+
+
+@pytest.mark.parametrize("route", ["host", "direct"])
+@pytest.mark.parametrize("exchange", ["halo", "whole"])
+def test_the_predicted_gain_is_reached_by_the_virtual_clock(exchange, route):
+    with quadriga.Engine(f"machine={P100}", virtual_clock=True) as engine:
+        solver = sparse.Solver(
+            band(60000), format="csr", exchange=exchange, route=route, engine=engine
+        )
+        reached = solver.measure_overlap()
+        (said,) = [
+            way for way in solver.estimate() if (way["exchange"], way["route"]) == (exchange, route)
+        ]
+    assert reached["in_turn_seconds"] == pytest.approx(said["in_turn_seconds"], rel=0.1)
+    assert reached["overlapped_seconds"] == pytest.approx(said["overlapped_seconds"], rel=0.1)
+    if exchange == "whole":
+        assert reached["gain"] >= 0.9 * said["largest_gain"]
+
+
+def test_nothing_is_predicted_without_rates():
+    with pytest.raises(Unavailable, match="rates 'flops' and 'bytes'"):
+        sparse.Solver(band(100), devices="emulated:2").estimate()
+
+
+@pytest.mark.parametrize("name", ["exchange", "route", "format"])
+def test_unknown_ways_are_refused(name):
+    with pytest.raises(InvalidArgument, match=f"{name} is 'x'; expected one of"):
+        sparse.Solver(band(100), **{name: "x"})
+
+
+def test_the_command_tells_what_is_predicted_and_reached(tmp_path):
+    a = band(5000)
+    sp.save_npz(tmp_path / "a.npz", a)
+    np.save(tmp_path / "b.npy", np.ones(5000))
+    words = ["cg", str(tmp_path / "a.npz"), str(tmp_path / "b.npy"), "-o", str(tmp_path / "x.npy")]
+    words += ["--estimate", "--format", "csr", "--devices", f"machine={P100}"]
+    shown = click.testing.CliRunner().invoke(cli, words)
+    assert shown.exit_code == 0, shown.output
+    assert "whole vector by way of the host: up to 46.8 % by overlap" in shown.output
+    assert "reached" in shown.output
+    found = json.loads(click.testing.CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert [way["exchange"] for way in found["estimates"]] == ["halo", "halo", "whole", "whole"]
+    assert found["overlap"]["in_turn_seconds"] > 0
