@@ -37,7 +37,7 @@ TriangularTiles first_triangle(const FactorContent& impl) {
   triangle.read = [&impl](std::int64_t i, std::int64_t j, SubmitOptions where) {
     return impl.triangle().read(i, j, where);
   };
-  triangle.rows = impl.cut();
+  triangle.rows = impl.tiling();
   return triangle;
 }
 
@@ -64,12 +64,12 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
                                              order(), shape_of(b.rows, b.cols)));
   check_finite(engine, options, "B", b);
   if (empty(b)) return;
-  const Cut rows = tiles.rows();
-  Run run(engine, options, 2 * substitution_tasks(rows, Cut{b.cols, rows.tile}));
+  const Tiling rows = tiles.rows();
+  Run run(engine, options, 2 * substitution_tasks(rows, Tiling{b.cols, rows.tile}));
   const bool conjugated = impl().transposed && is_complex(b.dtype) && !run.pretends();
   if (conjugated) conjugate(gathered(b));
   try {
-    RightSides sides(run, b, rows, Cut{b.cols, rows.tile}, true);
+    RightSides sides(run, b, rows, Tiling{b.cols, rows.tile}, true);
     const Where where = stay(impl());
     substitute(run, first_triangle(impl()), sides, where, {});
     substitute(run, second_triangle(impl()), sides, where, {true});
@@ -83,7 +83,7 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
 }
 
 double Factor::logdet() const {
-  const std::int64_t count = impl().cut().count();
+  const std::int64_t count = impl().tiling().count();
   std::vector<double> sums(static_cast<std::size_t>(count));
   const Options options;
   Run run(engine(), options, static_cast<double>(count));
@@ -102,7 +102,7 @@ double Factor::logdet() const {
 
 void Factor::inverse_diagonal(std::span<double> out, const Options& options) const {
   const NamedCall named(engine(), "inverse_diagonal");
-  const Cut rows = impl().cut();
+  const Tiling rows = impl().tiling();
   if (static_cast<std::int64_t>(out.size()) != rows.size)
     fail(Errc::invalid_argument,
          fmt::format("the diagonal has {} elements, and there is room for {}", rows.size,

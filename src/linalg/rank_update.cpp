@@ -63,7 +63,7 @@ void submit_all(Run& run, const RankUpdate& update, const CallPlan& plan) {
       for (std::int64_t i = first; i < shape.tiles; ++i)
         for (std::int64_t j = first; j < std::min(i + 1, first + width); ++j) {
           SubmitOptions where;
-          where.owner = plan.team.owner(cholesky_owner(shape, i, j));
+          where.owner = plan.group.owner(cholesky_owner(shape, i, j));
           submit(run, update, i, j, k, where);
         }
     first += width;
@@ -95,9 +95,9 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
   const CallPlan plan = linalg::plan(
       engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, no_device, options);
-  const Cut& cut = plan.rows;
-  const Cut& sum = plan.sum;
-  const auto count = static_cast<double>(cut.count());
+  const Tiling& tiling = plan.rows;
+  const Tiling& sum = plan.sum;
+  const auto count = static_cast<double>(tiling.count());
   Run run(engine, options, count * (count + 1) / 2 * static_cast<double>(sum.count()));
   RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
   update.allow_tf32 = allow_tf32(options, c.dtype);
@@ -108,9 +108,9 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
     update.uplo = flipped(uplo);
     form.conjugate = form.conjugate != (hermitian && is_complex(a.dtype()));
   }
-  update.x = input_tiles(run, a, form, cut, sum,
+  update.x = input_tiles(run, a, form, tiling, sum,
                          hermitian ? Accepts::none_or_adjoint : Accepts::none_or_transpose);
-  update.c = output_tiles(run, by_rows ? c.transposed() : c, cut, cut);
+  update.c = output_tiles(run, by_rows ? c.transposed() : c, tiling, tiling);
   submit_all(run, update, plan);
   finish_all(*update.c);
   run.wait();

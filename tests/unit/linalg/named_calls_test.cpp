@@ -21,7 +21,7 @@ class NamedCallsTest : public testing::TestWithParam<const char*> {
     for (std::int64_t i = 0; i < order; ++i) a_[static_cast<std::size_t>(i * (order + 1))] = 2;
   }
   static MatrixView view(std::vector<double>& memory) {
-    return MatrixView::by_columns(memory.data(), order, order, order, DType::float64);
+    return MatrixView::columns(memory.data(), order, order, DType::float64);
   }
   static EngineOptions options() {
     EngineOptions options;
