@@ -2,7 +2,7 @@
 # bench/gpu_sparse.py: Jacobi-CG on GPUs, beside others' and beside the bytes of an iteration.
 """Milliseconds of an iteration, as the difference of two runs; prints lines of JSON.
 
-Grids, and linear elasticity like SuiteSparse's Serena (`--case elastic`). On one GPU beside CuPy's
+Grids, and linear elasticity like SuiteSparse's Serena (`elastic 77`). On one GPU beside CuPy's
 `cg`, and beside cuSPARSE's and cuBLAS's calls for one iteration, captured as a CUDA graph. `--by`
 says whether iterations are tasks or a recorded program. The floor is what an iteration must read
 and write at the rate given (GB/s), with the matrix as it is stored.
@@ -23,7 +23,7 @@ from quadriga.bench.elasticity import box_stiffness
 CASES = {
     "7-point 48": lambda: sparse.poisson((48,) * 3, 7),
     "27-point 128": lambda: sparse.poisson((128,) * 3, 27),
-    "elastic": lambda: box_stiffness((78, 77, 77)),
+    "elastic 77": lambda: box_stiffness((78, 77, 77)),
 }
 WAYS = {"tasks": False, "replay": True}
 

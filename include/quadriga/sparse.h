@@ -46,14 +46,18 @@ std::string_view name(Format format) noexcept;
 /// M, which approximates the inverse of A.
 enum class Precondition : std::uint8_t {
   none,
-  jacobi,    ///< The inverse of A's diagonal.
-  diagonal,  ///< SolverOptions::diagonal.
+  jacobi,        ///< The inverse of A's diagonal.
+  diagonal,      ///< SolverOptions::diagonal.
+  block_jacobi,  ///< The inverses of A's diagonal blocks of SolverOptions::inverse_rows.
 };
 
 struct SolverOptions {
   Format format = Format::automatic;
   Precondition precondition = Precondition::none;
   const void* diagonal = nullptr;  ///< Of M: as many elements of A's type as A has rows.
+  /// Of a block of block_jacobi: 2, 3 or 4, a divisor of the rows; 0: those of the format's dense
+  /// blocks, else the largest that divides the rows.
+  int inverse_rows = 0;
   /// Parts of rows; 0: one per device or core, more if a device's memory requires it.
   int parts = 0;
   /// Whether iterations are recorded: several run as one task, on a GPU as a graph that is launched

@@ -209,12 +209,13 @@ class PySolver {
   std::shared_ptr<std::unique_ptr<sparse::Solver>> solver_;
 };
 
-sparse::SolverOptions solver_options(int format, int precondition, Address diagonal, int parts,
-                                     std::optional<bool> recorded, int exchange, int route,
-                                     std::optional<bool> overlap) {
+sparse::SolverOptions solver_options(int format, int precondition, Address diagonal,
+                                     int inverse_rows, int parts, std::optional<bool> recorded,
+                                     int exchange, int route, std::optional<bool> overlap) {
   return {static_cast<sparse::Format>(format),
           static_cast<sparse::Precondition>(precondition),
           at(diagonal),
+          inverse_rows,
           parts,
           recorded,
           static_cast<sparse::Exchange>(exchange),
@@ -256,8 +257,9 @@ void bind_sparse(nb::module_& module) {
            nb::arg("dtype"));
   nb::class_<sparse::SolverOptions>(module, "SolverOptions", "What a sparse solver is made with.")
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
-           nb::arg("diagonal"), nb::arg("parts"), nb::arg("recorded").none(), nb::arg("exchange"),
-           nb::arg("route"), nb::arg("overlap").none());
+           nb::arg("diagonal"), nb::arg("inverse_rows"), nb::arg("parts"),
+           nb::arg("recorded").none(), nb::arg("exchange"), nb::arg("route"),
+           nb::arg("overlap").none());
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())

@@ -41,10 +41,11 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);
   chosen_ = choose_format(engine, a, options.format);
-  units_ = {block_rows_of(a, chosen_), chosen_.dense_rows, options.exchange == Exchange::whole};
+  const int inverse_rows = inverse_rows_of(a, chosen_, options);
+  units_ = {block_rows_of(a, chosen_, inverse_rows), chosen_.dense_rows,
+            options.exchange == Exchange::whole};
   storage_ = {chosen_.format, chosen_.dense_rows, units_.block_rows,
-              slice_rows_of(engine.machine(), chosen_.format),
-              options.precondition != Precondition::none};
+              slice_rows_of(engine.machine(), chosen_.format, units_.block_rows), inverse_rows};
   place(a, options);
   plan_parts(a);
   is_recorded_ = choose_recorded(options);

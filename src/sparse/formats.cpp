@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <string>
 
 #include "sparse/content.h"
 #include "sparse/dense_blocks.h"
@@ -64,16 +65,37 @@ ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted) {
   return best;
 }
 
-std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen) noexcept {
-  // Three times 256 rows: as many as threads of a block on a GPU, or slices for eight warps.
-  constexpr int odd = 3;
-  return chosen.dense_rows == odd ? odd * std::min<std::int64_t>(block_rows_of(a.rows / odd), 256)
-                                  : block_rows_of(a.rows);
+int inverse_rows_of(const CsrView& a, const ChosenFormat& chosen, const SolverOptions& options) {
+  if (options.precondition == Precondition::none) return 0;
+  if (options.precondition != Precondition::block_jacobi) return 1;
+  const auto fits = [&](int size) {
+    return std::ranges::count(dense_sizes, size) > 0 && a.rows % size == 0;
+  };
+  if (options.inverse_rows == 0 && chosen.dense_rows > 1) return chosen.dense_rows;
+  int size = options.inverse_rows;
+  if (size == 0)
+    for (const int each : dense_sizes)
+      if (fits(each)) size = each;
+  require(fits(size), fmt::format("block Jacobi preconditioner: blocks of {} rows in a matrix of "
+                                  "{}; expected 2, 3 or 4, a divisor of the rows",
+                                  size == 0 ? "2, 3 or 4" : std::to_string(size), a.rows));
+  return size;
 }
 
-std::int64_t slice_rows_of(const Machine& machine, Format format) noexcept {
+std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen,
+                           int inverse_rows) noexcept {
+  // Three times 256 rows: as many as threads of a block on a GPU, or slices for eight warps.
+  constexpr int odd = 3;
+  const bool is_odd = chosen.dense_rows == odd || inverse_rows == odd;
+  return is_odd ? odd * std::min<std::int64_t>(block_rows_of(a.rows / odd), 256)
+                : block_rows_of(a.rows);
+}
+
+std::int64_t slice_rows_of(const Machine& machine, Format format,
+                           std::int64_t block_rows) noexcept {
   constexpr std::int64_t warp = 32;
-  return format == Format::blocks && !has_gpus(machine) ? 1 : warp;
+  if (has_gpus(machine)) return warp;
+  return format == Format::blocks ? 1 : std::min(warp, block_rows & -block_rows);
 }
 
 }  // namespace quadriga::sparse

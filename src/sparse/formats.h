@@ -17,10 +17,15 @@ struct ChosenFormat {
 /// Errors: invalid_argument if dense blocks are wanted, and none of their sizes divides the rows.
 ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted);
 
-/// Rows of a block of sums: a multiple of the dense block's.
-std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen) noexcept;
+/// Rows of M's blocks; 1: a diagonal, 0: the identity.
+/// Errors: invalid_argument if blocks are wanted that don't divide the rows.
+int inverse_rows_of(const CsrView& a, const ChosenFormat& chosen, const SolverOptions& options);
 
-/// Rows, or rows of dense blocks, of a slice. On GPUs a warp has 32 rows; cores go from row to row.
-std::int64_t slice_rows_of(const Machine& machine, Format format) noexcept;
+/// Rows of a block of sums: a multiple of the dense block's and of M's.
+std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen, int inverse_rows) noexcept;
+
+/// Rows, or rows of dense blocks, of a slice. On GPUs they are a warp's; cores have no more than a
+/// block of sums, and go from row to row of dense blocks.
+std::int64_t slice_rows_of(const Machine& machine, Format format, std::int64_t block_rows) noexcept;
 
 }  // namespace quadriga::sparse

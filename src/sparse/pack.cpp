@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sparse/dense_blocks.h"
+#include "sparse/inverses.h"
 #include "sparse/kernels/number.h"
 #include "sparse/partition.h"
 
@@ -133,7 +134,7 @@ class Packer {
   }
 
   void diagonal(const SolverOptions& options) {
-    auto* const out = at<T>(shape_.diagonal);
+    auto* const out = at<T>(shape_.inverses);
     const bool is_jacobi = options.precondition == Precondition::jacobi;
     for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
       T value{};
@@ -148,6 +149,25 @@ class Packer {
                          is_jacobi ? "Jacobi preconditioner" : "diagonal preconditioner", row,
                          size == 0 ? "zero" : "not finite"));
       out[row - rows_.first] = is_jacobi ? T(1) / value : value;
+    }
+  }
+
+  /// The inverses of the diagonal blocks.
+  void inverses() {
+    const std::int64_t size = shape_.inverse_rows;
+    auto* out = at<T>(shape_.inverses);
+    for (std::int64_t first = rows_.first; first < rows_.last; first += size, out += size * size) {
+      std::fill_n(out, size * size, T{});
+      for (std::int64_t i = 0; i < size; ++i)
+        for (std::int64_t e = offsets_[first + i]; e < offsets_[first + i + 1]; ++e)
+          if (columns_[e] >= first && columns_[e] < first + size)
+            out[i * size + columns_[e] - first] += values_[e];
+      if (!invert(out, shape_.inverse_rows)) [[unlikely]]
+        fail(
+            Errc::invalid_argument,
+            fmt::format("block Jacobi preconditioner: the diagonal block of {} rows from row {} is "
+                        "singular or not finite",
+                        size, first));
     }
   }
 
@@ -217,7 +237,8 @@ void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
   else
     packer.rows_in_slices();
   packer.lists();
-  if (shape.has_diagonal) packer.diagonal(options);
+  if (shape.inverse_rows == 1) packer.diagonal(options);
+  if (shape.inverse_rows > 1) packer.inverses();
 }
 
 template <class T>
@@ -246,12 +267,12 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   shape.blocks = blocks_of(shape.rows, shape.block_rows);
   shape.inner_blocks = std::ranges::count(rows.halo->border, false);
   shape.sends = static_cast<std::int64_t>(rows.send_rows.size());
-  shape.has_diagonal = storage.has_diagonal;
+  shape.inverse_rows = storage.inverse_rows;
   const Indices offsets(a.offsets, a.index_bytes);
   if (shape.format == Format::csr) {
     shape.elements = offsets[rows.last] - offsets[rows.first];
   } else {
-    shape.slice_rows = std::min(storage.slice_rows, shape.block_rows / shape.dense_rows);
+    shape.slice_rows = storage.slice_rows;
     size_slices(a, rows, shape);
   }
   lay_out(shape);

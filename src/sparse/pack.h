@@ -25,14 +25,15 @@ struct Storage {
   int dense_rows = 1;
   std::int64_t block_rows = 1;
   std::int64_t slice_rows = 32;
-  bool has_diagonal = false;
+  int inverse_rows = 0;  ///< Of M.
 };
 
 /// The sizes of a part. Errors: too_large if its local columns don't fit 32 bits.
 PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage);
 
 /// Writes the part to a tile of shape.bytes, M's diagonal included.
-/// Errors: invalid_argument naming the row whose diagonal of M is zero or not finite.
+/// Errors: invalid_argument naming the row whose diagonal of M is zero or not finite, or the first
+///         one of a diagonal block that is singular.
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
           const SolverOptions& options, std::byte* tile);
 

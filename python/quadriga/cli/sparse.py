@@ -35,7 +35,10 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     help="The .npy file to write; it is renamed into place when complete.",
 )
 @click.option(
-    "--precondition", type=click.Choice(["none", "jacobi"]), default="none", show_default=True
+    "--precondition",
+    type=click.Choice(["none", "jacobi", "block_jacobi"]),
+    default="none",
+    show_default=True,
 )
 @click.option(
     "--precision",

@@ -26,6 +26,7 @@ class Storage:
 
     layout: int
     precondition: int
+    inverse_rows: int
     parts: int
     recorded: bool | None
     exchange: int = 0
@@ -51,8 +52,8 @@ class Distributed:
     ) -> None:
         address = 0 if diagonal is None else diagonal.ctypes.data
         options = _core.SolverOptions(
-            storage.layout, storage.precondition, address, storage.parts, storage.recorded,
-            storage.exchange, storage.route, storage.overlap,
+            storage.layout, storage.precondition, address, storage.inverse_rows, storage.parts,
+            storage.recorded, storage.exchange, storage.route, storage.overlap,
         )  # fmt: skip
         self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
 

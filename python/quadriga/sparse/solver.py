@@ -48,9 +48,11 @@ class Solver:
         Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes to it have no
         effect.
     method : {"cg"}
-    M : {"jacobi"} or array_like, optional
-        The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, or
-        a diagonal of shape (n,), also as ``scipy.sparse.diags_array(d)``.
+    M : {"jacobi", "block_jacobi"} or array_like, optional
+        The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the
+        inverses of its diagonal blocks, or a diagonal of shape (n,), also as
+        ``scipy.sparse.diags_array(d)``. Blocks have the rows of the format's dense blocks, else 4,
+        3 or 2, whichever first divides n; ``("block_jacobi", rows)`` chooses.
     format : {"auto", "csr", "sell", "blocks"}
         How devices store rows. ``"blocks"`` are dense ones of 2 x 2, 3 x 3 or 4 x 4 elements, as
         several unknowns per node make them; elements that a block lacks are stored as zeros.
@@ -134,7 +136,7 @@ class Solver:
         if precision not in (None, "mixed"):
             raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
-        precondition, diagonal = _preconditioner(M, matrix)
+        precondition, inverse_rows, diagonal = _preconditioner(M, matrix)
         self._diagonal = diagonal
         self._order: Ordering | None = None
         if order is not None:
@@ -145,7 +147,7 @@ class Solver:
         for name, value in (("recorded", recorded), ("overlap", overlap)):
             if value is not None and not isinstance(value, bool):
                 raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
-        storage = Storage(layout, precondition, wanted, recorded, *ways, overlap)
+        storage = Storage(layout, precondition, inverse_rows, wanted, recorded, *ways, overlap)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -179,7 +181,7 @@ class Solver:
         if M is not None:
             if self._diagonal is None:
                 raise InvalidArgument("M is given; this solver's preconditioner is no diagonal")
-            self._diagonal = _preconditioner(M, matrix)[1]
+            self._diagonal = _preconditioner(M, matrix)[2]
         diagonal = self._diagonal
         if self._order is not None:
             matrix = self._order.matrix(matrix)
@@ -394,20 +396,25 @@ def is_diagonal(M: Any) -> bool:
     return M is None or isinstance(M, str) or (not hasattr(M, "shape") or len(M.shape) == 1)
 
 
-def _preconditioner(M: Any, matrix: Csr) -> tuple[int, Array | None]:
+def _preconditioner(M: Any, matrix: Csr) -> tuple[int, int, Array | None]:
+    """Its number, the rows of its blocks (0: the default), its diagonal."""
     if M is None:
-        return 0, None
+        return 0, 0, None
+    if isinstance(M, tuple) and M and M[0] == "block_jacobi":
+        return 3, whole("rows of blocks", M[-1], 2, 4), None
     if isinstance(M, str):
-        if M != "jacobi":
-            raise InvalidArgument(f"M is {M!r}; expected 'jacobi', a diagonal, or None")
-        return 1, None
+        if M not in ("jacobi", "block_jacobi"):
+            raise InvalidArgument(
+                f"M is {M!r}; expected 'jacobi', 'block_jacobi', a diagonal, or None"
+            )
+        return (1 if M == "jacobi" else 3), 0, None
     diagonal = np.asarray(plain(M))
     check_type(diagonal.dtype, "M")
     if diagonal.shape != matrix.shape[:1]:
         raise InvalidArgument(
-            f"M has shape {diagonal.shape}; expected 'jacobi', or a diagonal of shape "
-            f"({matrix.shape[0]},)"
+            f"M has shape {diagonal.shape}; expected 'jacobi', 'block_jacobi', or a diagonal of "
+            f"shape ({matrix.shape[0]},)"
         )
     if diagonal.dtype.kind == "c" and matrix.dtype.kind != "c":
         raise InvalidType(f"M is {diagonal.dtype}, and A is {matrix.dtype}; expected a real M")
-    return 2, np.ascontiguousarray(diagonal, matrix.dtype)
+    return 2, 0, np.ascontiguousarray(diagonal, matrix.dtype)

@@ -40,7 +40,7 @@ void dense_rows(const PartArrays<T>& a, std::int64_t block, const PartVectors<T>
                 std::int64_t column) {
   const PartShape& shape = a.shape();
   const std::int64_t height = shape.slice_rows;
-  const std::int64_t slices = shape.block_rows / (height * D);
+  const std::int64_t slices = slices_of_block(shape);
   const std::int64_t last = std::min((block + 1) * slices, shape.slices);
   for (std::int64_t slice = block * slices; slice < last; ++slice) {
     const std::int64_t first = a.offsets()[slice];

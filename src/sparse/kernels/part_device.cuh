@@ -62,12 +62,12 @@ struct DevicePart {
   const std::int32_t* block_order;
   const std::int32_t* columns;
   const N* values;
-  const N* diagonal;  ///< Null: the identity.
+  const N* inverses;  ///< M; null: the identity.
   std::int64_t rows;
   std::int64_t block_rows;
   std::int64_t blocks;
   std::int64_t slices;
-  int slice_rows;
+  int inverse_rows;
 };
 
 template <class N>
@@ -82,10 +82,9 @@ template <class T>
 DevicePart<DeviceType<T>> device_part(const PartArrays<T>& a) {
   const auto numbers = [](const T* from) { return reinterpret_cast<const DeviceType<T>*>(from); };
   const PartShape& shape = a.shape();
-  return {a.offsets(),           a.lengths(),  a.order(),
-          a.block_order(),       a.columns(),  numbers(a.values()),
-          numbers(a.diagonal()), shape.rows,   shape.block_rows,
-          shape.blocks,          shape.slices, static_cast<int>(shape.slice_rows)};
+  return {a.offsets(),         a.lengths(),           a.order(),  a.block_order(),  a.columns(),
+          numbers(a.values()), numbers(a.inverses()), shape.rows, shape.block_rows, shape.blocks,
+          shape.slices,        shape.inverse_rows};
 }
 
 template <class T>
@@ -122,10 +121,17 @@ __device__ ComplexNumber<Real> difference(ComplexNumber<Real> x, ComplexNumber<R
   return {x.real - y.real, x.imag - y.imag};
 }
 
-/// An element of M*r.
+/// An element of M*r, where M has blocks of `size` rows; 1: a diagonal, 0: the identity.
 template <class N>
-__device__ N scaled(const N* diagonal, std::int64_t row, N value) {
-  return diagonal ? product(diagonal[row], value) : value;
+__device__ N scaled(const N* inverses, int size, const N* r, int columns, std::int64_t row,
+                    int column) {
+  if (size == 0) return r[row * columns + column];
+  if (size == 1) return product(inverses[row], r[row * columns + column]);
+  const N* const line = inverses + row * size;
+  const N* const from = r + row / size * size * columns + column;
+  N total = product(line[0], from[0]);
+  for (int j = 1; j < size; ++j) total = sum(total, product(line[j], from[j * columns]));
+  return total;
 }
 
 /// The sum of all threads of a block, known to thread 0: by halves of a warp, then warp by warp.

@@ -28,9 +28,9 @@ class PartArrays {
   const std::int32_t* send_rows() const noexcept { return at<std::int32_t>(shape_.send_rows); }
   const std::int32_t* columns() const noexcept { return at<std::int32_t>(shape_.columns); }
   const T* values() const noexcept { return at<T>(shape_.values); }
-  /// Of M; null if it is the identity.
-  const T* diagonal() const noexcept {
-    return shape_.has_diagonal ? at<T>(shape_.diagonal) : nullptr;
+  /// M, inverse_rows elements for each row; null if it is the identity.
+  const T* inverses() const noexcept {
+    return shape_.inverse_rows > 0 ? at<T>(shape_.inverses) : nullptr;
   }
 
  private:
@@ -91,7 +91,7 @@ void residual(const PartArrays<T>& a, const PartVectors<T>& v, const T* q, const
               double* sums);
 
 /// Copies rows of a vector that go to one part, `count` from place `first` of send_rows on;
-/// `scaled`: times the diagonal of M.
+/// `scaled`: of M times the vector.
 template <class T>
 void gather(const PartArrays<T>& a, const T* vector, std::int64_t columns, std::int64_t first,
             std::int64_t count, bool scaled, T* out);

@@ -30,7 +30,7 @@ void lay_out(PartShape& shape) noexcept {
   shape.order = layout.take(places, sizeof(std::int32_t));
   shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
   shape.send_rows = layout.take(shape.sends, sizeof(std::int32_t));
-  shape.diagonal = layout.take(shape.has_diagonal ? shape.rows : 0, size_of(shape.dtype));
+  shape.inverses = layout.take(shape.rows * shape.inverse_rows, size_of(shape.dtype));
   shape.columns = layout.take(stored_columns(shape), sizeof(std::int32_t));
   shape.values = layout.take(shape.elements, size_of(shape.dtype));
   shape.bytes = layout.bytes();

@@ -41,14 +41,14 @@ struct PartShape {
   std::int64_t slice_rows = 0;
   std::int64_t slices = 0;
   std::int64_t sends = 0;  ///< Elements of a vector that go to other parts.
-  bool has_diagonal = false;
+  int inverse_rows = 0;    ///< M's blocks of so many rows; 1: a diagonal, 0: the identity.
 
   std::int64_t offsets = 0;      ///< int64: rows + 1, or slices + 1.
   std::int64_t lengths = 0;      ///< int32, not of CSR.
   std::int64_t order = 0;        ///< int32, not of CSR.
   std::int64_t block_order = 0;  ///< int32: blocks.
   std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
-  std::int64_t diagonal = 0;     ///< Of M: rows elements.
+  std::int64_t inverses = 0;     ///< M: inverse_rows elements for each row.
   std::int64_t columns = 0;      ///< int32, local (exchange.h): elements / dense_rows^2.
   std::int64_t values = 0;
   std::int64_t bytes = 0;
@@ -57,6 +57,12 @@ struct PartShape {
 /// How many columns are stored.
 constexpr std::int64_t stored_columns(const PartShape& shape) noexcept {
   return shape.elements / (std::int64_t{shape.dense_rows} * shape.dense_rows);
+}
+
+/// Slices of a block of rows; the last block may have fewer.
+constexpr std::int64_t slices_of_block(const PartShape& shape) noexcept {
+  const std::int64_t rows = shape.slice_rows * shape.dense_rows;
+  return (shape.block_rows + rows - 1) / rows;
 }
 
 /// Sets the offsets by the sizes.

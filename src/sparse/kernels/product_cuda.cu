@@ -4,6 +4,11 @@
 // In SELL-C-sigma a thread has a row, and a warp a slice, whose elements lie side by side. Of dense
 // blocks, too, a thread has a row: neighbours share a column, and read the same elements of p. In
 // CSR eight threads have a row: each sums every eighth element, then they add up by halves.
+#include <quadriga/error.h>
+
+#include <cstdlib>
+#include <type_traits>
+
 #include "sparse/kernels/launches_cuda.h"
 #include "sparse/kernels/part_device.cuh"
 
@@ -32,66 +37,94 @@ __device__ void keep(const DeviceVectors<N>& v, std::int64_t row, int column,
   }
 }
 
-template <class N, int K>
-__device__ void sell_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
-                          int column, double (&dots)[K]) {
-  const int height = a.slice_rows;
-  const int r = static_cast<int>(threadIdx.x) % height;
-  const std::int64_t slices = a.block_rows / height;
-  const std::int64_t last = min((block + 1) * slices, a.slices);
-  for (std::int64_t slice = block * slices + threadIdx.x / height; slice < last;
-       slice += threads / height) {
-    const std::int32_t row = a.order[slice * height + r];
-    const std::int32_t length = a.lengths[slice * height + r];
-    const std::int64_t first = a.offsets[slice] + r;
-    Sums<N, K> sums;
-#pragma unroll 4
-    for (std::int32_t j = 0; j < length; ++j) {
-      const std::int64_t at = first + static_cast<std::int64_t>(j) * height;
-      sums.add(a.values[at], v.p + static_cast<std::int64_t>(a.columns[at]) * v.columns + column);
-    }
-    if (row >= 0) keep(v, row, column, sums, dots);
-  }
-}
-
 /// What is read once needn't stay in a cache.
-template <class Real>
-__device__ Real streamed(const Real* from) {
+template <class Number>
+__device__ Number streamed(const Number* from) {
   return __ldcs(from);
 }
-template <class Real>
-__device__ ComplexNumber<Real> streamed(const ComplexNumber<Real>* from) {
-  return {__ldcs(&from->real), __ldcs(&from->imag)};
+__device__ ComplexNumber<float> streamed(const ComplexNumber<float>* from) {
+  const float2 pair = __ldcs(reinterpret_cast<const float2*>(from));
+  return {pair.x, pair.y};
+}
+__device__ ComplexNumber<double> streamed(const ComplexNumber<double>* from) {
+  const double2 pair = __ldcs(reinterpret_cast<const double2*>(from));
+  return {pair.x, pair.y};
 }
 
-template <class N, int K, int D>
-__device__ void dense_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
-                           int column, double (&dots)[K]) {
-  const int height = a.slice_rows;
-  const int slice_rows = height * D;
-  const int slices = static_cast<int>(a.block_rows) / slice_rows;
-  for (int at = static_cast<int>(threadIdx.x); at < a.block_rows; at += threads) {
-    const std::int64_t slice = block * slices + at / slice_rows;
-    if (slice >= a.slices) break;
-    const int place = at % slice_rows;
-    const int r = place / D;
-    const std::int32_t row = a.order[slice * height + r];
-    const std::int32_t length = a.lengths[slice * height + r];
-    const std::int64_t first = a.offsets[slice];
-    const N* values = a.values + first * (D * D) + place;
-    const std::int32_t* columns = a.columns + first + r;
-    Sums<N, K> sums[D];
-#pragma unroll 2
-    for (std::int32_t j = 0; j < length; ++j, columns += height, values += D * slice_rows) {
-      const std::int64_t from = static_cast<std::int64_t>(__ldcs(columns)) * D;
+/// A thread's row of a slice: where its elements begin, and how many, or dense blocks, there are.
+struct SliceRow {
+  std::int32_t row = -1;
+  std::int32_t length = 0;
+  std::int64_t first = 0;
+};
+
+/// The row at a place of a block of rows; none beyond its end.
+template <int D, class N>
+__device__ SliceRow row_at(const DevicePart<N>& a, std::int64_t block, int place) {
+  constexpr int slice_rows = warp * D;
+  const int slices = (static_cast<int>(a.block_rows) + slice_rows - 1) / slice_rows;
+  const std::int64_t slice = block * slices + place / slice_rows;
+  if (place >= slices * slice_rows || slice >= a.slices) return {};
+  const std::int64_t at = slice * warp + place % slice_rows / D;
+  return {a.order[at], a.lengths[at], a.offsets[slice]};
+}
+
+/// Adds U elements of a row, or dense blocks, as far as `left` are there. All are read before the
+/// first is added: a row's end costs no more than its middle.
+template <int U, int D, class N, int K>
+__device__ void add_elements(int left, const N* values, const std::int32_t* columns, const N* p,
+                             int stride, Sums<N, K> (&sums)[D]) {
+  std::int32_t from[U];
+  N elements[U][D];
 #pragma unroll
-      for (int c = 0; c < D; ++c)
-        sums[c].add(streamed(values + c * slice_rows), v.p + (from + c) * v.columns + column);
+  for (int u = 0; u < U; ++u) from[u] = u < left ? streamed(columns + u * warp) : 0;
+#pragma unroll
+  for (int u = 0; u < U; ++u)
+#pragma unroll
+    for (int c = 0; c < D; ++c)
+      elements[u][c] = u < left ? streamed(values + (u * D + c) * (warp * D)) : N{};
+  N right[U][D][K];
+#pragma unroll
+  for (int u = 0; u < U; ++u)
+#pragma unroll
+    for (int c = 0; c < D; ++c)
+#pragma unroll
+      for (int k = 0; k < K; ++k)
+        right[u][c][k] =
+            u < left ? p[(static_cast<std::int64_t>(from[u]) * D + c) * stride + k] : N{};
+#pragma unroll
+  for (int u = 0; u < U; ++u)
+    if (u < left)
+#pragma unroll
+      for (int c = 0; c < D; ++c) sums[c].add(elements[u][c], right[u][c]);
+}
+
+/// Rows of slices of elements (D is 1) or of dense blocks. The next row is looked up while the
+/// elements of one arrive.
+template <class N, int K, int D, int U>
+__device__ void slice_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
+                           int column, double (&dots)[K]) {
+  const N* const p = v.p + column;
+  const int places = (static_cast<int>(a.block_rows) + warp * D - 1) / (warp * D) * (warp * D);
+  SliceRow next = row_at<D>(a, block, static_cast<int>(threadIdx.x));
+  for (int at = static_cast<int>(threadIdx.x); at < places; at += threads) {
+    const SliceRow row = next;
+    next = row_at<D>(a, block, at + threads);
+    const int place = at % (warp * D);
+    const N* values = a.values + row.first * (D * D) + place;
+    const std::int32_t* columns = a.columns + row.first + place / D;
+    Sums<N, K> sums[D];
+    for (int left = row.length; left > 0; left -= U) {
+      add_elements<U>(left, values, columns, p, v.columns, sums);
+      values += U * D * (warp * D);
+      columns += U * warp;
     }
 #pragma unroll
     for (int c = 1; c < D; ++c)
+#pragma unroll
       for (int k = 0; k < K; ++k) sums[0].values[k] = sum(sums[0].values[k], sums[c].values[k]);
-    if (row >= 0) keep(v, static_cast<std::int64_t>(row) * D + place % D, column, sums[0], dots);
+    if (row.row >= 0)
+      keep(v, static_cast<std::int64_t>(row.row) * D + place % D, column, sums[0], dots);
   }
 }
 
@@ -104,23 +137,57 @@ __device__ ComplexNumber<Real> from_lane(ComplexNumber<Real> value, int other) {
   return {from_lane(value.real, other), from_lane(value.imag, other)};
 }
 
-template <class N, int K>
+/// R rows at a time, so that R elements are on their way for each thread.
+template <class N, int K, int R>
 __device__ void csr_rows(const DevicePart<N>& a, std::int64_t block, const DeviceVectors<N>& v,
                          int column, double (&dots)[K]) {
+  constexpr int turn_rows = threads / row_threads;
   const int lane = static_cast<int>(threadIdx.x) % row_threads;
   const std::int64_t first = block * a.block_rows;
   const std::int64_t last = min(first + a.block_rows, a.rows);
   // All threads of a warp take each turn, for they exchange sums.
-  for (std::int64_t begin = first; begin < last; begin += threads / row_threads) {
+  for (std::int64_t begin = first; begin < last; begin += R * turn_rows) {
     const std::int64_t row = begin + threadIdx.x / row_threads;
-    Sums<N, K> sums;
-    if (row < last)
-      for (std::int64_t at = a.offsets[row] + lane; at < a.offsets[row + 1]; at += row_threads)
-        sums.add(a.values[at], v.p + static_cast<std::int64_t>(a.columns[at]) * v.columns + column);
-    for (int other = row_threads / 2; other > 0; other /= 2)
-      for (int c = 0; c < K; ++c)
-        sums.values[c] = sum(sums.values[c], from_lane(sums.values[c], other));
-    if (row < last && lane == 0) keep(v, row, column, sums, dots);
+    std::int64_t at[R];
+    std::int64_t end[R];
+    int longest = 0;
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+      const bool is_row = row + i * turn_rows < last;
+      at[i] = is_row ? a.offsets[row + i * turn_rows] + lane : 0;
+      end[i] = is_row ? a.offsets[row + i * turn_rows + 1] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < R; ++i) longest = max(longest, static_cast<int>(end[i] - at[i]));
+    Sums<N, K> sums[R];
+    for (int j = 0; j < longest; j += row_threads) {
+      std::int32_t from[R];
+      N elements[R];
+#pragma unroll
+      for (int i = 0; i < R; ++i) {
+        from[i] = at[i] + j < end[i] ? streamed(a.columns + at[i] + j) : 0;
+        elements[i] = at[i] + j < end[i] ? streamed(a.values + at[i] + j) : N{};
+      }
+      N right[R][K];
+#pragma unroll
+      for (int i = 0; i < R; ++i)
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+          right[i][k] = at[i] + j < end[i]
+                            ? v.p[static_cast<std::int64_t>(from[i]) * v.columns + column + k]
+                            : N{};
+#pragma unroll
+      for (int i = 0; i < R; ++i)
+        if (at[i] + j < end[i]) sums[i].add(elements[i], right[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+      for (int other = row_threads / 2; other > 0; other /= 2)
+        for (int c = 0; c < K; ++c)
+          sums[i].values[c] = sum(sums[i].values[c], from_lane(sums[i].values[c], other));
+      if (row + i * turn_rows < last && lane == 0)
+        keep(v, row + i * turn_rows, column, sums[i], dots);
+    }
   }
 }
 
@@ -143,21 +210,29 @@ __device__ void set_steps(const Ending& ending, const double* sums, std::int64_t
 /// How rows are stored: CSR, or slices of dense blocks of D x D elements; 1: of elements.
 constexpr int by_rows = 0;
 
-template <class N, int K, int D>
-__global__ void __launch_bounds__(threads)
+/// Elements, or dense blocks, of a row that are read together, and blocks of threads that share a
+/// multiprocessor at least.
+template <int Together, int Resident>
+struct Reading {
+  static constexpr int together = Together;
+  static constexpr int resident = Resident;
+};
+
+template <class N, int K, int D, class R>
+__global__ void __launch_bounds__(threads, R::resident)
     multiply_blocks(DevicePart<N> a, std::int64_t first, DeviceVectors<N> v, int column,
                     const ColumnState* states, double* sums, Ending ending) {
   bool runs = states == nullptr;
   for (int c = 0; !runs && c < K; ++c) runs = states[column + c].status == Status::running;
   if (!runs) return;
-  const std::int64_t block = a.block_order[first + blockIdx.x];
+  // Where no block is border they stand in their own order.
+  const std::int64_t place = first + blockIdx.x;
+  const std::int64_t block = a.block_order ? a.block_order[place] : place;
   double dots[K] = {};
   if constexpr (D == by_rows)
-    csr_rows<N, K>(a, block, v, column, dots);
-  else if constexpr (D == 1)
-    sell_rows<N, K>(a, block, v, column, dots);
+    csr_rows<N, K, R::together>(a, block, v, column, dots);
   else
-    dense_rows<N, K, D>(a, block, v, column, dots);
+    slice_rows<N, K, D, R::together>(a, block, v, column, dots);
   if (sums == nullptr) return;
   for (int c = 0; c < K; ++c) {
     const double total = sum_of_block(dots[c]);
@@ -167,13 +242,69 @@ __global__ void __launch_bounds__(threads)
     set_steps<K>(ending, sums, a.blocks, v.columns, column);
 }
 
+inline int variant() {
+  static const int found = [] {
+    const char* const text = std::getenv("QUADRIGA_TEST_SPMV");
+    return text ? std::atoi(text) : 0;
+  }();
+  return found;
+}
+
 template <class N, int K>
 auto kernel_for(const PartShape& shape) {
-  if (shape.format == Format::csr) return multiply_blocks<N, K, by_rows>;
-  if (shape.dense_rows == 2) return multiply_blocks<N, K, 2>;
-  if (shape.dense_rows == 3) return multiply_blocks<N, K, 3>;
-  if (shape.dense_rows == 4) return multiply_blocks<N, K, 4>;
-  return multiply_blocks<N, K, 1>;
+  constexpr int width = static_cast<int>(sizeof(N)) / 8 * K;  // Of an element of p, in words.
+  constexpr int many = width <= 1 ? 8 : width == 2 ? 4 : 2;
+  constexpr int some = width <= 1 ? 4 : width == 2 ? 2 : 1;
+  constexpr int few = width <= 1 ? 2 : 1;
+  if constexpr (K == 1 && std::is_same_v<N, double>) {
+    if (shape.format == Format::sell) switch (variant()) {
+        case 1:
+          return multiply_blocks<N, K, 1, Reading<4, 1>>;
+        case 2:
+          return multiply_blocks<N, K, 1, Reading<4, 6>>;
+        case 3:
+          return multiply_blocks<N, K, 1, Reading<8, 4>>;
+        case 4:
+          return multiply_blocks<N, K, 1, Reading<8, 5>>;
+        case 5:
+          return multiply_blocks<N, K, 1, Reading<16, 1>>;
+        case 6:
+          return multiply_blocks<N, K, 1, Reading<4, 8>>;
+      }
+    if (shape.format == Format::csr) switch (variant()) {
+        case 1:
+          return multiply_blocks<N, K, by_rows, Reading<1, 1>>;
+        case 2:
+          return multiply_blocks<N, K, by_rows, Reading<2, 1>>;
+        case 3:
+          return multiply_blocks<N, K, by_rows, Reading<4, 4>>;
+        case 4:
+          return multiply_blocks<N, K, by_rows, Reading<4, 5>>;
+        case 5:
+          return multiply_blocks<N, K, by_rows, Reading<8, 1>>;
+        case 6:
+          return multiply_blocks<N, K, by_rows, Reading<2, 6>>;
+      }
+    if (shape.format == Format::blocks && shape.dense_rows == 3) switch (variant()) {
+        case 1:
+          return multiply_blocks<N, K, 3, Reading<1, 8>>;
+        case 2:
+          return multiply_blocks<N, K, 3, Reading<2, 5>>;
+        case 3:
+          return multiply_blocks<N, K, 3, Reading<2, 6>>;
+        case 4:
+          return multiply_blocks<N, K, 3, Reading<3, 4>>;
+        case 5:
+          return multiply_blocks<N, K, 3, Reading<4, 1>>;
+        case 6:
+          return multiply_blocks<N, K, 3, Reading<1, 6>>;
+      }
+  }
+  if (shape.format == Format::csr) return multiply_blocks<N, K, by_rows, Reading<some, 1>>;
+  if (shape.dense_rows == 2) return multiply_blocks<N, K, 2, Reading<few, 1>>;
+  if (shape.dense_rows == 3) return multiply_blocks<N, K, 3, Reading<few, 1>>;
+  if (shape.dense_rows == 4) return multiply_blocks<N, K, 4, Reading<few, 1>>;
+  return multiply_blocks<N, K, 1, Reading<many, 1>>;
 }
 
 template <class T>
@@ -184,8 +315,12 @@ void launch_product(cudaStream_t stream, const PartArrays<T>& a, BlockRange rang
   using N = DeviceType<T>;
   const auto launch = [&]<int K>(std::integral_constant<int, K>, int column) {
     const auto kernel = kernel_for<N, K>(a.shape());
+    require(a.shape().format == Format::csr || a.shape().slice_rows == warp,
+            "slices on a GPU have 32 rows");
+    DevicePart<N> part = device_part(a);
+    if (a.shape().inner_blocks == a.shape().blocks) part.block_order = nullptr;
     kernel<<<static_cast<unsigned>(range.last - range.first), threads, 0, stream>>>(
-        device_part(a), range.first, device_vectors(v), column, states, sums, ending);
+        part, range.first, device_vectors(v), column, states, sums, ending);
     check_launch("a sparse product");
   };
   int column = 0;

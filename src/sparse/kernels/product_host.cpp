@@ -77,7 +77,7 @@ void rows_of_block(const PartArrays<T>& a, std::int64_t block, const PartVectors
     return;
   }
   if (shape.format == Format::blocks) return multiply_dense<T, K>(a, block, v, column);
-  const std::int64_t slices = shape.block_rows / shape.slice_rows;
+  const std::int64_t slices = slices_of_block(shape);
   const std::int64_t last = std::min((block + 1) * slices, shape.slices);
   for (std::int64_t slice = block * slices; slice < last; ++slice)
     sell_slice<T, K>(a, slice, v, column);

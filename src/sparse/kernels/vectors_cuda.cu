@@ -22,7 +22,10 @@ __global__ void turn_rows(DevicePart<N> a, DeviceVectors<N> v, const ColumnState
   if (at >= a.rows * v.columns) return;
   const ColumnState& state = states[at % v.columns];
   if (state.status != Status::running) return;
-  turn_element(v.p[at], scaled(a.diagonal, at / v.columns, v.r[at]), state.beta);
+  turn_element(v.p[at],
+               scaled(a.inverses, a.inverse_rows, v.r, v.columns, at / v.columns,
+                      static_cast<int>(at % v.columns)),
+               state.beta);
 }
 
 template <class N>
@@ -35,12 +38,12 @@ __global__ void turn_arrived(N* p, const N* arrived, std::int64_t count, int col
 }
 
 template <class N>
-__global__ void gather_rows(const N* vector, const std::int32_t* rows, const N* diagonal,
+__global__ void gather_rows(const N* vector, const std::int32_t* rows, const N* inverses, int size,
                             std::int64_t count, int columns, N* out) {
   const std::int64_t at = element();
   if (at >= count * columns) return;
-  const std::int64_t row = rows[at / columns];
-  out[at] = scaled(diagonal, row, vector[row * columns + at % columns]);
+  out[at] =
+      scaled(inverses, size, vector, columns, rows[at / columns], static_cast<int>(at % columns));
 }
 
 /// Writes r^H*M*r and ||r||^2 of a block and column, of which each thread has its part.
@@ -51,6 +54,19 @@ __device__ void write_sums(double rz, double rr, std::int64_t place, std::int64_
   if (threadIdx.x > 0) return;
   sums[place] = rz;
   sums[all + place] = rr;
+}
+
+/// Adds to r^H*M*r and ||r||^2 what a thread's rows of a block contribute. With blocks of M, all
+/// threads have written their rows of r before.
+template <class N>
+__device__ void add_norms(const DevicePart<N>& a, const DeviceVectors<N>& v, std::int64_t first,
+                          std::int64_t last, int c, double& rz, double& rr) {
+  __syncthreads();
+  for (std::int64_t row = first + threadIdx.x; row < last; row += threads) {
+    const N r = v.r[row * v.columns + c];
+    rz += dot(r, scaled(a.inverses, a.inverse_rows, v.r, v.columns, row, c));
+    rr += dot(r, r);
+  }
 }
 
 /// What the last block of threads does with the sums of all.
@@ -86,9 +102,11 @@ __global__ void __launch_bounds__(threads)
       x[at] = sum(x[at], times_real(v.p[at], alpha));
       const N r = difference(v.r[at], times_real(v.q[at], alpha));
       v.r[at] = r;
-      rz += dot(r, scaled(a.diagonal, row, r));
+      if (a.inverse_rows > 1) continue;
+      rz += dot(r, a.inverses ? product(a.inverses[row], r) : r);
       rr += dot(r, r);
     }
+    if (a.inverse_rows > 1) add_norms(a, v, first, last, c, rz, rr);
     write_sums(rz, rr, blockIdx.x * v.columns + c, a.blocks * v.columns, sums);
   }
   if (ending.states && is_last_block(ending.arrived))
@@ -109,10 +127,12 @@ __global__ void __launch_bounds__(threads)
       const std::int64_t at = row * v.columns + c;
       const N r = q ? difference(b[at], q[at]) : b[at];
       v.r[at] = r;
-      rz += dot(r, scaled(a.diagonal, row, r));
-      rr += dot(r, r);
       bb += dot(b[at], b[at]);
+      if (a.inverse_rows > 1) continue;
+      rz += dot(r, a.inverses ? product(a.inverses[row], r) : r);
+      rr += dot(r, r);
     }
+    if (a.inverse_rows > 1) add_norms(a, v, first, last, c, rz, rr);
     const std::int64_t place = blockIdx.x * v.columns + c;
     write_sums(rz, rr, place, all, sums);
     bb = sum_of_block(bb);
@@ -185,8 +205,8 @@ void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::i
             std::int64_t first, std::int64_t count, bool scaled, T* out) {
   if (count == 0) return;
   gather_rows<<<grid_for(count * columns), threads, 0, stream>>>(
-      numbers(vector), a.send_rows() + first, numbers(scaled ? a.diagonal() : nullptr), count,
-      static_cast<int>(columns), numbers(out));
+      numbers(vector), a.send_rows() + first, numbers(a.inverses()),
+      scaled ? a.shape().inverse_rows : 0, count, static_cast<int>(columns), numbers(out));
   check_launch("gathering rows");
 }
 

@@ -51,14 +51,36 @@ double dot(RowRange rows, const T* x, const T* y, std::int64_t columns, std::int
   });
 }
 
-/// r^H*M*r of one column of a block, M given by its diagonal.
+/// M by its blocks, each row's elements one after the other.
 template <class T>
-double dot_scaled(RowRange rows, const T* r, const T* diagonal, std::int64_t columns,
+class Inverses {
+ public:
+  explicit Inverses(const PartArrays<T>& a) noexcept
+      : elements_(a.inverses()), size_(a.shape().inverse_rows) {}
+  bool is_identity() const noexcept { return elements_ == nullptr; }
+  /// An element of M*r, for any row: a neighbour computes the same bits.
+  T times(const T* r, std::int64_t columns, std::int64_t row, std::int64_t column) const noexcept {
+    if (size_ == 0) return r[row * columns + column];
+    if (size_ == 1) return multiplied(elements_[row], r[row * columns + column]);
+    const T* const line = elements_ + row * size_;
+    const T* const from = r + row / size_ * size_ * columns + column;
+    T sum = multiplied(line[0], from[0]);
+    for (std::int64_t j = 1; j < size_; ++j) sum += multiplied(line[j], from[j * columns]);
+    return sum;
+  }
+
+ private:
+  const T* elements_;
+  std::int64_t size_;
+};
+
+/// r^H*M*r of one column of a block.
+template <class T>
+double dot_scaled(RowRange rows, const T* r, const Inverses<T>& m, std::int64_t columns,
                   std::int64_t column) {
-  if (!diagonal) return dot(rows, r, r, columns, column);
   return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
     const T value = r[row * columns + column];
-    const T scaled = multiplied(diagonal[row], value);
+    const T scaled = m.times(r, columns, row, column);
     return static_cast<double>(as_reals(&value)[part]) *
            static_cast<double>(as_reals(&scaled)[part]);
   });
@@ -84,7 +106,8 @@ void sum_residual(const PartArrays<T>& a, const PartVectors<T>& v, std::int64_t 
   for (std::int64_t c = 0; c < v.columns; ++c) {
     double* const out = sums + block * v.columns + c;
     out[all] = dot(rows, v.r, v.r, v.columns, c);
-    out[0] = a.diagonal() ? dot_scaled(rows, v.r, a.diagonal(), v.columns, c) : out[all];
+    const Inverses<T> m(a);
+    out[0] = m.is_identity() ? out[all] : dot_scaled(rows, v.r, m, v.columns, c);
   }
 }
 
@@ -103,13 +126,13 @@ void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v,
 
 template <class T>
 void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states) {
-  const T* const diagonal = a.diagonal();
+  const Inverses<T> m(a);
   for (std::int64_t c = 0; c < v.columns; ++c) {
     if (states[c].status != Status::running) continue;
     const double beta = states[c].beta;
     for (std::int64_t row = 0; row < a.shape().rows; ++row) {
       const std::int64_t at = row * v.columns + c;
-      turn_element(v.p[at], diagonal ? multiplied(diagonal[row], v.r[at]) : v.r[at], beta);
+      turn_element(v.p[at], m.times(v.r, v.columns, row, c), beta);
     }
   }
 }
@@ -161,12 +184,11 @@ template <class T>
 void gather(const PartArrays<T>& a, const T* vector, std::int64_t columns, std::int64_t first,
             std::int64_t count, bool scaled, T* out) {
   const std::int32_t* const rows = a.send_rows() + first;
-  const T* const diagonal = scaled ? a.diagonal() : nullptr;
+  const Inverses<T> m(a);
   for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const T& value = vector[rows[i] * columns + c];
-      out[i * columns + c] = diagonal ? multiplied(diagonal[rows[i]], value) : value;
-    }
+    for (std::int64_t c = 0; c < columns; ++c)
+      out[i * columns + c] =
+          scaled ? m.times(vector, columns, rows[i], c) : vector[rows[i] * columns + c];
 }
 
 #define QUADRIGA_INSTANTIATE(T)                                                                  \
