@@ -180,6 +180,8 @@ TransferPtr Endpoint::make(const Message& message, bool sends) const {
 void Endpoint::start(const TransferPtr& transfer) {
   check_usable();
   const int peer = transfer->peer;
+  if (const std::string* const why = receives_.abort_of(transfer->context))
+    return transfer->finish(std::make_exception_ptr(Error(Errc::cancelled, *why)));
   if (transfer->sends && peer == rank_) {
     receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
     return transfer->finish();
@@ -220,6 +222,7 @@ bool Endpoint::progress() {
       if (!link.reason.empty() && link.presence == Presence::here)
         lose(peer, Presence::lost, link.reason);
     }
+  for (const std::uint32_t context : receives_.take_aborts()) end_aborted(context);
   if (segment_->departures().load(std::memory_order_acquire) != departures_) [[unlikely]]
     look_for_departures();
   const bool received = receives_.take_ended(), sent = sends_.take_ended();
@@ -353,7 +356,8 @@ Status Endpoint::receive(const Message& message, const Patience& patience) {
   return end_call(transfer, message, patience);
 }
 
-// A call that throws leaves nothing behind that uses the caller's memory.
+// A call that throws leaves nothing behind that uses the caller's memory. One that has ended after
+// all ends as if it hadn't met its deadline.
 Status Endpoint::end_call(const TransferPtr& transfer, const Message& message,
                           const Patience& patience) {
   const auto is_over = [&] { return transfer->done.load(std::memory_order_relaxed); };
@@ -361,14 +365,8 @@ Status Endpoint::end_call(const TransferPtr& transfer, const Message& message,
     if (!transfer->done.load(std::memory_order_acquire)) wait_until(is_over, message, patience);
   } catch (...) {
     if (cancel(transfer)) throw;
-    // It has ended, or its receiver reads it just now, which doesn't take long.
-    Message again = message;
-    try {
-      wait_until(is_over, again, {1, {}});
-    } catch (...) {
-      log(LogLevel::warning, transfer->text() + ": given up while its receiver reads the memory");
-    }
-    if (!is_over()) throw;
+    withdraw(transfer);
+    if (!transfer->done.load(std::memory_order_acquire)) throw;
   }
   if (transfer->error) std::rethrow_exception(transfer->error);
   return transfer->status;
@@ -462,10 +460,57 @@ std::optional<Status> Endpoint::probe(const Message& message,
   return found;
 }
 
-void Endpoint::check(const Group& group, Operation operation) {
+void Endpoint::withdraw(const TransferPtr& transfer) {
+  if (transfer->done.load(std::memory_order_acquire) || cancel(transfer)) return;
+  Message what;
+  what.operation = transfer->operation;
+  what.peer = transfer->peer;
+  what.group = transfer->group;
+  try {
+    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); }, what, {1, {}});
+  } catch (...) {
+    log(LogLevel::warning, transfer->text() + ": given up while its receiver reads the memory");
+  }
+}
+
+void Endpoint::abort(const Group& group, std::uint32_t context, const std::string& why) noexcept {
+  if (process_id() != owner_) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    const std::string text =
+        fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
+    receives_.note_abort(context, text);
+    for (const int peer : group.world) {
+      const PeerLink& link = links_[static_cast<std::size_t>(peer)];
+      if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, context, text);
+    }
+    end_aborted(context);
+  } catch (...) {
+    // The others have their own deadlines.
+  }
+}
+
+void Endpoint::end_aborted(std::uint32_t context) {
+  const std::string why = *receives_.abort_of(context);
+  const auto belongs = [&](const Transfer& transfer) { return transfer.context == context; };
+  const auto error = [&](const Transfer&) {
+    return std::make_exception_ptr(Error(Errc::cancelled, why));
+  };
+  receives_.drop_if(belongs, error);
+  sends_.drop(-1, belongs, error);
+}
+
+void Endpoint::use_context(std::uint32_t context) noexcept {
+  std::uint32_t seen = context_.load();
+  while (seen < context + 2 && !context_.compare_exchange_weak(seen, context + 2)) {
+  }
+}
+
+void Endpoint::check(const Group& group, Operation operation, std::uint32_t context) {
   check_not_forked(owner_);
   const std::lock_guard lock(mutex_);
   check_usable();
+  if (const std::string* const why = receives_.abort_of(context)) fail(Errc::cancelled, *why);
   for (const int rank : group.world) {
     const PeerLink& link = links_[static_cast<std::size_t>(rank)];
     if (link.presence == Presence::lost)
@@ -519,8 +564,7 @@ std::string Endpoint::close(double seconds) {
     return std::make_exception_ptr(
         Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));
   };
-  for (int peer = 0; peer < size(); ++peer)
-    receives_.drop(peer, [](const Transfer&) { return true; }, error);
+  receives_.drop_if([](const Transfer&) { return true; }, error);
   segment_->words(rank_).left.store(1, std::memory_order_seq_cst);
   segment_->departures().fetch_add(1, std::memory_order_seq_cst);
   for (int peer = 0; peer < size(); ++peer) links_[static_cast<std::size_t>(peer)].bell.ring();

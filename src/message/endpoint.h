@@ -78,8 +78,17 @@ class Endpoint {
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<Status> probe(const Message& message, const std::optional<Patience>& patience);
-  /// Errors: peer_lost if a rank of the group is gone; unavailable once closed or after fork().
-  void check(const Group& group, Operation operation);
+  /// Cancels a transfer; one that its receiver reads just now is waited for.
+  void withdraw(const TransferPtr& transfer);
+  /// Errors: peer_lost if a rank of the group is lost; cancelled if the context was aborted;
+  ///         unavailable once closed or after fork().
+  void check(const Group& group, Operation operation, std::uint32_t context);
+  /// Ends all transfers of a context on all ranks of a group, now and later, as far as these are
+  /// reached: a rank whose ring is full isn't.
+  void abort(const Group& group, std::uint32_t context, const std::string& why) noexcept;
+  /// A context above all that this rank has used.
+  std::uint32_t next_context() const noexcept { return context_.load(); }
+  void use_context(std::uint32_t context) noexcept;
 
   /// Waits for own sends, then leaves. What is open after `seconds` is cancelled; says what it was.
   std::string close(double seconds);
@@ -97,6 +106,7 @@ class Endpoint {
   void start(const TransferPtr& transfer);
   bool progress();
   void look_for_departures();
+  void end_aborted(std::uint32_t context);
   void lose(int peer, Presence presence, const std::string& reason);
   template <class Over>
   void wait_until(const Over& is_over, const Message& what, const Patience& patience);
@@ -120,6 +130,7 @@ class Endpoint {
   std::uint32_t departures_ = 0;
   int attended_ = 0;
   bool closed_ = false;
+  std::atomic<std::uint32_t> context_{2};  ///< The world has 0 and 1.
   std::atomic<bool> stopping_{false};
   std::thread service_;
 };

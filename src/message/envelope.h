@@ -11,6 +11,7 @@ namespace quadriga::message {
 enum class EnvelopeKind : std::uint8_t {
   whole = 1,  ///< The message's packed bytes follow.
   offer = 2,  ///< An Offer follows: the message is large.
+  abort = 3,  ///< The context's transfers end; why follows.
 };
 
 /// At the head of a message's slot. With the turn before it and 24 bytes behind it, one line.

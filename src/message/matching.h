@@ -75,6 +75,10 @@ class Matching {
     }
     return removed;
   }
+  template <class Visit>
+  void visit_receives(Visit&& visit) const {
+    for (const auto& each : receives_) visit(each.second);
+  }
   bool has_receives() const noexcept { return !receives_.empty(); }
   std::size_t messages() const noexcept { return messages_.size(); }
 

@@ -165,6 +165,11 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
     return true;
   }
+  if (envelope.kind == EnvelopeKind::abort) {
+    const std::string why(reinterpret_cast<const char*>(content), envelope.bytes);
+    if (aborts_.emplace(envelope.context, why).second) new_aborts_.push_back(envelope.context);
+    return true;
+  }
   if (envelope.kind != EnvelopeKind::whole) return fault(link, "sent an envelope of no known kind");
   if (const auto receive = take_receive(address)) {
     deliver(**receive, arrival, content);
@@ -377,6 +382,24 @@ void ReceiveSide::drop(int peer, const std::function<bool(const Transfer&)>& wai
       end(*transfer, error_of(*transfer));
     }
   }
+}
+
+void ReceiveSide::drop_if(const std::function<bool(const Transfer&)>& which,
+                          const std::function<std::exception_ptr(const Transfer&)>& error_of) {
+  std::vector<TransferPtr> all;
+  matching_.visit_receives([&](const TransferPtr& each) { all.push_back(each); });
+  all.insert(all.end(), reading_.begin(), reading_.end());
+  all.insert(all.end(), piecing_.begin(), piecing_.end());
+  for (const TransferPtr& each : all) {
+    if (!which(*each)) continue;
+    cancel(each);
+    end(*each, error_of(*each));
+  }
+}
+
+const std::string* ReceiveSide::abort_of(std::uint32_t context) const noexcept {
+  const auto found = aborts_.find(context);
+  return found == aborts_.end() ? nullptr : &found->second;
 }
 
 }  // namespace quadriga::message

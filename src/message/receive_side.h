@@ -16,6 +16,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,6 +48,14 @@ class ReceiveSide {
   /// Ends receives that a gone rank was to serve: `waits_for` says of those that aren't matched.
   void drop(int peer, const std::function<bool(const Transfer&)>& waits_for,
             const std::function<std::exception_ptr(const Transfer&)>& error_of);
+  /// Ends all receives of which `which` holds; what is being read stays with its sender.
+  void drop_if(const std::function<bool(const Transfer&)>& which,
+               const std::function<std::exception_ptr(const Transfer&)>& error_of);
+  /// Why a context was aborted; null if it wasn't.
+  const std::string* abort_of(std::uint32_t context) const noexcept;
+  void note_abort(std::uint32_t context, const std::string& why) { aborts_.emplace(context, why); }
+  /// Contexts that other ranks aborted since it was asked last.
+  std::vector<std::uint32_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
   /// Whether receives wait whose messages may be large, or are being received.
   bool has_large() const noexcept { return large_ > 0 || !reading_.empty() || !piecing_.empty(); }
   bool take_ended() noexcept { return std::exchange(ended_, false); }
@@ -85,6 +94,8 @@ class ReceiveSide {
   std::vector<TransferPtr> piecing_;
   std::vector<std::byte> bounce_;
   std::size_t large_ = 0;  ///< Of the receives in matching_.
+  std::map<std::uint32_t, std::string> aborts_;
+  std::vector<std::uint32_t> new_aborts_;
   bool ended_ = false;
   bool fault_ = false;
 };

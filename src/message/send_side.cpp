@@ -63,6 +63,20 @@ bool SendSide::send_now(const Place& place, int peer, int tag, std::uint32_t con
   return true;
 }
 
+void SendSide::send_abort(int peer, std::uint32_t context, const std::string& why) noexcept {
+  PeerLink& link = links_[static_cast<std::size_t>(peer)];
+  std::byte* const at = link.messages_out.reserve();
+  if (at == nullptr) return;
+  Envelope envelope;
+  envelope.context = context;
+  envelope.kind = EnvelopeKind::abort;
+  envelope.bytes = static_cast<std::uint32_t>(why.size());
+  std::memcpy(at, &envelope, sizeof envelope);
+  std::memcpy(at + sizeof envelope, why.data(), why.size());
+  link.messages_out.publish();
+  link.bell.ring();
+}
+
 void SendSide::start(TransferPtr transfer) {
   const auto peer = static_cast<std::size_t>(transfer->peer);
   if (backlog_[peer].empty() && publish(transfer)) return;

@@ -28,6 +28,8 @@ class SendSide {
   /// Sends what fits a slot if there is one now; false: start() it.
   bool send_now(const Place& place, int peer, int tag, std::uint32_t context) noexcept;
   void start(TransferPtr transfer);
+  /// Says that a context is aborted, unless the ring is full.
+  void send_abort(int peer, std::uint32_t context, const std::string& why) noexcept;
   /// Whether anything moved.
   bool advance();
   /// Takes a transfer out; false if its receiver is reading it just now.

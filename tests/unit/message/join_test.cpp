@@ -121,7 +121,7 @@ TEST(Join, TurnsAwayWhoDoesNotKnowTheToken) {
       Joining other{joining.address, rank, 2, parse_token("00112233445566778899aabbccddeefe")};
       if (rank == 0) other = {joining.address, 1, 5, token};
       try {
-        join(other, {20, {}});
+        join(other, {0.5, {}});
         expect(false, "admitted");
       } catch (const Error& error) {
         // The others may have been done already.
