@@ -311,8 +311,9 @@ void bind_collectives(Collectives& comm) {
                const GilReleased released;
                part = self.communicator.split(color, key, patience_of(deadline));
              }
-             return part ? std::make_unique<PyCommunicator>(self.endpoint, std::move(*part))
-                         : nullptr;
+             std::optional<PyCommunicator> made;
+             if (part) made.emplace(self.endpoint, std::move(*part));
+             return made;
            }, a("color"), a("key"), a("deadline"));
 }
 
@@ -342,7 +343,7 @@ void bind_request(nb::module_& module) {
       });
 }
 
-std::unique_ptr<PyCommunicator> join(const std::string& address, int rank, int size,
+PyCommunicator join(const std::string& address, int rank, int size,
                                      const std::string& token, double deadline) {
   std::shared_ptr<Endpoint> endpoint;
   {
@@ -350,7 +351,7 @@ std::unique_ptr<PyCommunicator> join(const std::string& address, int rank, int s
     endpoint = message::join({address, rank, size, message::parse_token(token)},
                              patience_of(deadline));
   }
-  return std::make_unique<PyCommunicator>(without_gil(std::move(endpoint)));
+  return PyCommunicator(without_gil(std::move(endpoint)));
 }
 
 }  // namespace
