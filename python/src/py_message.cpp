@@ -127,8 +127,8 @@ struct ArrayPlace {
         return;
       }
     }
-    const nb::object described = nb::module_::import_("quadriga.message.places")
-                                     .attr("described")(array, layout, writes);
+    const nb::object described =
+        nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
     place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
     place.layout = nb::cast<Layout>(described[1]);
     kept = nb::object(described[2]);
@@ -232,8 +232,9 @@ ReduceOperation operation_named(std::string_view name) {
   for (int i = 0; i < message::reduce_operations; ++i)
     if (message::name(static_cast<ReduceOperation>(i)) == name)
       return static_cast<ReduceOperation>(i);
-  fail(Errc::invalid_argument, "reduce: no operation '" + std::string(name) +
-                                   "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
+  fail(Errc::invalid_argument,
+       "reduce: no operation '" + std::string(name) +
+           "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
 }
 
 // A place that doesn't count on this rank.
@@ -249,72 +250,90 @@ using Collectives = nb::class_<PyCommunicator>;
 
 void bind_collectives(Collectives& comm) {
   const auto a = [](const char* name) { return nb::arg(name); };
-  comm.def("barrier",
-           [](PyCommunicator& self, double deadline) {
-             const GilReleased released;
-             self.communicator.barrier(patience_of(deadline));
-           }, a("deadline"))
-      .def("bcast",
-           [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
-             const ArrayPlace place(array, layout, self.communicator.rank() != root);
-             const GilReleased released;
-             self.communicator.broadcast(place.place, root, patience_of(deadline));
-           }, a("array"), a("root"), a("layout").none(), a("deadline"))
-      .def("reduce",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
-              int root, double deadline) {
-             const ArrayPlace own(from, nb::none(), false);
-             const auto result = if_any(into, nb::none(), true);
-             const ReduceOperation named = operation_named(operation);
-             const GilReleased released;
-             self.communicator.reduce(own.place, place_in(result), named, root,
-                                      patience_of(deadline));
-           }, a("from"), a("into").none(), a("operation"), a("root"), a("deadline"))
-      .def("allreduce",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
-              double deadline) {
-             const ArrayPlace own(from, nb::none(), false), result(into, nb::none(), true);
-             const ReduceOperation named = operation_named(operation);
-             const GilReleased released;
-             self.communicator.all_reduce(own.place, result.place, named, patience_of(deadline));
-           }, a("from"), a("into"), a("operation"), a("deadline"))
-      .def("gather",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-             const ArrayPlace own(from, nb::none(), false);
-             const auto all = if_any(into, nb::none(), true);
-             const GilReleased released;
-             self.communicator.gather(own.place, place_in(all), root, patience_of(deadline));
-           }, a("from"), a("into").none(), a("root"), a("deadline"))
-      .def("scatter",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-             const auto all = if_any(from, nb::none(), false);
-             const ArrayPlace own(into, nb::none(), true);
-             const GilReleased released;
-             self.communicator.scatter(place_in(all), own.place, root, patience_of(deadline));
-           }, a("from").none(), a("into"), a("root"), a("deadline"))
-      .def("allgather",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-             const ArrayPlace own(from, nb::none(), false), all(into, nb::none(), true);
-             const GilReleased released;
-             self.communicator.all_gather(own.place, all.place, patience_of(deadline));
-           }, a("from"), a("into"), a("deadline"))
-      .def("alltoall",
-           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-             const ArrayPlace out(from, nb::none(), false), in(into, nb::none(), true);
-             const GilReleased released;
-             self.communicator.all_to_all(out.place, in.place, patience_of(deadline));
-           }, a("from"), a("into"), a("deadline"))
-      .def("split",
-           [](PyCommunicator& self, int color, int key, double deadline) {
-             std::optional<Communicator> part;
-             {
-               const GilReleased released;
-               part = self.communicator.split(color, key, patience_of(deadline));
-             }
-             std::optional<PyCommunicator> made;
-             if (part) made.emplace(self.endpoint, std::move(*part));
-             return made;
-           }, a("color"), a("key"), a("deadline"));
+  comm.def(
+          "barrier",
+          [](PyCommunicator& self, double deadline) {
+            const GilReleased released;
+            self.communicator.barrier(patience_of(deadline));
+          },
+          a("deadline"))
+      .def(
+          "bcast",
+          [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
+            const ArrayPlace place(array, layout, self.communicator.rank() != root);
+            const GilReleased released;
+            self.communicator.broadcast(place.place, root, patience_of(deadline));
+          },
+          a("array"), a("root"), a("layout").none(), a("deadline"))
+      .def(
+          "reduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             int root, double deadline) {
+            const ArrayPlace own(from, nb::none(), false);
+            const auto result = if_any(into, nb::none(), true);
+            const ReduceOperation named = operation_named(operation);
+            const GilReleased released;
+            self.communicator.reduce(own.place, place_in(result), named, root,
+                                     patience_of(deadline));
+          },
+          a("from"), a("into").none(), a("operation"), a("root"), a("deadline"))
+      .def(
+          "allreduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             double deadline) {
+            const ArrayPlace own(from, nb::none(), false), result(into, nb::none(), true);
+            const ReduceOperation named = operation_named(operation);
+            const GilReleased released;
+            self.communicator.all_reduce(own.place, result.place, named, patience_of(deadline));
+          },
+          a("from"), a("into"), a("operation"), a("deadline"))
+      .def(
+          "gather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const ArrayPlace own(from, nb::none(), false);
+            const auto all = if_any(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.gather(own.place, place_in(all), root, patience_of(deadline));
+          },
+          a("from"), a("into").none(), a("root"), a("deadline"))
+      .def(
+          "scatter",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const auto all = if_any(from, nb::none(), false);
+            const ArrayPlace own(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.scatter(place_in(all), own.place, root, patience_of(deadline));
+          },
+          a("from").none(), a("into"), a("root"), a("deadline"))
+      .def(
+          "allgather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const ArrayPlace own(from, nb::none(), false), all(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.all_gather(own.place, all.place, patience_of(deadline));
+          },
+          a("from"), a("into"), a("deadline"))
+      .def(
+          "alltoall",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const ArrayPlace out(from, nb::none(), false), in(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.all_to_all(out.place, in.place, patience_of(deadline));
+          },
+          a("from"), a("into"), a("deadline"))
+      .def(
+          "split",
+          [](PyCommunicator& self, int color, int key, double deadline) {
+            std::optional<Communicator> part;
+            {
+              const GilReleased released;
+              part = self.communicator.split(color, key, patience_of(deadline));
+            }
+            std::optional<PyCommunicator> made;
+            if (part) made.emplace(self.endpoint, std::move(*part));
+            return made;
+          },
+          a("color"), a("key"), a("deadline"));
 }
 
 void bind_request(nb::module_& module) {
@@ -323,15 +342,17 @@ void bind_request(nb::module_& module) {
       .def_ro("tag", &Status::tag, "The message's tag.")
       .def_ro("nbytes", &Status::bytes, "Bytes of the message, which may be less than the array's.")
       .def("__repr__", [](const Status& self) {
-        return "Status(source=" + std::to_string(self.source) + ", tag=" +
-               std::to_string(self.tag) + ", nbytes=" + std::to_string(self.bytes) + ")";
+        return "Status(source=" + std::to_string(self.source) +
+               ", tag=" + std::to_string(self.tag) + ", nbytes=" + std::to_string(self.bytes) + ")";
       });
   nb::class_<PyRequest>(module, "MessageRequest", "A send or a receive that has been started.")
-      .def("wait",
-           [](const PyRequest& self, double deadline) {
-             const GilReleased released;
-             return self.endpoint->wait(self.transfer, patience_of(deadline));
-           }, nb::arg("deadline"))
+      .def(
+          "wait",
+          [](const PyRequest& self, double deadline) {
+            const GilReleased released;
+            return self.endpoint->wait(self.transfer, patience_of(deadline));
+          },
+          nb::arg("deadline"))
       .def("test",
            [](const PyRequest& self) {
              const GilReleased released;
@@ -343,13 +364,13 @@ void bind_request(nb::module_& module) {
       });
 }
 
-PyCommunicator join(const std::string& address, int rank, int size,
-                                     const std::string& token, double deadline) {
+PyCommunicator join(const std::string& address, int rank, int size, const std::string& token,
+                    double deadline) {
   std::shared_ptr<Endpoint> endpoint;
   {
     const GilReleased released;
-    endpoint = message::join({address, rank, size, message::parse_token(token)},
-                             patience_of(deadline));
+    endpoint =
+        message::join({address, rank, size, message::parse_token(token)}, patience_of(deadline));
   }
   return PyCommunicator(without_gil(std::move(endpoint)));
 }

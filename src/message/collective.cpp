@@ -49,8 +49,7 @@ std::string CollectiveTerms::text() const {
   std::string text = fmt::format("{} of {}", name(operation), elements.text());
   if (operation == Operation::barrier || operation == Operation::split) text = name(operation);
   if (root >= 0) text += fmt::format(", root {}", root);
-  if (reduction >= 0)
-    text += fmt::format(", {}", name(static_cast<ReduceOperation>(reduction)));
+  if (reduction >= 0) text += fmt::format(", {}", name(static_cast<ReduceOperation>(reduction)));
   return fault.empty() ? text : text + ": " + fault;
 }
 
@@ -71,10 +70,12 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
     agree(terms);
   } catch (const Error& error) {
     // Differences are told to all; the communicator stays usable.
-    if (error.code() != Errc::invalid_argument) endpoint.abort(*communicator_.group_, context, error.what());
+    if (error.code() != Errc::invalid_argument)
+      endpoint.abort(*communicator_.group_, context, error.what());
     throw;
   } catch (...) {
-    endpoint.abort(*communicator_.group_, context, fmt::format("{} was interrupted", name(operation_)));
+    endpoint.abort(*communicator_.group_, context,
+                   fmt::format("{} was interrupted", name(operation_)));
     throw;
   }
   try {
@@ -83,7 +84,8 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
     endpoint.abort(*communicator_.group_, context, error.what());
     throw;
   } catch (...) {
-    endpoint.abort(*communicator_.group_, context, fmt::format("{} was interrupted", name(operation_)));
+    endpoint.abort(*communicator_.group_, context,
+                   fmt::format("{} was interrupted", name(operation_)));
     throw;
   }
 }

@@ -33,7 +33,7 @@ struct CollectiveTerms {
   int root = -1;
   int reduction = -1;
   ElementSignature elements{};  ///< Of one rank's part.
-  std::string fault{};        ///< Why this rank can't take part.
+  std::string fault{};          ///< Why this rank can't take part.
   std::string text() const;
 };
 

@@ -25,8 +25,7 @@ std::shared_ptr<const Group> world_of(const Endpoint& endpoint) {
 
 void check_rank(int rank, int size, const char* what) {
   if (rank < 0 || rank >= size)
-    fail(Errc::invalid_argument,
-         fmt::format("{} is {}; expected 0 to {}", what, rank, size - 1));
+    fail(Errc::invalid_argument, fmt::format("{} is {}; expected 0 to {}", what, rank, size - 1));
 }
 
 // The elements of a part, if a whole is made of one for each rank: what all ranks must agree on.
@@ -62,8 +61,8 @@ Message Communicator::message(const Place& place, int peer, int tag, Operation o
   if (!(any && peer == any_source))
     check_rank(peer, size(), operation == Operation::send ? "send: destination" : "recv: source");
   if (tag < 0 && !(any && tag == any_tag))
-    fail(Errc::invalid_argument, fmt::format("{}: tag is {}; expected 0 to 2147483647",
-                                             name(operation), tag));
+    fail(Errc::invalid_argument,
+         fmt::format("{}: tag is {}; expected 0 to 2147483647", name(operation), tag));
   const int world = peer == any_source ? any_source : group_->world[static_cast<std::size_t>(peer)];
   return {place, world, tag, context_, group_, operation};
 }
@@ -115,7 +114,8 @@ namespace {
 // What keeps a rank from reducing: elements of several types, or an operation they don't have.
 std::string reduction_fault(const Place& from, const Place* into, ReduceOperation operation) {
   const ElementSignature& elements = from.layout.elements();
-  if (elements.count() == 0) return into != nullptr && into->bytes() > 0 ? "nothing is reduced" : "";
+  if (elements.count() == 0)
+    return into != nullptr && into->bytes() > 0 ? "nothing is reduced" : "";
   if (!elements.uniform()) return "elements are of several types";
   if (into != nullptr && !(into->layout.elements() == elements))
     return fmt::format("the result's elements are {}", into->layout.elements().text());
@@ -145,8 +145,8 @@ void Communicator::reduce(const Place& from, const Place& into, ReduceOperation 
   collective.run({Operation::reduce, root, static_cast<int>(operation), elements, fault}, [&] {
     const PackedPlace own(from, true);
     std::vector<std::byte> sum(own.data(), own.data() + own.bytes());
-    collective.reduce(sum.data(), sum.size(), elements.count(),
-                      combine_for(operation, elements), root);
+    collective.reduce(sum.data(), sum.size(), elements.count(), combine_for(operation, elements),
+                      root);
     if (!is_root) return;
     const PackedPlace result(into, false);
     if (!sum.empty()) std::memcpy(result.data(), sum.data(), sum.size());
@@ -165,9 +165,9 @@ void Communicator::all_reduce(const Place& from, const Place& into, ReduceOperat
       std::memmove(result.data(), own.data(), own.bytes());
     collective.reduce(result.data(), result.bytes(), elements.count(),
                       combine_for(operation, elements), 0);
-    const Place whole{Layout::contiguous(static_cast<std::int64_t>(result.bytes()),
-                                         ElementType::bytes),
-                      result.data()};
+    const Place whole{
+        Layout::contiguous(static_cast<std::int64_t>(result.bytes()), ElementType::bytes),
+        result.data()};
     collective.broadcast(whole, 0);
     result.write_back();
   });
@@ -230,13 +230,13 @@ void exchange_all(Collective& collective, const std::byte* from, std::size_t fro
   std::vector<TransferPtr> all;
   for (int distance = 1; distance < collective.size(); ++distance) {
     const int source = (collective.rank() + collective.size() - distance) % collective.size();
-    all.push_back(collective.start_receive(
-        source, into + static_cast<std::size_t>(source) * bytes, bytes));
+    all.push_back(
+        collective.start_receive(source, into + static_cast<std::size_t>(source) * bytes, bytes));
   }
   for (int distance = 1; distance < collective.size(); ++distance) {
     const int target = (collective.rank() + distance) % collective.size();
-    all.push_back(collective.start_send(
-        target, from + static_cast<std::size_t>(target) * from_step, bytes));
+    all.push_back(
+        collective.start_send(target, from + static_cast<std::size_t>(target) * from_step, bytes));
   }
   const auto own = static_cast<std::size_t>(collective.rank());
   if (bytes > 0) std::memmove(into + own * bytes, from + own * from_step, bytes);

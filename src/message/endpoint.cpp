@@ -94,8 +94,7 @@ bool has(const Group& group, int rank) noexcept { return group.rank_of(rank) >= 
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
-  Attention(Endpoint& endpoint, std::unique_lock<std::mutex>& guard)
-      : self(endpoint), lock(guard) {
+  Attention(Endpoint& endpoint, std::unique_lock<std::mutex>& guard) : self(endpoint), lock(guard) {
     ++self.attended_;
     if (self.own_.armed(Doorbell::service)) self.own_.disarm(Doorbell::service);
   }
@@ -204,8 +203,15 @@ void Endpoint::start(const TransferPtr& transfer) {
     return;
   }
   if (transfer->expected > 0) return;
-  for (const int rank : transfer->group->world)
+  int left = 0, last = -1;
+  for (const int rank : transfer->group->world) {
     if (links_[static_cast<std::size_t>(rank)].presence == Presence::lost) return fail_for(rank);
+    if (!is_gone(rank)) continue;
+    ++left;
+    last = rank;
+  }
+  // Nobody but this rank is left to send.
+  if (left > 0 && left == transfer->group->size() - 1) fail_for(last);
 }
 
 bool Endpoint::progress() {
@@ -425,8 +431,8 @@ bool Endpoint::cancel(const TransferPtr& transfer) {
   } else {
     receives_.cancel(transfer);
   }
-  transfer->finish(std::make_exception_ptr(
-      Error(Errc::cancelled, transfer->text() + ": cancelled")));
+  transfer->finish(
+      std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
   own_.ring();
   return true;
 }

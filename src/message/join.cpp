@@ -141,9 +141,9 @@ class FirstRank {
     while (!missing().empty()) {
       until_.look();
       if (until_.is_over())
-        fail(Errc::deadline, fmt::format("join: ranks {} of {} didn't come to {} within {} s",
-                                         missing(), joining_.size, joining_.address,
-                                         patience.seconds));
+        fail(Errc::deadline,
+             fmt::format("join: ranks {} of {} didn't come to {} within {} s", missing(),
+                         joining_.size, joining_.address, patience.seconds));
       wait();
     }
     const Descriptor memory(Segment::create(joining_.size));
@@ -165,7 +165,8 @@ class FirstRank {
   }
 
   void wait() {
-    std::vector<pollfd> asked{{listener_.socket(), POLLIN, 0}, {listener_.port_socket(), POLLIN, 0}};
+    std::vector<pollfd> asked{{listener_.socket(), POLLIN, 0},
+                              {listener_.port_socket(), POLLIN, 0}};
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       asked.push_back({sockets_[rank].get(), POLLIN, 0});
     if (poll(asked.data(), asked.size(), 50) <= 0) return;
@@ -188,7 +189,8 @@ class FirstRank {
     if (!proof || !same_proof(*proof, proof_of(joining_.token, *hello, nonce, false)))
       return refuse(socket, "has another token");
     if (hello->size != joining_.size)
-      return refuse(socket, fmt::format("says {} ranks, rank 0 says {}", hello->size, joining_.size));
+      return refuse(socket,
+                    fmt::format("says {} ranks, rank 0 says {}", hello->size, joining_.size));
     const auto rank = static_cast<std::size_t>(hello->rank);
     if (hello->rank <= 0 || rank >= sockets_.size() || sockets_[rank])
       return refuse(socket, fmt::format("says rank {}, which is taken or doesn't exist", rank));
@@ -265,10 +267,10 @@ class OtherRank {
     send_packet(socket_.get(), bytes_of(hello), {});
     const Packet packet = next();
     const auto challenge = value_in<Challenge>(packet);
-    if (!challenge || !same_proof(challenge->proof,
-                                  proof_of(joining_.token, hello, challenge->nonce, true)))
-      fail(Errc::invalid_argument, fmt::format("join: rank 0 at {} has another token, or is no rank 0",
-                                               joining_.address));
+    if (!challenge ||
+        !same_proof(challenge->proof, proof_of(joining_.token, hello, challenge->nonce, true)))
+      fail(Errc::invalid_argument,
+           fmt::format("join: rank 0 at {} has another token, or is no rank 0", joining_.address));
     const Proof proof = proof_of(joining_.token, hello, challenge->nonce, false);
     const Descriptor process = own_process(), event = own_event();
     const std::array numbers{process.get(), event.get()};
@@ -301,8 +303,8 @@ std::shared_ptr<Endpoint> join(const Joining& joining, const Patience& patience)
     fail(Errc::invalid_argument,
          fmt::format("join: size is {}; expected 1 to {}", joining.size, most_ranks));
   if (joining.rank < 0 || joining.rank >= joining.size)
-    fail(Errc::invalid_argument, fmt::format("join: rank is {}; expected 0 to {}", joining.rank,
-                                             joining.size - 1));
+    fail(Errc::invalid_argument,
+         fmt::format("join: rank is {}; expected 0 to {}", joining.rank, joining.size - 1));
   if (joining.size == 1) return Endpoint::local(1).front();
   if (joining.rank == 0) return FirstRank(joining, patience).run(patience);
   return OtherRank(joining, patience).run();

@@ -40,8 +40,8 @@ UnixAddress address_of(const std::string& path) {
                                              sizeof made.address.sun_path - 1));
   std::memcpy(made.address.sun_path, path.data(), path.size());
   const bool is_abstract = !path.empty() && path[0] == '\0';
-  made.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() +
-                                       (is_abstract ? 0 : 1));
+  made.length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (is_abstract ? 0 : 1));
   return made;
 }
 

@@ -10,9 +10,10 @@ namespace quadriga::message {
 std::exception_ptr loss_of(const Group& group, int rank, const PeerLink& link,
                            const std::string& during) {
   const int named = group.rank_of(rank);
-  const std::string what = link.presence == Presence::left ? "has left the communicator"
-                                                           : "is lost: it " + link.reason;
-  return std::make_exception_ptr(PeerLost(named, fmt::format("{}: rank {} {}", during, named, what)));
+  const std::string what =
+      link.presence == Presence::left ? "has left the communicator" : "is lost: it " + link.reason;
+  return std::make_exception_ptr(
+      PeerLost(named, fmt::format("{}: rank {} {}", during, named, what)));
 }
 
 }  // namespace quadriga::message

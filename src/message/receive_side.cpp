@@ -99,7 +99,8 @@ void ReceiveSide::send_to_self(const Place& place, int tag, std::uint32_t contex
   arrival.bytes = place.bytes();
   arrival.source = rank_;
   // A copy in any case: sender's and receiver's elements may overlap.
-  arrival.packed = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
+  arrival.packed =
+      std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
   Packer(place.layout, place.data).pack(0, {arrival.packed.get(), arrival.bytes});
   const Address address{context, rank_, tag};
   if (const auto receive = take_receive(address))
@@ -210,10 +211,10 @@ bool ReceiveSide::fits(Transfer& transfer, const Arrival& arrival) {
     return refuse(fmt::format("the message has {} bytes ({}), the receive's array only {} ({})",
                               arrival.bytes, sent.text(), transfer.place.bytes(), expected.text()));
   if (sent.count() == 0 && arrival.bytes == 0) return true;
-  const bool same = sent == expected || (sent.uniform() && expected.uniform() &&
-                                         sent.type() == expected.type() &&
-                                         sent.count() <= expected.count() &&
-                                         sent.count() * size_of(sent.type()) == arrival.bytes);
+  const bool same =
+      sent == expected ||
+      (sent.uniform() && expected.uniform() && sent.type() == expected.type() &&
+       sent.count() <= expected.count() && sent.count() * size_of(sent.type()) == arrival.bytes);
   return same || refuse(fmt::format("the message's elements are {}, the receive's {}", sent.text(),
                                     expected.text()));
 }
@@ -346,8 +347,8 @@ bool ReceiveSide::look_for_abandoned(PeerLink& link, int peer) {
 
 void ReceiveSide::cancel(const TransferPtr& transfer) {
   const auto is_it = [&](const TransferPtr& each) { return each == transfer; };
-  const auto waiting =
-      matching_.remove_receives([&](const Address&, const TransferPtr& each) { return is_it(each); });
+  const auto waiting = matching_.remove_receives(
+      [&](const Address&, const TransferPtr& each) { return is_it(each); });
   if (!waiting.empty() && is_large(*transfer)) --large_;
   if (std::erase_if(reading_, is_it) > 0) {
     // The sender's part is over: nobody else receives the message.

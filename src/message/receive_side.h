@@ -65,7 +65,7 @@ class ReceiveSide {
  private:
   struct Arrival {
     Envelope envelope;
-    Offer offer;                         ///< If it is one;
+    Offer offer;                          ///< If it is one;
     std::unique_ptr<std::byte[]> packed;  ///< else the bytes.
     std::size_t bytes = 0;
     int source = 0;

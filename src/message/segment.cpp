@@ -29,8 +29,8 @@ constexpr int needed_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 std::byte* mapped(std::size_t bytes, int flags, int descriptor) {
   void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0);
   if (base == MAP_FAILED)
-    fail(Errc::unavailable, fmt::format("can't map {} bytes of memory for messages: {}", bytes,
-                                        std::strerror(errno)));
+    fail(Errc::unavailable,
+         fmt::format("can't map {} bytes of memory for messages: {}", bytes, std::strerror(errno)));
   return static_cast<std::byte*>(base);
 }
 

@@ -175,11 +175,10 @@ bool SendSide::look_at_claims() {
     }
     free_claims_.push_back(transfer->claim.index);
     if (state == ClaimState::refused)
-      end(*transfer, std::make_exception_ptr(
-                         Error(Errc::invalid_argument,
-                               fmt::format("{}: the receive expects other elements than {}",
-                                           transfer->text(),
-                                           transfer->place.layout.elements().text()))));
+      end(*transfer, std::make_exception_ptr(Error(
+                         Errc::invalid_argument,
+                         fmt::format("{}: the receive expects other elements than {}",
+                                     transfer->text(), transfer->place.layout.elements().text()))));
     else
       end(*transfer);
   }

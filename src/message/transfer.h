@@ -78,9 +78,9 @@ struct Transfer {
 
   // Of a large message.
   Claim claim;
-  int sender = 0;              ///< Of the world.
-  std::uint64_t address = 0;   ///< In the sender's memory.
-  std::size_t expected = 0;    ///< Bytes.
+  int sender = 0;             ///< Of the world.
+  std::uint64_t address = 0;  ///< In the sender's memory.
+  std::size_t expected = 0;   ///< Bytes.
   std::size_t moved = 0;
 
   /// "recv from rank 1, tag 5".

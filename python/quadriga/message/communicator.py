@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import warnings
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
@@ -255,7 +256,7 @@ class Communicator:
         left = self.core.close(deadline)
         _worlds.discard(self)
         if left:
-            _log.warning(left)
+            warnings.warn(left, RuntimeWarning, stacklevel=2)
 
     def __enter__(self) -> Communicator:
         return self

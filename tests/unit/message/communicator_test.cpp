@@ -86,7 +86,8 @@ TEST(Communicator, CollectivesOfStridedArrays) {
     comm.all_reduce(from, into, ReduceOperation::sum, {});
     for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(sum[i], i % 2 == 0 ? 3 : -1);
     comm.broadcast(comm.rank() == 1 ? from : into, 1, {});
-    for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(comm.rank() == 1 || sum[i] == (i % 2 ? -1 : 1), true);
+    for (std::size_t i = 0; i < 40; ++i)
+      ASSERT_EQ(comm.rank() == 1 || sum[i] == (i % 2 ? -1 : 1), true);
   });
 }
 
@@ -107,7 +108,8 @@ TEST(Communicator, CollectivesThatDisagreeRaiseOnAllRanksAndWorkAfterwards) {
     };
     for (const auto& call : calls) {
       const std::string text = error_of(call);
-      EXPECT_EQ(text.rfind("invalid_argument: the ranks' collectives differ: rank 0: ", 0), 0) << text;
+      EXPECT_EQ(text.rfind("invalid_argument: the ranks' collectives differ: rank 0: ", 0), 0)
+          << text;
       EXPECT_NE(text.find("; rank 2: "), std::string::npos) << text;
       comm.barrier({});
     }

@@ -174,7 +174,8 @@ TEST(Endpoint, SendsToItself) {
   as_ranks(1, [](Endpoint& endpoint) {
     for (const std::size_t count : {0, 4, 200000}) {
       std::vector<double> data = numbers(count, 3), early(count), late(count);
-      const auto waiting = endpoint.start_receive(from(endpoint, any_source, any_tag, place_of(early)));
+      const auto waiting =
+          endpoint.start_receive(from(endpoint, any_source, any_tag, place_of(early)));
       endpoint.send(to(endpoint, 0, 1, place_of(data)), {});
       endpoint.send(to(endpoint, 0, 2, place_of(data)), {});
       EXPECT_EQ(endpoint.wait(waiting, {}).tag, 1);
@@ -194,7 +195,8 @@ TEST(Endpoint, ManySendsToARankThatReadsLate) {
       data.push_back(numbers(i % 5 == 4 ? 3000 : 1000, static_cast<double>(i)));
     const int other = 1 - endpoint.rank();
     for (std::size_t i = 0; i < count; ++i)
-      transfers.push_back(endpoint.start_send(to(endpoint, other, static_cast<int>(i), place_of(data[i]))));
+      transfers.push_back(
+          endpoint.start_send(to(endpoint, other, static_cast<int>(i), place_of(data[i]))));
     for (std::size_t i = count; i-- > 0;) {
       std::vector<double> got(data[i].size());
       endpoint.receive(from(endpoint, other, static_cast<int>(i), place_of(got)), {});
@@ -211,9 +213,9 @@ TEST(Endpoint, LargeMessagesMoveWhileTheirOwnersCompute) {
       const auto count = static_cast<std::int64_t>(data.size()) / (strided ? 2 : 1);
       const Layout layout = Layout::vector(count, 1, strided ? 2 : 1, ElementType::float64);
       auto* const at = reinterpret_cast<std::byte*>((endpoint.rank() == 0 ? data : other).data());
-      const TransferPtr transfer =
-          endpoint.rank() == 0 ? endpoint.start_send(to(endpoint, 1, 4, {layout, at}))
-                               : endpoint.start_receive(from(endpoint, 0, 4, {layout, at}));
+      const TransferPtr transfer = endpoint.rank() == 0
+                                       ? endpoint.start_send(to(endpoint, 1, 4, {layout, at}))
+                                       : endpoint.start_receive(from(endpoint, 0, 4, {layout, at}));
       // Computes: makes no call until the message is there. A test that hangs fails by its limit.
       while (!transfer->done.load(std::memory_order_acquire)) std::this_thread::yield();
       endpoint.wait(transfer, {});
@@ -244,7 +246,9 @@ TEST(Endpoint, ASendThatGivesUpIsNeverReceived) {
   as_ranks(2, [](Endpoint& endpoint) {
     std::vector<double> data = numbers(50000, 1);
     if (endpoint.rank() == 0) {
-      EXPECT_EQ(code_of([&] { endpoint.send(to(endpoint, 1, 1, place_of(data)), {0.02, {}}); }),
+      EXPECT_EQ(code_of([&] {
+                  endpoint.send(to(endpoint, 1, 1, place_of(data)), {0.02, {}});
+                }),
                 Errc::deadline);
       const std::vector<double> before = std::exchange(data, numbers(50000, 2));
       endpoint.send(to(endpoint, 1, 2, place_of(data)), {});
@@ -276,9 +280,8 @@ TEST(Endpoint, DeadlinesThatRaceWithArrivalsLoseNothing) {
       while (true) {
         data[0] = -1;
         const Patience brief{static_cast<double>(i % 7) * 1e-5, {}};
-        const Errc code = code_of([&] {
-          endpoint.receive(from(endpoint, any_source, any_tag, place_of(data)), brief);
-        });
+        const Errc code = code_of(
+            [&] { endpoint.receive(from(endpoint, any_source, any_tag, place_of(data)), brief); });
         if (code != Errc::deadline) break;
       }
       ASSERT_EQ(data[0], i);
@@ -295,7 +298,8 @@ TEST(Endpoint, SeveralThreadsOfARankCallAtOnce) {
           const std::size_t count = i % 10 == 0 ? 20000 : 10;
           std::vector<double> mine = numbers(count, i), theirs(count);
           const int other = 1 - endpoint.rank();
-          const auto arriving = endpoint.start_receive(from(endpoint, other, tag, place_of(theirs)));
+          const auto arriving =
+              endpoint.start_receive(from(endpoint, other, tag, place_of(theirs)));
           endpoint.send(to(endpoint, other, tag, place_of(mine)), {});
           endpoint.wait(arriving, {});
           ASSERT_EQ(theirs, mine);
@@ -370,7 +374,9 @@ TEST(Endpoint, AnEnvelopeThatIsNotValidEndsTheLink) {
     for (std::size_t byte = 0; byte < 64; ++byte) at[byte] = static_cast<std::byte>(random());
     writer.publish();
   }
-  EXPECT_EQ(code_of([&] { endpoint.receive(from(endpoint, 1, 1, place_of(data)), {5, {}}); }),
+  EXPECT_EQ(code_of([&] {
+              endpoint.receive(from(endpoint, 1, 1, place_of(data)), {5, {}});
+            }),
             Errc::peer_lost);
 }
 

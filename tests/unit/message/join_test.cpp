@@ -116,7 +116,8 @@ TEST(Join, ByPort) {
 
 TEST(Join, TurnsAwayWhoDoesNotKnowTheToken) {
   const auto states = as_processes(3, file_address(), [](const Joining& joining) {
-    if (joining.rank < 2) return pass_around(*join({joining.address, joining.rank, 2, token}, {20, {}}));
+    if (joining.rank < 2)
+      return pass_around(*join({joining.address, joining.rank, 2, token}, {20, {}}));
     for (const int rank : {1, 0}) {
       Joining other{joining.address, rank, 2, parse_token("00112233445566778899aabbccddeefe")};
       if (rank == 0) other = {joining.address, 1, 5, token};

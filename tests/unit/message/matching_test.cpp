@@ -62,7 +62,8 @@ TEST(Matching, FollowsAPlainModel) {
       }
     }
     ASSERT_EQ(matching.messages(), messages.size());
-    const auto removed = matching.remove_receives([](const Address&, int id) { return id % 2 == 0; });
+    const auto removed =
+        matching.remove_receives([](const Address&, int id) { return id % 2 == 0; });
     std::vector<int> even;
     for (const Entry& each : receives)
       if (each.id % 2 == 0) even.push_back(each.id);
