@@ -29,10 +29,10 @@ using message::Communicator;
 using message::ElementType;
 using message::Endpoint;
 using message::Layout;
+using message::MessageBuffer;
+using message::MessageStatus;
 using message::Patience;
-using message::Place;
 using message::ReduceOperation;
-using message::Status;
 using message::TransferPtr;
 
 std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
@@ -100,17 +100,17 @@ class Export {
     return false;
   }
   // Nothing if its elements have no type of one letter.
-  std::optional<Place> place() const {
+  std::optional<MessageBuffer> place() const {
     const auto type = type_of(view_.format, view_.itemsize);
     if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
       return std::nullopt;
     auto* const data = static_cast<std::byte*>(view_.buf);
     if (PyBuffer_IsContiguous(&view_, 'C'))
-      return Place{contiguous(view_.len / view_.itemsize, *type), data};
+      return MessageBuffer{contiguous(view_.len / view_.itemsize, *type), data};
     const auto rank = static_cast<std::size_t>(view_.ndim);
     std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
     std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
-    return Place{Layout::view(shape, strides, *type), data};
+    return MessageBuffer{Layout::view(shape, strides, *type), data};
   }
 
  private:
@@ -146,7 +146,7 @@ struct ArrayPlace {
 
   Export exported;
   nb::object kept;
-  Place place;
+  MessageBuffer place;
 };
 
 void check_signals() {
@@ -185,7 +185,7 @@ struct PyCommunicator {
     const GilReleased released;
     communicator.send(from.place, destination, tag, patience_of(deadline));
   }
-  Status recv(nb::handle array, int source, int tag, nb::handle layout, double deadline) {
+  MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout, double deadline) {
     const ArrayPlace into(array, layout, true);
     const GilReleased released;
     return communicator.receive(into.place, source, tag, patience_of(deadline));
@@ -200,9 +200,9 @@ struct PyCommunicator {
     const GilReleased released;
     return {endpoint, communicator.start_receive(into->place, source, tag, into)};
   }
-  Status sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received, int source,
-                  int receive_tag, nb::handle send_layout, nb::handle receive_layout,
-                  double deadline) {
+  MessageStatus sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received,
+                         int source, int receive_tag, nb::handle send_layout,
+                         nb::handle receive_layout, double deadline) {
     const auto from = std::make_shared<ArrayPlace>(sent, send_layout, false);
     const auto into = std::make_shared<ArrayPlace>(received, receive_layout, true);
     const GilReleased released;
@@ -216,7 +216,7 @@ struct PyCommunicator {
       throw;
     }
   }
-  std::optional<Status> probe(int source, int tag, bool waits, double deadline) {
+  std::optional<MessageStatus> probe(int source, int tag, bool waits, double deadline) {
     const GilReleased released;
     std::optional<Patience> patience;
     if (waits) patience = patience_of(deadline);
@@ -241,8 +241,8 @@ ReduceOperation operation_named(std::string_view name) {
 std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
   return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
 }
-const Place& place_in(const std::unique_ptr<ArrayPlace>& array) {
-  static const Place nothing;
+const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
+  static const MessageBuffer nothing;
   return array ? array->place : nothing;
 }
 
@@ -337,11 +337,12 @@ void bind_collectives(Collectives& comm) {
 }
 
 void bind_request(nb::module_& module) {
-  nb::class_<Status>(module, "MessageStatus", "What was received.")
-      .def_ro("source", &Status::source, "The sender's rank.")
-      .def_ro("tag", &Status::tag, "The message's tag.")
-      .def_ro("nbytes", &Status::bytes, "Bytes of the message, which may be less than the array's.")
-      .def("__repr__", [](const Status& self) {
+  nb::class_<MessageStatus>(module, "MessageStatus", "What was received.")
+      .def_ro("source", &MessageStatus::source, "The sender's rank.")
+      .def_ro("tag", &MessageStatus::tag, "The message's tag.")
+      .def_ro("nbytes", &MessageStatus::bytes,
+              "Bytes of the message, which may be less than the array's.")
+      .def("__repr__", [](const MessageStatus& self) {
         return "Status(source=" + std::to_string(self.source) +
                ", tag=" + std::to_string(self.tag) + ", nbytes=" + std::to_string(self.bytes) + ")";
       });

@@ -7,7 +7,8 @@
 //      state and number that it expects: what is said of an earlier message changes nothing.
 //   2. The sender's memory is read by another process in state `claimed` only. A sender that gives
 //      up in state `offered` withdraws, and is never read afterwards.
-//   3. `done`, `refused` end a message for the sender, `withdrawn` and `abandoned` for the receiver.
+//   3. `done` and `refused` end a message for the sender, `withdrawn` and `abandoned` for the
+//      receiver.
 //
 //   offered -> claimed   the receiver reads the sender's memory -> done
 //   offered -> wanted    the sender sends pieces; the receiver may discard, the sender abandon
@@ -41,7 +42,7 @@ struct Claim {
 /// The words of one rank's messages.
 class Claims {
  public:
-  Claims(const Segment& segment, int sender) noexcept : segment_(&segment), sender_(sender) {}
+  Claims(const SharedSegment& segment, int sender) noexcept : segment_(&segment), sender_(sender) {}
 
   void offer(Claim claim) const noexcept {
     word(claim).store(code(claim, ClaimState::offered), std::memory_order_seq_cst);
@@ -66,7 +67,7 @@ class Claims {
   std::atomic<std::uint64_t>& word(Claim claim) const noexcept {
     return segment_->claim(sender_, claim.index).word;
   }
-  const Segment* segment_;
+  const SharedSegment* segment_;
   int sender_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Place bytes_place(const void* data, std::size_t bytes) {
+MessageBuffer bytes_place(const void* data, std::size_t bytes) {
   return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
           static_cast<std::byte*>(const_cast<void*>(data))};
 }
@@ -34,7 +34,8 @@ std::uint64_t fingerprint(const CollectiveTerms& terms) noexcept {
 
 }  // namespace
 
-PackedPlace::PackedPlace(const Place& place, bool is_read) : place_(place), data_(place.flat()) {
+PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read)
+    : place_(place), data_(place.flat()) {
   if (data_ != nullptr || place.bytes() == 0) return;
   copy_.resize(place.bytes());
   data_ = copy_.data();
@@ -47,13 +48,13 @@ void PackedPlace::write_back() const {
 
 std::string CollectiveTerms::text() const {
   std::string text = fmt::format("{} of {}", name(operation), elements.text());
-  if (operation == Operation::barrier || operation == Operation::split) text = name(operation);
+  if (operation == CallKind::barrier || operation == CallKind::split) text = name(operation);
   if (root >= 0) text += fmt::format(", root {}", root);
   if (reduction >= 0) text += fmt::format(", {}", name(static_cast<ReduceOperation>(reduction)));
   return fault.empty() ? text : text + ": " + fault;
 }
 
-Collective::Collective(Communicator& communicator, Operation operation, const Patience& patience)
+Collective::Collective(Communicator& communicator, CallKind operation, const Patience& patience)
     : communicator_(communicator),
       operation_(operation),
       patience_(patience),
@@ -137,15 +138,15 @@ Patience Collective::left() const {
   return {std::max(0.0, patience_.seconds - passed.count()), patience_.interrupt};
 }
 
-Message Collective::message(int peer, const Place& place) const {
+Posting Collective::message(int peer, const MessageBuffer& place) const {
   const int world = communicator_.group_->world[static_cast<std::size_t>(peer)];
   return {place, world, tag_, communicator_.context_ + 1, communicator_.group_, operation_};
 }
 
-void Collective::send_place(int to, const Place& place) {
+void Collective::send_place(int to, const MessageBuffer& place) {
   communicator_.endpoint().send(message(to, place), left());
 }
-void Collective::receive_place(int from, const Place& place) {
+void Collective::receive_place(int from, const MessageBuffer& place) {
   communicator_.endpoint().receive(message(from, place), left());
 }
 void Collective::send(int to, const void* data, std::size_t bytes) {
@@ -175,7 +176,7 @@ void Collective::wait(const std::vector<TransferPtr>& transfers) {
   }
 }
 
-void Collective::broadcast(const Place& place, int root) {
+void Collective::broadcast(const MessageBuffer& place, int root) {
   const int own = (rank() + size() - root) % size();
   int distance = 1;
   while (distance < size() && (own & distance) == 0) distance *= 2;

@@ -15,21 +15,21 @@ namespace quadriga::message {
 class PackedPlace {
  public:
   /// Packs what isn't side by side, if it is read.
-  PackedPlace(const Place& place, bool is_read);
+  PackedPlace(const MessageBuffer& place, bool is_read);
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return place_.bytes(); }
   /// Unpacks what was written, if there is a copy.
   void write_back() const;
 
  private:
-  const Place place_;
+  const MessageBuffer place_;
   std::vector<std::byte> copy_;
   std::byte* data_;
 };
 
 /// What one rank says of a collective; all ranks must say the same.
 struct CollectiveTerms {
-  Operation operation = Operation::none;
+  CallKind operation = CallKind::none;
   int root = -1;
   int reduction = -1;
   ElementSignature elements{};  ///< Of one rank's part.
@@ -39,7 +39,7 @@ struct CollectiveTerms {
 
 class Collective {
  public:
-  Collective(Communicator& communicator, Operation operation, const Patience& patience);
+  Collective(Communicator& communicator, CallKind operation, const Patience& patience);
 
   /// Agrees on the terms, then takes the steps. What ends it early ends it on all ranks.
   /// Errors: invalid_argument on all ranks where they disagree, naming who said what.
@@ -50,15 +50,15 @@ class Collective {
   int size() const noexcept { return communicator_.size(); }
   void send(int to, const void* data, std::size_t bytes);
   void receive(int from, void* data, std::size_t bytes);
-  void send_place(int to, const Place& place);
-  void receive_place(int from, const Place& place);
+  void send_place(int to, const MessageBuffer& place);
+  void receive_place(int from, const MessageBuffer& place);
   TransferPtr start_send(int to, const void* data, std::size_t bytes);
   TransferPtr start_receive(int from, void* data, std::size_t bytes);
   /// Sends one and receives another at once.
   void exchange(int to, const void* sent, int from, void* received, std::size_t bytes);
   void wait(const std::vector<TransferPtr>& transfers);
   /// Down a binomial tree.
-  void broadcast(const Place& place, int root);
+  void broadcast(const MessageBuffer& place, int root);
   /// Up a binomial tree; `data` is each rank's part, and the result on the root.
   void reduce(std::byte* data, std::size_t bytes, std::size_t elements, const Combine& combine,
               int root);
@@ -66,11 +66,11 @@ class Collective {
  private:
   void agree(const CollectiveTerms& terms);
   [[noreturn]] void tell_differences(const CollectiveTerms& terms);
-  Message message(int peer, const Place& place) const;
+  Posting message(int peer, const MessageBuffer& place) const;
   Patience left() const;
 
   Communicator& communicator_;
-  const Operation operation_;
+  const CallKind operation_;
   const Patience& patience_;
   const std::chrono::steady_clock::time_point begin_;
   const int tag_;

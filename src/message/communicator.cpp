@@ -29,14 +29,14 @@ void check_rank(int rank, int size, const char* what) {
 }
 
 // The elements of a part, if a whole is made of one for each rank: what all ranks must agree on.
-std::string part_fault(const Place& whole, const Place& part, int ranks) {
+std::string part_fault(const MessageBuffer& whole, const MessageBuffer& part, int ranks) {
   if (whole.layout.elements() == part.layout.elements().repeated(static_cast<std::uint64_t>(ranks)))
     return {};
   return fmt::format("the array of all parts has {}, expected {} times {}",
                      whole.layout.elements().text(), ranks, part.layout.elements().text());
 }
 
-std::string overlap_fault(const Place& into) {
+std::string overlap_fault(const MessageBuffer& into) {
   return into.flat() == nullptr && into.layout.overlapping() ? "elements to be received overlap"
                                                              : "";
 }
@@ -56,10 +56,11 @@ Communicator::Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<c
                            std::uint32_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
-Message Communicator::message(const Place& place, int peer, int tag, Operation operation) const {
-  const bool any = operation != Operation::send;
+Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
+                              CallKind operation) const {
+  const bool any = operation != CallKind::send;
   if (!(any && peer == any_source))
-    check_rank(peer, size(), operation == Operation::send ? "send: destination" : "recv: source");
+    check_rank(peer, size(), operation == CallKind::send ? "send: destination" : "recv: source");
   if (tag < 0 && !(any && tag == any_tag))
     fail(Errc::invalid_argument,
          fmt::format("{}: tag is {}; expected 0 to 2147483647", name(operation), tag));
@@ -67,52 +68,53 @@ Message Communicator::message(const Place& place, int peer, int tag, Operation o
   return {place, world, tag, context_, group_, operation};
 }
 
-void Communicator::send(const Place& place, int destination, int tag,
+void Communicator::send(const MessageBuffer& place, int destination, int tag,
                         const Patience& patience) const {
-  endpoint_->send(message(place, destination, tag, Operation::send), patience);
+  endpoint_->send(message(place, destination, tag, CallKind::send), patience);
 }
 
-Status Communicator::receive(const Place& place, int source, int tag,
-                             const Patience& patience) const {
-  return endpoint_->receive(message(place, source, tag, Operation::recv), patience);
+MessageStatus Communicator::receive(const MessageBuffer& place, int source, int tag,
+                                    const Patience& patience) const {
+  return endpoint_->receive(message(place, source, tag, CallKind::recv), patience);
 }
 
-TransferPtr Communicator::start_send(const Place& place, int destination, int tag,
+TransferPtr Communicator::start_send(const MessageBuffer& place, int destination, int tag,
                                      std::shared_ptr<void> keep) const {
-  Message made = message(place, destination, tag, Operation::send);
+  Posting made = message(place, destination, tag, CallKind::send);
   made.keep = std::move(keep);
   return endpoint_->start_send(made);
 }
 
-TransferPtr Communicator::start_receive(const Place& place, int source, int tag,
+TransferPtr Communicator::start_receive(const MessageBuffer& place, int source, int tag,
                                         std::shared_ptr<void> keep) const {
-  Message made = message(place, source, tag, Operation::recv);
+  Posting made = message(place, source, tag, CallKind::recv);
   made.keep = std::move(keep);
   return endpoint_->start_receive(made);
 }
 
-std::optional<Status> Communicator::probe(int source, int tag,
-                                          const std::optional<Patience>& patience) const {
-  return endpoint_->probe(message({}, source, tag, Operation::probe), patience);
+std::optional<MessageStatus> Communicator::probe(int source, int tag,
+                                                 const std::optional<Patience>& patience) const {
+  return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
 void Communicator::barrier(const Patience& patience) {
-  Collective(*this, Operation::barrier, patience).run({Operation::barrier}, [] {});
+  Collective(*this, CallKind::barrier, patience).run({CallKind::barrier}, [] {});
 }
 
-void Communicator::broadcast(const Place& place, int root, const Patience& patience) {
-  Collective collective(*this, Operation::bcast, patience);
+void Communicator::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
+  Collective collective(*this, CallKind::bcast, patience);
   const bool receives = rank() != root;
   const std::string fault =
       first_of(root_fault(root, size()), receives ? overlap_fault(place) : std::string());
-  collective.run({Operation::bcast, root, -1, place.layout.elements(), fault},
+  collective.run({CallKind::bcast, root, -1, place.layout.elements(), fault},
                  [&] { collective.broadcast(place, root); });
 }
 
 namespace {
 
 // What keeps a rank from reducing: elements of several types, or an operation they don't have.
-std::string reduction_fault(const Place& from, const Place* into, ReduceOperation operation) {
+std::string reduction_fault(const MessageBuffer& from, const MessageBuffer* into,
+                            ReduceOperation operation) {
   const ElementSignature& elements = from.layout.elements();
   if (elements.count() == 0)
     return into != nullptr && into->bytes() > 0 ? "nothing is reduced" : "";
@@ -135,14 +137,14 @@ Combine combine_for(ReduceOperation operation, const ElementSignature& elements)
 
 }  // namespace
 
-void Communicator::reduce(const Place& from, const Place& into, ReduceOperation operation, int root,
-                          const Patience& patience) {
-  Collective collective(*this, Operation::reduce, patience);
+void Communicator::reduce(const MessageBuffer& from, const MessageBuffer& into,
+                          ReduceOperation operation, int root, const Patience& patience) {
+  Collective collective(*this, CallKind::reduce, patience);
   const bool is_root = rank() == root;
   const std::string fault = first_of(root_fault(root, size()),
                                      reduction_fault(from, is_root ? &into : nullptr, operation));
   const ElementSignature elements = from.layout.elements();
-  collective.run({Operation::reduce, root, static_cast<int>(operation), elements, fault}, [&] {
+  collective.run({CallKind::reduce, root, static_cast<int>(operation), elements, fault}, [&] {
     const PackedPlace own(from, true);
     std::vector<std::byte> sum(own.data(), own.data() + own.bytes());
     collective.reduce(sum.data(), sum.size(), elements.count(), combine_for(operation, elements),
@@ -154,18 +156,18 @@ void Communicator::reduce(const Place& from, const Place& into, ReduceOperation 
   });
 }
 
-void Communicator::all_reduce(const Place& from, const Place& into, ReduceOperation operation,
-                              const Patience& patience) {
-  Collective collective(*this, Operation::allreduce, patience);
+void Communicator::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
+                              ReduceOperation operation, const Patience& patience) {
+  Collective collective(*this, CallKind::allreduce, patience);
   const ElementSignature elements = from.layout.elements();
   const std::string fault = reduction_fault(from, &into, operation);
-  collective.run({Operation::allreduce, -1, static_cast<int>(operation), elements, fault}, [&] {
+  collective.run({CallKind::allreduce, -1, static_cast<int>(operation), elements, fault}, [&] {
     const PackedPlace own(from, true), result(into, false);
     if (own.bytes() > 0 && own.data() != result.data())
       std::memmove(result.data(), own.data(), own.bytes());
     collective.reduce(result.data(), result.bytes(), elements.count(),
                       combine_for(operation, elements), 0);
-    const Place whole{
+    const MessageBuffer whole{
         Layout::contiguous(static_cast<std::int64_t>(result.bytes()), ElementType::bytes),
         result.data()};
     collective.broadcast(whole, 0);
@@ -173,13 +175,13 @@ void Communicator::all_reduce(const Place& from, const Place& into, ReduceOperat
   });
 }
 
-void Communicator::gather(const Place& from, const Place& into, int root,
+void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
                           const Patience& patience) {
-  Collective collective(*this, Operation::gather, patience);
+  Collective collective(*this, CallKind::gather, patience);
   std::string fault = root_fault(root, size());
   if (rank() == root)
     fault = first_of(fault, first_of(part_fault(into, from, size()), overlap_fault(into)));
-  collective.run({Operation::gather, root, -1, from.layout.elements(), fault}, [&] {
+  collective.run({CallKind::gather, root, -1, from.layout.elements(), fault}, [&] {
     const PackedPlace own(from, true);
     if (rank() != root) return collective.send(root, own.data(), own.bytes());
     const PackedPlace all(into, false);
@@ -196,12 +198,12 @@ void Communicator::gather(const Place& from, const Place& into, int root,
   });
 }
 
-void Communicator::scatter(const Place& from, const Place& into, int root,
+void Communicator::scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
                            const Patience& patience) {
-  Collective collective(*this, Operation::scatter, patience);
+  Collective collective(*this, CallKind::scatter, patience);
   std::string fault = first_of(root_fault(root, size()), overlap_fault(into));
   if (rank() == root) fault = first_of(fault, part_fault(from, into, size()));
-  collective.run({Operation::scatter, root, -1, into.layout.elements(), fault}, [&] {
+  collective.run({CallKind::scatter, root, -1, into.layout.elements(), fault}, [&] {
     const PackedPlace own(into, false);
     if (rank() != root) {
       collective.receive(root, own.data(), own.bytes());
@@ -245,25 +247,27 @@ void exchange_all(Collective& collective, const std::byte* from, std::size_t fro
 
 }  // namespace
 
-void Communicator::all_gather(const Place& from, const Place& into, const Patience& patience) {
-  Collective collective(*this, Operation::allgather, patience);
+void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& into,
+                              const Patience& patience) {
+  Collective collective(*this, CallKind::allgather, patience);
   const std::string fault = first_of(part_fault(into, from, size()), overlap_fault(into));
-  collective.run({Operation::allgather, -1, -1, from.layout.elements(), fault}, [&] {
+  collective.run({CallKind::allgather, -1, -1, from.layout.elements(), fault}, [&] {
     const PackedPlace own(from, true), all(into, false);
     exchange_all(collective, own.data(), 0, all.data(), own.bytes());
     all.write_back();
   });
 }
 
-void Communicator::all_to_all(const Place& from, const Place& into, const Patience& patience) {
-  Collective collective(*this, Operation::alltoall, patience);
+void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& into,
+                              const Patience& patience) {
+  Collective collective(*this, CallKind::alltoall, patience);
   std::string fault = overlap_fault(into);
   const auto ranks = static_cast<std::uint64_t>(size());
   if (!(from.layout.elements() == into.layout.elements()))
     fault = fmt::format("the elements to be received are {}", into.layout.elements().text());
   else if (from.layout.elements().count() % ranks != 0)
     fault = fmt::format("expected a multiple of {} elements", ranks);
-  collective.run({Operation::alltoall, -1, -1, from.layout.elements(), fault}, [&] {
+  collective.run({CallKind::alltoall, -1, -1, from.layout.elements(), fault}, [&] {
     const PackedPlace out(from, true), in(into, false);
     const std::size_t part = out.bytes() / ranks;
     exchange_all(collective, out.data(), part, in.data(), part);
@@ -276,10 +280,10 @@ std::optional<Communicator> Communicator::split(int color, int key, const Patien
     std::int32_t color, key;
     std::uint32_t context;
   };
-  Collective collective(*this, Operation::split, patience);
+  Collective collective(*this, CallKind::split, patience);
   std::vector<Wish> wishes(static_cast<std::size_t>(size()));
   const Wish own{color, key, endpoint_->next_context()};
-  collective.run({Operation::split}, [&] {
+  collective.run({CallKind::split}, [&] {
     exchange_all(collective, reinterpret_cast<const std::byte*>(&own), 0,
                  reinterpret_cast<std::byte*>(wishes.data()), sizeof(Wish));
   });

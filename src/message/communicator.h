@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/communicator.h: a group of ranks that exchange messages: one to one, and all together.
+// src/message/communicator.h: ranks that exchange messages, one to one and all together.
 //
 // Invariants
 //   1. Each communicator has two contexts of its own: one for messages, the next for collectives.
@@ -32,28 +32,32 @@ class Communicator {
   Endpoint& endpoint() const noexcept { return *endpoint_; }
 
   /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
-  void send(const Place& place, int destination, int tag, const Patience& patience) const;
-  Status receive(const Place& place, int source, int tag, const Patience& patience) const;
-  TransferPtr start_send(const Place& place, int destination, int tag,
+  void send(const MessageBuffer& place, int destination, int tag, const Patience& patience) const;
+  MessageStatus receive(const MessageBuffer& place, int source, int tag,
+                        const Patience& patience) const;
+  TransferPtr start_send(const MessageBuffer& place, int destination, int tag,
                          std::shared_ptr<void> keep = {}) const;
-  TransferPtr start_receive(const Place& place, int source, int tag,
+  TransferPtr start_receive(const MessageBuffer& place, int source, int tag,
                             std::shared_ptr<void> keep = {}) const;
-  std::optional<Status> probe(int source, int tag, const std::optional<Patience>& patience) const;
+  std::optional<MessageStatus> probe(int source, int tag,
+                                     const std::optional<Patience>& patience) const;
 
   void barrier(const Patience& patience);
-  void broadcast(const Place& place, int root, const Patience& patience);
+  void broadcast(const MessageBuffer& place, int root, const Patience& patience);
   /// `into` counts on the root only. Elements of one type; the order of operations depends on size
   /// and root alone, so results are the same to the bit for any mapping of ranks to cores.
-  void reduce(const Place& from, const Place& into, ReduceOperation operation, int root,
-              const Patience& patience);
-  void all_reduce(const Place& from, const Place& into, ReduceOperation operation,
+  void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
+              int root, const Patience& patience);
+  void all_reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
                   const Patience& patience);
   /// The root's `into` holds each rank's part in order.
-  void gather(const Place& from, const Place& into, int root, const Patience& patience);
-  void all_gather(const Place& from, const Place& into, const Patience& patience);
-  void scatter(const Place& from, const Place& into, int root, const Patience& patience);
+  void gather(const MessageBuffer& from, const MessageBuffer& into, int root,
+              const Patience& patience);
+  void all_gather(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
+  void scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
+               const Patience& patience);
   /// Both hold a part for each rank, in order.
-  void all_to_all(const Place& from, const Place& into, const Patience& patience);
+  void all_to_all(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
   /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
   std::optional<Communicator> split(int color, int key, const Patience& patience);
 
@@ -61,7 +65,7 @@ class Communicator {
   friend class Collective;
   Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
                std::uint32_t context);
-  Message message(const Place& place, int peer, int tag, Operation operation) const;
+  Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
 
   std::shared_ptr<Endpoint> endpoint_;
   std::shared_ptr<const Group> group_;

@@ -23,7 +23,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 void Doorbell::wake_service() const noexcept {
   const std::uint64_t one = 1;
   // Full only if nobody has read 2^64 of them.
-  if (event_ >= 0) static_cast<void>(write(event_, &one, sizeof one));
+  if (event_ >= 0) static_cast<void>(!write(event_, &one, sizeof one));
 }
 
 void Doorbell::wake() const noexcept {

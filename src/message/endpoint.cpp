@@ -3,18 +3,15 @@
 #include "message/endpoint.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <quadriga/error.h>
 #include <sched.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "base/log.h"
 #include "base/process.h"
-#include "base/thread.h"
+#include "message/waiting.h"
 
 namespace quadriga::message {
 namespace {
@@ -37,37 +34,7 @@ void pause_briefly() noexcept {
 #endif
 }
 
-// What a rank waits for, as one word: operation, peer + 1, tag + 1.
-std::uint64_t waiting_word(const Message& what) noexcept {
-  return static_cast<std::uint64_t>(what.operation) << 56 |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(what.peer + 1) & 0xffff) << 32 |
-         static_cast<std::uint32_t>(what.tag + 1);
-}
-
-// The word is taken back when the wait ends.
-struct WaitingNote {
-  std::atomic<std::uint64_t>& word;
-  ~WaitingNote() { word.store(0, std::memory_order_relaxed); }
-};
-
-Clock::time_point end_of(const Patience& patience, Clock::time_point begin) {
-  if (patience.seconds < 0) return Clock::time_point::max();
-  const std::chrono::duration<double> limit(std::min(patience.seconds, 1e9));
-  return begin + std::chrono::duration_cast<Clock::duration>(limit);
-}
-
-std::string waiting_text(std::uint64_t word) {
-  const auto operation = static_cast<Operation>(word >> 56);
-  const int peer = static_cast<int>(word >> 32 & 0xffff) - 1;
-  const int tag = static_cast<int>(word & 0xffffffff) - 1;
-  if (operation == Operation::none) return "isn't inside a call";
-  const std::string other = peer < 0 ? "any rank" : fmt::format("rank {}", peer);
-  if (operation > Operation::probe) return fmt::format("{}, for {}", name(operation), other);
-  return fmt::format("{} {} {}, {}", name(operation), operation == Operation::send ? "to" : "from",
-                     other, tag < 0 ? "any tag" : fmt::format("tag {}", tag));
-}
-
-PeerLinks links_of(const Segment& segment, int rank, const std::vector<Member>& members) {
+PeerLinks links_of(const SharedSegment& segment, int rank, const std::vector<Member>& members) {
   PeerLinks links;
   for (int other = 0; other < segment.shape().ranks; ++other) {
     const Member& member = members[static_cast<std::size_t>(other)];
@@ -76,16 +43,6 @@ PeerLinks links_of(const Segment& segment, int rank, const std::vector<Member>& 
     links.back().process = member.process;
   }
   return links;
-}
-
-std::string text_of(const Message& what) {
-  Transfer transfer;
-  transfer.sends = what.operation == Operation::send;
-  transfer.operation = what.operation;
-  transfer.peer = what.peer;
-  transfer.tag = what.tag;
-  transfer.group = what.group;
-  return transfer.text();
 }
 
 bool has(const Group& group, int rank) noexcept { return group.rank_of(rank) >= 0; }
@@ -109,7 +66,7 @@ struct Endpoint::Attention {
   std::unique_lock<std::mutex>& lock;
 };
 
-Endpoint::Endpoint(std::shared_ptr<Segment> segment, int rank, std::vector<Member> members)
+Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector<Member> members)
     : segment_(std::move(segment)),
       rank_(rank),
       owner_(process_id()),
@@ -119,60 +76,23 @@ Endpoint::Endpoint(std::shared_ptr<Segment> segment, int rank, std::vector<Membe
       sends_(*segment_, rank, links_),
       receives_(rank, links_) {
   if (members_[static_cast<std::size_t>(rank)].event >= 0 && size() > 1)
-    service_ = start_thread([this] { serve(); });
-}
-
-std::vector<std::shared_ptr<Endpoint>> Endpoint::local(int ranks) {
-  const auto segment = Segment::local(ranks);
-  std::vector<int> events;
-  for (int i = 0; i < ranks; ++i) events.push_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  std::vector<std::shared_ptr<Endpoint>> all;
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<Member> members;
-    for (const int event : events) members.push_back({dup(event), -1, getpid()});
-    all.push_back(std::make_shared<Endpoint>(segment, rank, std::move(members)));
-  }
-  for (const int event : events) ::close(event);
-  return all;
+    service_.emplace(
+        rank, members_, [this] { return serve_once(); }, [this](int ended) { note_end(ended); });
 }
 
 Endpoint::~Endpoint() {
   if (process_id() != owner_) {
-    release();
+    if (service_) service_->forget();
     return;
   }
   const std::string open = close(patience_at_end);
   if (!open.empty()) log(LogLevel::warning, open);
-  stopping_ = true;
-  own_.wake_service();
-  if (service_.joinable()) service_.join();
-  for (const Member& each : members_) {
-    if (each.event >= 0) ::close(each.event);
-    if (each.process >= 0) ::close(each.process);
-  }
-}
-
-// In a child after fork() the thread doesn't exist; its handle is let go.
-void Endpoint::release() noexcept {
-  if (service_.joinable()) service_.detach();
+  service_.reset();
+  close_all(members_);
 }
 
 void Endpoint::check_usable() const {
   if (closed_) fail(Errc::unavailable, "the communicator is closed");
-}
-
-TransferPtr Endpoint::make(const Message& message, bool sends) const {
-  auto transfer = std::make_shared<Transfer>();
-  transfer->sends = sends;
-  transfer->operation = message.operation;
-  transfer->place = message.place;
-  transfer->peer = message.peer;
-  transfer->tag = message.tag;
-  transfer->context = message.context;
-  transfer->group = message.group;
-  transfer->keep = message.keep;
-  if (!sends && transfer->place.flat() == nullptr) transfer->place.layout.check_receives();
-  return transfer;
 }
 
 // Nothing starts that needs a rank that is gone.
@@ -256,12 +176,12 @@ void Endpoint::lose(int peer, Presence presence, const std::string& reason) {
     });
   };
   // A collective needs all ranks, and a receive from any rank can't tell whom it needs.
-  const auto also = [&](const Transfer& transfer) {
+  const auto also = [&](const MessageTransfer& transfer) {
     const bool any = !transfer.sends && transfer.peer == any_source;
     if (presence == Presence::left) return any && is_alone(*transfer.group);
-    return (any || transfer.operation > Operation::probe) && has(*transfer.group, peer);
+    return (any || transfer.operation > CallKind::probe) && has(*transfer.group, peer);
   };
-  const auto error = [&](const Transfer& transfer) { return loss_of(transfer, peer, link); };
+  const auto error = [&](const MessageTransfer& transfer) { return loss_of(transfer, peer, link); };
   receives_.drop(peer, also, error);
   sends_.drop(peer, also, error);
   own_.ring();
@@ -280,7 +200,7 @@ Endpoint::Polled Endpoint::poll_until(const Over& is_over, int rounds) {
 }
 
 template <class Over>
-void Endpoint::wait_until(const Over& is_over, const Message& what, const Patience& patience) {
+void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patience& patience) {
   std::unique_lock lock(mutex_);
   const Attention attention(*this, lock);
   if (poll_until(is_over, polls) == Polled::over) return;
@@ -318,12 +238,12 @@ void Endpoint::wait_until(const Over& is_over, const Message& what, const Patien
     if (now < until) continue;
     if (poll_until(is_over, 1) == Polled::over) return;
     fail(Errc::deadline, fmt::format("{} was not possible within {} s. {}", text_of(what),
-                                     patience.seconds, waits()));
+                                     patience.seconds, waits_of(*segment_)));
   }
 }
 
 void Endpoint::leave_to_service() noexcept {
-  if (attended_ > 0 || !service_.joinable() || own_.armed(Doorbell::service)) return;
+  if (attended_ > 0 || !service_ || own_.armed(Doorbell::service)) return;
   if (!receives_.has_large() && !sends_.has_large()) return;
   own_.arm(Doorbell::service);
   // What came before it was armed rang no bell; what it leads to is the thread's.
@@ -336,7 +256,7 @@ void Endpoint::leave_to_service() noexcept {
   if (moved) own_.wake_service();
 }
 
-void Endpoint::send(const Message& message, const Patience& patience) {
+void Endpoint::send(const Posting& message, const Patience& patience) {
   check_not_forked(owner_);
   TransferPtr transfer;
   {
@@ -346,15 +266,15 @@ void Endpoint::send(const Message& message, const Patience& patience) {
     if (message.peer != rank_ && link.presence == Presence::here &&
         sends_.send_now(message.place, message.peer, message.tag, message.context))
       return;
-    transfer = make(message, true);
+    transfer = transfer_of(message, true);
     start(transfer);
   }
   end_call(transfer, message, patience);
 }
 
-Status Endpoint::receive(const Message& message, const Patience& patience) {
+MessageStatus Endpoint::receive(const Posting& message, const Patience& patience) {
   check_not_forked(owner_);
-  const TransferPtr transfer = make(message, false);
+  const TransferPtr transfer = transfer_of(message, false);
   {
     const std::lock_guard lock(mutex_);
     start(transfer);
@@ -364,8 +284,8 @@ Status Endpoint::receive(const Message& message, const Patience& patience) {
 
 // A call that throws leaves nothing behind that uses the caller's memory. One that has ended after
 // all ends as if it hadn't met its deadline.
-Status Endpoint::end_call(const TransferPtr& transfer, const Message& message,
-                          const Patience& patience) {
+MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& message,
+                                 const Patience& patience) {
   const auto is_over = [&] { return transfer->done.load(std::memory_order_relaxed); };
   try {
     if (!transfer->done.load(std::memory_order_acquire)) wait_until(is_over, message, patience);
@@ -378,33 +298,29 @@ Status Endpoint::end_call(const TransferPtr& transfer, const Message& message,
   return transfer->status;
 }
 
-TransferPtr Endpoint::start_send(const Message& message) {
+TransferPtr Endpoint::start_send(const Posting& message) {
   check_not_forked(owner_);
-  const TransferPtr transfer = make(message, true);
+  const TransferPtr transfer = transfer_of(message, true);
   const std::lock_guard lock(mutex_);
   start(transfer);
   leave_to_service();
   return transfer;
 }
 
-TransferPtr Endpoint::start_receive(const Message& message) {
+TransferPtr Endpoint::start_receive(const Posting& message) {
   check_not_forked(owner_);
-  const TransferPtr transfer = make(message, false);
+  const TransferPtr transfer = transfer_of(message, false);
   const std::lock_guard lock(mutex_);
   start(transfer);
   leave_to_service();
   return transfer;
 }
 
-Status Endpoint::wait(const TransferPtr& transfer, const Patience& patience) {
+MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patience) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {
-    Message what;
-    what.operation = transfer->operation;
-    what.peer = transfer->peer;
-    what.tag = transfer->tag;
-    what.group = transfer->group;
-    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); }, what, patience);
+    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); },
+               posting_of(*transfer), patience);
   }
   if (transfer->error) std::rethrow_exception(transfer->error);
   return transfer->status;
@@ -437,10 +353,10 @@ bool Endpoint::cancel(const TransferPtr& transfer) {
   return true;
 }
 
-std::optional<Status> Endpoint::probe(const Message& message,
-                                      const std::optional<Patience>& patience) {
+std::optional<MessageStatus> Endpoint::probe(const Posting& message,
+                                             const std::optional<Patience>& patience) {
   check_not_forked(owner_);
-  std::optional<Status> found;
+  std::optional<MessageStatus> found;
   std::exception_ptr lost;
   const Address wanted{message.context, message.peer, message.tag};
   const auto is_over = [&] {
@@ -468,12 +384,9 @@ std::optional<Status> Endpoint::probe(const Message& message,
 
 void Endpoint::withdraw(const TransferPtr& transfer) {
   if (transfer->done.load(std::memory_order_acquire) || cancel(transfer)) return;
-  Message what;
-  what.operation = transfer->operation;
-  what.peer = transfer->peer;
-  what.group = transfer->group;
   try {
-    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); }, what, {1, {}});
+    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); },
+               posting_of(*transfer), {1, {}});
   } catch (...) {
     log(LogLevel::warning, transfer->text() + ": given up while its receiver reads the memory");
   }
@@ -498,8 +411,8 @@ void Endpoint::abort(const Group& group, std::uint32_t context, const std::strin
 
 void Endpoint::end_aborted(std::uint32_t context) {
   const std::string why = *receives_.abort_of(context);
-  const auto belongs = [&](const Transfer& transfer) { return transfer.context == context; };
-  const auto error = [&](const Transfer&) {
+  const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
+  const auto error = [&](const MessageTransfer&) {
     return std::make_exception_ptr(Error(Errc::cancelled, why));
   };
   receives_.drop_if(belongs, error);
@@ -512,7 +425,7 @@ void Endpoint::use_context(std::uint32_t context) noexcept {
   }
 }
 
-void Endpoint::check(const Group& group, Operation operation, std::uint32_t context) {
+void Endpoint::check(const Group& group, CallKind operation, std::uint32_t context) {
   check_not_forked(owner_);
   const std::lock_guard lock(mutex_);
   check_usable();
@@ -524,30 +437,15 @@ void Endpoint::check(const Group& group, Operation operation, std::uint32_t cont
   }
 }
 
-Presence Endpoint::presence(int rank) {
-  const std::lock_guard lock(mutex_);
-  progress();
-  return links_[static_cast<std::size_t>(rank)].presence;
-}
-
 bool Endpoint::is_closed() {
   const std::lock_guard lock(mutex_);
   return closed_;
 }
 
-std::string Endpoint::waits() const {
-  std::string text = "Ranks of the world wait for:";
-  for (int rank = 0; rank < segment_->shape().ranks; ++rank) {
-    const std::uint64_t word = segment_->words(rank).waiting.load(std::memory_order_relaxed);
-    text += fmt::format("{} rank {}: {}", rank == 0 ? "" : ";", rank, waiting_text(word));
-  }
-  return text;
-}
-
 std::string Endpoint::close(double seconds) {
   check_not_forked(owner_);
-  Message what;
-  what.operation = Operation::close;
+  Posting what;
+  what.operation = CallKind::close;
   what.peer = any_source;
   what.group = std::make_shared<Group>();
   std::string open;
@@ -566,11 +464,11 @@ std::string Endpoint::close(double seconds) {
         Error(Errc::cancelled, each->text() + ": the communicator was closed")));
   }
   closed_ = true;
-  const auto error = [](const Transfer& transfer) {
+  const auto error = [](const MessageTransfer& transfer) {
     return std::make_exception_ptr(
         Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));
   };
-  receives_.drop_if([](const Transfer&) { return true; }, error);
+  receives_.drop_if([](const MessageTransfer&) { return true; }, error);
   segment_->words(rank_).left.store(1, std::memory_order_seq_cst);
   segment_->departures().fetch_add(1, std::memory_order_seq_cst);
   for (int peer = 0; peer < size(); ++peer) links_[static_cast<std::size_t>(peer)].bell.ring();
@@ -592,29 +490,10 @@ bool Endpoint::serve_once() {
   }
 }
 
-void Endpoint::serve() {
-  std::vector<pollfd> asked{{members_[static_cast<std::size_t>(rank_)].event, POLLIN, 0}};
-  std::vector<int> ranks{rank_};
-  for (int rank = 0; rank < size(); ++rank) {
-    const int process = members_[static_cast<std::size_t>(rank)].process;
-    if (rank == rank_ || process < 0) continue;
-    asked.push_back({process, POLLIN, 0});
-    ranks.push_back(rank);
-  }
-  while (!stopping_) {
-    if (poll(asked.data(), asked.size(), -1) < 0) continue;
-    std::uint64_t count = 0;
-    if (asked[0].revents) static_cast<void>(read(asked[0].fd, &count, sizeof count));
-    for (std::size_t i = 1; i < asked.size(); ++i) {
-      if (!asked[i].revents) continue;
-      asked[i].fd = -1;  // An ended process stays readable.
-      const std::lock_guard lock(mutex_);
-      look_for_departures();
-      lose(ranks[i], Presence::lost, "has ended");
-    }
-    while (!stopping_ && serve_once()) {
-    }
-  }
+void Endpoint::note_end(int rank) {
+  const std::lock_guard lock(mutex_);
+  look_for_departures();
+  lose(rank, Presence::lost, "has ended");
 }
 
 }  // namespace quadriga::message

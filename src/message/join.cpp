@@ -112,7 +112,7 @@ Descriptor own_event() {
 
 // Descriptors of all ranks, in order: process, event.
 std::shared_ptr<Endpoint> made(const Joining& joining, int memory, std::vector<Descriptor> all) {
-  const auto segment = Segment::map(joining.size, memory);
+  const auto segment = SharedSegment::map(joining.size, memory);
   std::vector<Member> members;
   for (std::size_t i = 0; i < all.size(); i += 2) {
     Member member;
@@ -146,7 +146,7 @@ class FirstRank {
                          joining_.size, joining_.address, patience.seconds));
       wait();
     }
-    const Descriptor memory(Segment::create(joining_.size));
+    const Descriptor memory(SharedSegment::create(joining_.size));
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       if (!hand_out(sockets_[rank].get(), memory.get())) lost(static_cast<int>(rank));
     return made(joining_, memory.get(), std::move(descriptors_));
@@ -305,7 +305,7 @@ std::shared_ptr<Endpoint> join(const Joining& joining, const Patience& patience)
   if (joining.rank < 0 || joining.rank >= joining.size)
     fail(Errc::invalid_argument,
          fmt::format("join: rank is {}; expected 0 to {}", joining.rank, joining.size - 1));
-  if (joining.size == 1) return Endpoint::local(1).front();
+  if (joining.size == 1) return local_endpoints(1).front();
   if (joining.rank == 0) return FirstRank(joining, patience).run(patience);
   return OtherRank(joining, patience).run();
 }

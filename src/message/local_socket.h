@@ -49,8 +49,8 @@ struct PeerIdentity {
 };
 std::optional<PeerIdentity> peer_identity(int socket);
 
-/// Where ranks meet: "file:PATH", a Unix socket there, or "tcp:127.0.0.1:PORT", which only tells the
-/// name of an unnamed Unix socket: descriptors can't pass through TCP.
+/// Where ranks meet: "file:PATH", a Unix socket there, or "tcp:127.0.0.1:PORT", which only tells
+/// the name of a Unix socket without a path: descriptors can't pass through TCP.
 struct MeetingPoint {
   std::string path;  ///< Empty: by port.
   int port = 0;

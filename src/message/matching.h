@@ -29,25 +29,25 @@ struct Address {
 /// A message goes to the oldest receive that accepts it, a receive takes the oldest message that it
 /// accepts; so messages between two ranks never overtake each other. No receive waits beside a
 /// message that it accepts.
-template <class Receive, class Message>
+template <class Receive, class Posting>
 class Matching {
  public:
   /// The oldest waiting receive for a message that arrives, which is no longer waiting.
   std::optional<Receive> take_receive(const Address& message) {
     return take(receives_, [&](const Address& wanted) { return wanted.accepts(message); });
   }
-  std::optional<Message> take_message(const Address& wanted) {
+  std::optional<Posting> take_message(const Address& wanted) {
     return take(messages_, [&](const Address& message) { return wanted.accepts(message); });
   }
   /// Nothing that waits accepted it, or would be accepted by it.
   void add_receive(const Address& wanted, Receive receive) {
     receives_.emplace_back(wanted, std::move(receive));
   }
-  void add_message(const Address& message, Message content) {
+  void add_message(const Address& message, Posting content) {
     messages_.emplace_back(message, std::move(content));
   }
   /// The oldest message that would be taken, and its address; it stays.
-  const std::pair<Address, Message>* find_message(const Address& wanted) const {
+  const std::pair<Address, Posting>* find_message(const Address& wanted) const {
     for (const auto& each : messages_)
       if (wanted.accepts(each.first)) return &each;
     return nullptr;
@@ -95,7 +95,7 @@ class Matching {
     return std::nullopt;
   }
   std::list<std::pair<Address, Receive>> receives_;
-  std::list<std::pair<Address, Message>> messages_;
+  std::list<std::pair<Address, Posting>> messages_;
 };
 
 }  // namespace quadriga::message

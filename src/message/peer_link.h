@@ -18,7 +18,7 @@ namespace quadriga::message {
 enum class Presence : std::uint8_t { here, left, lost };
 
 struct PeerLink {
-  PeerLink(const Segment& segment, int own, int other, int event)
+  PeerLink(const SharedSegment& segment, int own, int other, int event)
       : messages_out(segment.message_ring(own, other), segment.shape().messages),
         pieces_out(segment.piece_ring(own, other), segment.shape().pieces),
         messages_in(segment.message_ring(other, own), segment.shape().messages),
@@ -45,7 +45,7 @@ using PeerLinks = std::vector<PeerLink>;
 /// PeerLost for what a transfer, or a call that has none, needed of a rank of the world.
 std::exception_ptr loss_of(const Group& group, int rank, const PeerLink& link,
                            const std::string& during);
-inline std::exception_ptr loss_of(const Transfer& transfer, int rank, const PeerLink& link) {
+inline std::exception_ptr loss_of(const MessageTransfer& transfer, int rank, const PeerLink& link) {
   return loss_of(*transfer.group, rank, link, transfer.text());
 }
 

@@ -22,7 +22,7 @@ constexpr std::size_t read_bytes = std::size_t{4} << 20;
 constexpr std::size_t bounce_bytes = std::size_t{256} << 10;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
-void unpack_from(const Place& place, std::size_t offset, std::span<const std::byte> from) {
+void unpack_from(const MessageBuffer& place, std::size_t offset, std::span<const std::byte> from) {
   if (from.empty()) return;
   if (std::byte* const flat = place.flat())
     std::memcpy(flat + offset, from.data(), from.size());
@@ -36,7 +36,7 @@ bool process_lives(int descriptor) {
   return poll(&asked, 1, 0) == 0;
 }
 
-bool is_of(const Transfer& transfer, int sender, const Claim& claim) {
+bool is_of(const MessageTransfer& transfer, int sender, const Claim& claim) {
   return transfer.sender == sender && transfer.claim == claim;
 }
 
@@ -46,11 +46,11 @@ void remove(std::vector<TransferPtr>& from, std::size_t index) {
 
 }  // namespace
 
-bool ReceiveSide::is_large(const Transfer& transfer) noexcept {
+bool ReceiveSide::is_large(const MessageTransfer& transfer) noexcept {
   return transfer.place.bytes() > 4096;
 }
 
-void ReceiveSide::end(Transfer& transfer, std::exception_ptr error) noexcept {
+void ReceiveSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
   transfer.finish(std::move(error));
   ended_ = true;
 }
@@ -83,7 +83,7 @@ void ReceiveSide::start(TransferPtr transfer) {
   matching_.add_receive(wanted, std::move(transfer));
 }
 
-void ReceiveSide::send_to_self(const Place& place, int tag, std::uint32_t context) {
+void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint32_t context) {
   Unexpected message{std::make_shared<Arrival>()};
   Arrival& arrival = *message.arrival;
   const ElementSignature& elements = place.layout.elements();
@@ -108,14 +108,14 @@ void ReceiveSide::send_to_self(const Place& place, int tag, std::uint32_t contex
   matching_.add_message(address, std::move(message));
 }
 
-std::optional<Status> ReceiveSide::find(const Address& wanted, const Group& group) {
+std::optional<MessageStatus> ReceiveSide::find(const Address& wanted, const Group& group) {
   while (const auto* const found = matching_.find_message(wanted)) {
     const Arrival& arrival = *found->second.arrival;
     const bool offered = arrival.envelope.kind == EnvelopeKind::offer;
     const Claims& claims = links_[static_cast<std::size_t>(arrival.source)].claims;
     const Claim claim{arrival.offer.index, arrival.offer.number};
     if (!offered || claims.state(claim) == ClaimState::offered)
-      return Status{group.rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
+      return MessageStatus{group.rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
     matching_.take_message(found->first);  // Withdrawn: the oldest of its address.
   }
   return std::nullopt;
@@ -197,7 +197,7 @@ bool ReceiveSide::claim(const Arrival& arrival) {
 }
 
 // Whether the message's elements are those that the receive expects, or fewer; else it ends.
-bool ReceiveSide::fits(Transfer& transfer, const Arrival& arrival) {
+bool ReceiveSide::fits(MessageTransfer& transfer, const Arrival& arrival) {
   const ElementSignature sent = signature_of(arrival.envelope);
   const ElementSignature& expected = transfer.place.layout.elements();
   transfer.status = {transfer.group->rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
@@ -219,7 +219,8 @@ bool ReceiveSide::fits(Transfer& transfer, const Arrival& arrival) {
                                     expected.text()));
 }
 
-void ReceiveSide::deliver(Transfer& transfer, const Arrival& arrival, const std::byte* packed) {
+void ReceiveSide::deliver(MessageTransfer& transfer, const Arrival& arrival,
+                          const std::byte* packed) {
   if (!fits(transfer, arrival)) return;
   unpack_from(transfer.place, 0, {packed, arrival.bytes});
   end(transfer);
@@ -275,7 +276,7 @@ bool ReceiveSide::advance_reads() {
   return moved;
 }
 
-bool ReceiveSide::read_on(Transfer& transfer) {
+bool ReceiveSide::read_on(MessageTransfer& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
   std::byte* const flat = transfer.place.flat();
   const std::size_t left = transfer.expected - transfer.moved;
@@ -363,8 +364,8 @@ void ReceiveSide::cancel(const TransferPtr& transfer) {
   }
 }
 
-void ReceiveSide::drop(int peer, const std::function<bool(const Transfer&)>& waits_for,
-                       const std::function<std::exception_ptr(const Transfer&)>& error_of) {
+void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&)>& waits_for,
+                       const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
   const auto gone = matching_.remove_receives([&](const Address& wanted, const TransferPtr& each) {
     return wanted.source == peer || waits_for(*each);
   });
@@ -385,8 +386,9 @@ void ReceiveSide::drop(int peer, const std::function<bool(const Transfer&)>& wai
   }
 }
 
-void ReceiveSide::drop_if(const std::function<bool(const Transfer&)>& which,
-                          const std::function<std::exception_ptr(const Transfer&)>& error_of) {
+void ReceiveSide::drop_if(
+    const std::function<bool(const MessageTransfer&)>& which,
+    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
   std::vector<TransferPtr> all;
   matching_.visit_receives([&](const TransferPtr& each) { all.push_back(each); });
   all.insert(all.end(), reading_.begin(), reading_.end());

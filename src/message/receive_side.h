@@ -3,9 +3,9 @@
 //
 // Invariants
 //   1. All functions are called with the endpoint's lock.
-//   2. A rank's messages are taken from its ring in order, each into the receive that accepts it, or
-//      aside. Beyond most_unexpected bytes aside, the ring is read on only while a receive waits that
-//      may accept what is behind; the sender runs out of credit then.
+//   2. A rank's messages are taken from its ring in order, each into the receive that accepts it,
+//      or aside. Beyond most_unexpected bytes aside, the ring is read on only while a receive waits
+//      that may accept what is behind; the sender runs out of credit then.
 //   3. Piece rings are always read: what is in them has its receive, or is dropped. So large
 //      messages move on however many small ones nobody receives.
 //   4. What another rank wrote is copied, then checked, then used; what is wrong ends that rank's
@@ -37,20 +37,20 @@ class ReceiveSide {
 
   void start(TransferPtr transfer);
   /// A message of this rank to itself. Nobody else will take it: it never waits for its receive.
-  void send_to_self(const Place& place, int tag, std::uint32_t context);
+  void send_to_self(const MessageBuffer& place, int tag, std::uint32_t context);
   /// The oldest message that a receive would take.
-  std::optional<Status> find(const Address& wanted, const Group& group);
+  std::optional<MessageStatus> find(const Address& wanted, const Group& group);
   /// Takes what a rank has sent; whether anything moved. `all` of it: the rank is gone.
   bool advance(int peer, bool all = false);
   /// Goes on reading large messages; whether anything moved.
   bool advance_reads();
   void cancel(const TransferPtr& transfer);
   /// Ends receives that a gone rank was to serve: `waits_for` says of those that aren't matched.
-  void drop(int peer, const std::function<bool(const Transfer&)>& waits_for,
-            const std::function<std::exception_ptr(const Transfer&)>& error_of);
+  void drop(int peer, const std::function<bool(const MessageTransfer&)>& waits_for,
+            const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Ends all receives of which `which` holds; what is being read stays with its sender.
-  void drop_if(const std::function<bool(const Transfer&)>& which,
-               const std::function<std::exception_ptr(const Transfer&)>& error_of);
+  void drop_if(const std::function<bool(const MessageTransfer&)>& which,
+               const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Why a context was aborted; null if it wasn't.
   const std::string* abort_of(std::uint32_t context) const noexcept;
   void note_abort(std::uint32_t context, const std::string& why) { aborts_.emplace(context, why); }
@@ -73,19 +73,19 @@ class ReceiveSide {
   struct Unexpected {
     std::shared_ptr<Arrival> arrival;
   };
-  static bool is_large(const Transfer& transfer) noexcept;
+  static bool is_large(const MessageTransfer& transfer) noexcept;
   std::optional<TransferPtr> take_receive(const Address& address);
   bool take(PeerLink& link, int peer, const std::byte* at, bool all);
   bool take_piece(PeerLink& link, int peer, const std::byte* at);
   bool claim(const Arrival& arrival);
-  void deliver(Transfer& transfer, const Arrival& arrival, const std::byte* packed);
+  void deliver(MessageTransfer& transfer, const Arrival& arrival, const std::byte* packed);
   void deliver_large(const TransferPtr& transfer, const Arrival& arrival);
-  bool fits(Transfer& transfer, const Arrival& arrival);
-  bool read_on(Transfer& transfer);
+  bool fits(MessageTransfer& transfer, const Arrival& arrival);
+  bool read_on(MessageTransfer& transfer);
   void want_pieces(const TransferPtr& transfer);
   bool fault(PeerLink& link, const char* what);
   bool look_for_abandoned(PeerLink& link, int peer);
-  void end(Transfer& transfer, std::exception_ptr error = nullptr) noexcept;
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
 
   int rank_;
   PeerLinks& links_;

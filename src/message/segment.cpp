@@ -48,7 +48,7 @@ std::size_t SegmentShape::bytes() const noexcept {
   return head_bytes + n * rank_bytes + n * n * (messages.bytes() + pieces.bytes());
 }
 
-int Segment::create(int ranks) {
+int SharedSegment::create(int ranks) {
   const int file = memfd_create("quadriga-messages", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const std::size_t bytes = SegmentShape(ranks).bytes();
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0 &&
@@ -60,7 +60,7 @@ int Segment::create(int ranks) {
        fmt::format("can't create {} bytes of shared memory: {}", bytes, std::strerror(reason)));
 }
 
-std::shared_ptr<Segment> Segment::map(int ranks, int descriptor) {
+std::shared_ptr<SharedSegment> SharedSegment::map(int ranks, int descriptor) {
   const SegmentShape shape(ranks);
   struct stat found {};
   if (fstat(descriptor, &found) != 0 || static_cast<std::size_t>(found.st_size) != shape.bytes())
@@ -70,40 +70,40 @@ std::shared_ptr<Segment> Segment::map(int ranks, int descriptor) {
   const int seals = fcntl(descriptor, F_GET_SEALS);
   require(seals >= 0 && (seals & needed_seals) == needed_seals,
           "join: the shared memory isn't sealed against shrinking");
-  return std::shared_ptr<Segment>(
-      new Segment(shape, mapped(shape.bytes(), MAP_SHARED, descriptor)));
+  return std::shared_ptr<SharedSegment>(
+      new SharedSegment(shape, mapped(shape.bytes(), MAP_SHARED, descriptor)));
 }
 
-std::shared_ptr<Segment> Segment::local(int ranks) {
+std::shared_ptr<SharedSegment> SharedSegment::local(int ranks) {
   const SegmentShape shape(ranks);
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  return std::shared_ptr<Segment>(new Segment(shape, mapped(shape.bytes(), flags, -1)));
+  return std::shared_ptr<SharedSegment>(new SharedSegment(shape, mapped(shape.bytes(), flags, -1)));
 }
 
-Segment::~Segment() { munmap(base_, shape_.bytes()); }
+SharedSegment::~SharedSegment() { munmap(base_, shape_.bytes()); }
 
-std::atomic<std::uint32_t>& Segment::departures() const noexcept {
+std::atomic<std::uint32_t>& SharedSegment::departures() const noexcept {
   return *reinterpret_cast<std::atomic<std::uint32_t>*>(base_);
 }
 
-RankWords& Segment::words(int rank) const noexcept {
+RankWords& SharedSegment::words(int rank) const noexcept {
   std::byte* const at = base_ + head_bytes + static_cast<std::size_t>(rank) * rank_bytes;
   return *reinterpret_cast<RankWords*>(at);
 }
 
-ClaimWord& Segment::claim(int rank, std::uint32_t index) const noexcept {
+ClaimWord& SharedSegment::claim(int rank, std::uint32_t index) const noexcept {
   std::byte* const first = reinterpret_cast<std::byte*>(&words(rank)) + sizeof(RankWords);
   return reinterpret_cast<ClaimWord*>(first)[index];
 }
 
-std::byte* Segment::message_ring(int from, int to) const noexcept {
+std::byte* SharedSegment::message_ring(int from, int to) const noexcept {
   const auto n = static_cast<std::size_t>(shape_.ranks);
   const std::size_t pair = static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to);
   return base_ + head_bytes + n * rank_bytes +
          pair * (shape_.messages.bytes() + shape_.pieces.bytes());
 }
 
-std::byte* Segment::piece_ring(int from, int to) const noexcept {
+std::byte* SharedSegment::piece_ring(int from, int to) const noexcept {
   return message_ring(from, to) + shape_.messages.bytes();
 }
 

@@ -59,19 +59,19 @@ struct SegmentShape {
 };
 
 /// A mapping of the segment; an anonymous one where all ranks are threads of this process.
-class Segment {
+class SharedSegment {
  public:
   /// Memory of this process alone.
-  static std::shared_ptr<Segment> local(int ranks);
+  static std::shared_ptr<SharedSegment> local(int ranks);
   /// Maps what `create` made. Errors: invalid_argument if size or seals aren't as they must be.
-  static std::shared_ptr<Segment> map(int ranks, int descriptor);
+  static std::shared_ptr<SharedSegment> map(int ranks, int descriptor);
   /// A sealed memory file of the right size; the caller closes it.
   /// Errors: unavailable with the system's reason.
   static int create(int ranks);
 
-  ~Segment();
-  Segment(const Segment&) = delete;
-  Segment& operator=(const Segment&) = delete;
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
 
   const SegmentShape& shape() const noexcept { return shape_; }
   /// Counts ranks that left.
@@ -83,7 +83,7 @@ class Segment {
   std::byte* piece_ring(int from, int to) const noexcept;
 
  private:
-  Segment(const SegmentShape& shape, std::byte* base) noexcept : shape_(shape), base_(base) {}
+  SharedSegment(const SegmentShape& shape, std::byte* base) noexcept : shape_(shape), base_(base) {}
   SegmentShape shape_;
   std::byte* base_;
 };

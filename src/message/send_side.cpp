@@ -13,7 +13,7 @@
 namespace quadriga::message {
 namespace {
 
-Envelope envelope_of(const Place& place, int tag, std::uint32_t context) noexcept {
+Envelope envelope_of(const MessageBuffer& place, int tag, std::uint32_t context) noexcept {
   const ElementSignature& elements = place.layout.elements();
   Envelope envelope;
   envelope.context = context;
@@ -25,7 +25,7 @@ Envelope envelope_of(const Place& place, int tag, std::uint32_t context) noexcep
   return envelope;
 }
 
-void pack_into(const Place& place, std::byte* at, std::size_t bytes) {
+void pack_into(const MessageBuffer& place, std::byte* at, std::size_t bytes) {
   if (bytes == 0) return;
   if (const std::byte* const flat = place.flat())
     std::memcpy(at, flat, bytes);
@@ -41,12 +41,13 @@ void remove(std::vector<TransferPtr>& from, std::size_t index) {
 
 }  // namespace
 
-SendSide::SendSide(const Segment& segment, int rank, PeerLinks& links)
+SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
     : claims_(segment, rank), links_(links), backlog_(links.size()), numbers_(claims_per_rank) {
   for (std::uint32_t i = claims_per_rank; i-- > 0;) free_claims_.push_back(i);
 }
 
-bool SendSide::send_now(const Place& place, int peer, int tag, std::uint32_t context) noexcept {
+bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
+                        std::uint32_t context) noexcept {
   const auto index = static_cast<std::size_t>(peer);
   PeerLink& link = links_[index];
   const std::size_t bytes = place.bytes();
@@ -84,7 +85,7 @@ void SendSide::start(TransferPtr transfer) {
   ++waiting_;
 }
 
-void SendSide::end(Transfer& transfer, std::exception_ptr error) noexcept {
+void SendSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
   transfer.finish(std::move(error));
   ended_ = true;
 }
@@ -110,7 +111,7 @@ bool SendSide::publish(const TransferPtr& transfer) {
   return true;
 }
 
-void SendSide::write(PeerLink& link, std::byte* at, const Transfer& transfer) {
+void SendSide::write(PeerLink& link, std::byte* at, const MessageTransfer& transfer) {
   Envelope envelope = envelope_of(transfer.place, transfer.tag, transfer.context);
   if (transfer.expected == 0) {
     const std::size_t bytes = transfer.place.bytes();
@@ -185,7 +186,7 @@ bool SendSide::look_at_claims() {
   return moved;
 }
 
-bool SendSide::send_pieces(Transfer& transfer) {
+bool SendSide::send_pieces(MessageTransfer& transfer) {
   if (claims_.state(transfer.claim) == ClaimState::discarded) {
     end(transfer);
     return true;
@@ -209,7 +210,7 @@ bool SendSide::send_pieces(Transfer& transfer) {
   return true;
 }
 
-bool SendSide::cancel(const Transfer& transfer) {
+bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto is_it = [&](const TransferPtr& each) { return each.get() == &transfer; };
   auto& backlog = backlog_[static_cast<std::size_t>(transfer.peer)];
   if (const auto at = std::ranges::find_if(backlog, is_it); at != backlog.end()) {
@@ -237,8 +238,8 @@ bool SendSide::cancel(const Transfer& transfer) {
   return false;
 }
 
-void SendSide::drop(int peer, const std::function<bool(const Transfer&)>& also,
-                    const std::function<std::exception_ptr(const Transfer&)>& error_of) {
+void SendSide::drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
+                    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
   for (const TransferPtr& each : pending()) {
     const bool is_gone = each->peer == peer;
     if (!is_gone && !also(*each)) continue;

@@ -23,20 +23,20 @@ namespace quadriga::message {
 
 class SendSide {
  public:
-  SendSide(const Segment& segment, int rank, PeerLinks& links);
+  SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
 
   /// Sends what fits a slot if there is one now; false: start() it.
-  bool send_now(const Place& place, int peer, int tag, std::uint32_t context) noexcept;
+  bool send_now(const MessageBuffer& place, int peer, int tag, std::uint32_t context) noexcept;
   void start(TransferPtr transfer);
   /// Says that a context is aborted, unless the ring is full.
   void send_abort(int peer, std::uint32_t context, const std::string& why) noexcept;
   /// Whether anything moved.
   bool advance();
   /// Takes a transfer out; false if its receiver is reading it just now.
-  bool cancel(const Transfer& transfer);
+  bool cancel(const MessageTransfer& transfer);
   /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error.
-  void drop(int peer, const std::function<bool(const Transfer&)>& also,
-            const std::function<std::exception_ptr(const Transfer&)>& error_of);
+  void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
+            const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
   bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty(); }
   std::vector<TransferPtr> pending() const;
@@ -44,12 +44,12 @@ class SendSide {
   bool take_ended() noexcept { return std::exchange(ended_, false); }
 
  private:
-  void end(Transfer& transfer, std::exception_ptr error = nullptr) noexcept;
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
   bool publish(const TransferPtr& transfer);
   bool flush(int peer);
   bool look_at_claims();
-  bool send_pieces(Transfer& transfer);
-  void write(PeerLink& link, std::byte* at, const Transfer& transfer);
+  bool send_pieces(MessageTransfer& transfer);
+  void write(PeerLink& link, std::byte* at, const MessageTransfer& transfer);
 
   Claims claims_;
   PeerLinks& links_;

@@ -3,14 +3,15 @@
 //
 // Invariants
 //   1. One thread at a time writes, and one reads: each side's endpoint has a lock of its own.
-//   2. A slot's first word says for which turn its content is valid: turn t of slot t mod slots holds
-//      t + 1. It is stored after the content; a writer that dies before leaves nothing to be seen.
-//   3. A slot is reused once the reader's mark has passed it. The mark only grows, and never beyond
-//      what was written; a mark that says otherwise is wrong, and is not followed.
+//   2. A slot's first word says for which turn its content is valid: turn t of slot t mod slots
+//      holds t + 1. It is stored after the content; a writer that dies before leaves nothing that
+//      is seen.
+//   3. A slot is reused once the reader's mark has passed it. The mark only grows, and never
+//      beyond what was written; a mark that says otherwise is wrong, and is not followed.
 //   4. Stores that a sleeper may wait for, and loads after arming the bell, are sequentially
 //      consistent: so either the sleeper sees the store, or the other side sees the armed bell. The
-//      reader's mark is such a store each quarter of the ring: a writer that sleeps saw a full ring,
-//      so a quarter's end comes.
+//      reader's mark is such a store each quarter of the ring: a writer that sleeps saw the ring
+//      full, so the end of a quarter comes.
 #pragma once
 
 #include "message/segment.h"

@@ -11,7 +11,7 @@
 
 namespace quadriga::message {
 
-std::string_view name(Operation operation) noexcept {
+std::string_view name(CallKind operation) noexcept {
   constexpr std::array<std::string_view, 14> names{
       "nothing",   "send",   "recv",      "probe",   "barrier",  "bcast", "reduce",
       "allreduce", "gather", "allgather", "scatter", "alltoall", "Split", "close"};
@@ -24,21 +24,21 @@ int Group::rank_of(int world_rank) const noexcept {
   return found == world.end() ? -1 : static_cast<int>(found - world.begin());
 }
 
-std::byte* Place::flat() const noexcept {
+std::byte* MessageBuffer::flat() const noexcept {
   const Canonical& form = layout.form();
   return form.leaf == Leaf::run && form.strides.empty() ? data + form.origin : nullptr;
 }
 
-std::string Transfer::text() const {
+std::string MessageTransfer::text() const {
   const std::string other =
       peer == any_source ? "any rank" : fmt::format("rank {}", group->rank_of(peer));
-  const std::string with = operation == Operation::send || operation == Operation::recv
+  const std::string with = operation == CallKind::send || operation == CallKind::recv
                                ? (tag == any_tag ? ", any tag" : fmt::format(", tag {}", tag))
                                : "";
   return fmt::format("{} {} {}{}", name(operation), sends ? "to" : "from", other, with);
 }
 
-void Transfer::finish(std::exception_ptr with) noexcept {
+void MessageTransfer::finish(std::exception_ptr with) noexcept {
   error = std::move(with);
   done.store(true, std::memory_order_release);
 }

@@ -17,7 +17,7 @@
 namespace quadriga::message {
 
 /// What a call does, for errors and for what a rank says that it waits for.
-enum class Operation : std::uint8_t {
+enum class CallKind : std::uint8_t {
   none,
   send,
   recv,
@@ -33,7 +33,7 @@ enum class Operation : std::uint8_t {
   split,
   close,
 };
-std::string_view name(Operation operation) noexcept;
+std::string_view name(CallKind operation) noexcept;
 
 /// The ranks of a communicator, as ranks of the world, and which one this is.
 struct Group {
@@ -45,14 +45,14 @@ struct Group {
 };
 
 /// What was received.
-struct Status {
+struct MessageStatus {
   int source = -1;  ///< A rank of the communicator.
   int tag = -1;
   std::size_t bytes = 0;
 };
 
 /// Elements in memory, from where or to where they travel.
-struct Place {
+struct MessageBuffer {
   Layout layout;
   std::byte* data = nullptr;  ///< What the layout's offsets count from.
 
@@ -62,10 +62,10 @@ struct Place {
 };
 
 /// A send or a receive. Guarded by its endpoint's lock, but for `done`.
-struct Transfer {
+struct MessageTransfer {
   bool sends = false;
-  Operation operation = Operation::none;
-  Place place;
+  CallKind operation = CallKind::none;
+  MessageBuffer place;
   int peer = 0;  ///< Of the world; any_source.
   int tag = 0;
   std::uint32_t context = 0;
@@ -74,7 +74,7 @@ struct Transfer {
 
   std::atomic<bool> done{false};  ///< What follows doesn't change afterwards.
   std::exception_ptr error;
-  Status status;
+  MessageStatus status;
 
   // Of a large message.
   Claim claim;
@@ -88,6 +88,6 @@ struct Transfer {
   /// Ends it; waiters look at `done` without the lock.
   void finish(std::exception_ptr with = nullptr) noexcept;
 };
-using TransferPtr = std::shared_ptr<Transfer>;
+using TransferPtr = std::shared_ptr<MessageTransfer>;
 
 }  // namespace quadriga::message

@@ -14,13 +14,13 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-Place place_of(Numbers& data, ElementType type = ElementType::float64) {
+MessageBuffer place_of(Numbers& data, ElementType type = ElementType::float64) {
   return {Layout::contiguous(static_cast<std::int64_t>(data.size()), type),
           reinterpret_cast<std::byte*>(data.data())};
 }
 
 void as_ranks(int count, const std::function<void(Communicator&)>& run) {
-  const auto all = Endpoint::local(count);
+  const auto all = local_endpoints(count);
   std::vector<std::thread> threads;
   for (const auto& each : all)
     threads.emplace_back([&run, &each] {
@@ -81,8 +81,8 @@ TEST(Communicator, CollectivesOfStridedArrays) {
   as_ranks(3, [](Communicator& comm) {
     Numbers data(40, comm.rank()), sum(40, -1);
     const Layout other = Layout::vector(20, 1, 2, ElementType::float64);
-    const Place from{other, reinterpret_cast<std::byte*>(data.data())};
-    const Place into{other, reinterpret_cast<std::byte*>(sum.data())};
+    const MessageBuffer from{other, reinterpret_cast<std::byte*>(data.data())};
+    const MessageBuffer into{other, reinterpret_cast<std::byte*>(sum.data())};
     comm.all_reduce(from, into, ReduceOperation::sum, {});
     for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(sum[i], i % 2 == 0 ? 3 : -1);
     comm.broadcast(comm.rank() == 1 ? from : into, 1, {});

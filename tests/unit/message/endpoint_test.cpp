@@ -25,17 +25,17 @@ std::shared_ptr<const Group> world(const Endpoint& endpoint) {
   return group;
 }
 
-Place place_of(std::vector<double>& data) {
+MessageBuffer place_of(std::vector<double>& data) {
   return {Layout::contiguous(static_cast<std::int64_t>(data.size()), ElementType::float64),
           reinterpret_cast<std::byte*>(data.data())};
 }
 
-Message to(const Endpoint& from, int peer, int tag, Place place) {
-  return {std::move(place), peer, tag, 1, world(from), Operation::send};
+Posting to(const Endpoint& from, int peer, int tag, MessageBuffer place) {
+  return {std::move(place), peer, tag, 1, world(from), CallKind::send};
 }
 
-Message from(const Endpoint& at, int peer, int tag, Place place) {
-  return {std::move(place), peer, tag, 1, world(at), Operation::recv};
+Posting from(const Endpoint& at, int peer, int tag, MessageBuffer place) {
+  return {std::move(place), peer, tag, 1, world(at), CallKind::recv};
 }
 
 std::vector<double> numbers(std::size_t count, double first) {
@@ -46,7 +46,7 @@ std::vector<double> numbers(std::size_t count, double first) {
 
 // Runs a function for each rank, each in a thread of its own.
 void as_ranks(int count, const std::function<void(Endpoint&)>& run) {
-  Endpoints all = Endpoint::local(count);
+  Endpoints all = local_endpoints(count);
   std::vector<std::thread> threads;
   for (const auto& each : all) threads.emplace_back([&run, &each] { run(*each); });
   for (std::thread& each : threads) each.join();
@@ -67,7 +67,7 @@ TEST(Endpoint, PassesMessagesOfAllSizesBothWays) {
       std::vector<double> mine = numbers(count, endpoint.rank()), theirs(count);
       const int other = 1 - endpoint.rank();
       if (endpoint.rank() == 0) endpoint.send(to(endpoint, other, 7, place_of(mine)), {});
-      const Status status = endpoint.receive(from(endpoint, other, 7, place_of(theirs)), {});
+      const MessageStatus status = endpoint.receive(from(endpoint, other, 7, place_of(theirs)), {});
       if (endpoint.rank() == 1) endpoint.send(to(endpoint, other, 7, place_of(mine)), {});
       EXPECT_EQ(theirs, numbers(count, other));
       EXPECT_EQ(status.source, other);
@@ -137,7 +137,7 @@ TEST(Endpoint, RefusesOtherElementsAndLongerMessages) {
         endpoint.send(to(endpoint, 1, 3, place_of(data)), {});
       } else {
         auto* const at = reinterpret_cast<std::byte*>(data.data());
-        const Place shorter{Layout::contiguous(bytes - 1, ElementType::float64), at};
+        const MessageBuffer shorter{Layout::contiguous(bytes - 1, ElementType::float64), at};
         try {
           endpoint.receive(from(endpoint, 0, 1, shorter), {});
           ADD_FAILURE();
@@ -146,7 +146,7 @@ TEST(Endpoint, RefusesOtherElementsAndLongerMessages) {
           EXPECT_NE(text.find(std::to_string(8 * count)), std::string::npos) << text;
           EXPECT_NE(text.find(std::to_string(8 * (count - 1))), std::string::npos) << text;
         }
-        const Place others{Layout::contiguous(bytes, ElementType::int64), at};
+        const MessageBuffer others{Layout::contiguous(bytes, ElementType::int64), at};
         EXPECT_EQ(code_of([&] { endpoint.receive(from(endpoint, 0, 2, others), {}); }),
                   Errc::invalid_argument);
         EXPECT_EQ(endpoint.receive(from(endpoint, 0, 3, place_of(data)), {}).bytes, 8 * count);
@@ -337,7 +337,7 @@ TEST(Endpoint, ARankThatLeavesIsNamedAndItsMessagesArrive) {
 }
 
 TEST(Endpoint, ClosingSaysWhichSendsNobodyReceived) {
-  Endpoints all = Endpoint::local(2);
+  Endpoints all = local_endpoints(2);
   std::vector<double> data(100000);
   const TransferPtr sent = all[0]->start_send(to(*all[0], 1, 9, place_of(data)));
   EXPECT_EQ(all[0]->close(0.01), "closed before these were received: send to rank 1, tag 9");
@@ -363,7 +363,7 @@ TEST(Endpoint, AnInterruptEndsAWaitWithinItsSlices) {
 
 // What another rank writes wrongly ends that rank's link only.
 TEST(Endpoint, AnEnvelopeThatIsNotValidEndsTheLink) {
-  const auto segment = Segment::local(2);
+  const auto segment = SharedSegment::local(2);
   Endpoint endpoint(segment, 0, {{-1, -1, -1}, {-1, -1, -1}});
   Random random(3);
   RingWriter writer(segment->message_ring(1, 0), segment->shape().messages);

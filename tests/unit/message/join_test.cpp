@@ -65,8 +65,8 @@ std::shared_ptr<const Group> world(const Endpoint& endpoint) {
   return group;
 }
 
-Message message_of(const Endpoint& endpoint, int peer, int tag, std::vector<double>& data,
-                   Operation operation) {
+Posting message_of(const Endpoint& endpoint, int peer, int tag, std::vector<double>& data,
+                   CallKind operation) {
   return {{Layout::contiguous(static_cast<std::int64_t>(data.size()), ElementType::float64),
            reinterpret_cast<std::byte*>(data.data())},
           peer,
@@ -77,11 +77,11 @@ Message message_of(const Endpoint& endpoint, int peer, int tag, std::vector<doub
 }
 
 void send(Endpoint& from, int peer, int tag, std::vector<double>& data, Patience patience = {}) {
-  from.send(message_of(from, peer, tag, data, Operation::send), patience);
+  from.send(message_of(from, peer, tag, data, CallKind::send), patience);
 }
 
 void receive(Endpoint& at, int peer, int tag, std::vector<double>& data, Patience patience = {}) {
-  at.receive(message_of(at, peer, tag, data, Operation::recv), patience);
+  at.receive(message_of(at, peer, tag, data, CallKind::recv), patience);
 }
 
 void pass_around(Endpoint& endpoint) {
@@ -90,7 +90,7 @@ void pass_around(Endpoint& endpoint) {
     const int size = endpoint.size(), next = (endpoint.rank() + 1) % size;
     std::vector<double> got(count);
     const auto arriving = endpoint.start_receive(
-        message_of(endpoint, (endpoint.rank() + size - 1) % size, 1, got, Operation::recv));
+        message_of(endpoint, (endpoint.rank() + size - 1) % size, 1, got, CallKind::recv));
     send(endpoint, next, 1, data);
     endpoint.wait(arriving, {});
     expect(got == std::vector<double>(count, (endpoint.rank() + size - 1) % size), "wrong data");
