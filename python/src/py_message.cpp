@@ -276,7 +276,7 @@ void bind_collectives(Collectives& comm) {
             self.communicator.reduce(own.place, place_in(result), named, root,
                                      patience_of(deadline));
           },
-          a("from"), a("into").none(), a("operation"), a("root"), a("deadline"))
+          a("sent"), a("received").none(), a("operation"), a("root"), a("deadline"))
       .def(
           "allreduce",
           [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
@@ -286,7 +286,7 @@ void bind_collectives(Collectives& comm) {
             const GilReleased released;
             self.communicator.all_reduce(own.place, result.place, named, patience_of(deadline));
           },
-          a("from"), a("into"), a("operation"), a("deadline"))
+          a("sent"), a("received"), a("operation"), a("deadline"))
       .def(
           "gather",
           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
@@ -295,7 +295,7 @@ void bind_collectives(Collectives& comm) {
             const GilReleased released;
             self.communicator.gather(own.place, place_in(all), root, patience_of(deadline));
           },
-          a("from"), a("into").none(), a("root"), a("deadline"))
+          a("sent"), a("received").none(), a("root"), a("deadline"))
       .def(
           "scatter",
           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
@@ -304,7 +304,7 @@ void bind_collectives(Collectives& comm) {
             const GilReleased released;
             self.communicator.scatter(place_in(all), own.place, root, patience_of(deadline));
           },
-          a("from").none(), a("into"), a("root"), a("deadline"))
+          a("sent").none(), a("received"), a("root"), a("deadline"))
       .def(
           "allgather",
           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
@@ -312,7 +312,7 @@ void bind_collectives(Collectives& comm) {
             const GilReleased released;
             self.communicator.all_gather(own.place, all.place, patience_of(deadline));
           },
-          a("from"), a("into"), a("deadline"))
+          a("sent"), a("received"), a("deadline"))
       .def(
           "alltoall",
           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
@@ -320,7 +320,7 @@ void bind_collectives(Collectives& comm) {
             const GilReleased released;
             self.communicator.all_to_all(out.place, in.place, patience_of(deadline));
           },
-          a("from"), a("into"), a("deadline"))
+          a("sent"), a("received"), a("deadline"))
       .def(
           "split",
           [](PyCommunicator& self, int color, int key, double deadline) {
