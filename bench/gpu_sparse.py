@@ -119,7 +119,9 @@ def iteration(name, a, b, given):
     row = {"case": f"cg {name}", "gpus": given.gpus, "by": given.by or "default"}
     with quadriga.Engine(f"cuda:{given.gpus}") as engine:
         recorded = WAYS[given.by] if given.by else None
-        solver = sparse.Solver(a, M="jacobi", format=given.format, recorded=recorded, engine=engine)
+        solver = sparse.Solver(
+            a, M=given.precondition, format=given.format, recorded=recorded, engine=engine
+        )
         row["milliseconds"] = round(
             1e3 * seconds_of(lambda count: solver.solve(b, rtol=0, maxiter=count), 100, 1100), 4
         )
@@ -139,7 +141,7 @@ def solves(name, a, b, given):
     with quadriga.Engine(f"cuda:{given.gpus}") as engine:
         for precision in (None, "mixed"):
             solver = sparse.Solver(
-                a, M="jacobi", format=given.format, precision=precision, engine=engine
+                a, M=given.precondition, format=given.format, precision=precision, engine=engine
             )
             seconds = []
             for _ in range(4):
@@ -158,6 +160,7 @@ def main():
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--rate", type=float, default=4300, help="of the memory, in GB/s")
     parser.add_argument("--format", default="auto")
+    parser.add_argument("--precondition", default="jacobi")
     parser.add_argument("--by", choices=list(WAYS), help="default: what the solver chooses")
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--precision", choices=["mixed"], help="compare whole solves with double's")
