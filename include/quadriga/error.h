@@ -16,6 +16,7 @@ enum class Errc {
   not_positive_definite,
   task_failed,  ///< A variant threw, or read what a failed task should have written.
   device_lost,
+  peer_lost,    ///< Another process of a communicator has ended, or has left it.
   deadline,     ///< A wait reached its deadline; the work continues.
   cancelled,    ///< The work was cancelled by its caller.
   io,           ///< A file that can't be read, written or held.
@@ -49,6 +50,19 @@ class NotPositiveDefinite : public Error {
 
  private:
   long long minor_;
+};
+
+/// A process that a communicator's call needs has ended, or has left the communicator.
+class PeerLost : public Error {
+ public:
+  PeerLost(int rank, const std::string& message,
+           std::source_location where = std::source_location::current())
+      : Error(Errc::peer_lost, message, where), rank_(rank) {}
+  /// Its rank in the communicator of the call.
+  int rank() const noexcept { return rank_; }
+
+ private:
+  int rank_;
 };
 
 /// Throws Error(code, message).

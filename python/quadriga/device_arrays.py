@@ -11,8 +11,7 @@ from __future__ import annotations
 import importlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any
 
@@ -47,6 +46,10 @@ class _Streams(threading.local):
         self.of_engines: dict[tuple[int, int], Any] = {}  # by handle and device
 
 
+#: Arrays that a library keeps, for making one takes as long as a kernel, too.
+_MOST_TILES = 4096
+
+
 class DeviceArrays(ABC):
     """A library of arrays on GPUs; imported when it is first needed."""
 
@@ -55,6 +58,8 @@ class DeviceArrays(ABC):
         self.name = name
         self._imported: Any = None
         self._streams = _Streams()
+        # Not by thread: one that ends can't let go of PyTorch's.
+        self._tiles: dict[tuple[int, int, int, int], tuple[Layout, Any]] = {}
 
     @property
     def module(self) -> Any:
@@ -71,27 +76,56 @@ class DeviceArrays(ABC):
     def stream(self, stream: int, device: int) -> Any:
         """A stream of ours as the library's, which this thread keeps."""
         kept = self._streams.of_engines
-        if (stream, device) not in kept:
-            kept[stream, device] = self.module.cuda.ExternalStream(stream, device)
-        return kept[stream, device]
+        found = kept.get((stream, device))
+        if found is None:
+            found = kept[stream, device] = self._stream(stream, device)
+        return found
 
-    @abstractmethod
-    def on_stream(self, stream: int, device: int) -> AbstractContextManager[None]:
-        """Makes device and stream the library's current ones in this thread."""
-
-    @abstractmethod
     def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
         """A tile at an address of the device as an array; valid while the task runs."""
+        key = (id(layout), address, ld, device)
+        found = self._tiles.get(key)
+        if found is None:
+            if len(self._tiles) >= _MOST_TILES:
+                self._tiles.clear()
+            # With its layout, so that no other one gets its identity.
+            found = self._tiles[key] = layout, self._tile(layout, address, ld, device)
+        # What a callable does to the shape of its array doesn't concern the next one.
+        return self._alias(found[1])
+
+    @abstractmethod
+    def on_stream(self, stream: int, device: int) -> AbstractContextManager[Any]:
+        """Makes device and stream the library's current ones in this thread, one of the engine's.
+
+        They may stay so: whatever a thread of the engine calls next sets them anew.
+        """
+
+    @abstractmethod
+    def _stream(self, stream: int, device: int) -> Any:
+        """A stream of ours as the library's."""
+
+    @abstractmethod
+    def _tile(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+        """The library's array of this memory."""
+
+    @abstractmethod
+    def _alias(self, tile: Any) -> Any:
+        """Another array of the same memory."""
 
 
 class _CuPy(DeviceArrays):
-    @contextmanager
-    def on_stream(self, stream: int, device: int) -> Iterator[None]:
+    def on_stream(self, stream: int, device: int) -> AbstractContextManager[Any]:
         cuda = self.module.cuda
-        with cuda.Device(device), self.stream(stream, device):
-            yield
+        if cuda.runtime.getDevice() != device:
+            cuda.Device(device).use()
+        # Left again after each task: a thread that ends with a stream of ours crashes in CuPy.
+        kept: AbstractContextManager[Any] = self.stream(stream, device)
+        return kept
 
-    def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+    def _stream(self, stream: int, device: int) -> Any:
+        return self.module.cuda.ExternalStream(stream, device)
+
+    def _tile(self, layout: Layout, address: int, ld: int, device: int) -> Any:
         cupy = self.module
         if prod(layout.shape) == 0:
             return cupy.empty(layout.shape, layout.dtype)
@@ -103,6 +137,9 @@ class _CuPy(DeviceArrays):
             memptr=cupy.cuda.MemoryPointer(memory, 0),
             strides=strides_at(layout, ld),
         )
+
+    def _alias(self, tile: Any) -> Any:
+        return tile.view()
 
 
 class _Interface:
@@ -119,18 +156,26 @@ class _Interface:
 
 
 class _Torch(DeviceArrays):
-    @contextmanager
-    def on_stream(self, stream: int, device: int) -> Iterator[None]:
+    def on_stream(self, stream: int, device: int) -> AbstractContextManager[Any]:
         cuda = self.module.cuda
-        with cuda.device(device), cuda.stream(self.stream(stream, device)):
-            yield
+        if cuda.current_device() != device:
+            cuda.set_device(device)
+        if cuda.current_stream(device).cuda_stream != stream:
+            cuda.set_stream(self.stream(stream, device))
+        return nullcontext()
 
-    def view(self, layout: Layout, address: int, ld: int, device: int) -> Any:
+    def _stream(self, stream: int, device: int) -> Any:
+        return self.module.cuda.ExternalStream(stream, device)
+
+    def _tile(self, layout: Layout, address: int, ld: int, device: int) -> Any:
         torch = self.module
         place = torch.device("cuda", device)
         empty = prod(layout.shape) == 0
         tile = np.empty(layout.shape, layout.dtype) if empty else _Interface(layout, address, ld)
         return torch.as_tensor(tile, device=place)
+
+    def _alias(self, tile: Any) -> Any:
+        return tile.detach()
 
 
 _LIBRARIES = {"cupy": _CuPy("cupy", "CuPy"), "torch": _Torch("torch", "PyTorch")}

@@ -51,6 +51,18 @@ class DeviceLost(Error, RuntimeError):
     """A device is lost, and with it the only valid copy of some data."""
 
 
+class PeerLost(Error, ConnectionError):
+    """A process that a communicator's call needs has ended, or has left the communicator.
+
+    Attributes
+    ----------
+    rank : int
+        Its rank in the communicator of the call.
+    """
+
+    rank: int = -1
+
+
 class Deadline(Error, TimeoutError):
     """A wait reached its timeout; the work continues."""
 

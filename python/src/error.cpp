@@ -26,6 +26,8 @@ const char* class_of(Errc code) noexcept {
       return "TaskFailed";
     case Errc::device_lost:
       return "DeviceLost";
+    case Errc::peer_lost:
+      return "PeerLost";
     case Errc::deadline:
       return "Deadline";
     case Errc::cancelled:
@@ -73,6 +75,8 @@ bool raise_as_python(const std::exception_ptr& pointer) {
     const std::string message =
         "singular matrix: resolution failed at diagonal " + std::to_string(error.index());
     set("SingularMatrix", message, nullptr, 0);
+  } catch (const PeerLost& error) {
+    set("PeerLost", error.what(), "rank", error.rank());
   } catch (const Error& error) {
     set_failed_task(error);
   } catch (const BodyFailure& cause) {

@@ -28,6 +28,8 @@ using Values = std::map<std::string, Setting, std::less<>>;
 constexpr std::string_view prefix = "QUADRIGA_";
 // Variables that the tests read for themselves, as the seed of a random run.
 constexpr std::string_view test_prefix = "QUADRIGA_TEST_";
+// Variables that `quadriga launch` gives to the processes that it starts.
+constexpr std::string_view launch_prefix = "QUADRIGA_LAUNCH_";
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -174,7 +176,7 @@ void read_file(const std::string& path, Values& values) {
 
 void read_environment(const std::map<std::string, std::string>& variables, Values& values) {
   for (const auto& [variable, value] : variables) {
-    if (variable.starts_with(test_prefix)) continue;
+    if (variable.starts_with(test_prefix) || variable.starts_with(launch_prefix)) continue;
     const std::string name = in_small_letters(std::string_view(variable).substr(prefix.size()));
     const Key& key = find_key(name, place(SettingOrigin::environment, variable));
     put(values, checked(key, value, SettingOrigin::environment, variable));
@@ -294,6 +296,15 @@ std::string cache_folder() {
   if (cache_home != nullptr && *cache_home == '/') return std::string(cache_home) + "/quadriga";
   const char* const home = std::getenv("HOME");
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/quadriga" : "";
+}
+
+std::map<std::string, std::string> launch_variables() {
+  std::map<std::string, std::string> found = process_environment();
+  std::erase_if(found, [](const auto& each) { return !each.first.starts_with(launch_prefix); });
+  for (const char* const name :
+       {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_RUN_ID"})
+    if (const char* const value = std::getenv(name)) found.emplace(name, value);
+  return found;
 }
 
 std::optional<std::string> cuda_visible_devices() {

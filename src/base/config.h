@@ -84,6 +84,10 @@ int computing_cores();
 /// Where to keep what can be made again, as the setting `cache` says; empty: nowhere.
 std::string cache_folder();
 
+/// What a launcher says of this process: the variables QUADRIGA_LAUNCH_*, and those of torchrun
+/// that are set (RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_PORT, TORCHELASTIC_RUN_ID).
+std::map<std::string, std::string> launch_variables();
+
 /// What CUDA_VISIBLE_DEVICES says, if it is set.
 std::optional<std::string> cuda_visible_devices();
 

@@ -17,6 +17,8 @@ std::string_view name(Errc code) noexcept {
       return "task_failed";
     case Errc::device_lost:
       return "device_lost";
+    case Errc::peer_lost:
+      return "peer_lost";
     case Errc::deadline:
       return "deadline";
     case Errc::cancelled:

@@ -156,9 +156,9 @@ class Backend {
   /// At most once, before anything is queued.
   virtual bool tell(std::function<void()> /*ended*/) { return false; }
 
-  /// Calls a function when a variant throws DeviceFull, on a thread that may wait, one call a
-  /// device at a time. True: the device has more free memory now, and the variant is called again.
-  /// Called at most once, before anything is queued.
+  /// Calls a function when a variant throws DeviceFull, by the thread that called the variant.
+  /// True: the device has more free memory now, and the variant is called again. The function may
+  /// call deallocate(). At most once, before anything is queued.
   virtual void on_full(std::function<bool(DeviceId)> /*make_room*/) {}
 
   /// The clock: nanoseconds since the backend was made.

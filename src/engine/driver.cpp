@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "base/thread.h"
 #include "device/factory.h"
+#include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/libraries.h"
 #include "schedule/policy_registry.h"
@@ -54,6 +55,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .kernel_streams = kernel_streams,
                       .most_rounds = most_rounds(),
                       .log = log_.get()});
+  backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
   if (!virtual_) thread_ = start_thread([this] { loop(); });
 }
@@ -101,12 +103,13 @@ Driver::~Driver() {
     thread_.join();
   }
   const bool is_broken = inbox_.is_broken();
-  // Nobody answers any more, and make_room() must not wait for ever.
+  // Nobody answers any more.
   if (!is_broken)
     inbox_.break_down(std::make_exception_ptr(Error(Errc::cancelled, "the engine was closed")));
   issuers_->stop();
   if (is_broken || (!virtual_ && scheduler_->in_flight())) {
     // What is queued may still use this memory, and the host's buffers.
+    spaces_->keep_reserves();
     backend_.reset();
     spaces_->release();
     static_cast<void>(scheduler_.release());
@@ -163,26 +166,63 @@ void Driver::execute(const std::function<void()>& work) {
     return;
   }
   if (std::this_thread::get_id() == thread_.get_id()) return work();
-  const auto request = std::make_shared<Request>(work);
+  const std::function<bool()> once = [&] {
+    work();
+    return true;
+  };
+  const auto request = std::make_shared<Request>(once);
   inbox_.post(request);
   backend_->wake();
   request->await();
 }
 
+bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadline) {
+  if (virtual_ || current_task(graph_) || std::this_thread::get_id() == thread_.get_id()) {
+    bool is_done = false;
+    const auto condition = [&] {
+      if (!is_done) execute([&] { is_done = work(); });
+      return is_done;
+    };
+    return condition() || wait(condition, deadline);
+  }
+  const auto request = std::make_shared<Request>(work);
+  inbox_.post(request);
+  backend_->wake();
+  bool is_done = true;
+  if (deadline == never) {
+    request->await();
+  } else if (!request->await_for(
+                 std::chrono::nanoseconds(std::max<Nanoseconds>(deadline - now(), 0)))) {
+    execute([&] { request->withdraw(); });
+    is_done = request->await_for(std::chrono::nanoseconds(0));  // it may just have been
+  }
+  waiters_.tell_notices();
+  return is_done;
+}
+
 bool Driver::run_requests() {
-  const std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
-  if (!requests.empty()) take_messages();  // of the data that they are about
+  std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
+  if (requests.empty()) return false;
+  take_messages();  // of the data that they are about
+  std::size_t left = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     try {
-      requests[i]->run();
+      const bool is_done = !requests[i]->is_withdrawn() && requests[i]->run();
       settle();
-      requests[i]->answer(nullptr);
+      if (is_done)
+        requests[i]->answer(nullptr);
+      else if (!requests[i]->is_withdrawn())
+        requests[left++].swap(requests[i]);
     } catch (...) {
-      for (; i < requests.size(); ++i) requests[i]->answer(std::current_exception());
+      for (std::size_t k = 0; k < requests.size(); ++k)
+        if (k < left || k >= i) requests[k]->answer(std::current_exception());
       throw;
     }
   }
-  return !requests.empty();
+  const bool any_done = left < requests.size();
+  requests.resize(left);
+  inbox_.put_back(std::move(requests));
+  return any_done;
 }
 
 void Driver::take_messages() {

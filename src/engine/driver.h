@@ -62,7 +62,8 @@ class Driver final : public Executor, private ScheduleListener {
   bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) override;
+  bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
+                  Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written) override;
@@ -70,6 +71,9 @@ class Driver final : public Executor, private ScheduleListener {
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   std::size_t memory_bytes(DeviceId device) const override;
+  std::size_t reserve_bytes(DeviceId device) const override {
+    return spaces_->reserve_bytes(machine_.devices[device].space);
+  }
   DeviceId holder(const void* memory) const override { return backend_->holder(memory); }
   void synchronize(DeviceId device, std::uintptr_t stream) const override {
     backend_->synchronize(device, stream);
@@ -110,7 +114,9 @@ class Driver final : public Executor, private ScheduleListener {
   void post(const Message& message);
   /// Runs something on the driver's side, and waits for it.
   void execute(const std::function<void()>& work);
-  /// False if there was none.
+  /// The same whenever something has happened, until it returns true. False at the deadline.
+  bool execute_until(const std::function<bool()>& work, Nanoseconds deadline);
+  /// False if none was answered.
   bool run_requests();
   void break_down(std::exception_ptr error);
   /// Takes messages, decides, then takes completions until the deadline. False if nothing happened
@@ -127,10 +133,9 @@ class Driver final : public Executor, private ScheduleListener {
 
   bool go_home(Datum& datum, std::exception_ptr& refusal);
   template <class Each>
-  bool bring_home(Nanoseconds deadline, Each&& each);
+  bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
   bool await_promise();
   bool make_room(DeviceId device);
-  void give_back(DeviceId device, const Reserve& reserve, std::size_t evicted);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
   std::string describe() const;

@@ -3,6 +3,7 @@
 // count, to tell.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -87,7 +88,7 @@ bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
 
 bool Driver::bring_all_home(Nanoseconds deadline) {
   std::vector<Datum*> leaving;
-  const bool is_met = bring_home(deadline, [&](auto&& want) {
+  const bool is_met = bring_home({}, deadline, [&](auto&& want) {
     scheduler_->for_each_datum([&](Datum& each) {
       if (each.keep) return;
       want(each);
@@ -101,38 +102,35 @@ bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanosecond
   std::vector<Datum*> left(data.begin(), data.end());
   const auto give = [&] {
     std::erase_if(left, [&](Datum* each) { return scheduler_->give_back(*each, overwrites); });
-  };
-  const auto condition = [&] {
-    if (!left.empty()) execute(give);
     return left.empty();
   };
-  return condition() || wait(condition, deadline);
+  return left.empty() || execute_until(give, deadline);
 }
 
-bool Driver::bring_home(std::span<Datum* const> data, Nanoseconds deadline) {
-  return bring_home(deadline, [&](auto&& want) {
+bool Driver::bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
+                        Nanoseconds deadline) {
+  return bring_home(after, deadline, [&](auto&& want) {
     for (Datum* const each : data) want(*each);
   });
 }
 
-/// Of all data for which `each` calls what it is given.
+/// Of all data for which `each` calls what it is given, once the tasks have ended.
 template <class Each>
-bool Driver::bring_home(Nanoseconds deadline, Each&& each) {
+bool Driver::bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each) {
   std::vector<Datum*> wanted;
   std::exception_ptr refusal;
-  execute([&] {
-    each([&](Datum& datum) {
-      if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
-    });
-  });
+  bool has_begun = false;
   const auto all_home = [&] {
+    const auto has_ended = [&](const TaskRef& ref) { return graph_.ended(ref); };
+    if (!has_begun && !std::ranges::all_of(after, has_ended)) return false;
     while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();
-  };
-  const auto condition = [&] {
-    if (!wanted.empty()) execute(all_home);
+    if (!std::exchange(has_begun, true))
+      each([&](Datum& datum) {
+        if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
+      });
     return wanted.empty();
   };
-  const bool is_met = wanted.empty() || wait(condition, deadline);
+  const bool is_met = execute_until(all_home, deadline);
   if (is_met && refusal) std::rethrow_exception(refusal);
   return is_met;
 }
@@ -172,40 +170,16 @@ std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) con
   return is_valid;
 }
 
-/// Gives a reserve of the device's arena back, for a variant that waits for it on the calling
-/// thread. False if there is none, or what is in use doesn't get less.
-bool Driver::make_room(DeviceId device) try {
-  constexpr Nanoseconds patience = 10'000'000'000;
-  Withdrawal withdrawal;
-  std::size_t evicted = 0;
-  const auto withdraw = [&] {
-    withdrawal = scheduler_->withdraw(device);
-    evicted += withdrawal.evicted;
-    if (withdrawal.reserve.base) give_back(device, withdrawal.reserve, evicted);
-  };
-  const auto is_decided = [&] {
-    execute(withdraw);
-    return withdrawal.awaits == Awaits::nothing;
-  };
-  for (std::uint64_t before = ended();; before = ended()) {
-    if (waiters_.sleep_until(is_decided, now() + patience)) break;
-    if (ended() != before) continue;
-    execute([&] { scheduler_->keep(device); });
-    return false;
-  }
-  return withdrawal.reserve.base != nullptr;
-} catch (...) {
-  return false;  // The engine ends: the variant's own error is the one to tell.
-}
-
-void Driver::give_back(DeviceId device, const Reserve& reserve, std::size_t evicted) {
-  const auto in_words = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
-  spaces_->give_back(machine_.devices[device].space, reserve.base);
+/// For a library that found no memory on a device. Any thread; waits for nobody. False if there is
+/// none to give.
+bool Driver::make_room(DeviceId device) {
+  const std::size_t given = spaces_->give_reserve(machine_.devices[device].space);
+  if (given == 0) return false;
   waiters_.notice(
-      fmt::format("device '{}': a library found no memory there; the arena gave {} back, which {} "
-                  "tiles had left, has {} now, and the library tries again",
-                  machine_.devices[device].name, in_words(reserve.bytes), evicted,
-                  in_words(memory_bytes(device))));
+      fmt::format("device '{}': a library found no memory there, gets {} that the engine had kept "
+                  "for that, and tries again",
+                  machine_.devices[device].name, format_bytes(static_cast<double>(given))));
+  return true;
 }
 
 void Driver::cancel(bool on) {

@@ -73,11 +73,12 @@ bool runs_on_host(const Machine& machine, const EngineOptions& options) {
 }
 
 /// Others may have taken memory of a device since it was asked for: plans must not count on it.
-void take_what_is_given(Device& device, std::size_t bytes) {
+void take_what_is_given(Device& device, std::size_t bytes, std::size_t reserve_bytes) {
   if (device.space == host_space || bytes >= device.memory_bytes) return;
-  log(LogLevel::warning, fmt::format("device '{}' gives {} of the {} that it was asked for",
-                                     device.name, format_bytes(static_cast<double>(bytes)),
-                                     format_bytes(static_cast<double>(device.memory_bytes))));
+  if (bytes + reserve_bytes < device.memory_bytes)
+    log(LogLevel::warning, fmt::format("device '{}' gives {} of the {} that it was asked for",
+                                       device.name, format_bytes(static_cast<double>(bytes)),
+                                       format_bytes(static_cast<double>(device.memory_bytes))));
   device.memory_bytes = bytes;
 }
 
@@ -119,7 +120,8 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
   else
     executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
-    take_what_is_given(machine.devices[device], executor->memory_bytes(device));
+    take_what_is_given(machine.devices[device], executor->memory_bytes(device),
+                       executor->reserve_bytes(device));
   reductions.emplace(graph, *executor);
   sharing.emplace(graph, *executor, machine, on_host);
   graph.set_reductions(&*reductions);
@@ -154,7 +156,7 @@ void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanosecond
 }
 
 void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
-  if (!executor->bring_home(written, deadline)) fail_late("the way home of what was written");
+  if (!executor->bring_home(written, {}, deadline)) fail_late("the way home of what was written");
 }
 
 void Engine::Impl::fail_late(const std::string& what) const {

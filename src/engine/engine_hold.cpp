@@ -59,7 +59,10 @@ bool Engine::Impl::begin_hold(Hold& hold, std::vector<TaskRef>& conflicts) {
       want(hold.data, alias, writes(each.access) ? Access::update : Access::read);
   }
   conflicts.clear();
-  for (const HeldDatum& each : hold.data) graph.collect(*each.datum, each.access, conflicts);
+  for (HeldDatum& each : hold.data) {
+    graph.collect(*each.datum, each.access, conflicts);
+    each.versions = each.datum->versions;
+  }
   if (!conflicts.empty()) return false;
   hold.untouched = std::ranges::all_of(
       hold.data, [](const HeldDatum& each) { return is_untouched(*each.datum); });
@@ -115,7 +118,7 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
       if (begin_hold(*hold, conflicts)) break;
     }
     try {
-      wait_ended(conflicts, deadline);
+      await_turn(*hold, conflicts, deadline);
     } catch (...) {
       give_slot_back();
       throw;
@@ -134,6 +137,23 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
     throw;
   }
   return hold;
+}
+
+/// Waits until the conflicting tasks have ended and what is to be read is home, in one go.
+void Engine::Impl::await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts,
+                              Nanoseconds deadline) {
+  // The executor doesn't see how another thread's access ends.
+  if (on_host || std::ranges::any_of(conflicts, Graph::is_hold, &TaskRef::id))
+    return wait_ended(conflicts, deadline);
+  for (const TaskRef& ref : conflicts) refuse_own_holds(&ref);
+  std::vector<Datum*> reading;
+  for (const HeldDatum& each : hold.data)
+    if (each.access != Access::write) reading.push_back(each.datum);
+  if (!executor->bring_home(reading, conflicts, deadline))
+    fail_late("the tasks that touch the data");
+  std::lock_guard lock(graph.submission());
+  for (const HeldDatum& each : hold.data)
+    if (each.access != Access::write) each.datum->versions_at_home = each.versions;
 }
 
 /// Brings home what is to be read, and takes off the devices what may be written.

@@ -67,6 +67,7 @@ struct Engine::Impl {
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
   bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
+  void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle_hold(const Hold& hold, Nanoseconds deadline);
   void end_hold(Hold& hold);
   void end_holds();

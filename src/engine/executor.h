@@ -44,9 +44,10 @@ class Executor {
   virtual bool help() = 0;
   /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
   virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
-  /// Brings the newest content of the data home, whose writers have ended. False at the deadline;
-  /// it goes on then.
-  virtual bool bring_home(std::span<Datum* const> data, Nanoseconds deadline) = 0;
+  /// Brings the newest content of the data home once these tasks have ended; other writers have.
+  /// False at the deadline; it goes on then.
+  virtual bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
+                          Nanoseconds deadline) = 0;
   /// The same for all data that isn't kept; those that aren't resident leave the devices.
   virtual bool bring_all_home(Nanoseconds deadline) = 0;
   /// Data that are home, whose tasks have ended, leave the devices: the host may write them. False
@@ -61,6 +62,8 @@ class Executor {
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
   /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
   virtual std::size_t memory_bytes(DeviceId device) const = 0;
+  /// Of the device's memory that is kept for libraries. Any thread.
+  virtual std::size_t reserve_bytes(DeviceId /*device*/) const { return 0; }
   /// As Backend's. Any thread.
   virtual DeviceId holder(const void* memory) const = 0;
   virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;

@@ -11,6 +11,7 @@
 
 #include <quadriga/types.h>
 
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace quadriga {
 struct HeldDatum {
   Datum* datum = nullptr;
   Access access = Access::read;  ///< read, write (all of it, unseen) or update
+  std::uint32_t versions = 0;    ///< Of the datum, when conflicting tasks were last looked for.
 };
 
 struct Hold {

@@ -56,7 +56,8 @@ class HostPool final : public Executor {
   bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
-  bool bring_home(std::span<Datum* const>, Nanoseconds) override { return true; }
+  bool bring_home(std::span<Datum* const>, std::span<const TaskRef> after,
+                  Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds) override { return true; }
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
   void end_hold(Task& hold, std::span<Datum* const> written) override;

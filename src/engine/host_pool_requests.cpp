@@ -16,6 +16,12 @@ bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline
                               : waiters_.sleep_until(condition, deadline);
 }
 
+bool HostPool::bring_home(std::span<Datum* const> /*data*/, std::span<const TaskRef> after,
+                          Nanoseconds deadline) {
+  const auto has_ended = [&](const TaskRef& ref) { return graph_.ended(ref); };
+  return after.empty() || wait([&] { return std::ranges::all_of(after, has_ended); }, deadline);
+}
+
 bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {
   Task* const ancestor = current_task(graph_);
   const auto descends = [&](const Task& task) {

@@ -7,14 +7,23 @@
 namespace quadriga {
 
 void Request::answer(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
   error_ = std::move(error);
-  answered_.store(true, std::memory_order_release);
-  answered_.notify_all();
+  answered_ = true;
+  changed_.notify_all();
 }
 
 void Request::await() const {
-  answered_.wait(false, std::memory_order_acquire);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return answered_; });
   if (error_) std::rethrow_exception(error_);
+}
+
+bool Request::await_for(std::chrono::nanoseconds time) const {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, time, [&] { return answered_; })) return false;
+  if (error_) std::rethrow_exception(error_);
+  return true;
 }
 
 bool Inbox::post(const Message& message) {
@@ -41,12 +50,27 @@ void Inbox::take(std::vector<Message>& messages) {
 
 std::vector<std::shared_ptr<Request>> Inbox::take_requests() {
   const std::lock_guard lock(mutex_);
+  retried_ = 0;
   return std::exchange(requests_, {});
+}
+
+void Inbox::put_back(std::vector<std::shared_ptr<Request>> requests) {
+  std::exception_ptr broken;
+  {
+    const std::lock_guard lock(mutex_);
+    broken = broken_;
+    if (!broken) {
+      retried_ += requests.size();
+      requests_.insert(requests_.begin(), requests.begin(), requests.end());
+    }
+  }
+  if (broken)
+    for (const std::shared_ptr<Request>& each : requests) each->answer(broken);
 }
 
 bool Inbox::empty() {
   const std::lock_guard lock(mutex_);
-  return messages_.empty() && requests_.empty();
+  return messages_.empty() && requests_.size() == retried_;
 }
 
 bool Inbox::has_messages() {
@@ -65,6 +89,7 @@ void Inbox::break_down(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     broken_ = error;
     requests.swap(requests_);
+    retried_ = 0;
   }
   for (const std::shared_ptr<Request>& request : requests) request->answer(error);
 }

@@ -6,6 +6,8 @@
 //   1. mutex_ guards all members; nothing else happens while it is held.
 //   2. Each request is answered once: by the thread that took it, or by break_down(). After that
 //      none is accepted, so no thread waits for an answer that never comes.
+//   3. A request's work belongs to the thread that waits: it is called until its answer, or until
+//      that thread has withdrawn it on the driver's thread.
 #pragma once
 
 #include <atomic>
@@ -31,19 +33,28 @@ struct Message {
   std::exception_ptr error = {};  ///< Of a task whose promise was kept.
 };
 
-/// Work that another thread waits for.
+/// Work that another thread waits for. As long as it returns false it is tried again whenever
+/// something has happened.
 class Request {
  public:
-  explicit Request(const std::function<void()>& work) : work_(work) {}
-  void run() const { work_(); }
+  explicit Request(const std::function<bool()>& work) : work_(work) {}
+  bool run() const { return work_(); }
   void answer(std::exception_ptr error);
   /// Waits for the answer. Errors: as answered.
   void await() const;
+  /// False if none came in time.
+  bool await_for(std::chrono::nanoseconds time) const;
+  /// Its work isn't called any more. On the driver's thread.
+  void withdraw() noexcept { withdrawn_ = true; }
+  bool is_withdrawn() const noexcept { return withdrawn_; }
 
  private:
-  const std::function<void()>& work_;  ///< The waiting thread's.
+  const std::function<bool()>& work_;  ///< The waiting thread's.
+  bool withdrawn_ = false;
+  mutable std::mutex mutex_;  ///< Guards what follows.
+  mutable std::condition_variable changed_;
   std::exception_ptr error_;
-  std::atomic<bool> answered_{false};
+  bool answered_ = false;
 };
 
 class Inbox {
@@ -55,6 +66,8 @@ class Inbox {
   /// Exchanges the messages for an empty list's memory.
   void take(std::vector<Message>& messages);
   std::vector<std::shared_ptr<Request>> take_requests();
+  /// Keeps those that are to be tried again.
+  void put_back(std::vector<std::shared_ptr<Request>> requests);
   bool empty();
   bool has_messages();
   /// Until there is a message, or so long.
@@ -70,6 +83,7 @@ class Inbox {
   std::condition_variable arrived_;
   std::vector<Message> messages_;
   std::vector<std::shared_ptr<Request>> requests_;
+  std::size_t retried_ = 0;  ///< Of them, which are no news.
   std::exception_ptr broken_;
 };
 

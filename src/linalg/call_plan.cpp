@@ -10,39 +10,39 @@
 namespace quadriga::linalg {
 namespace {
 
-CallPlan with_team(ProductPlan product, Team team) {
+CallPlan with_group(ProductPlan product, DeviceGroup group) {
   CallPlan plan;
   static_cast<ProductPlan&>(plan) = std::move(product);
-  plan.team = std::move(team);
+  plan.group = std::move(group);
   return plan;
 }
 
 CallPlan plan_matmul(const Engine& engine, const Problem& problem, DeviceId home,
                      const Options& options) {
-  const Team all = team_of(engine);
-  if (home == no_device) return with_team(plan_product(engine, all, problem, options), all);
-  const Team alone = team_at(home);
+  const DeviceGroup all = group_of(engine);
+  if (home == no_device) return with_group(plan_product(engine, all, problem, options), all);
+  const DeviceGroup alone = group_at(home);
   ProductPlan by_one = plan_product(engine, alone, problem, options);
   const bool is_sure = all.size() < 2 || by_one.orders.empty() || reproducible(engine, options);
-  if (is_sure) return with_team(std::move(by_one), alone);
-  const Team fed = fed_from(engine, all, home);
+  if (is_sure) return with_group(std::move(by_one), alone);
+  const DeviceGroup fed = fed_from(engine, all, home);
   ProductPlan shared = plan_product(engine, fed, problem, options);
   if (shared.orders.empty() || shared.seconds >= by_one.seconds)
-    return with_team(std::move(by_one), alone);
-  return with_team(std::move(shared), fed);
+    return with_group(std::move(by_one), alone);
+  return with_group(std::move(shared), fed);
 }
 
 }  // namespace
 
 CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options) {
   if (problem.kind == Problem::Kind::matmul) return plan_matmul(engine, problem, home, options);
-  auto [team, tile] = plan_cholesky(engine, home, problem.m, problem.dtype, options);
+  auto [group, tile] = plan_cholesky(engine, home, problem.m, problem.dtype, options);
   CallPlan plan;
   plan.rows = {problem.m, tile};
   plan.cols = {problem.n, tile};
   plan.sum = plan.sum_of_b = {problem.k, tile};
-  plan.triangle = cholesky_shape(engine, team, problem.m, tile, problem.dtype);
-  plan.team = std::move(team);
+  plan.triangle = cholesky_shape(engine, group, problem.m, tile, problem.dtype);
+  plan.group = std::move(group);
   return plan;
 }
 

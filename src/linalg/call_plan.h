@@ -3,9 +3,9 @@
 // computed.
 #pragma once
 
+#include "linalg/device_group.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
-#include "linalg/team.h"
 
 #include <quadriga/linalg.h>
 
@@ -14,7 +14,7 @@ namespace quadriga::linalg {
 /// Tiles of the result lie at (rows, cols), `sum` is what they sum over. Of a product also its
 /// orders; those of a triangle follow from `triangle`, by cholesky_order() and cholesky_owner().
 struct CallPlan : ProductPlan {
-  Team team;               ///< Who computes; owners are places in it.
+  DeviceGroup group;       ///< Who computes; owners are places in it.
   CholeskyShape triangle;  ///< Of factorizations, rank updates and solves.
 };
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "linalg/cholesky_schedule.h"
+#include "linalg/device_group.h"
 #include "linalg/order.h"
-#include "linalg/team.h"
 #include "linalg/tiles.h"
 
 namespace quadriga::linalg {
@@ -30,15 +30,16 @@ struct Triangle {
 };
 
 /// What the time of a factorization by tiles of this order follows from.
-CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_t order,
+CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype);
 
-/// The tile size by which a factorization on the team takes least time by the machine's
+/// The tile size by which a factorization on the group takes least time by the machine's
 /// figures, all of it at once (cholesky_schedule.h); 0 if these don't tell its kernels' times.
-std::int64_t cholesky_tile(const Engine& engine, const Team& team, std::int64_t order, DType dtype);
+std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
+                           DType dtype);
 
 /// The shape for orders, with the times that the machine's table gives.
-CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_t order,
+CholeskyShape cholesky_shape(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype);
 double cholesky_tasks(std::int64_t tiles) noexcept;
 
@@ -54,11 +55,11 @@ void submit_clear_other(Run& run, const Triangle& triangle, const MatrixView& ou
 /// Submits the tasks that factorize the triangle. `fill`, if any, is called for the lower
 /// triangle's (i,j) before the first task that uses the tile.
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
-                     const Team& team, const Fill& fill);
+                     const DeviceGroup& group, const Fill& fill);
 
 /// Who factorizes, and by which tile.
 struct CholeskyPlan {
-  Team team;
+  DeviceGroup group;
   std::int64_t tile = 0;
 };
 

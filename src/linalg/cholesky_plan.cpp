@@ -5,7 +5,7 @@
 
 #include "linalg/check.h"
 #include "linalg/cholesky_schedule.h"
-#include "linalg/feeds.h"
+#include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
 #include "memory/copy_times.h"
@@ -25,9 +25,9 @@ namespace quadriga::linalg {
 namespace {
 
 /// Seconds of all tasks one after the other on a device that has the matrix.
-double work_seconds(const Engine& engine, const Team& team, std::int64_t order, std::int64_t tile,
-                    DType dtype) {
-  const CholeskyShape shape = cholesky_shape(engine, team, order, tile, dtype);
+double work_seconds(const Engine& engine, const DeviceGroup& group, std::int64_t order,
+                    std::int64_t tile, DType dtype) {
+  const CholeskyShape shape = cholesky_shape(engine, group, order, tile, dtype);
   const auto count = static_cast<double>(shape.tiles);
   const double pairs = count * (count - 1) / 2;
   return count * shape.potrf_seconds + pairs * (shape.trsm_seconds + shape.syrk_seconds) +
@@ -36,8 +36,8 @@ double work_seconds(const Engine& engine, const Team& team, std::int64_t order, 
 }
 
 /// The tile of least work_seconds(), which are written to `seconds`.
-std::int64_t best_tile(const Engine& engine, const Team& team, std::int64_t order, DType dtype,
-                       double& seconds) {
+std::int64_t best_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
+                       DType dtype, double& seconds) {
   constexpr std::int64_t most_tiles = 32;
   constexpr std::int64_t step = 64;
   seconds = std::numeric_limits<double>::infinity();
@@ -45,7 +45,7 @@ std::int64_t best_tile(const Engine& engine, const Team& team, std::int64_t orde
   for (std::int64_t count = 1; count <= most_tiles; ++count) {
     const std::int64_t length = (order + count - 1) / count;
     const std::int64_t tile = std::min(order, (length + step - 1) / step * step);
-    const double found = work_seconds(engine, team, order, tile, dtype);
+    const double found = work_seconds(engine, group, order, tile, dtype);
     if (found >= seconds) continue;
     seconds = found;
     best = tile;
@@ -62,9 +62,9 @@ bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
          knows(kernels::gemm_names);
 }
 
-/// Which device each place of the team is, and how much slower than the first it computes products
+/// Which device each place of the group is, and how much slower than the first it computes products
 /// (compared at an order at which all are near their best).
-void set_speeds(const Engine& engine, const Team& team, DType dtype, CholeskyTimes& times) {
+void set_speeds(const Engine& engine, const DeviceGroup& group, DType dtype, CholeskyTimes& times) {
   constexpr double order = 2048;
   const Machine& machine = engine.machine();
   const std::string_view gemm = kernels::gemm_names[kernels::type_index(dtype)];
@@ -72,10 +72,11 @@ void set_speeds(const Engine& engine, const Team& team, DType dtype, CholeskyTim
     const Device& where = machine.devices[device];
     return machine.has_kernel(where, gemm) ? machine.kernel_seconds(where, gemm, order, 1) : 1;
   };
-  for (const DeviceId device : team.devices)
-    times.slower.push_back(seconds(device) / seconds(team.devices.front()));
-  for (const DeviceId device : team.places)
-    times.device_of_place.push_back(std::ranges::find(team.devices, device) - team.devices.begin());
+  for (const DeviceId device : group.devices)
+    times.slower.push_back(seconds(device) / seconds(group.devices.front()));
+  for (const DeviceId device : group.places)
+    times.device_of_place.push_back(std::ranges::find(group.devices, device) -
+                                    group.devices.begin());
 }
 
 /// Devices whose tiles come or go sooner by way of another's link share the rates of both: the
@@ -98,49 +99,49 @@ void share_links(std::vector<double>& rates, const std::vector<double>& alone,
 }
 
 /// Seconds a byte between two devices; infinite where no link joins them.
-double forward_seconds(const Feeds& feeds, std::size_t from, std::size_t to) {
-  const int route = feeds.between(from, to);
-  return route < 0 ? std::numeric_limits<double>::infinity() : 1 / feeds.rate(route);
+double forward_seconds(const HomeLinks& home_links, std::size_t from, std::size_t to) {
+  const int route = home_links.between(from, to);
+  return route < 0 ? std::numeric_limits<double>::infinity() : 1 / home_links.rate(route);
 }
 
 /// How long the runs of a copy to a device are: where one device has whole columns of tiles, some
 /// of a column come with one copy (memory/staging.h).
-double run_of_loads(const Team& team, double run_bytes) {
+double run_of_loads(const DeviceGroup& group, double run_bytes) {
   const bool is_joined =
-      team.size() == 1 && team.share_by_runs(run_bytes) * least_gain_of_columns <= 1;
-  return is_joined ? team.slowed_by_runs->runs.rbegin()->first : run_bytes;
+      group.size() == 1 && group.share_by_runs(run_bytes) * least_gain_of_columns <= 1;
+  return is_joined ? group.slowed_by_runs->runs.rbegin()->first : run_bytes;
 }
 
 /// Of a tile: copies to and from all devices at once, each by its share of their links.
-std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, double bytes,
+std::vector<CholeskyLinks> links_of(const Machine& machine, const DeviceGroup& group, double bytes,
                                     double run_bytes) {
-  Feeds feeds(machine, team);
+  HomeLinks home_links(machine, group);
   const auto seconds = [&](double rate) { return std::isfinite(rate) ? bytes / rate : 0; };
-  std::vector<double> loads = feeds.load_rates(run_of_loads(team, run_bytes));
-  std::vector<double> stores = feeds.store_rates(run_bytes);
+  std::vector<double> loads = home_links.load_rates(run_of_loads(group, run_bytes));
+  std::vector<double> stores = home_links.store_rates(run_bytes);
   std::vector<double> load_alone;
   std::vector<double> store_alone;
-  for (std::size_t at = 0; at < feeds.size(); ++at) {
-    load_alone.push_back(feeds.rate(feeds.load(at)));
-    store_alone.push_back(feeds.rate(feeds.store(at)));
+  for (std::size_t at = 0; at < home_links.size(); ++at) {
+    load_alone.push_back(home_links.rate(home_links.load(at)));
+    store_alone.push_back(home_links.rate(home_links.store(at)));
   }
   const auto forward = [&](std::size_t from, std::size_t to) {
-    return forward_seconds(feeds, from, to);
+    return forward_seconds(home_links, from, to);
   };
   share_links(loads, load_alone, forward);
   share_links(stores, store_alone,
               [&](std::size_t via, std::size_t at) { return forward(at, via); });
   std::vector<CholeskyLinks> links;
-  for (std::size_t to = 0; to < feeds.size(); ++to) {
+  for (std::size_t to = 0; to < home_links.size(); ++to) {
     double receive = 0;
-    for (std::size_t from = 0; from < feeds.size(); ++from) {
+    for (std::size_t from = 0; from < home_links.size(); ++from) {
       if (from == to) continue;
-      const int route = feeds.between(from, to);
+      const int route = home_links.between(from, to);
       // By way of the host where no link joins them.
       receive +=
-          route < 0 ? seconds(stores[from]) + seconds(loads[to]) : seconds(feeds.rate(route));
+          route < 0 ? seconds(stores[from]) + seconds(loads[to]) : seconds(home_links.rate(route));
     }
-    const double others = std::max<double>(1, static_cast<double>(feeds.size()) - 1);
+    const double others = std::max<double>(1, static_cast<double>(home_links.size()) - 1);
     links.push_back({seconds(loads[to]), seconds(stores[to]), receive / others});
   }
   return links;
@@ -148,16 +149,16 @@ std::vector<CholeskyLinks> links_of(const Machine& machine, const Team& team, do
 
 }  // namespace
 
-CholeskyTimes cholesky_times(const Engine& engine, const Team& team, std::int64_t order,
+CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype) {
   CholeskyTimes times;
-  times.shape = cholesky_shape(engine, team, order, tile, dtype);
-  times.cut = {order, tile};
+  times.shape = cholesky_shape(engine, group, order, tile, dtype);
+  times.tiling = {order, tile};
   const double run = static_cast<double>(tile) * static_cast<double>(size_of(dtype));
   const double bytes = run * static_cast<double>(tile);
-  times.links = links_of(engine.machine(), team, bytes, tile == order ? bytes : run);
-  set_speeds(engine, team, dtype, times);
-  times.streams = engine.machine().devices[team.devices.front()].compute_streams;
+  times.links = links_of(engine.machine(), group, bytes, tile == order ? bytes : run);
+  set_speeds(engine, group, dtype, times);
+  times.streams = engine.machine().devices[group.devices.front()].compute_streams;
   times.task_seconds = engine.machine().launch_seconds;
   return times;
 }
@@ -168,8 +169,8 @@ namespace {
 /// no better than the best, then those around that.
 class TileSearch {
  public:
-  TileSearch(const Engine& engine, const Team& team, std::int64_t order, DType dtype)
-      : engine_(engine), team_(team), order_(order), dtype_(dtype) {}
+  TileSearch(const Engine& engine, const DeviceGroup& group, std::int64_t order, DType dtype)
+      : engine_(engine), group_(group), order_(order), dtype_(dtype) {}
 
   std::int64_t best() {
     constexpr auto& counts = part_counts;
@@ -192,11 +193,11 @@ class TileSearch {
   bool consider(std::int64_t count) {
     constexpr std::int64_t least_in_memory = 4;
     // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
-    const double alike = team_.size() < 2 ? 1 : 1.01;
-    const std::int64_t granule = engine_.machine().devices[team_.devices.front()].granule;
+    const double alike = group_.size() < 2 ? 1 : 1.01;
+    const std::int64_t granule = engine_.machine().devices[group_.devices.front()].granule;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, (length + granule - 1) / granule * granule);
-    const CholeskyTimes times = cholesky_times(engine_, team_, order_, tile, dtype_);
+    const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, dtype_);
     const double limit = count > best_count_ ? alike * least_ : least_;
     if (times.shape.memory < least_in_memory || cholesky_bound(times) >= limit) return false;
     const double seconds = cholesky_seconds(times, limit);
@@ -208,7 +209,7 @@ class TileSearch {
   }
 
   const Engine& engine_;
-  const Team& team_;
+  const DeviceGroup& group_;
   std::int64_t order_;
   DType dtype_;
   double least_ = std::numeric_limits<double>::infinity();
@@ -240,26 +241,26 @@ class TileMemo {
 };
 
 /// All that the search knows.
-std::vector<double> key_of(const Engine& engine, const Team& team, std::int64_t order,
+std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                            DType dtype) {
   const Machine& machine = engine.machine();
-  const Device& device = machine.devices[team.devices.front()];
+  const Device& device = machine.devices[group.devices.front()];
   std::vector<double> key{static_cast<double>(order),
                           static_cast<double>(dtype),
-                          static_cast<double>(team.size()),
-                          static_cast<double>(team.places.size()),
-                          static_cast<double>(team.memory_bytes),
+                          static_cast<double>(group.size()),
+                          static_cast<double>(group.places.size()),
+                          static_cast<double>(group.memory_bytes),
                           static_cast<double>(device.granule),
                           static_cast<double>(device.compute_streams),
-                          team.seconds_a_byte,
+                          group.seconds_a_byte,
                           machine.launch_seconds};
   const auto append = [&](const std::map<double, double>& table) {
     for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
   };
-  const std::vector<double> feeds = Feeds(machine, team).key();
-  key.insert(key.end(), feeds.begin(), feeds.end());
+  const std::vector<double> home_links = HomeLinks(machine, group).key();
+  key.insert(key.end(), home_links.begin(), home_links.end());
   CholeskyTimes speeds;
-  set_speeds(engine, team, dtype, speeds);
+  set_speeds(engine, group, dtype, speeds);
   key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
   for (const std::ptrdiff_t place : speeds.device_of_place)
     key.push_back(static_cast<double>(place));
@@ -271,26 +272,27 @@ std::vector<double> key_of(const Engine& engine, const Team& team, std::int64_t 
 
 }  // namespace
 
-std::int64_t cholesky_tile(const Engine& engine, const Team& team, std::int64_t order,
+std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                            DType dtype) {
   static TileMemo memo;
-  if (order == 0 || team.size() == 0 || !knows_rates(engine, team.devices.front(), dtype)) return 0;
-  return memo.find(key_of(engine, team, order, dtype),
-                   [&] { return TileSearch(engine, team, order, dtype).best(); });
+  if (order == 0 || group.size() == 0 || !knows_rates(engine, group.devices.front(), dtype))
+    return 0;
+  return memo.find(key_of(engine, group, order, dtype),
+                   [&] { return TileSearch(engine, group, order, dtype).best(); });
 }
 
 CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
                            const Options& options) {
-  const Team all = team_of(engine);
+  const DeviceGroup all = group_of(engine);
   const std::int64_t usual =
       tile_for(engine, {Problem::Kind::cholesky, order, order, order, dtype}, options);
   if (home == no_device || order == 0) return {all, usual};
-  const Team alone = team_at(home);
+  const DeviceGroup alone = group_at(home);
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
   if (all.size() < 2 || reproducible(engine, options)) return {alone, tile};
-  const Team fed = fed_from(engine, all, home);
+  const DeviceGroup fed = fed_from(engine, all, home);
   // A triangle goes there, and comes back.
   const double bytes =
       static_cast<double>(order) * static_cast<double>(order) * static_cast<double>(size_of(dtype));

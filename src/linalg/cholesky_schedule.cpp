@@ -40,7 +40,7 @@ class Schedule {
       : times_(times),
         tiles_(times.shape.tiles),
         limit_(limit),
-        last_(real(times.cut.length(tiles_ - 1)) / real(times.cut.tile)),
+        last_(real(times.tiling.length(tiles_ - 1)) / real(times.tiling.tile)),
         columns_(tiles_of_all(), Tile{}),
         devices_(place(times.shape.devices)) {
     for (Device& device : devices_) device.streams = place(times.streams);
@@ -269,7 +269,7 @@ double load_seconds(const CholeskyTimes& times) {
 
 /// Kernels are of whole tiles here, but the last tile is shorter.
 double part_in_use(const CholeskyTimes& times) {
-  return std::pow(real(times.cut.size) / (real(times.shape.tiles) * real(times.cut.tile)), 3);
+  return std::pow(real(times.tiling.size) / (real(times.shape.tiles) * real(times.tiling.tile)), 3);
 }
 
 }  // namespace

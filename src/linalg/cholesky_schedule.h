@@ -2,8 +2,8 @@
 // src/linalg/cholesky_schedule.h: how long a Cholesky factorization by given tiles takes. Pure.
 #pragma once
 
-#include "linalg/cut.h"
 #include "linalg/order.h"
+#include "linalg/tiling.h"
 
 #include <cstddef>
 #include <limits>
@@ -21,7 +21,7 @@ struct CholeskyLinks {
 /// What a factorization's time follows from; all seconds are of whole tiles.
 struct CholeskyTimes {
   CholeskyShape shape;
-  Cut cut;                                      ///< Of rows and columns.
+  Tiling tiling;                                ///< Of rows and columns.
   std::vector<CholeskyLinks> links;             ///< Of each device.
   std::vector<std::ptrdiff_t> device_of_place;  ///< Empty: each place is a device.
   std::vector<double> slower;  ///< Seconds on each device over those above; empty: equal.

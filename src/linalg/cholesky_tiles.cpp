@@ -18,8 +18,8 @@ constexpr Scalar minus_one{-1, 0};
 /// Submits the steps of one factorization.
 class Steps {
  public:
-  Steps(Run& run, const Triangle& triangle, const Fill& fill, const Team& team)
-      : run_(run), triangle_(triangle), fill_(fill), team_(team) {
+  Steps(Run& run, const Triangle& triangle, const Fill& fill, const DeviceGroup& group)
+      : run_(run), triangle_(triangle), fill_(fill), group_(group) {
     const std::int64_t count = triangle.tiles->rows().count();
     if (fill_) filled_.resize(static_cast<std::size_t>(count * (count + 1) / 2));
   }
@@ -27,7 +27,7 @@ class Steps {
   void submit(const Step& step) {
     SubmitOptions where;
     where.priority = step.priority;
-    where.owner = team_.owner(step.owner);
+    where.owner = group_.owner(step.owner);
     if (fill_) {
       auto filled =
           filled_[static_cast<std::size_t>(step.i) * (static_cast<std::size_t>(step.i) + 1) / 2 +
@@ -96,25 +96,25 @@ class Steps {
   Run& run_;
   const Triangle& triangle_;
   const Fill& fill_;
-  const Team& team_;
+  const DeviceGroup& group_;
   std::vector<bool> filled_;
 };
 
 }  // namespace
 
-CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_t order,
+CholeskyShape cholesky_shape(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype) {
   const double b = static_cast<double>(tile);
   const auto seconds = [&](const kernels::Names& names) {
-    return kernel_seconds(engine, team, names[kernels::type_index(dtype)], b, b * b * b);
+    return kernel_seconds(engine, group, names[kernels::type_index(dtype)], b, b * b * b);
   };
   CholeskyShape shape;
-  shape.tiles = Cut{order, tile}.count();
-  shape.devices = std::max<std::int64_t>(1, team.size());
-  shape.places = std::max(shape.devices, static_cast<std::int64_t>(team.places.size()));
-  if (team.size() > 0)
+  shape.tiles = Tiling{order, tile}.count();
+  shape.devices = std::max<std::int64_t>(1, group.size());
+  shape.places = std::max(shape.devices, static_cast<std::int64_t>(group.places.size()));
+  if (group.size() > 0)
     shape.memory = std::max<std::int64_t>(
-        3, team.tiles(static_cast<std::size_t>(tile * tile) * size_of(dtype)));
+        3, group.tiles(static_cast<std::size_t>(tile * tile) * size_of(dtype)));
   shape.potrf_seconds = seconds(kernels::potrf_names);
   shape.trsm_seconds = seconds(kernels::trsm_names);
   shape.syrk_seconds = seconds(kernels::syrk_names);
@@ -124,13 +124,13 @@ CholeskyShape cholesky_shape(const Engine& engine, const Team& team, std::int64_
 
 void submit_clear_other(Run& run, const Triangle& triangle, const MatrixView& out, Uplo uplo,
                         bool in_place) {
-  const Cut& cut = triangle.tiles->rows();
+  const Tiling& tiling = triangle.tiles->rows();
   const kernels::SetParams params{{}, {}, {strict_other(triangle.uplo), 0}};
   SubmitOptions where;
   where.owner = out.device;
-  for (std::int64_t k = 0; k < cut.count(); ++k) {
-    submit_clear(run, beside_diagonal(out, uplo, cut.first(k), cut.length(k)), kernels::Part::all,
-                 cut.tile);
+  for (std::int64_t k = 0; k < tiling.count(); ++k) {
+    submit_clear(run, beside_diagonal(out, uplo, tiling.first(k), tiling.length(k)),
+                 kernels::Part::all, tiling.tile);
     if (in_place)
       run.submit(kernels::set_codelet(out.dtype), {{triangle.update(k, k, where), Access::update}},
                  params, where);
@@ -143,8 +143,8 @@ double cholesky_tasks(std::int64_t tiles) noexcept {
 }
 
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
-                     const Team& team, const Fill& fill) {
-  Steps steps(run, triangle, fill, team);
+                     const DeviceGroup& group, const Fill& fill) {
+  Steps steps(run, triangle, fill, group);
   cholesky_order(shape, [&](const Step& step) { steps.submit(step); });
 }
 

@@ -81,17 +81,17 @@ double least_bytes(const Problem& problem) {
 }
 
 /// Seconds of all kernels over what computes; those that run at once on an accelerator share it.
-double shared_work(const Machine& machine, const Counters& counters, const Team& team) {
-  if (team.size() == 0) return counters.work_seconds / std::max(1, machine.devices.front().cores);
+double shared_work(const Machine& machine, const Counters& counters, const DeviceGroup& group) {
+  if (group.size() == 0) return counters.work_seconds / std::max(1, machine.devices.front().cores);
   Nanoseconds work = 0;
-  for (const DeviceId device : team.devices) work += counters.devices[device].computing;
-  return static_cast<double>(work) / 1e9 / static_cast<double>(team.size());
+  for (const DeviceId device : group.devices) work += counters.devices[device].computing;
+  return static_cast<double>(work) / 1e9 / static_cast<double>(group.size());
 }
 
 /// Of bytes that must go to devices.
-double least_copy_seconds(const Problem& problem, const Team& team) {
-  if (team.size() == 0) return 0;
-  return least_bytes(problem) * team.seconds_a_byte / static_cast<double>(team.size());
+double least_copy_seconds(const Problem& problem, const DeviceGroup& group) {
+  if (group.size() == 0) return 0;
+  return least_bytes(problem) * group.seconds_a_byte / static_cast<double>(group.size());
 }
 
 std::string link_name(const Machine& machine, const LinkCounters& link) {
@@ -114,12 +114,12 @@ Simulation simulate(const EngineOptions& where, const Problem& problem, const Op
   run_program(model, problem, options);
   const Counters counters = model.counters();
   const Machine& machine = model.machine();
-  const Team team = team_of(model);
-  Simulation found{{}, shared_work(machine, counters, team)};
+  const DeviceGroup group = group_of(model);
+  Simulation found{{}, shared_work(machine, counters, group)};
   Estimate& estimate = found.estimate;
   estimate.seconds = static_cast<double>(counters.elapsed) / 1e9;
   estimate.bound_seconds = std::max(
-      {found.work_seconds, counters.critical_path_seconds, least_copy_seconds(problem, team)});
+      {found.work_seconds, counters.critical_path_seconds, least_copy_seconds(problem, group)});
   estimate.host_bytes = static_cast<double>(counters.host_bytes());
   for (const LinkCounters& link : counters.links)
     estimate.links.push_back({link_name(machine, link), static_cast<double>(link.bytes)});
@@ -211,9 +211,9 @@ Estimate extrapolate(const Large& large, const EngineOptions& where, const Probl
   Estimate estimate = finest.small.estimate;
   estimate.extrapolated_from = std::move(tasks);
   const Engine model(where);
-  const Team team = team_of(model);
+  const DeviceGroup group = group_of(model);
   estimate.bound_seconds = std::max({finest.small.work_seconds * finest.similar.seconds,
-                                     large.chain_seconds(), least_copy_seconds(problem, team)});
+                                     large.chain_seconds(), least_copy_seconds(problem, group)});
   const Figure seconds = extended(samples, &Sample::seconds, estimate.bound_seconds, 0.03);
   estimate.seconds = seconds.value;
   estimate.seconds_uncertainty = seconds.uncertainty;
@@ -267,7 +267,7 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   std::int64_t tile = 0;
   std::int64_t tile_cols = 0;
   if (problem.kind == Problem::Kind::matmul) {
-    const ProductPlan plan = plan_product(engine, team_of(engine), problem, options);
+    const ProductPlan plan = plan_product(engine, group_of(engine), problem, options);
     tile = plan.rows.tile;
     tile_cols = plan.cols.tile;
     // Else the model plans as well: lists, or rows of tall tiles that stay.

@@ -2,6 +2,7 @@
 // src/linalg/factor.cpp: making factors, asking them for what they are, taking them apart.
 #include "linalg/factor.h"
 
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelets.h"
@@ -14,9 +15,10 @@
 
 namespace quadriga::linalg {
 
-FactorTiles::FactorTiles(Engine& engine, Cut cut, DType dtype, Uplo stored, const MatrixView& home)
-    : Tiles(cut, cut, dtype), engine_(engine), stored_(stored), home_(home) {
-  const auto count = static_cast<std::size_t>(cut.count());
+FactorTiles::FactorTiles(Engine& engine, Tiling tiling, DType dtype, Uplo stored,
+                         const MatrixView& home)
+    : Tiles(tiling, tiling, dtype), engine_(engine), stored_(stored), home_(home) {
+  const auto count = static_cast<std::size_t>(tiling.count());
   tiles_.resize(count * (count + 1) / 2);
 }
 
@@ -74,7 +76,7 @@ std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, 
   MatrixView home;
   if (in_place) home = impl->transposed ? a.view().transposed() : a.view();
   impl->tiles =
-      std::make_unique<FactorTiles>(engine, Cut{a.rows(), tile}, a.dtype(), impl->stored, home);
+      std::make_unique<FactorTiles>(engine, Tiling{a.rows(), tile}, a.dtype(), impl->stored, home);
   return impl;
 }
 
@@ -82,6 +84,7 @@ std::shared_ptr<FactorContent> make(Engine& engine, const Matrix& a, Uplo uplo, 
 
 Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                   const Options& options) {
+  const NamedCall named(engine, "cho_factor");
   const HostAccess held = guard(engine, {{&a, factor.overwrite ? Access::update : Access::read}});
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != ViewKind::strided;
@@ -90,7 +93,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
       engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, home, options);
   if (!in_place) check_room(engine, "the factor", a.rows(), a.dtype());
   const auto impl = make(engine, a, factor.uplo, in_place, plan.rows.tile);
-  const std::int64_t count = impl->cut().count();
+  const std::int64_t count = impl->tiling().count();
   if (count == 0) return Factor(impl);
   try {
     Run run(engine, options, cholesky_tasks(count) + static_cast<double>(count * count) / 2);
@@ -101,7 +104,7 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
                                                 Rest::any);
       fill = [&](std::int64_t i, std::int64_t j, SubmitOptions where) { (*filler)(i, j, where); };
     }
-    submit_cholesky(run, impl->triangle(), plan.triangle, plan.team, fill);
+    submit_cholesky(run, impl->triangle(), plan.triangle, plan.group, fill);
     run.wait();
   } catch (...) {
     impl->tiles->discard();
@@ -126,8 +129,8 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   if (in_place) return Factor(impl);
   Run run(engine, options, 1);
   TriangleFiller filler(run, c, uplo, *impl->tiles, false, Rest::any);
-  for (std::int64_t j = 0; j < impl->cut().count(); ++j)
-    for (std::int64_t i = j; i < impl->cut().count(); ++i) filler(i, j, {});
+  for (std::int64_t j = 0; j < impl->tiling().count(); ++j)
+    for (std::int64_t i = j; i < impl->tiling().count(); ++i) filler(i, j, {});
   run.wait();
   return Factor(impl);
 }
@@ -137,8 +140,8 @@ const FactorContent& Factor::impl() const {
   return *impl_;
 }
 
-std::int64_t Factor::order() const { return impl().cut().size; }
-std::int64_t Factor::tile() const { return impl().cut().tile; }
+std::int64_t Factor::order() const { return impl().tiling().size; }
+std::int64_t Factor::tile() const { return impl().tiling().tile; }
 DType Factor::dtype() const { return impl().dtype(); }
 bool Factor::lower() const { return impl().uplo == Uplo::lower; }
 Engine& Factor::engine() const { return impl().tiles->engine(); }

@@ -10,7 +10,7 @@ namespace quadriga::linalg {
 class FactorTiles final : public Tiles {
  public:
   /// Without a home; or, if `home` has memory, in it.
-  FactorTiles(Engine& engine, Cut cut, DType dtype, Uplo stored, const MatrixView& home);
+  FactorTiles(Engine& engine, Tiling tiling, DType dtype, Uplo stored, const MatrixView& home);
   /// Home gets the content; without one it is gone.
   ~FactorTiles() override;
   Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
@@ -55,7 +55,7 @@ struct FactorContent {
   bool transposed = false;
 
   Triangle triangle() const noexcept { return {tiles.get(), stored}; }
-  const Cut& cut() const noexcept { return tiles->rows(); }
+  const Tiling& tiling() const noexcept { return tiles->rows(); }
   DType dtype() const noexcept { return tiles->dtype(); }
 };
 

@@ -42,22 +42,23 @@ std::uint64_t checksum_of(FactorHeader header) noexcept {
   return sum.value();
 }
 
-std::uint64_t tile_index(const Cut& cut, std::int64_t i, std::int64_t j) noexcept {
-  return static_cast<std::uint64_t>(j * cut.count() - j * (j - 1) / 2 + i - j);
+std::uint64_t tile_index(const Tiling& tiling, std::int64_t i, std::int64_t j) noexcept {
+  return static_cast<std::uint64_t>(j * tiling.count() - j * (j - 1) / 2 + i - j);
 }
 
-std::uint64_t tile_offset(const Cut& cut, DType dtype, std::int64_t i, std::int64_t j) noexcept {
+std::uint64_t tile_offset(const Tiling& tiling, DType dtype, std::int64_t i,
+                          std::int64_t j) noexcept {
   // The columns before j are full tiles wide, and have all rows from their diagonal on.
-  const std::int64_t before = cut.tile * (j * cut.size - cut.tile * (j * (j - 1) / 2));
-  const std::int64_t elements = before + cut.length(j) * (cut.first(i) - cut.first(j));
+  const std::int64_t before = tiling.tile * (j * tiling.size - tiling.tile * (j * (j - 1) / 2));
+  const std::int64_t elements = before + tiling.length(j) * (tiling.first(i) - tiling.first(j));
   return sizeof(FactorHeader) + static_cast<std::uint64_t>(elements) * size_of(dtype);
 }
 
-std::uint64_t payload_bytes(const Cut& cut, DType dtype) noexcept {
-  const std::int64_t count = cut.count();
+std::uint64_t payload_bytes(const Tiling& tiling, DType dtype) noexcept {
+  const std::int64_t count = tiling.count();
   if (count == 0) return 0;
-  const std::int64_t last = cut.length(count - 1);
-  return tile_offset(cut, dtype, count - 1, count - 1) - sizeof(FactorHeader) +
+  const std::int64_t last = tiling.length(count - 1);
+  return tile_offset(tiling, dtype, count - 1, count - 1) - sizeof(FactorHeader) +
          static_cast<std::uint64_t>(last * last) * size_of(dtype);
 }
 
@@ -77,7 +78,7 @@ namespace fs = std::filesystem;
 /// Behind the tiles: a sum of each.
 std::uint64_t sums_bytes(const FactorHeader& header) noexcept {
   if (header.version < 2) return 0;
-  const auto count = static_cast<std::uint64_t>(Cut{header.order, header.tile}.count());
+  const auto count = static_cast<std::uint64_t>(Tiling{header.order, header.tile}.count());
   return count * (count + 1) / 2 * sizeof(std::uint64_t);
 }
 

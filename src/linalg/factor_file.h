@@ -2,7 +2,7 @@
 // src/linalg/factor_file.h: the file that holds a factor (docs/factor-file.md).
 #pragma once
 
-#include "linalg/cut.h"
+#include "linalg/tiling.h"
 
 #include <quadriga/linalg.h>
 
@@ -40,11 +40,12 @@ class Checksum {
 std::uint64_t checksum_of(FactorHeader header) noexcept;
 
 /// Where the tile for the lower triangle's (i,j), i >= j, begins: tiles follow column by column.
-std::uint64_t tile_offset(const Cut& cut, DType dtype, std::int64_t i, std::int64_t j) noexcept;
+std::uint64_t tile_offset(const Tiling& tiling, DType dtype, std::int64_t i,
+                          std::int64_t j) noexcept;
 /// How many tiles come before the one for (i,j).
-std::uint64_t tile_index(const Cut& cut, std::int64_t i, std::int64_t j) noexcept;
+std::uint64_t tile_index(const Tiling& tiling, std::int64_t i, std::int64_t j) noexcept;
 /// Bytes of all tiles of the triangle.
-std::uint64_t payload_bytes(const Cut& cut, DType dtype) noexcept;
+std::uint64_t payload_bytes(const Tiling& tiling, DType dtype) noexcept;
 
 /// A file that appears under its name only once commit() was called, or one that is read.
 class FactorFile {

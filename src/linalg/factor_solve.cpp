@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_solve.cpp: what a factor is for: solving, the determinant, the inverse's
 // diagonal.
+#include "engine/named_call.h"
 #include "linalg/check.h"
 #include "linalg/factor.h"
 #include "linalg/kernels/codelets.h"
@@ -36,7 +37,7 @@ TriangularTiles first_triangle(const FactorContent& impl) {
   triangle.read = [&impl](std::int64_t i, std::int64_t j, SubmitOptions where) {
     return impl.triangle().read(i, j, where);
   };
-  triangle.rows = impl.cut();
+  triangle.rows = impl.tiling();
   return triangle;
 }
 
@@ -52,6 +53,7 @@ TriangularTiles second_triangle(const FactorContent& impl) {
 void Factor::solve(const MatrixView& b, const Options& options) const {
   const FactorTiles& tiles = *impl().tiles;
   Engine& engine = tiles.engine();
+  const NamedCall named(engine, "cho_solve");
   const Matrix result(b);
   const HostAccess held = guard(engine, {{&result, Access::update}});
   check_options(options);
@@ -62,12 +64,12 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
                                              order(), shape_of(b.rows, b.cols)));
   check_finite(engine, options, "B", b);
   if (empty(b)) return;
-  const Cut rows = tiles.rows();
-  Run run(engine, options, 2 * substitution_tasks(rows, Cut{b.cols, rows.tile}));
+  const Tiling rows = tiles.rows();
+  Run run(engine, options, 2 * substitution_tasks(rows, Tiling{b.cols, rows.tile}));
   const bool conjugated = impl().transposed && is_complex(b.dtype) && !run.pretends();
   if (conjugated) conjugate(gathered(b));
   try {
-    RightSides sides(run, b, rows, Cut{b.cols, rows.tile}, true);
+    RightSides sides(run, b, rows, Tiling{b.cols, rows.tile}, true);
     const Where where = stay(impl());
     substitute(run, first_triangle(impl()), sides, where, {});
     substitute(run, second_triangle(impl()), sides, where, {true});
@@ -81,7 +83,7 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
 }
 
 double Factor::logdet() const {
-  const std::int64_t count = impl().cut().count();
+  const std::int64_t count = impl().tiling().count();
   std::vector<double> sums(static_cast<std::size_t>(count));
   const Options options;
   Run run(engine(), options, static_cast<double>(count));
@@ -99,7 +101,8 @@ double Factor::logdet() const {
 }
 
 void Factor::inverse_diagonal(std::span<double> out, const Options& options) const {
-  const Cut rows = impl().cut();
+  const NamedCall named(engine(), "inverse_diagonal");
+  const Tiling rows = impl().tiling();
   if (static_cast<std::int64_t>(out.size()) != rows.size)
     fail(Errc::invalid_argument,
          fmt::format("the diagonal has {} elements, and there is room for {}", rows.size,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_store.cpp: saving a factor and loading it, a few tiles on the host at a time.
+#include "engine/named_call.h"
 #include "linalg/factor.h"
 #include "linalg/factor_file.h"
 #include "linalg/kernels/codelets.h"
@@ -104,42 +105,43 @@ class Passage {
 
 /// Calls visit(i, j) for the tiles of the lower triangle in the order of the file.
 template <class Visit>
-void for_each_tile(const Cut& cut, Visit&& visit) {
-  for (std::int64_t j = 0; j < cut.count(); ++j)
-    for (std::int64_t i = j; i < cut.count(); ++i) visit(i, j);
+void for_each_tile(const Tiling& tiling, Visit&& visit) {
+  for (std::int64_t j = 0; j < tiling.count(); ++j)
+    for (std::int64_t i = j; i < tiling.count(); ++i) visit(i, j);
 }
 
 /// Rows and columns of the file's tile for (i,j), which is that of the factor itself.
-std::pair<std::int64_t, std::int64_t> extent(const Cut& cut, Uplo uplo, std::int64_t i,
+std::pair<std::int64_t, std::int64_t> extent(const Tiling& tiling, Uplo uplo, std::int64_t i,
                                              std::int64_t j) {
-  return uplo == Uplo::lower ? std::pair(cut.length(i), cut.length(j))
-                             : std::pair(cut.length(j), cut.length(i));
+  return uplo == Uplo::lower ? std::pair(tiling.length(i), tiling.length(j))
+                             : std::pair(tiling.length(j), tiling.length(i));
 }
 
 }  // namespace
 
 void Factor::save(const std::string& path) const {
-  const Cut cut = impl().cut();
+  const NamedCall named(engine(), "save");
+  const Tiling tiling = impl().tiling();
   FactorHeader header;
   header.dtype = static_cast<std::uint32_t>(dtype());
   header.upper = lower() ? 0 : 1;
-  header.order = cut.size;
-  header.tile = cut.tile;
-  header.bytes = payload_bytes(cut, dtype());
+  header.order = tiling.size;
+  header.tile = tiling.tile;
+  header.bytes = payload_bytes(tiling, dtype());
   FactorFile file = FactorFile::create(path, header);
   const Options options;
   {
-    Run run(engine(), options, static_cast<double>(cut.count() * cut.count()));
+    Run run(engine(), options, static_cast<double>(tiling.count() * tiling.count()));
     Passage passage(run);
-    for_each_tile(cut, [&](std::int64_t i, std::int64_t j) {
-      const auto [rows, cols] = extent(cut, impl().uplo, i, j);
+    for_each_tile(tiling, [&](std::int64_t i, std::int64_t j) {
+      const auto [rows, cols] = extent(tiling, impl().uplo, i, j);
       const Data tile = passage.next(rows, cols, dtype());
       kernels::CopyParams params{impl().transposed ? Op::transpose : Op::none, {}};
       if (i == j) params.region.part = lower() ? kernels::Part::lower : kernels::Part::upper;
       run.submit(kernels::copy_write_codelet(dtype()),
                  {{impl().triangle().read(i, j, {})}, {tile, Access::write}}, params);
       run.submit(save_codelet(), {{tile}},
-                 StoreParams{&file, tile_offset(cut, dtype(), i, j), tile_index(cut, i, j)});
+                 StoreParams{&file, tile_offset(tiling, dtype(), i, j), tile_index(tiling, i, j)});
     });
     run.wait();
   }
@@ -147,25 +149,26 @@ void Factor::save(const std::string& path) const {
 }
 
 Factor Factor::load(Engine& engine, const std::string& path) {
+  const NamedCall named(engine, "load");
   const FactorFile file = FactorFile::open(path);
   const FactorHeader& header = file.header();
-  const Cut cut{header.order, header.tile};
+  const Tiling tiling{header.order, header.tile};
   const auto dtype = static_cast<DType>(header.dtype);
   auto impl = std::make_shared<FactorContent>();
   impl->uplo = impl->stored = header.upper ? Uplo::upper : Uplo::lower;
-  impl->tiles = std::make_unique<FactorTiles>(engine, cut, dtype, impl->stored, MatrixView{});
+  impl->tiles = std::make_unique<FactorTiles>(engine, tiling, dtype, impl->stored, MatrixView{});
   const Options options;
-  const Team team = team_of(engine);
-  const CholeskyShape shape = cholesky_shape(engine, team, cut.size, cut.tile, dtype);
-  Run run(engine, options, static_cast<double>(cut.count() * cut.count()));
+  const DeviceGroup group = group_of(engine);
+  const CholeskyShape shape = cholesky_shape(engine, group, tiling.size, tiling.tile, dtype);
+  Run run(engine, options, static_cast<double>(tiling.count() * tiling.count()));
   Passage passage(run);
-  for_each_tile(cut, [&](std::int64_t i, std::int64_t j) {
-    const auto [rows, cols] = extent(cut, impl->uplo, i, j);
+  for_each_tile(tiling, [&](std::int64_t i, std::int64_t j) {
+    const auto [rows, cols] = extent(tiling, impl->uplo, i, j);
     const Data tile = passage.next(rows, cols, dtype);
     SubmitOptions where;
-    where.owner = team.owner(cholesky_owner(shape, i, j));
+    where.owner = group.owner(cholesky_owner(shape, i, j));
     run.submit(load_codelet(), {{tile, Access::write}},
-               StoreParams{&file, tile_offset(cut, dtype, i, j), tile_index(cut, i, j)});
+               StoreParams{&file, tile_offset(tiling, dtype, i, j), tile_index(tiling, i, j)});
     run.submit(kernels::copy_write_codelet(dtype),
                {{tile}, {impl->triangle().update(i, j, where), Access::write}},
                kernels::CopyParams{}, where);

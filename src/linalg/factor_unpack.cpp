@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/factor_unpack.cpp: a factor's triangle written to the caller's memory.
+#include "engine/named_call.h"
 #include "linalg/check.h"
 #include "linalg/factor.h"
 #include "linalg/kernels/codelets.h"
@@ -13,10 +14,10 @@ namespace quadriga::linalg {
 namespace {
 
 void clear_strict(const MatrixView& out, Uplo keep, std::int64_t tile) {
-  const Cut cut{out.rows, tile};
-  for (std::int64_t k = 0; k < cut.count(); ++k) {
-    const std::int64_t first = cut.first(k);
-    const std::int64_t length = cut.length(k);
+  const Tiling tiling{out.rows, tile};
+  for (std::int64_t k = 0; k < tiling.count(); ++k) {
+    const std::int64_t first = tiling.first(k);
+    const std::int64_t length = tiling.length(k);
     clear_triangle(part(out, first, first, length, length), flipped(keep));
     scale(0, beside_diagonal(out, keep, first, length));
   }
@@ -33,6 +34,7 @@ void check(const Factor& factor, const MatrixView& out) {
 }  // namespace
 
 void Factor::unpack(const MatrixView& out, Other other) const {
+  const NamedCall named(engine(), "unpack");
   const Matrix result(out);
   const HostAccess held = guard(engine(), {{&result, Access::update}});
   check(*this, out);
@@ -51,13 +53,13 @@ void Factor::unpack(const MatrixView& out, Other other) const {
   if (is_home) return run.wait();
   const bool by_rows = layout_of(out) == ViewKind::rows;
   const auto target =
-      output_tiles(run, by_rows ? out.transposed() : out, impl().cut(), impl().cut());
+      output_tiles(run, by_rows ? out.transposed() : out, impl().tiling(), impl().tiling());
   const Uplo kept = by_rows ? flipped(impl().uplo) : impl().uplo;
   const Triangle to{target.get(), kept};
   const auto op = by_rows == impl().transposed ? Op::none : Op::transpose;
   const std::vector<DeviceId> holders = tiles.holders();
-  for (std::int64_t j = 0; j < impl().cut().count(); ++j) {
-    for (std::int64_t i = j; i < impl().cut().count(); ++i) {
+  for (std::int64_t j = 0; j < impl().tiling().count(); ++j) {
+    for (std::int64_t i = j; i < impl().tiling().count(); ++i) {
       const auto [from_row, from_col] = impl().triangle().stored(i, j);
       const auto [row, col] = to.stored(i, j);
       SubmitOptions where;

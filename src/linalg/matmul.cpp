@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/matmul.cpp: products of matrices, tile by tile.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/kernels/codelet_parts.h"
@@ -43,8 +44,8 @@ int priority(const TiledProduct& product, const Product& at, bool last) {
 void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) {
   SubmitOptions where;
   where.owner = owner;
-  const Cut& sum = product.plan.sum;
-  const Cut& sum_of_b = product.plan.sum_of_b;
+  const Tiling& sum = product.plan.sum;
+  const Tiling& sum_of_b = product.plan.sum_of_b;
   const std::int64_t tiles = product.c->rows().count() * product.c->cols().count();
   const std::int64_t tiles_left = tiles - product.submitted++ / sum.count();
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
@@ -66,22 +67,22 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   if (at.k + 1 == sum.count()) product.c->final(at.i, at.j);
 }
 
-ProductShape shape_for(const Team& team, const TiledProduct& product, Range rows, Range cols,
-                       double load_ratio) {
+ProductShape shape_for(const DeviceGroup& group, const TiledProduct& product, Range rows,
+                       Range cols, double load_ratio) {
   const std::int64_t tile = product.c->rows().tile;
   const auto bytes = static_cast<std::size_t>(tile * tile) * size_of(product.c->dtype());
   ProductShape shape{rows, cols, product.plan.sum.count(), 0, load_ratio};
-  if (team.size() > 0) shape.memory = std::max<std::int64_t>(1, team.tiles(bytes));
+  if (group.size() > 0) shape.memory = std::max<std::int64_t>(1, group.tiles(bytes));
   return shape;
 }
 
-double load_ratio(Run& run, const Team& team, std::int64_t tile, DType dtype) {
-  if (team.size() == 0) return 0;
+double load_ratio(Run& run, const DeviceGroup& group, std::int64_t tile, DType dtype) {
+  if (group.size() == 0) return 0;
   const double order = static_cast<double>(tile);
   const double seconds =
-      kernel_seconds(run.engine(), team, kernels::gemm_names[kernels::type_index(dtype)], order,
+      kernel_seconds(run.engine(), group, kernels::gemm_names[kernels::type_index(dtype)], order,
                      order * order * order);
-  return order * order * static_cast<double>(size_of(dtype)) * team.seconds_a_byte / seconds;
+  return order * order * static_cast<double>(size_of(dtype)) * group.seconds_a_byte / seconds;
 }
 
 /// What one device does.
@@ -95,26 +96,26 @@ struct Part {
 
 std::vector<Part> parts_of(Run& run, const TiledProduct& product) {
   const CallPlan& plan = product.plan;
-  const Team& team = plan.team;
+  const DeviceGroup& group = plan.group;
   std::vector<Part> parts;
   for (std::size_t p = 0; p < plan.orders.size(); ++p)
-    parts.push_back({ProductOrder({}), team.device(static_cast<std::int64_t>(p)), plan.orders[p]});
+    parts.push_back({ProductOrder({}), group.device(static_cast<std::int64_t>(p)), plan.orders[p]});
   if (!parts.empty()) return parts;
   const std::int64_t rows = plan.rows.count();
   const std::int64_t cols = plan.cols.count();
-  const std::int64_t count = std::max<std::int64_t>(1, team.size());
+  const std::int64_t count = std::max<std::int64_t>(1, group.size());
   const Grid grid = product_grid(count, rows, cols);
-  const double ratio = load_ratio(run, team, plan.rows.tile, product.c->dtype());
+  const double ratio = load_ratio(run, group, plan.rows.tile, product.c->dtype());
   for (std::int64_t p = 0; p < count; ++p) {
     const Range down = share(rows, grid.rows, p / grid.cols);
     const Range right = share(cols, grid.cols, p % grid.cols);
     if (plan.together > 0) {
-      parts.push_back({ProductOrder({}), team.device(p), {}});
+      parts.push_back({ProductOrder({}), group.device(p), {}});
       panel_products({down, right, plan.sum.count(), plan.at_start, plan.together, plan.height},
                      parts.back().stage);
     } else {
       parts.push_back(
-          {ProductOrder(shape_for(team, product, down, right, ratio)), team.device(p), {}});
+          {ProductOrder(shape_for(group, product, down, right, ratio)), group.device(p), {}});
     }
   }
   return parts;
@@ -135,7 +136,7 @@ bool next_product(Part& part, Product& product) {
 /// Devices take turns, so that all of them find work in the window of submitted tasks, and none is
 /// idle at the start and takes what another is to do.
 void submit_all(Run& run, TiledProduct& product) {
-  if (product.plan.team.size() == 0)
+  if (product.plan.group.size() == 0)
     product.sharing_cores = run.engine().machine().devices.front().cores;
   std::vector<Part> parts = parts_of(run, product);
   Product next;
@@ -177,6 +178,7 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
 
 void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
             Scalar beta, const MatrixView& c, const Options& options) {
+  const NamedCall named(engine, "matmul");
   const Matrix whole_c(c);
   const HostAccess held =
       guard(engine, {{&a}, {&b}, {&whole_c, beta == Scalar(0) ? Access::write : Access::update}});
@@ -196,10 +198,10 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
           static_cast<double>(plan.rows.count()) * static_cast<double>(plan.cols.count()) *
               static_cast<double>(plan.sum.count()));
   TiledProduct product{alpha, beta, {}, {}, nullptr, std::move(plan)};
-  const Cut& rows = product.plan.rows;
-  const Cut& cols = product.plan.cols;
-  const Cut& sum = product.plan.sum;
-  const Cut& sum_of_b = product.plan.sum_of_b;
+  const Tiling& rows = product.plan.rows;
+  const Tiling& cols = product.plan.cols;
+  const Tiling& sum = product.plan.sum;
+  const Tiling& sum_of_b = product.plan.sum_of_b;
   product.allow_tf32 = allow_tf32(options, c.dtype);
   if (by_rows) {
     form_a.transpose = !form_a.transpose;

@@ -141,12 +141,12 @@ struct Step {
   std::int32_t i = 0;
   std::int32_t j = 0;
   std::int32_t k = 0;      ///< potrf(k,k); trsm(i,k); syrk(i,i) by column k; gemm(i,j) by column k.
-  std::int32_t owner = 0;  ///< Place in the team.
+  std::int32_t owner = 0;  ///< Place in the group.
   std::int32_t priority = 0;
   bool operator==(const Step&) const = default;
 };
 
-/// A lower triangle of tiles on a team of devices.
+/// A lower triangle of tiles on a group of devices.
 struct CholeskyShape {
   std::int64_t tiles = 0;  ///< Its order.
   std::int64_t devices = 1;

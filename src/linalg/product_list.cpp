@@ -85,9 +85,9 @@ void cut_again(std::int64_t first, std::int64_t length, int pieces, bool shortes
 }
 
 /// Cuts the first and the last tile of each device's columns.
-Cut cut_columns(const Cut& even, const Grid& grid, const Pieces& pieces) {
+Tiling cut_columns(const Tiling& even, const Grid& grid, const Pieces& pieces) {
   if (pieces.head <= 1 && pieces.tail <= 1) return even;
-  Cut fine = even;
+  Tiling fine = even;
   for (std::int64_t p = 0; p < grid.cols; ++p) {
     const Range cols = share(even.count(), grid.cols, p);
     const bool is_single = cols.size() == 1;
@@ -109,9 +109,9 @@ Cut cut_columns(const Cut& even, const Grid& grid, const Pieces& pieces) {
   return fine;
 }
 
-Cut cut_sum(const Cut& even, const Pieces& pieces) {
+Tiling cut_sum(const Tiling& even, const Pieces& pieces) {
   if (pieces.sum <= 1) return even;
-  Cut fine = even;
+  Tiling fine = even;
   cut_again(0, even.length(0), pieces.sum, true, fine.bounds);
   for (std::int64_t k = 1; k < even.count(); ++k) fine.bounds.push_back(even.first(k));
   fine.bounds.push_back(even.size);
@@ -120,13 +120,13 @@ Cut cut_sum(const Cut& even, const Pieces& pieces) {
 
 class ListPlanner {
  public:
-  ListPlanner(const ProductTimes& times, const Team& team, const Problem& problem)
-      : times_(times), team_(team), problem_(problem) {}
+  ListPlanner(const ProductTimes& times, const DeviceGroup& group, const Problem& problem)
+      : times_(times), group_(group), problem_(problem) {}
 
   std::optional<ProductPlan> best() {
     for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
       for (const std::int64_t cols : part_lengths(problem_.n, narrowest)) add_depths(rows, cols);
-    if (team_.resident) add_whole();
+    if (group_.resident) add_whole();
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates_, {}, &Candidate::bound);
     for (const Candidate& candidate : candidates_) {
@@ -134,8 +134,8 @@ class ListPlanner {
       consider(candidate.sizes, {});
     }
     if (best_.seconds == never) return std::nullopt;
-    if (!team_.resident) add_pieces();
-    return team_.size() < 2 ? with_orders(std::move(best_.plan)) : rehearsed();
+    if (!group_.resident) add_pieces();
+    return group_.size() < 2 ? with_orders(std::move(best_.plan)) : rehearsed();
   }
 
   /// The best by what all devices together make of them, of as many of those found as there is time
@@ -145,25 +145,25 @@ class ListPlanner {
     constexpr double share_of_time = 0.25;
     constexpr double seconds_a_product = 1e-6;
     std::ranges::stable_sort(found_, {}, &Found::seconds);
-    Feeds feeds(times_.machine(), team_);
+    HomeLinks home_links(times_.machine(), group_);
     double left = share_of_time * found_.front().seconds;
     ProductPlan best;
     best.seconds = never;
     std::size_t rehearsed = 0;
     for (Found& each : found_) {
       ProductPlan plan = with_orders(std::move(each.plan));
-      plan.seconds = rehearse(times_, feeds, problem_, plan, best.seconds);
+      plan.seconds = rehearse(times_, home_links, problem_, plan, best.seconds);
       if (plan.seconds < best.seconds) best = std::move(plan);
       left -= seconds_a_product * real(best.rows.count() * best.cols.count() * best.sum.count());
       if (++rehearsed >= least && left <= 0) break;
     }
-    rehearse_squares(feeds, best);
+    rehearse_squares(home_links, best);
     return best;
   }
 
   /// Squares in the order of ProductOrder: it asks less of links between devices, which may be
   /// slow.
-  void rehearse_squares(Feeds& feeds, ProductPlan& best) {
+  void rehearse_squares(HomeLinks& home_links, ProductPlan& best) {
     const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
     for (const std::int64_t tile : part_lengths(most, narrowest)) {
       constexpr std::int64_t all_fit = std::int64_t{1} << 30;
@@ -171,12 +171,12 @@ class ListPlanner {
       const Grid grid = grid_of(plan);
       const ListShape shape = shape_of(plan, grid, last());
       if (products_of(shape) > most_products || !fits(plan, grid)) continue;
-      for (std::int64_t p = 0; p < team_.size(); ++p) {
+      for (std::int64_t p = 0; p < group_.size(); ++p) {
         const Place at = place_of(plan, grid, p);
         plan.orders.push_back(all_products(
             {at.rows.all, at.cols.all, shape.inner, all_fit, shape.load_a / shape.product}));
       }
-      plan.seconds = rehearse(times_, feeds, problem_, plan, best.seconds);
+      plan.seconds = rehearse(times_, home_links, problem_, plan, best.seconds);
       if (plan.seconds < best.seconds) best = std::move(plan);
     }
   }
@@ -186,7 +186,7 @@ class ListPlanner {
     const Grid grid = grid_of(plan);
     plan.orders.clear();
     std::vector<std::pair<ListShape, std::vector<Product>>> known;
-    for (std::int64_t p = 0; p < team_.size(); ++p) {
+    for (std::int64_t p = 0; p < group_.size(); ++p) {
       const Place at = place_of(plan, grid, p);
       const ListShape shape = shape_of(plan, grid, p);
       auto found = std::ranges::find(known, shape, &decltype(known)::value_type::first);
@@ -255,14 +255,14 @@ class ListPlanner {
 
   /// Of tiles before they are cut into pieces.
   Grid grid_of(const ProductPlan& plan) const {
-    const Cut cols{problem_.n, plan.cols.tile};
-    return product_grid(team_.size(), plan.rows.count(), cols.count());
+    const Tiling cols{problem_.n, plan.cols.tile};
+    return product_grid(group_.size(), plan.rows.count(), cols.count());
   }
 
   static Place place_of(const ProductPlan& plan, const Grid& grid, std::int64_t place) {
     const std::int64_t down = place / grid.cols;
     const std::int64_t right = place % grid.cols;
-    const Cut even{plan.cols.size, plan.cols.tile};
+    const Tiling even{plan.cols.size, plan.cols.tile};
     const Range cols = share(even.count(), grid.cols, right);
     const auto fine = [&](std::int64_t col) {
       return col == even.count() ? plan.cols.count() : plan.cols.holder(even.first(col));
@@ -272,7 +272,7 @@ class ListPlanner {
   }
 
   /// The device with most to do.
-  std::int64_t last() const { return team_.size() - 1; }
+  std::int64_t last() const { return group_.size() - 1; }
 
   /// The products of one device, in places of its sequences.
   ListShape shape_of(const ProductPlan& plan, const Grid& grid, std::int64_t place) const {
@@ -331,7 +331,7 @@ class ListPlanner {
 
   /// Devices never end together; by stealing they come as near as half a tile of C, the last one.
   double spread_seconds(const ProductPlan& plan, const ListShape& shape) const {
-    if (team_.size() < 2) return 0;
+    if (group_.size() < 2) return 0;
     const double width = shape.widths.empty() ? 1 : shape.widths.back();
     double whole_sum = 0;
     for (std::int64_t k = 0; k < shape.inner; ++k)
@@ -344,21 +344,21 @@ class ListPlanner {
   bool fits(const ProductPlan& plan, const Grid& grid) const {
     constexpr double share_of_memory = 0.95;
     const Place at = place_of(plan, grid, last());
-    const auto length = [](const Cut& cut, const Range& range) {
-      const std::int64_t end = range.end == cut.count() ? cut.size : cut.first(range.end);
-      return real(end - cut.first(range.begin));
+    const auto length = [](const Tiling& tiling, const Range& range) {
+      const std::int64_t end = range.end == tiling.count() ? tiling.size : tiling.first(range.end);
+      return real(end - tiling.first(range.begin));
     };
     const double height = length(plan.rows, at.rows.all);
     const double width = length(plan.cols, at.cols.all);
     const double depth = real(problem_.k);
     const double elements = height * depth + depth * width + height * width;
     return elements * times_.element_bytes() <=
-           share_of_memory * static_cast<double>(team_.memory_bytes);
+           share_of_memory * static_cast<double>(group_.memory_bytes);
   }
 
   /// How much more than the best a plan may seem to take to be rehearsed: the list schedule of one
   /// device knows of others only that they share links.
-  double tolerance() const { return team_.size() < 2 ? 1 : 1.2; }
+  double tolerance() const { return group_.size() < 2 ? 1 : 1.2; }
 
   void consider(const Sizes& sizes, const Pieces& pieces) {
     ProductPlan plan = cut(sizes, pieces);
@@ -390,7 +390,7 @@ class ListPlanner {
   }
 
   const ProductTimes& times_;
-  const Team& team_;
+  const DeviceGroup& group_;
   const Problem& problem_;
   std::vector<Candidate> candidates_;
   std::vector<Product> order_;
@@ -400,14 +400,14 @@ class ListPlanner {
 
 }  // namespace
 
-void share_plan(const ProductTimes& times, const Team& team, const Problem& problem,
+void share_plan(const ProductTimes& times, const DeviceGroup& group, const Problem& problem,
                 ProductPlan& plan) {
-  plan = ListPlanner(times, team, problem).with_orders(std::move(plan));
+  plan = ListPlanner(times, group, problem).with_orders(std::move(plan));
 }
 
-std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
+std::optional<ProductPlan> list_plan(const ProductTimes& times, const DeviceGroup& group,
                                      const Problem& problem) {
-  return ListPlanner(times, team, problem).best();
+  return ListPlanner(times, group, problem).best();
 }
 
 }  // namespace quadriga::linalg

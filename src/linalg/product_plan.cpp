@@ -15,12 +15,13 @@ namespace quadriga::linalg {
 namespace {
 
 /// All that the searches know of a problem: equal ones have equal plans.
-std::vector<double> key_of(const ProductTimes& times, const Team& team, const Problem& problem) {
+std::vector<double> key_of(const ProductTimes& times, const DeviceGroup& group,
+                           const Problem& problem) {
   std::vector<double> key;
-  for (const std::int64_t length : {problem.m, problem.n, problem.k, team.size()})
+  for (const std::int64_t length : {problem.m, problem.n, problem.k, group.size()})
     key.push_back(static_cast<double>(length));
-  for (const bool is : {problem.accumulate, team.resident}) key.push_back(is ? 1 : 0);
-  key.push_back(static_cast<double>(team.memory_bytes));
+  for (const bool is : {problem.accumulate, group.resident}) key.push_back(is ? 1 : 0);
+  key.push_back(static_cast<double>(group.memory_bytes));
   times.append_to(key);
   return key;
 }
@@ -53,13 +54,14 @@ Memo& memo() {
   return memo;
 }
 
-std::optional<ProductPlan> search(const Engine& engine, const Team& team, const Problem& problem) {
-  const ProductTimes times(engine, team, problem);
-  std::vector<double> key = key_of(times, team, problem);
+std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group,
+                                  const Problem& problem) {
+  const ProductTimes times(engine, group, problem);
+  std::vector<double> key = key_of(times, group, problem);
   std::optional<ProductPlan> plan = memo().find(key);
   if (plan) return plan;
-  plan = list_plan(times, team, problem);
-  if (!plan) plan = stream_plan(times, team, problem);
+  plan = list_plan(times, group, problem);
+  if (!plan) plan = stream_plan(times, group, problem);
   if (plan) memo().keep(std::move(key), *plan);
   return plan;
 }
@@ -75,13 +77,13 @@ std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept {
   return std::min(size, parts(length, step) * step);
 }
 
-ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
+ProductPlan plan_product(const Engine& engine, const DeviceGroup& group, const Problem& problem,
                          const Options& options) {
-  if (options.tile == 0 && knows_products(engine, team, problem.dtype)) {
-    const Team planned = reproducible(engine, options) ? first_of(engine, team) : team;
+  if (options.tile == 0 && knows_products(engine, group, problem.dtype)) {
+    const DeviceGroup planned = reproducible(engine, options) ? first_of(engine, group) : group;
     std::optional<ProductPlan> plan = search(engine, planned, problem);
-    if (plan && planned.size() < team.size() && !plan->orders.empty())
-      share_plan(ProductTimes(engine, team, problem), team, problem, *plan);
+    if (plan && planned.size() < group.size() && !plan->orders.empty())
+      share_plan(ProductTimes(engine, group, problem), group, problem, *plan);
     if (plan) return *std::move(plan);
   }
   const std::int64_t tile = tile_for(engine, problem, options);

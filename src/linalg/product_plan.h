@@ -3,9 +3,9 @@
 // schedule.
 #pragma once
 
-#include "linalg/cut.h"
+#include "linalg/device_group.h"
 #include "linalg/order.h"
-#include "linalg/team.h"
+#include "linalg/tiling.h"
 
 #include <quadriga/linalg.h>
 
@@ -16,10 +16,10 @@ namespace quadriga::linalg {
 /// Tiles of A lie at (rows, sum), of C at (rows, cols), of B at (sum_of_b, cols): one of B serves
 /// several columns of A.
 struct ProductPlan {
-  Cut rows;
-  Cut cols;
-  Cut sum;
-  Cut sum_of_b;
+  Tiling rows;
+  Tiling cols;
+  Tiling sum;
+  Tiling sum_of_b;
   /// The products of each device, where each holds all that it needs: a list schedule.
   std::vector<std::vector<Product>> orders;
   double seconds = 0;  ///< That it takes.
@@ -37,7 +37,7 @@ struct ProductPlan {
 ///
 /// For operands that all lie in one device's memory, the tasks that take least time there by the
 /// rates: one on the whole matrices, unless smaller ones are faster.
-ProductPlan plan_product(const Engine& engine, const Team& team, const Problem& problem,
+ProductPlan plan_product(const Engine& engine, const DeviceGroup& group, const Problem& problem,
                          const Options& options);
 
 }  // namespace quadriga::linalg

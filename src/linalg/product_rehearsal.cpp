@@ -19,10 +19,10 @@ std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>
 
 class Rehearsal {
  public:
-  Rehearsal(const ProductTimes& times, Feeds& feeds, const Problem& problem,
+  Rehearsal(const ProductTimes& times, HomeLinks& home_links, const Problem& problem,
             const ProductPlan& plan)
       : times_(times),
-        feeds_(feeds),
+        home_links_(home_links),
         plan_(plan),
         accumulates_(problem.accumulate),
         streams_(times.streams()),
@@ -34,7 +34,7 @@ class Rehearsal {
         devices_(plan.orders.size()),
         on_device_((first_of_c_ + place(rows_ * cols_)) * devices_.size(), Presence::none),
         outputs_(place(rows_ * cols_)),
-        copies_(feeds, 3 * devices_.size()) {
+        copies_(home_links, 3 * devices_.size()) {
     for (std::int64_t k = 0; k < sums_; ++k)
       holder_.push_back(plan.sum_of_b.holder(plan.sum.first(k)));
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -132,11 +132,12 @@ class Rehearsal {
   /// The device from which a tile comes soonest, or nobody: from home; and that copy's seconds.
   double source(std::size_t tile, std::size_t d, double size, std::size_t& from) {
     constexpr double must_get_there = 2;
-    double least = size / feeds_.rate(feeds_.load(d));
+    double least = size / home_links_.rate(home_links_.load(d));
     from = CopyClock::nobody;
     for (std::size_t other = 0; other < devices_.size(); ++other) {
-      if (other == d || on(tile, other) == Presence::none || feeds_.between(other, d) < 0) continue;
-      const double needed = size / feeds_.rate(feeds_.between(other, d)) *
+      if (other == d || on(tile, other) == Presence::none || home_links_.between(other, d) < 0)
+        continue;
+      const double needed = size / home_links_.rate(home_links_.between(other, d)) *
                             (on(tile, other) == Presence::there ? 1 : must_get_there);
       if (needed >= least) continue;
       least = needed;
@@ -147,13 +148,15 @@ class Rehearsal {
 
   /// The device by whose link from home a tile gets there sooner (Transfers::relay_for), or nobody.
   std::size_t relay(std::size_t tile, std::size_t d, double size) {
-    const auto load = [&](std::size_t device) { return size / feeds_.rate(feeds_.load(device)); };
+    const auto load = [&](std::size_t device) {
+      return size / home_links_.rate(home_links_.load(device));
+    };
     double least = devices_[d].loading + load(d);
     std::size_t best = CopyClock::nobody;
     for (std::size_t via = 0; via < devices_.size(); ++via) {
-      if (via == d || feeds_.load(via) < 0 || feeds_.between(via, d) < 0) continue;
+      if (via == d || home_links_.load(via) < 0 || home_links_.between(via, d) < 0) continue;
       if (on(tile, via) != Presence::none) return CopyClock::nobody;
-      const double needed = load(via) + size / feeds_.rate(feeds_.between(via, d));
+      const double needed = load(via) + size / home_links_.rate(home_links_.between(via, d));
       if (needed >= load(d) || devices_[via].loading + needed >= least) continue;
       least = devices_[via].loading + needed;
       best = via;
@@ -166,22 +169,22 @@ class Rehearsal {
     if (on(tile, d) != Presence::none) return 0;
     CopyClock::Copy copy{.bytes = bytes(rect), .tile = tile, .to = d};
     const double seconds = source(tile, d, copy.bytes, copy.from);
-    if (copy.from == CopyClock::nobody && feeds_.load(d) >= 0)
+    if (copy.from == CopyClock::nobody && home_links_.load(d) >= 0)
       if (const std::size_t via = relay(tile, d, copy.bytes); via != CopyClock::nobody) {
         claim(tile, via, rect);
         copy.from = via;
       }
-    const bool is_home = copy.from == CopyClock::nobody && feeds_.load(d) < 0;
+    const bool is_home = copy.from == CopyClock::nobody && home_links_.load(d) < 0;
     on(tile, d) = is_home ? Presence::there : Presence::coming;
     if (is_home) return 0;
     if (copy.from == CopyClock::nobody) {
-      copy.route = feeds_.load(d);
-      copy.limit = feeds_.rate(copy.route, run_bytes(rect));
+      copy.route = home_links_.load(d);
+      copy.limit = home_links_.rate(copy.route, run_bytes(rect));
       devices_[d].loading += seconds;
       copies_.push(3 * d + loads, copy);
     } else {
-      copy.route = feeds_.between(copy.from, d);
-      copy.limit = feeds_.rate(copy.route);
+      copy.route = home_links_.between(copy.from, d);
+      copy.limit = home_links_.rate(copy.route);
       copies_.push(3 * d + peers, copy);
     }
     return seconds;
@@ -196,10 +199,10 @@ class Rehearsal {
     CopyClock::Copy copy{
         .bytes = bytes(c_rect(p)), .tile = c_of(p), .to = d, .from = output.place, .version = p.k};
     // By way of the host where nothing joins the two.
-    for (const int route :
-         {feeds_.between(output.place, d), feeds_.load(d), feeds_.store(output.place)})
+    for (const int route : {home_links_.between(output.place, d), home_links_.load(d),
+                            home_links_.store(output.place)})
       if (copy.route < 0) copy.route = route;
-    copy.limit = feeds_.rate(copy.route);
+    copy.limit = home_links_.rate(copy.route);
     copies_.push(3 * d + peers, copy);
     return copy.seconds();
   }
@@ -221,7 +224,7 @@ class Rehearsal {
     on(copy.tile, copy.to) = Presence::there;
     Device& device = devices_[copy.to];
     if (copy.from == CopyClock::nobody)
-      device.loading -= copy.bytes / feeds_.rate(feeds_.load(copy.to));
+      device.loading -= copy.bytes / home_links_.rate(home_links_.load(copy.to));
     go_on(copy.to);
   }
 
@@ -315,8 +318,8 @@ class Rehearsal {
     const double size = bytes(c_rect(p));
     here -= size;
     const std::size_t from = outputs_[output_of(p)].place;
-    const int route = p.k > 0 && from != d ? feeds_.between(from, d) : feeds_.load(d);
-    return sum + size / feeds_.rate(route) * (p.k + 1 < sums_ ? pace::there_and_back : 1);
+    const int route = p.k > 0 && from != d ? home_links_.between(from, d) : home_links_.load(d);
+    return sum + size / home_links_.rate(route) * (p.k + 1 < sums_ ? pace::there_and_back : 1);
   }
 
   /// Begins what can, and brings what it will need.
@@ -358,10 +361,10 @@ class Rehearsal {
     for (std::size_t other = 0; other < devices_.size(); ++other)
       if (on(c_of(p), other) == Presence::there) on(c_of(p), other) = Presence::none;
     on(c_of(p), d) = Presence::there;
-    if (p.k + 1 == sums_ && feeds_.store(d) >= 0) {
+    if (p.k + 1 == sums_ && home_links_.store(d) >= 0) {
       const Rect rect = c_rect(p);
-      CopyClock::Copy copy{.route = feeds_.store(d), .bytes = bytes(rect), .tile = c_of(p)};
-      copy.limit = feeds_.rate(copy.route, run_bytes(rect));
+      CopyClock::Copy copy{.route = home_links_.store(d), .bytes = bytes(rect), .tile = c_of(p)};
+      copy.limit = home_links_.rate(copy.route, run_bytes(rect));
       copies_.push(3 * d + stores, copy);
     }
     while (issue_next(d)) {
@@ -370,7 +373,7 @@ class Rehearsal {
   }
 
   const ProductTimes& times_;
-  Feeds& feeds_;
+  HomeLinks& home_links_;
   const ProductPlan& plan_;
   bool accumulates_;
   std::size_t streams_;
@@ -389,9 +392,9 @@ class Rehearsal {
 
 }  // namespace
 
-double rehearse(const ProductTimes& times, Feeds& feeds, const Problem& problem,
+double rehearse(const ProductTimes& times, HomeLinks& home_links, const Problem& problem,
                 const ProductPlan& plan, double limit) {
-  return Rehearsal(times, feeds, problem, plan).run(limit);
+  return Rehearsal(times, home_links, problem, plan).run(limit);
 }
 
 }  // namespace quadriga::linalg

@@ -13,16 +13,16 @@ namespace quadriga::linalg {
 std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept;
 
 /// The best list schedule; none if no operands of tiles that were tried fit the devices together.
-std::optional<ProductPlan> list_plan(const ProductTimes& times, const Team& team,
+std::optional<ProductPlan> list_plan(const ProductTimes& times, const DeviceGroup& group,
                                      const Problem& problem);
 
-/// Shares a plan for one device among a team: its tiles stay as they are.
-void share_plan(const ProductTimes& times, const Team& team, const Problem& problem,
+/// Shares a plan for one device among a group: its tiles stay as they are.
+void share_plan(const ProductTimes& times, const DeviceGroup& group, const Problem& problem,
                 ProductPlan& plan);
 
 /// Where not all operands fit: the best plan by which some rows of A's tiles do; none if none
 /// does.
-std::optional<ProductPlan> stream_plan(const ProductTimes& times, const Team& team,
+std::optional<ProductPlan> stream_plan(const ProductTimes& times, const DeviceGroup& group,
                                        const Problem& problem);
 
 }  // namespace quadriga::linalg

@@ -17,8 +17,8 @@ double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 
 class StreamPlanner {
  public:
-  StreamPlanner(const ProductTimes& times, const Team& team, const Problem& problem)
-      : times_(times), team_(team), problem_(problem) {}
+  StreamPlanner(const ProductTimes& times, const DeviceGroup& group, const Problem& problem)
+      : times_(times), group_(group), problem_(problem) {}
 
   std::optional<ProductPlan> best() const {
     std::optional<ProductPlan> best;
@@ -41,7 +41,7 @@ class StreamPlanner {
 
  private:
   Grid grid_of(const ProductPlan& plan) const {
-    return product_grid(team_.size(), plan.rows.count(), plan.cols.count());
+    return product_grid(group_.size(), plan.rows.count(), plan.cols.count());
   }
 
   /// Tiles of B as tall as a run that reaches its link's rate.
@@ -111,7 +111,7 @@ class StreamPlanner {
   double panel_seconds(ProductPlan& plan) const {
     constexpr double share_of_memory = 0.97;
     const Work work = work_of(plan);
-    const double memory = share_of_memory * static_cast<double>(team_.memory_bytes);
+    const double memory = share_of_memory * static_cast<double>(group_.memory_bytes);
     const double height = height_of(work, memory);
     if (height < 1) return never_fits;
     const double room = memory - height * work.row_of_a() - 2 * work.bytes_b;
@@ -141,15 +141,15 @@ class StreamPlanner {
   }
 
   const ProductTimes& times_;
-  const Team& team_;
+  const DeviceGroup& group_;
   const Problem& problem_;
 };
 
 }  // namespace
 
-std::optional<ProductPlan> stream_plan(const ProductTimes& times, const Team& team,
+std::optional<ProductPlan> stream_plan(const ProductTimes& times, const DeviceGroup& group,
                                        const Problem& problem) {
-  return StreamPlanner(times, team, problem).best();
+  return StreamPlanner(times, group, problem).best();
 }
 
 }  // namespace quadriga::linalg

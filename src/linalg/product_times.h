@@ -2,7 +2,7 @@
 // src/linalg/product_times.h: how long tiles of a product take to bring, to multiply, to send home.
 #pragma once
 
-#include "linalg/team.h"
+#include "linalg/device_group.h"
 
 #include <quadriga/linalg.h>
 
@@ -15,7 +15,7 @@ namespace quadriga::linalg {
 /// By a machine's table of kernels and the rates of its links; all in seconds.
 class ProductTimes {
  public:
-  ProductTimes(const Engine& engine, const Team& team, const Problem& problem);
+  ProductTimes(const Engine& engine, const DeviceGroup& group, const Problem& problem);
 
   const Machine& machine() const noexcept { return engine_.machine(); }
   double element_bytes() const noexcept { return element_; }
@@ -23,7 +23,7 @@ class ProductTimes {
   bool has_peers() const noexcept { return has_peers_; }
   /// Of tiles of A with rows x inner and of C with rows x cols.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner) const;
-  /// The same on a device of the team, where copies are queued meanwhile.
+  /// The same on a device of the group, where copies are queued meanwhile.
   double product(std::int64_t rows, std::int64_t cols, std::int64_t inner, std::size_t place) const;
   /// What a copy of so many rows of a matrix's reaches of its links' rate.
   double share(std::int64_t rows, std::int64_t all_rows) const;
@@ -38,13 +38,13 @@ class ProductTimes {
 
  private:
   const Engine& engine_;
-  const Team& team_;
+  const DeviceGroup& group_;
   std::string_view kernel_;
   double element_;
   bool has_peers_ = false;
 };
 
-/// Whether the machine's table tells products' times on the team.
-bool knows_products(const Engine& engine, const Team& team, DType dtype);
+/// Whether the machine's table tells products' times on the group.
+bool knows_products(const Engine& engine, const DeviceGroup& group, DType dtype);
 
 }  // namespace quadriga::linalg

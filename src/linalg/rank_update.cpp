@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/rank_update.cpp: a triangle of A*A^T or A*A^H: syrk and herk.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
@@ -62,7 +63,7 @@ void submit_all(Run& run, const RankUpdate& update, const CallPlan& plan) {
       for (std::int64_t i = first; i < shape.tiles; ++i)
         for (std::int64_t j = first; j < std::min(i + 1, first + width); ++j) {
           SubmitOptions where;
-          where.owner = plan.team.owner(cholesky_owner(shape, i, j));
+          where.owner = plan.group.owner(cholesky_owner(shape, i, j));
           submit(run, update, i, j, k, where);
         }
     first += width;
@@ -85,6 +86,7 @@ void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Op
 
 void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, Op op, Scalar beta,
                  const MatrixView& c, Uplo uplo, const Options& options) {
+  const NamedCall named(engine, hermitian ? "herk" : "syrk");
   const Matrix result(c);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, op, c, options);
@@ -93,9 +95,9 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
   const CallPlan plan = linalg::plan(
       engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, no_device, options);
-  const Cut& cut = plan.rows;
-  const Cut& sum = plan.sum;
-  const auto count = static_cast<double>(cut.count());
+  const Tiling& tiling = plan.rows;
+  const Tiling& sum = plan.sum;
+  const auto count = static_cast<double>(tiling.count());
   Run run(engine, options, count * (count + 1) / 2 * static_cast<double>(sum.count()));
   RankUpdate update{alpha, beta, hermitian, {}, nullptr, uplo, sum.count()};
   update.allow_tf32 = allow_tf32(options, c.dtype);
@@ -106,9 +108,9 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
     update.uplo = flipped(uplo);
     form.conjugate = form.conjugate != (hermitian && is_complex(a.dtype()));
   }
-  update.x = input_tiles(run, a, form, cut, sum,
+  update.x = input_tiles(run, a, form, tiling, sum,
                          hermitian ? Accepts::none_or_adjoint : Accepts::none_or_transpose);
-  update.c = output_tiles(run, by_rows ? c.transposed() : c, cut, cut);
+  update.c = output_tiles(run, by_rows ? c.transposed() : c, tiling, tiling);
   submit_all(run, update, plan);
   finish_all(*update.c);
   run.wait();

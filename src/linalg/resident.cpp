@@ -37,7 +37,7 @@ constexpr Part turned(Part part) noexcept {
 }
 
 /// Whether a tile whose first element is (row, col) has some of the part.
-bool meets(Part part, const Cut& rows, const Cut& cols, std::int64_t i, std::int64_t j) {
+bool meets(Part part, const Tiling& rows, const Tiling& cols, std::int64_t i, std::int64_t j) {
   const std::int64_t row = rows.first(i);
   const std::int64_t col = cols.first(j);
   if (part == Part::lower || part == Part::strict_lower) return row + rows.length(i) > col;

@@ -4,10 +4,10 @@
 #include "linalg/similar.h"
 
 #include "linalg/cholesky.h"
+#include "linalg/device_group.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
-#include "linalg/team.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,19 +60,19 @@ double factorization_loads(const CholeskyShape& shape) {
 
 Large::Large(const Engine& model, const Problem& problem, const Options& options)
     : model_(model), problem_(problem), options_(options), is_planned_(options.tile == 0) {
-  const Team team = team_of(model);
-  devices_ = team.size();
+  const DeviceGroup group = group_of(model);
+  devices_ = group.size();
   if (!is_planned_ && devices_ > 0)
-    memory_ =
-        std::max<std::int64_t>(3, team.tiles(static_cast<std::size_t>(options.tile * options.tile) *
-                                             quadriga::size_of(problem.dtype)));
+    memory_ = std::max<std::int64_t>(
+        3, group.tiles(static_cast<std::size_t>(options.tile * options.tile) *
+                       quadriga::size_of(problem.dtype)));
   size_ = is_planned_ ? planned(model, problem) : size_of(problem, memory_);
 }
 
 double Large::seconds(const kernels::Names& kernel) const {
   const Machine& machine = model_.machine();
-  const Team team = team_of(model_);
-  const Device& device = machine.devices[devices_ > 0 ? team.devices.front() : 0];
+  const DeviceGroup group = group_of(model_);
+  const Device& device = machine.devices[devices_ > 0 ? group.devices.front() : 0];
   const double order = real(options_.tile);
   return machine.kernel_seconds(device, kernel[kernels::type_index(problem_.dtype)], order,
                                 order * order * order);
@@ -125,8 +125,8 @@ Large::Size Large::product(const Problem& problem, std::int64_t memory) const {
 }
 
 Large::Size Large::planned(const Engine& engine, const Problem& problem) const {
-  const Team team = team_of(engine);
-  const ProductPlan plan = plan_product(engine, team, problem, options_);
+  const DeviceGroup group = group_of(engine);
+  const ProductPlan plan = plan_product(engine, group, problem, options_);
   const Grid grid = product_grid(devices_, plan.rows.count(), plan.cols.count());
   const std::int64_t rows = tiles_of(plan.rows.count(), grid.rows);
   Size size;
@@ -136,7 +136,7 @@ Large::Size Large::planned(const Engine& engine, const Problem& problem) const {
   // What doesn't stay of B beside a row of tiles of A passes again for each such row.
   const auto element = static_cast<double>(quadriga::size_of(problem.dtype));
   const double all_of_b = real(problem.k) * real(problem.n) * element;
-  const double room = real(devices_) * (static_cast<double>(team.memory_bytes) -
+  const double room = real(devices_) * (static_cast<double>(group.memory_bytes) -
                                         real(plan.rows.tile) * real(problem.k) * element);
   const double missing = size.is_listed ? 0 : std::max(0.0, 1 - std::max(0.0, room) / all_of_b);
   size.loads = bytes_of_product(problem) + real(rows - 1) * missing * all_of_b;
@@ -185,8 +185,8 @@ Similar Large::similar_by(double factor) const {
   Size small;
   if (is_planned_) {
     const double all = bytes_of_product(problem_);
-    const Team team = team_of(model_);
-    const double over = all / (static_cast<double>(team.memory_bytes) * real(devices_));
+    const DeviceGroup group = group_of(model_);
+    const double over = all / (static_cast<double>(group.memory_bytes) * real(devices_));
     constexpr double well_over = 3;
     const double memory =
         size_.is_listed ? 1

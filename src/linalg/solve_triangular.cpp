@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/solve_triangular.cpp: triangular systems with many right-hand sides.
+#include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
@@ -46,10 +47,10 @@ void check(Engine& engine, const Matrix& a, bool unit, const MatrixView& b,
 }
 
 /// Columns of B are shared among the devices; A streams to all of them.
-Where by_columns(const Team& team, std::int64_t columns) {
-  return [team, columns](std::int64_t, std::int64_t, std::int64_t c) {
+Where by_columns(const DeviceGroup& group, std::int64_t columns) {
+  return [group, columns](std::int64_t, std::int64_t, std::int64_t c) {
     SubmitOptions where;
-    if (team.size() > 0) where.owner = team.device(c * team.size() / columns);
+    if (group.size() > 0) where.owner = group.device(c * group.size() / columns);
     return where;
   };
 }
@@ -58,14 +59,15 @@ Where by_columns(const Team& team, std::int64_t columns) {
 
 void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
                       const MatrixView& b, const Options& options) {
+  const NamedCall named(engine, "solve_triangular");
   const Matrix result(b);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, unit_diagonal, b, options);
   if (empty(b)) return;
   const CallPlan plan = linalg::plan(
       engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, no_device, options);
-  const Cut& rows = plan.rows;
-  const Cut& cols = plan.cols;
+  const Tiling& rows = plan.rows;
+  const Tiling& cols = plan.cols;
   Run run(engine, options, substitution_tasks(rows, cols));
   const Input input = input_tiles(run, a, form_of(op, a.dtype()), rows, rows);
   TriangularTiles triangle;
@@ -78,7 +80,7 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
     return triangle.lower ? input.tiles->read(i, j, where) : input.tiles->read(j, i, where);
   };
   RightSides sides(run, b, rows, cols, input.op == Op::conjugate);
-  substitute(run, triangle, sides, by_columns(plan.team, cols.count()), {true});
+  substitute(run, triangle, sides, by_columns(plan.group, cols.count()), {true});
   sides.finish();
   run.wait();
 }

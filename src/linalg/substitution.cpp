@@ -48,7 +48,7 @@ void subtract(Run& run, const TriangularTiles& triangle, RightSides& sides, std:
 
 }  // namespace
 
-RightSides::RightSides(Run& run, const MatrixView& view, Cut rows, Cut cols, bool needs_plain)
+RightSides::RightSides(Run& run, const MatrixView& view, Tiling rows, Tiling cols, bool needs_plain)
     : run_(run), rows_(rows), cols_(cols), dtype_(view.dtype) {
   turned_ = layout_of(view) == ViewKind::rows && !(needs_plain && is_complex(view.dtype));
   if (turned_)
@@ -57,7 +57,7 @@ RightSides::RightSides(Run& run, const MatrixView& view, Cut rows, Cut cols, boo
     tiles_ = output_tiles(run, view, rows, cols);
 }
 
-RightSides::RightSides(Run& run, Cut rows, std::int64_t width, DType dtype)
+RightSides::RightSides(Run& run, Tiling rows, std::int64_t width, DType dtype)
     : run_(run), rows_(rows), cols_{width, std::max<std::int64_t>(width, 1)}, dtype_(dtype) {
   for (std::int64_t i = 0; i < rows.count(); ++i)
     loose_.push_back(run.add(rows.length(i), width, dtype));
@@ -102,7 +102,7 @@ void substitute(Run& run, const TriangularTiles& triangle, RightSides& sides, co
   }
 }
 
-double substitution_tasks(const Cut& rows, const Cut& cols) noexcept {
+double substitution_tasks(const Tiling& rows, const Tiling& cols) noexcept {
   const auto count = static_cast<double>(rows.count());
   return count * (count + 1) / 2 * static_cast<double>(cols.count());
 }

@@ -11,7 +11,7 @@ using Where = std::function<SubmitOptions(std::int64_t i, std::int64_t j, std::i
 
 /// A triangular matrix E that is to be inverted, by the tiles that store it.
 struct TriangularTiles {
-  Cut rows;
+  Tiling rows;
   bool lower = true;    ///< What is stored; read() then gives the stored tile (i,j), else (j,i).
   bool forward = true;  ///< E is lower triangular.
   bool unit = false;    ///< Its diagonal is 1 and isn't read.
@@ -24,9 +24,9 @@ class RightSides {
  public:
   /// `needs_plain`: what is applied to B includes a conjugate transpose, which B^T has no
   /// kernel for.
-  RightSides(Run& run, const MatrixView& view, Cut rows, Cut cols, bool needs_plain);
+  RightSides(Run& run, const MatrixView& view, Tiling rows, Tiling cols, bool needs_plain);
   /// Tiles without a home, for columns of the identity.
-  RightSides(Run& run, Cut rows, std::int64_t width, DType dtype);
+  RightSides(Run& run, Tiling rows, std::int64_t width, DType dtype);
 
   /// Columns `column` of tiles of the identity; rows above aren't touched.
   void set_identity(std::int64_t column);
@@ -43,8 +43,8 @@ class RightSides {
 
  private:
   Run& run_;
-  Cut rows_;
-  Cut cols_;
+  Tiling rows_;
+  Tiling cols_;
   DType dtype_;
   bool turned_ = false;
   std::unique_ptr<Tiles> tiles_;
@@ -59,6 +59,6 @@ struct SubstitutionRange {
 /// B = E^-1*B.
 void substitute(Run& run, const TriangularTiles& triangle, RightSides& sides, const Where& where,
                 SubstitutionRange range);
-double substitution_tasks(const Cut& rows, const Cut& cols) noexcept;
+double substitution_tasks(const Tiling& rows, const Tiling& cols) noexcept;
 
 }  // namespace quadriga::linalg

@@ -4,7 +4,7 @@
 
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
-#include "linalg/team.h"
+#include "linalg/device_group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,10 +25,10 @@ constexpr double tiles_an_edge_of_cores = 12;
 constexpr double tiles_an_edge = 16;
 
 /// Before bounds and memory.
-double wanted(const Engine& engine, const Team& team, const Problem& problem, bool alone) {
+double wanted(const Engine& engine, const DeviceGroup& group, const Problem& problem, bool alone) {
   const bool is_product = problem.kind == Problem::Kind::matmul;
   const std::int64_t longest = is_product ? std::max({problem.m, problem.n, problem.k}) : problem.m;
-  if (!team.devices.empty()) return static_cast<double>(longest) / tiles_an_edge;
+  if (!group.devices.empty()) return static_cast<double>(longest) / tiles_an_edge;
   if (!is_product) return static_cast<double>(longest) / tiles_an_edge_of_cores;
   const double area = static_cast<double>(problem.m) * static_cast<double>(problem.n);
   return std::sqrt(area / (tiles_a_core * (alone ? 1 : engine.machine().devices.front().cores)));
@@ -43,19 +43,19 @@ std::int64_t rounded(double tile) {
 
 std::int64_t default_tile(const Engine& engine, const Problem& problem, const Options& options) {
   const bool alone = reproducible(engine, options);
-  const Team all = team_of(engine);
-  const Team team = alone ? first_of(engine, all) : all;
+  const DeviceGroup all = group_of(engine);
+  const DeviceGroup group = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
   if (!is_product)
-    if (const std::int64_t tile = cholesky_tile(engine, team, problem.m, problem.dtype); tile > 0)
+    if (const std::int64_t tile = cholesky_tile(engine, group, problem.m, problem.dtype); tile > 0)
       return tile;
   constexpr Bounds bounds;
-  double tile = std::clamp(wanted(engine, team, problem, alone), bounds.least, bounds.most);
-  if (!team.devices.empty()) {
+  double tile = std::clamp(wanted(engine, group, problem, alone), bounds.least, bounds.most);
+  if (!group.devices.empty()) {
     constexpr double tiles_in_memory = 40;
     const double element = static_cast<double>(size_of(problem.dtype));
     tile = std::min(tile,
-                    std::sqrt(static_cast<double>(team.memory_bytes) / element / tiles_in_memory));
+                    std::sqrt(static_cast<double>(group.memory_bytes) / element / tiles_in_memory));
   }
   return rounded(tile);
 }

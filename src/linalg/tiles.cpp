@@ -8,7 +8,7 @@
 
 namespace quadriga::linalg {
 
-HomeTiles::HomeTiles(Run& run, const MatrixView& view, Cut rows, Cut cols)
+HomeTiles::HomeTiles(Run& run, const MatrixView& view, Tiling rows, Tiling cols)
     : Tiles(std::move(rows), std::move(cols), view.dtype), run_(run), view_(view) {
   tiles_.resize(static_cast<std::size_t>(this->rows().count() * this->cols().count()));
 }
@@ -23,7 +23,7 @@ Data HomeTiles::tile(std::int64_t i, std::int64_t j) {
 
 void HomeTiles::final(std::int64_t i, std::int64_t j) { run_.engine().final(tile(i, j)); }
 
-SlotTiles::SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols,
+SlotTiles::SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Tiling rows, Tiling cols,
                      DType dtype, std::int64_t slots)
     : Tiles(std::move(rows), std::move(cols), dtype),
       run_(run),
@@ -126,7 +126,7 @@ Form form_of(Op op, DType dtype) noexcept {
 namespace {
 
 /// As many as the devices hold, or on the host's own memory a small part of the matrix.
-std::int64_t slots_for(Run& run, const Cut& rows, const Cut& cols, DType dtype) {
+std::int64_t slots_for(Run& run, const Tiling& rows, const Tiling& cols, DType dtype) {
   const auto tile_bytes = static_cast<std::size_t>(rows.tile * cols.tile) * size_of(dtype);
   std::size_t bytes = 0;
   for (const Device& device : run.engine().machine().devices) bytes += device.memory_bytes;
@@ -136,8 +136,8 @@ std::int64_t slots_for(Run& run, const Cut& rows, const Cut& cols, DType dtype) 
   return static_cast<std::int64_t>(std::min(all, most));
 }
 
-std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows,
-                                  Cut cols, DType dtype) {
+std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin, Tiling rows,
+                                  Tiling cols, DType dtype) {
   const std::int64_t slots = slots_for(run, rows, cols, dtype);
   return std::make_unique<SlotTiles>(run, std::move(origin), std::move(rows), std::move(cols),
                                      dtype, slots);
@@ -172,7 +172,7 @@ const MatrixView& gathered(const MatrixView& view) {
   return view;
 }
 
-Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Accepts accepts) {
+Input input_tiles(Run& run, const Matrix& a, Form form, Tiling rows, Tiling cols, Accepts accepts) {
   Input input;
   const ViewKind layout = a.source() ? ViewKind::strided : layout_of(a.view());
   // What is stored, in memory or as a source gives it, is A or its transpose.
@@ -201,7 +201,7 @@ Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols, Acce
   return input;
 }
 
-std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols) {
+std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Tiling rows, Tiling cols) {
   if (layout_of(view) == ViewKind::columns)
     return std::make_unique<HomeTiles>(run, view, std::move(rows), std::move(cols));
   auto origin = std::make_shared<Origin>();

@@ -7,10 +7,10 @@
 // anew then, which the engine orders after the tasks submitted so far.
 #pragma once
 
-#include "linalg/cut.h"
 #include "linalg/kernels/tile.h"
 #include "linalg/move.h"
 #include "linalg/run.h"
+#include "linalg/tiling.h"
 
 #include <list>
 #include <map>
@@ -20,14 +20,14 @@ namespace quadriga::linalg {
 
 class Tiles {
  public:
-  Tiles(Cut rows, Cut cols, DType dtype) noexcept
+  Tiles(Tiling rows, Tiling cols, DType dtype) noexcept
       : rows_(std::move(rows)), cols_(std::move(cols)), dtype_(dtype) {}
   virtual ~Tiles() = default;
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 
-  const Cut& rows() const noexcept { return rows_; }
-  const Cut& cols() const noexcept { return cols_; }
+  const Tiling& rows() const noexcept { return rows_; }
+  const Tiling& cols() const noexcept { return cols_; }
   DType dtype() const noexcept { return dtype_; }
 
   /// The tile's content is wanted. `where`: of the first task that uses it.
@@ -40,15 +40,15 @@ class Tiles {
   virtual void final(std::int64_t i, std::int64_t j) = 0;
 
  private:
-  Cut rows_;
-  Cut cols_;
+  Tiling rows_;
+  Tiling cols_;
   DType dtype_;
 };
 
 /// Tiles of a view with contiguous columns, registered when they are first asked for.
 class HomeTiles final : public Tiles {
  public:
-  HomeTiles(Run& run, const MatrixView& view, Cut rows, Cut cols);
+  HomeTiles(Run& run, const MatrixView& view, Tiling rows, Tiling cols);
   Data read(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data update(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
   Data write(std::int64_t i, std::int64_t j, SubmitOptions) override { return tile(i, j); }
@@ -66,7 +66,7 @@ class HomeTiles final : public Tiles {
 /// were allowed.
 class SlotTiles final : public Tiles {
  public:
-  SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Cut rows, Cut cols, DType dtype,
+  SlotTiles(Run& run, std::shared_ptr<const Origin> origin, Tiling rows, Tiling cols, DType dtype,
             std::int64_t slots);
   Data read(std::int64_t i, std::int64_t j, SubmitOptions where) override;
   Data update(std::int64_t i, std::int64_t j, SubmitOptions where) override;
@@ -125,10 +125,10 @@ enum class Accepts : std::uint8_t { all, none_or_transpose, none_or_adjoint };
 const MatrixView& gathered(const MatrixView& view);
 
 /// Tiles of the matrix `form`(A), cut as `rows` and `cols` say.
-Input input_tiles(Run& run, const Matrix& a, Form form, Cut rows, Cut cols,
+Input input_tiles(Run& run, const Matrix& a, Form form, Tiling rows, Tiling cols,
                   Accepts accepts = Accepts::all);
 /// Tiles of a matrix that is written: at home if its columns are contiguous, else in slots.
-std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Cut rows, Cut cols);
+std::unique_ptr<Tiles> output_tiles(Run& run, const MatrixView& view, Tiling rows, Tiling cols);
 /// Writes what slots still hold to the matrix; nothing for tiles at home.
 void finish_all(Tiles& tiles);
 

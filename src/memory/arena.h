@@ -2,7 +2,6 @@
 // src/memory/arena.h: hands out blocks of one device's memory by offset. Pure: touches no memory.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,27 +15,23 @@ namespace quadriga {
 /// size, as tiles are, never fragment it. Allocates nothing once it has held its largest number of
 /// blocks.
 ///
-/// It may have several parts, which no block joins. Part 0 is there for good; the others, its
-/// reserves, are used for what part 0 has no room for, and may be withdrawn and removed.
-///
 /// Cost: constant, beside a search among the sizes of free blocks, which are few.
 class Arena {
  public:
   static constexpr std::size_t usual_alignment = 256;
 
-  /// Offsets are multiples of `alignment`, a power of two; what a part exceeds one by is unused.
-  explicit Arena(std::size_t capacity, std::size_t alignment = usual_alignment,
-                 std::span<const std::size_t> reserves = {});
+  /// Offsets are multiples of `alignment`, a power of two; what `capacity` exceeds one by is
+  /// unused.
+  explicit Arena(std::size_t capacity, std::size_t alignment = usual_alignment);
 
   /// Offset of a block of at least `bytes`, at least one unit of alignment; empty if none is large
   /// enough.
   std::optional<std::size_t> allocate(std::size_t bytes);
   /// Errors: invalid_argument if no block in use starts there; nothing is changed then.
   void deallocate(std::size_t offset);
-  /// Deallocates all blocks.
+  /// Deallocates all blocks. Capacity and alignment never change: any thread may read them.
   void clear();
 
-  /// Of all parts that are not removed.
   std::size_t capacity() const noexcept { return capacity_; }
   std::size_t used() const noexcept { return used_; }
   std::size_t largest_free() const noexcept;
@@ -45,21 +40,6 @@ class Arena {
   /// The same of any arena of that alignment.
   static std::size_t rounded(std::size_t bytes, std::size_t alignment) noexcept;
   bool empty() const noexcept { return used_ == 0; }
-
-  std::size_t parts() const noexcept { return parts_.size(); }
-  /// The bytes of a part, 0 once it is removed. Part 0's never change: any thread may read them.
-  std::size_t part_bytes(std::size_t part) const noexcept { return parts_[part].bytes; }
-  /// The offset at which a part begins, and the part that an offset lies in.
-  std::size_t part_begin(std::size_t part) const noexcept { return parts_[part].begin; }
-  std::size_t part_of(std::size_t offset) const noexcept;
-  /// The bytes in use in a part.
-  std::size_t part_used(std::size_t part) const noexcept { return parts_[part].used; }
-  /// Nothing is allocated in a reserve from now on, or again. It is not removed.
-  void withdraw(std::size_t part);
-  void restore(std::size_t part);
-  bool is_withdrawn(std::size_t part) const noexcept { return parts_[part].withdrawn; }
-  /// Forgets a reserve that is withdrawn and empty; parts keep their numbers.
-  void remove(std::size_t part);
 
   /// Free bytes that touch a block in use: those that deallocate(offset) would join to it.
   struct Room {
@@ -93,24 +73,12 @@ class Arena {
     std::size_t bytes;
     Index newest;
   };
-  using Sizes = std::vector<Size>;  ///< Ascending.
-  struct Part {
-    std::size_t begin = 0;
-    std::size_t bytes = 0;
-    std::size_t used = 0;
-    Index first = none;  ///< The block at its begin, which is joined from the right only.
-    bool withdrawn = false;
-  };
 
-  void open(Part& part);
-  std::size_t take(Index block, std::size_t wanted);
-  void check(const Part& part) const;
   Index make_block(std::size_t offset, std::size_t bytes);
   void join_right(Index block);
   void enlist(Index block);
   void delist(Index block);
-  static std::size_t size_at_least(const Sizes& sizes, std::size_t bytes) noexcept;
-  Sizes& sizes_at(std::size_t offset) noexcept { return sizes_[part_of(offset) == 0 ? 0 : 1]; }
+  std::size_t size_at_least(std::size_t bytes) const noexcept;
 
   std::size_t slot_of(std::size_t offset) const noexcept;
   void remember(Index block);
@@ -118,14 +86,13 @@ class Arena {
   Index find(std::size_t offset) const;
   void grow_table();
 
-  std::size_t capacity_ = 0;
+  const std::size_t capacity_;
   const std::size_t alignment_;
-  std::vector<Part> parts_;
   std::size_t used_ = 0;
   std::size_t blocks_in_use_ = 0;
   std::vector<Block> blocks_;
   Index unused_ = none;
-  std::array<Sizes, 2> sizes_;  ///< Of free blocks in part 0, and in reserves that are in use.
+  std::vector<Size> sizes_;  ///< Ascending.
   std::vector<Index>
       table_;  ///< Blocks in use by offset: open addressing, a power of two, half full.
 };

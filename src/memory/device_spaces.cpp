@@ -21,14 +21,18 @@ constexpr std::size_t least = 4096;
 // its streams. Where so much is left, nobody has to find out how much that is.
 constexpr std::size_t plenty = std::size_t{2} << 30;
 
-// Two sixteenths of an arena can be given back, each where a library's workspace fits (cuBLAS asks
-// for 32 MiB). A power of two, as tiles mostly are, so that little of it is lost to fragments.
-constexpr std::size_t reserves = 2;
-constexpr std::size_t least_reserve = std::size_t{32} << 20;
+// Up to four reserves, a 32nd of an arena together, but each with room for a library's workspace
+// (cuBLAS asks for 32 MiB): of a small arena fewer, a 16th of it at most.
+struct Reserves {
+  std::size_t count = 0;
+  std::size_t bytes = 0;  // Of each.
+};
 
-std::size_t reserve_bytes(std::size_t arena_bytes) {
-  const std::size_t bytes = std::bit_floor(arena_bytes / 16);
-  return bytes < least_reserve ? 0 : bytes;
+Reserves reserves_of(std::size_t arena_bytes) {
+  constexpr std::size_t most = 4;
+  constexpr std::size_t workspace = std::size_t{32} << 20;
+  const std::size_t bytes = std::max(workspace, std::bit_floor(arena_bytes / 32 / most));
+  return {std::min(most, arena_bytes / 16 / bytes), bytes};
 }
 
 std::string in_words(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
@@ -36,25 +40,44 @@ std::string in_words(std::size_t bytes) { return format_bytes(static_cast<double
 }  // namespace
 
 DeviceSpaces::DeviceSpaces(Backend& backend, const Machine& machine)
-    : backend_(backend), spaces_(static_cast<std::size_t>(machine.spaces())) {
+    : backend_(backend),
+      spaces_(static_cast<std::size_t>(machine.spaces())),
+      reserves_(spaces_.size()) {
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
     if (machine.devices[device].space != host_space) open(machine, device);
 }
 
 DeviceSpaces::~DeviceSpaces() {
-  for (SpaceResources& space : spaces_) free_memory(space);
+  for (SpaceId space = 0; space < spaces_.size(); ++space) free_memory(space);
 }
 
-void DeviceSpaces::free_memory(SpaceResources& space) noexcept {
+void DeviceSpaces::free_memory(SpaceId id) noexcept {
+  SpaceResources& space = spaces_[id];
   if (space.base) backend_.deallocate(space.device, std::exchange(space.base, nullptr));
-  for (const Reserve& reserve : space.reserves) backend_.deallocate(space.device, reserve.base);
-  space.reserves.clear();
+  const std::lock_guard lock(mutex_);
+  for (const Reserve& reserve : reserves_[id]) backend_.deallocate(space.device, reserve.base);
+  reserves_[id].clear();
 }
 
-void DeviceSpaces::give_back(SpaceId space, std::byte* reserve) {
-  SpaceResources& from = spaces_[space];
-  std::erase_if(from.reserves, [reserve](const Reserve& each) { return each.base == reserve; });
-  backend_.deallocate(from.device, reserve);
+std::size_t DeviceSpaces::give_reserve(SpaceId space) {
+  const std::lock_guard lock(mutex_);
+  if (!gives_ || reserves_[space].empty()) return 0;
+  const Reserve given = reserves_[space].back();
+  reserves_[space].pop_back();
+  backend_.deallocate(spaces_[space].device, given.base);
+  return given.bytes;
+}
+
+std::size_t DeviceSpaces::reserve_bytes(SpaceId space) const {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const Reserve& reserve : reserves_[space]) bytes += reserve.bytes;
+  return bytes;
+}
+
+void DeviceSpaces::keep_reserves() {
+  const std::lock_guard lock(mutex_);
+  gives_ = false;
 }
 
 void DeviceSpaces::open(const Machine& machine, DeviceId device) {
@@ -91,19 +114,21 @@ bool DeviceSpaces::is_scarce(const Machine& machine, DeviceId device) const {
   return described.space != host_space && is_scarce(described, backend_.free_bytes(device));
 }
 
-/// All of it or nothing. Shared: libraries may want some of this memory later.
-bool DeviceSpaces::try_take(SpaceResources& space, std::size_t bytes, bool is_shared) {
-  const std::size_t reserved = is_shared ? reserve_bytes(bytes) : 0;
-  space.bytes = bytes - reserves * reserved;
+/// All of it or nothing.
+bool DeviceSpaces::try_take(SpaceId id, std::size_t bytes, bool has_reserves) {
+  SpaceResources& space = spaces_[id];
+  const Reserves wanted = has_reserves ? reserves_of(bytes) : Reserves{};
+  space.bytes = bytes - wanted.count * wanted.bytes;
   space.base = backend_.allocate(space.device, space.bytes);
   if (!space.base) return false;
-  while (reserved > 0 && space.reserves.size() < reserves) {
-    std::byte* const base = backend_.allocate(space.device, reserved);
+  for (std::size_t i = 0; i < wanted.count; ++i) {
+    std::byte* const base = backend_.allocate(space.device, wanted.bytes);
     if (!base) {
-      free_memory(space);
+      free_memory(id);
       return false;
     }
-    space.reserves.push_back({base, reserved});
+    const std::lock_guard lock(mutex_);
+    reserves_[id].push_back({base, wanted.bytes});
   }
   return true;
 }
@@ -117,13 +142,14 @@ void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
     space.bytes = std::min(space.bytes, *free - std::min(*free / 8, plenty / 2));
   const std::size_t wanted = space.bytes;
   std::size_t bytes = wanted;
-  // Without reserves until nothing waits for them for ever (docs/decisions/0062).
+  // Where an arena leaves more than it takes, libraries don't run short for its sake.
   const auto take = [&] {
-    while (bytes >= least && !try_take(space, bytes, false)) bytes = bytes / 8 * 7;
+    while (bytes >= least && !try_take(described.space, bytes, free && *free / 2 < bytes))
+      bytes = bytes / 8 * 7;
   };
   take();
   if (space.base && bytes < wanted) {
-    free_memory(space);
+    free_memory(described.space);
     bytes = std::max(bytes / 8 * 7, least);
     take();
   }

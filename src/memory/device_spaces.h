@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/device_spaces.h: the memory and the copy streams of each device, taken from a backend.
+// src/memory/device_spaces.h: the memory and the copy streams of each device, taken from a backend,
+// and what of it is kept for libraries.
+//
+// Invariants
+//   1. `mutex_` guards `reserves_` and `gives_`, and is held while a reserve is freed: any thread
+//      may give one away. No task and no tile uses a reserve, so that whoever gives it away waits
+//      for nobody. All else belongs to one thread at a time.
 #pragma once
 
 #include <quadriga/machine.h>
 
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "device/backend.h"
-#include "memory/reserve.h"
 
 namespace quadriga {
 
@@ -23,7 +29,6 @@ struct SpaceResources {
   StreamId out = 0;             ///< Copies to the host.
   std::vector<StreamId> peers;  ///< Copies from other devices, by source space; where a route is.
   bool is_file = false;  ///< Nothing runs there; what leaves the host's buffers may go there.
-  std::vector<Reserve> reserves = {};  ///< More of the arena, beside `bytes`.
 };
 
 /// The arenas and copy streams of all devices of a machine. Must go before the backend, and after
@@ -41,13 +46,17 @@ class DeviceSpaces {
   /// far as the backend knows.
   bool is_scarce(const Machine& machine, DeviceId device) const;
   /// Takes as much of each device's memory as it gives, at most what the machine says; once, and
-  /// after those who need some of it in any case. Of a scarce one some is left. Where others may
-  /// want memory later, some of it is taken as reserves.
+  /// after those who need some of it in any case. Of a scarce one some is left. Where an arena
+  /// takes more than it leaves, a part becomes reserves, for libraries that find no memory later.
   /// Errors:  unavailable naming a device that has none to give, and what of it is free.
   void take_memory(const Machine& machine);
 
-  /// Frees a reserve of a space, which nobody uses.
-  void give_back(SpaceId space, std::byte* reserve);
+  /// Frees one of a device's reserves, and returns its bytes; 0 if there is none left.
+  std::size_t give_reserve(SpaceId space);
+  /// What is kept for libraries.
+  std::size_t reserve_bytes(SpaceId space) const;
+  /// No reserve is given away any more.
+  void keep_reserves();
 
   /// By space.
   const std::vector<SpaceResources>& spaces() const noexcept { return spaces_; }
@@ -65,17 +74,28 @@ class DeviceSpaces {
     }
   }
   /// Leaves the memory to the backend: something queued may still use it.
-  void release() noexcept { spaces_.clear(); }
+  void release() noexcept {
+    spaces_.clear();
+    reserves_.clear();
+  }
 
  private:
   void open(const Machine& machine, DeviceId device);
   void take_memory(const Device& described, DeviceId device);
-  bool try_take(SpaceResources& space, std::size_t bytes, bool is_shared);
-  void free_memory(SpaceResources& space) noexcept;
+  bool try_take(SpaceId space, std::size_t bytes, bool has_reserves);
+  void free_memory(SpaceId space) noexcept;
   static bool is_scarce(const Device& described, std::optional<std::size_t> free);
+
+  struct Reserve {
+    std::byte* base = nullptr;
+    std::size_t bytes = 0;
+  };
 
   Backend& backend_;
   std::vector<SpaceResources> spaces_;
+  mutable std::mutex mutex_;
+  std::vector<std::vector<Reserve>> reserves_;  ///< By space.
+  bool gives_ = true;
 };
 
 }  // namespace quadriga

@@ -20,7 +20,7 @@ constexpr std::uint8_t ease(const Candidate& candidate) noexcept {
 struct Stretch {
   std::size_t first = 0;
   std::size_t count = 0;  ///< 0: none found.
-  Spare least;            ///< Of its candidates.
+  VictimRank least;       ///< Of its candidates.
 
   bool better_than(const Stretch& other) const noexcept {
     if (count == 0 || other.count == 0) return count != 0;
@@ -37,7 +37,7 @@ std::size_t end_of(const Candidate& candidate) noexcept {
 Stretch stretch_to(const EvictionRule& rule, const Arena& arena,
                    std::span<const Candidate> candidates, std::size_t last, std::size_t wanted,
                    const Stretch& best) {
-  Stretch found{.first = last, .count = 1, .least = rule.spare(candidates[last])};
+  Stretch found{.first = last, .count = 1, .least = rule.rank(candidates[last])};
   std::size_t bytes = candidates[last].bytes + arena.room(candidates[last].offset).after;
   while (best.count == 0 || found.least >= best.least) {
     const std::size_t before = arena.room(candidates[found.first].offset).before;
@@ -46,7 +46,7 @@ Stretch stretch_to(const EvictionRule& rule, const Arena& arena,
     const Candidate& left = candidates[found.first - 1];
     if (end_of(left) + before != candidates[found.first].offset) break;  // a block that must stay
     bytes += before + left.bytes;
-    found.least = std::min(found.least, rule.spare(left));
+    found.least = std::min(found.least, rule.rank(left));
     --found.first;
     ++found.count;
   }
@@ -70,18 +70,19 @@ std::size_t choose_stretch(const EvictionRule& rule, const Arena& arena,
 
 }  // namespace
 
-Spare FarthestUse::spare(const Candidate& candidate) const noexcept {
+VictimRank FarthestUse::rank(const Candidate& candidate) const noexcept {
   std::uint64_t charge = 0;
   if (candidate.dirty)
     charge = static_cast<std::uint64_t>(std::min(1e15, rate_ * candidate.write_back_seconds));
   const bool planned = candidate.next_use != no_next_use;
-  Spare spare{.distance = candidate.next_use, .age = ~candidate.last_use, .ease = ease(candidate)};
-  std::uint64_t& charged = planned ? spare.distance : spare.age;
+  VictimRank rank{
+      .distance = candidate.next_use, .age = ~candidate.last_use, .ease = ease(candidate)};
+  std::uint64_t& charged = planned ? rank.distance : rank.age;
   charged -= std::min(charged, charge);
-  return spare;
+  return rank;
 }
 
-Spare Lru::spare(const Candidate& candidate) const noexcept {
+VictimRank Lru::rank(const Candidate& candidate) const noexcept {
   return {.distance = 0, .age = ~candidate.last_use, .ease = ease(candidate)};
 }
 
@@ -91,17 +92,17 @@ std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
   if (candidates.empty() || out.empty()) return 0;
   const std::size_t wanted = arena.rounded(bytes);
   const Candidate* best = nullptr;
-  Spare best_spare;
+  VictimRank best_rank;
   // Among equals the smallest that is large enough by itself; what is too small wraps around.
   const auto misfit = [wanted](const Candidate& candidate) { return candidate.bytes - wanted; };
   for (const Candidate& candidate : candidates) {
-    const Spare spare = rule.spare(candidate);
-    const auto order = best == nullptr ? std::strong_ordering::greater : spare <=> best_spare;
+    const VictimRank rank = rule.rank(candidate);
+    const auto order = best == nullptr ? std::strong_ordering::greater : rank <=> best_rank;
     if (order < 0 || (order == 0 && std::pair(misfit(candidate), candidate.tile) >=
                                         std::pair(misfit(*best), best->tile)))
       continue;
     best = &candidate;
-    best_spare = spare;
+    best_rank = rank;
   }
   const Arena::Room room = arena.room(best->offset);
   if (room.before + room.bytes + room.after < wanted)
@@ -112,17 +113,17 @@ std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
 
 std::size_t choose_anywhere(const EvictionRule& rule, std::span<Candidate> candidates,
                             std::size_t bytes) {
-  best_spared(rule, candidates, candidates.size());
+  best_victims(rule, candidates, candidates.size());
   std::size_t count = 0, sum = 0;
   while (count < candidates.size() && sum < bytes) sum += candidates[count++].bytes;
   return sum < bytes ? 0 : count;
 }
 
-std::span<Candidate> best_spared(const EvictionRule& rule, std::span<Candidate> candidates,
-                                 std::size_t count) {
+std::span<Candidate> best_victims(const EvictionRule& rule, std::span<Candidate> candidates,
+                                  std::size_t count) {
   count = std::min(count, candidates.size());
   const auto sooner = [&rule](const Candidate& a, const Candidate& b) {
-    const auto order = rule.spare(a) <=> rule.spare(b);
+    const auto order = rule.rank(a) <=> rule.rank(b);
     return order == 0 ? a.tile < b.tile : order > 0;
   };
   const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(count);

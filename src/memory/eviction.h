@@ -27,20 +27,20 @@ struct Candidate {
   double write_back_seconds = 0;  ///< Predicted; of a dirty one.
 };
 
-/// How well a candidate may be spared: the greatest goes first. Compared in the order of the
+/// How well a candidate may leave: the greatest goes first. Compared in the order of the
 /// members.
-struct Spare {
+struct VictimRank {
   std::uint64_t distance = 0;  ///< Of the next use: later is greater.
   std::uint64_t age = 0;       ///< Since the last use: longer is greater.
   std::uint8_t ease = 0;       ///< Clean before final before dirty.
-  auto operator<=>(const Spare&) const = default;
+  auto operator<=>(const VictimRank&) const = default;
 };
 
 /// Says which of two candidates should rather leave.
 class EvictionRule {
  public:
   virtual ~EvictionRule() = default;
-  virtual Spare spare(const Candidate& candidate) const noexcept = 0;
+  virtual VictimRank rank(const Candidate& candidate) const noexcept = 0;
 };
 
 /// The tile whose next use is farthest, else the least recently used; clean before dirty among
@@ -56,7 +56,7 @@ class FarthestUse final : public EvictionRule {
   /// nothing.
   explicit FarthestUse(double positions_per_second = 0) noexcept : rate_(positions_per_second) {}
   void set_positions_per_second(double rate) noexcept { rate_ = rate; }
-  Spare spare(const Candidate& candidate) const noexcept override;
+  VictimRank rank(const Candidate& candidate) const noexcept override;
 
  private:
   double rate_;
@@ -65,7 +65,7 @@ class FarthestUse final : public EvictionRule {
 /// The least recently used, whatever is planned; clean before dirty among equals.
 class Lru final : public EvictionRule {
  public:
-  Spare spare(const Candidate& candidate) const noexcept override;
+  VictimRank rank(const Candidate& candidate) const noexcept override;
 };
 
 /// Chooses the tiles whose leaving makes room for one block of `bytes`, as few and as little needed
@@ -93,7 +93,7 @@ std::size_t choose_anywhere(const EvictionRule& rule, std::span<Candidate> candi
 
 /// Moves the `count` candidates that can be spared best to the front, best first: what to write
 /// back ahead of need. Cost: linear, beside sorting `count`. Allocates nothing.
-std::span<Candidate> best_spared(const EvictionRule& rule, std::span<Candidate> candidates,
-                                 std::size_t count);
+std::span<Candidate> best_victims(const EvictionRule& rule, std::span<Candidate> candidates,
+                                  std::size_t count);
 
 }  // namespace quadriga

@@ -8,24 +8,13 @@
 
 namespace quadriga {
 
-Pool::Pool(SpaceId space, std::byte* base, std::size_t bytes, std::span<const Reserve> reserves)
-    : space_(space), bases_{base} {
-  std::vector<std::size_t> sizes;
-  for (const Reserve& reserve : reserves) {
-    bases_.push_back(reserve.base);
-    sizes.push_back(reserve.bytes);
-  }
-  arena_.emplace(bytes, Arena::usual_alignment, sizes);
-}
-
 bool Pool::allocate(Replicas& replicas, TileId tile) {
   const std::size_t bytes = replicas.block_bytes(tile, space_);
   std::byte* block = nullptr;
   if (spill_) {
     block = spill_->allocate(bytes);
   } else if (const auto offset = arena_->allocate(bytes)) {
-    const std::size_t part = arena_->part_of(*offset);
-    block = bases_[part] + (*offset - arena_->part_begin(part));
+    block = base_ + *offset;
     most_ = std::max(most_, arena_->used());
   }
   if (!block) return false;
@@ -64,22 +53,6 @@ std::size_t Pool::choose(const EvictionRule& rule, std::span<Candidate> candidat
   const std::size_t count = choose_anywhere(rule, candidates, bytes);
   std::ranges::transform(candidates.first(count), out.begin(), &Candidate::tile);
   return count;
-}
-
-bool Pool::remove_if_empty(std::size_t part) {
-  if (arena_->part_used(part) > 0) return false;
-  arena_->remove(part);
-  return true;
-}
-
-std::size_t Pool::offset(const Replica& replica) const noexcept {
-  if (!arena_) return 0;
-  std::size_t part = arena_->parts() - 1;
-  const auto is_outside = [&] {
-    return replica.block < bases_[part] || replica.block >= bases_[part] + arena_->part_bytes(part);
-  };
-  while (part > 0 && is_outside()) --part;
-  return arena_->part_begin(part) + static_cast<std::size_t>(replica.block - bases_[part]);
 }
 
 void Pool::validate(const Replicas& replicas) const {

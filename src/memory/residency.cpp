@@ -3,7 +3,6 @@
 #include "memory/residency.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace quadriga {
 
@@ -21,8 +20,7 @@ Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions
     if (space == host_space)
       pools_.emplace_back(spill_);
     else if (spaces[space].device != no_device)
-      pools_.emplace_back(space, spaces[space].base, spaces[space].bytes,
-                          std::span(spaces[space].reserves));
+      pools_.emplace_back(space, spaces[space].base, spaces[space].bytes);
     else
       pools_.emplace_back();
 }
@@ -82,9 +80,7 @@ void Residency::collect_candidates(SpaceId space, std::span<const Need> needs) {
             !transfers_.confirmed(tile, space));
   };
   for (const TileId tile : pools_[space].residents()) {
-    // What lies in a reserve that is withdrawn makes no room.
     if (!replicas_.idle(tile, space) || has_to_stay(tile) ||
-        pools_[space].is_withdrawn(replicas_.at(tile, space)) ||
         std::ranges::count(needs, tile, &Need::tile) > 0)
       continue;
     candidates_.push_back(candidate(tile, space));
@@ -187,55 +183,6 @@ Awaits Residency::drain(SpaceId space) {
     listener_.evicted(tile, space);
   }
   return pools_[space].residents().empty() ? Awaits::nothing : awaited;
-}
-
-// Reserves.
-
-/// The reserve that is least in the way: in which the fewest bytes are in use, or dirty.
-std::size_t Residency::reserve_to_leave(SpaceId space) const {
-  const Pool& pool = pools_[space];
-  std::vector<std::pair<std::size_t, std::size_t>> costs(pool.parts());
-  for (const TileId tile : pool.residents()) {
-    auto& [in_use, dirty] = costs[pool.part_of(replicas_.at(tile, space))];
-    const std::size_t bytes = replicas_.block_bytes(tile, space);
-    if (!replicas_.idle(tile, space)) in_use += bytes;
-    if (replicas_.directory().dirty(tile, space)) dirty += bytes;
-  }
-  std::size_t best = 0;
-  for (std::size_t part = 1; part < pool.parts(); ++part) {
-    if (pool.part(part).bytes == 0) continue;
-    if (pool.is_withdrawn(part)) return part;  // It has begun.
-    if (best == 0 || costs[part] < costs[best]) best = part;
-  }
-  return best;
-}
-
-Withdrawal Residency::withdraw(SpaceId space) {
-  Pool& pool = pools_[space];
-  const std::size_t part = reserve_to_leave(space);
-  if (part == 0) return {};
-  if (!pool.is_withdrawn(part)) pool.withdraw(part);
-  const Reserve reserve = pool.part(part);
-  const std::vector<TileId> residents(pool.residents().begin(), pool.residents().end());
-  std::size_t left = 0;
-  for (const TileId tile : residents) {
-    if (pool.part_of(replicas_.at(tile, space)) != part || !replicas_.idle(tile, space)) continue;
-    if (replicas_.directory().dirty(tile, space)) {
-      send_home(tile, Reason::evict);
-      continue;
-    }
-    release(tile, space);
-    listener_.evicted(tile, space);
-    ++left;
-  }
-  if (!pool.remove_if_empty(part)) return {.awaits = Awaits::room, .evicted = left};
-  return {.reserve = reserve, .evicted = left};
-}
-
-void Residency::keep(SpaceId space) {
-  Pool& pool = pools_[space];
-  for (std::size_t part = 1; part < pool.parts(); ++part)
-    if (pool.part(part).bytes > 0 && pool.is_withdrawn(part)) pool.restore(part);
 }
 
 bool Residency::quiet(SpaceId space) const noexcept {

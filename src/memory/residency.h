@@ -39,13 +39,6 @@ struct MemoryOptions {
   const EvictionRule* rule = nullptr;  ///< Outlives the memory; null: its own FarthestUse.
 };
 
-/// What came of asking for a reserve.
-struct Withdrawal {
-  Awaits awaits = Awaits::nothing;  ///< Nothing: the reserve is empty, or there is none.
-  Reserve reserve = {};             ///< Nobody here knows it any longer.
-  std::size_t evicted = 0;          ///< Tiles that left it now.
-};
-
 class Residency {
  public:
   Residency(std::span<const SpaceResources> spaces, const MemoryOptions& options,
@@ -66,11 +59,6 @@ class Residency {
   /// Empties a space that nothing queued uses, for a request that fragments of it can't hold:
   /// writes back what is dirty, releases the rest. Awaits nothing once it is empty.
   Awaits drain(SpaceId space);
-  /// Empties one of a device's reserves, so that it can be freed: what is idle leaves it, dirty
-  /// content once it is home. Awaits room as long as some of it is in use.
-  Withdrawal withdraw(SpaceId space);
-  /// Gives up what withdraw() has begun.
-  void keep(SpaceId space);
   /// Nothing is pinned in a space or in flight to it or from it.
   bool quiet(SpaceId space) const noexcept;
 
@@ -123,7 +111,6 @@ class Residency {
   bool can_go_to_file(TileId tile) const;
   bool write_to_file(TileId tile);
   bool make_file_room(std::size_t bytes);
-  std::size_t reserve_to_leave(SpaceId space) const;
   void collect_candidates(SpaceId space, std::span<const Need> needs = {});
   Candidate candidate(TileId tile, SpaceId space) const;
   double write_back_seconds(TileId tile, SpaceId space) const;

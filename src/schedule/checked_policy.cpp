@@ -30,7 +30,7 @@ class CheckedPolicy::ScoreRule final : public EvictionRule {
  public:
   explicit ScoreRule(CheckedPolicy& policy) : policy_(policy) {}
 
-  Spare spare(const Candidate& candidate) const noexcept override {
+  VictimRank rank(const Candidate& candidate) const noexcept override {
     if (candidate.tile >= asked_.size())
       asked_.resize(std::max<std::size_t>(candidate.tile + std::size_t{1}, 2 * asked_.size()));
     Asked& asked = asked_[candidate.tile];

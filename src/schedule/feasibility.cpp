@@ -48,7 +48,7 @@ bool Feasibility::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost) return false;
   if (!offers(state_.machine, state_.described(device), codelet) && !takes_over(device, codelet))
     return false;
-  return bytes_needed(task, device.space) <= state_.memory->pool(device.space).lasting_bytes();
+  return bytes_needed(task, device.space) <= state_.memory->pool(device.space).capacity();
 }
 
 void Feasibility::check(const Task& task) const {
@@ -63,13 +63,13 @@ void Feasibility::check(const Task& task) const {
     if (!is_meant || !offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);
-    if (here <= state_.memory->pool(device.space).lasting_bytes()) return;
+    if (here <= state_.memory->pool(device.space).capacity()) return;
     if (device.space == host_space) {
       on_host = here;
       continue;
     }
     needed = std::max(needed, here);
-    largest = std::max(largest, state_.memory->pool(device.space).lasting_bytes());
+    largest = std::max(largest, state_.memory->pool(device.space).capacity());
   }
   if (!offered)
     fail(Errc::unavailable,
@@ -106,8 +106,8 @@ std::vector<bool> Feasibility::partial_places(const Codelet& codelet, const Datu
     const std::size_t both =
         2 * memory.rounded(target.width_bytes(), target.columns(), device.space);
     places[d] = !is_host;
-    can_combine |= offers(machine, device, *codelet.combine) &&
-                   both <= memory.pool(device.space).lasting_bytes();
+    can_combine |=
+        offers(machine, device, *codelet.combine) && both <= memory.pool(device.space).capacity();
     if (!offers(machine, device, codelet)) continue;
     ++able;
     can_init &= is_host || variant_for(*codelet.init, device.kind);

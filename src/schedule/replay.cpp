@@ -232,8 +232,6 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "standstill") return static_cast<void>(scheduler_->resolve_standstill());
   if (kind == "cancel") return scheduler_->cancel(line[1].get<bool>());
   if (kind == "cancel_group") return scheduler_->cancel(*group(line[1]));
-  if (kind == "withdraw") return static_cast<void>(scheduler_->withdraw(line[1].get<DeviceId>()));
-  if (kind == "keep") return scheduler_->keep(line[1].get<DeviceId>());
   if (kind == "final") return scheduler_->final(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
   if (kind == "bring_home") return static_cast<void>(scheduler_->bring_home(datum(line[1])));
@@ -255,15 +253,10 @@ void Replay::take(const Json& line) {
   } else if (kind == "options") {
     options_ = line;
   } else if (kind == "space") {
-    SpaceResources& space = spaces_.emplace_back();
-    space.device = line[1].get<DeviceId>();
-    space.base = address_of<std::byte>(line[2]);
-    space.bytes = line[3].get<std::size_t>();
-    space.in = line[4].get<StreamId>();
-    space.out = line[5].get<StreamId>();
-    space.peers = line[6].get<std::vector<StreamId>>();
-    for (const Json& reserve : line.at(7))
-      space.reserves.push_back({address_of<std::byte>(reserve[0]), reserve[1].get<std::size_t>()});
+    spaces_.push_back({line[1].get<DeviceId>(), address_of<std::byte>(line[2]),
+                       line[3].get<std::size_t>(), line[4].get<StreamId>(), line[5].get<StreamId>(),
+                       line[6].get<std::vector<StreamId>>()});
+    SpaceResources& space = spaces_.back();
     space.is_file = space.device < machine_.devices.size() &&
                     machine_.devices[space.device].kind == DeviceKind::file;
   } else if (kind == "kernel_streams") {

@@ -15,20 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool is_inside(const Reserve& memory, const std::byte* address) {
-  return memory.base && address >= memory.base && address < memory.base + memory.bytes;
-}
-
-/// Bytes from the begin of an arena, those of its reserves after it; what lies elsewhere has
-/// addresses of its own in each run.
+/// Bytes from the begin of an arena; what lies elsewhere has addresses of its own in each run.
 Json offset_in(const SpaceResources& space, const std::byte* address) {
-  std::size_t begin = 0;
-  if (is_inside({space.base, space.bytes}, address)) return address - space.base;
-  for (const Reserve& reserve : space.reserves) {
-    if (is_inside(reserve, address)) return space.bytes + begin + (address - reserve.base);
-    begin += reserve.bytes;
-  }
-  return {};
+  const bool is_inside = space.base && address >= space.base && address < space.base + space.bytes;
+  return is_inside ? Json(address - space.base) : Json();
 }
 
 /// Tiles of the partial results that an operand may add to, by device; -1: in place.
@@ -49,15 +39,11 @@ void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::ui
   spaces_.assign(spaces.begin(), spaces.end());
   out_ << Json{"machine", Json::parse(machine.to_json())} << '\n';
   out_ << Json{"options", policy, seed, most_rounds, memory.spill_bytes} << '\n';
-  for (const SpaceResources& space : spaces) {
-    Json reserves = Json::array();
-    for (const Reserve& reserve : space.reserves)
-      reserves.push_back({reinterpret_cast<std::uintptr_t>(reserve.base), reserve.bytes});
+  for (const SpaceResources& space : spaces)
     out_ << Json{"space",     space.device, reinterpret_cast<std::uintptr_t>(space.base),
                  space.bytes, space.in,     space.out,
-                 space.peers, reserves}
+                 space.peers}
          << '\n';
-  }
   out_ << Json{"kernel_streams", kernel_streams} << '\n';
 }
 

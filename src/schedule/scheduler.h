@@ -84,9 +84,6 @@ class Scheduler final : private MemoryListener {
   void final(Datum& datum);
   /// The data's replicas on devices shall go, where home is current.
   void evict(Datum& datum);
-  /// Somebody else needs memory of a device: see Residency::withdraw() and keep().
-  Withdrawal withdraw(DeviceId device);
-  void keep(DeviceId device);
   /// The data's content is wanted at home.
   Homecoming bring_home(Datum& datum);
   /// The host may write what is home: no replica elsewhere is valid any more. False while a copy is

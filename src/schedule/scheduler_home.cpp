@@ -11,20 +11,6 @@ void Scheduler::evict(Datum& datum) {
   memory_.residency().evict(datum.tile);
 }
 
-Withdrawal Scheduler::withdraw(DeviceId device) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("withdraw", device); });
-  return memory_.residency().withdraw(state_.machine.devices[device].space);
-}
-
-void Scheduler::keep(DeviceId device) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("keep", device); });
-  memory_.residency().keep(state_.machine.devices[device].space);
-  if (DeviceState* const here = state_.device_at(state_.machine.devices[device].space))
-    touch(*here);
-}
-
 void Scheduler::final(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("final", datum.tile); });

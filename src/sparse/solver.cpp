@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "engine/named_call.h"
 #include "sparse/conjugate_gradients.h"
 #include "sparse/content.h"
 #include "sparse/measure.h"
@@ -64,12 +65,18 @@ std::string_view name(StopReason reason) noexcept {
   return "unknown";
 }
 
-Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options)
-    : content_(std::make_shared<SolverContent>(engine, a, options)) {}
+Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options) {
+  const NamedCall named(engine, "sparse setup");
+  content_ = std::make_shared<SolverContent>(engine, a, options);
+}
 
-void Solver::update(const CsrView& a, const void* diagonal) const { content_->update(a, diagonal); }
+void Solver::update(const CsrView& a, const void* diagonal) const {
+  const NamedCall named(content_->engine(), "sparse update");
+  content_->update(a, diagonal);
+}
 
 void Solver::multiply(const void* x, void* y, std::int64_t columns) const {
+  const NamedCall named(content_->engine(), "sparse product");
   check_vectors(*content_, x, y, columns);
   PartLease data(*content_, columns);
   const std::vector<Data> from = data->add_vector(x);
@@ -95,6 +102,7 @@ Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,
 
 SolveResult Solver::cg(const void* b, void* x, std::int64_t columns,
                        const SolveOptions& options) const {
+  const NamedCall named(content_->engine(), "cg");
   return begin_cg(b, x, columns, options).finish();
 }
 
@@ -106,9 +114,15 @@ PlanReport Solver::plan() const { return content_->report(); }
 Solve::Solve(std::unique_ptr<SolveContent> content) : content_(std::move(content)) {}
 Solve::Solve(Solve&&) noexcept = default;
 Solve::~Solve() = default;
-bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }
+bool Solve::advance(std::int64_t iterations) {
+  const NamedCall named(content_->engine(), "cg");
+  return content_->advance(iterations);
+}
 std::int64_t Solve::iterations() const noexcept { return content_->iterations(); }
-SolveResult Solve::finish() { return content_->finish(); }
+SolveResult Solve::finish() {
+  const NamedCall named(content_->engine(), "cg");
+  return content_->finish();
+}
 void Solve::resume(double rtol, std::int64_t iterations) {
   require(rtol >= 0, fmt::format("tolerance {}; expected a number of 0 or more", rtol));
   content_->resume(rtol, iterations);

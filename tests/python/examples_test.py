@@ -6,7 +6,7 @@ import pytest
 from scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-MOST_LINES = 59
+MOST_LINES = 79
 MOST_LINES_OF_A_PART = 149  # applications are folders of a few files, run by their main.py
 LONG = "piston/main.py"  # test_piston runs it and reads what it prints
 PROGRAMS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/main.py")])

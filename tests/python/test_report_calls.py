@@ -31,13 +31,13 @@ def test_calls_stand_above_the_time_line(devices, recorded):
             assert np.allclose(linalg.matmul(a, x), 1)
         trace = recorded(engine)
     names = [each["name"] for each in trace.sections]
-    assert names == ["factor", "substitute", "solve", "matmul", "check <it>"]
+    assert names == ["cho_factor", "cho_solve", "solve", "matmul", "check <it>"]
     whole = {each["name"]: each for each in trace.sections}
-    assert whole["factor"]["end"] <= whole["substitute"]["start"] <= whole["solve"]["end"]
+    assert whole["cho_factor"]["end"] <= whole["cho_solve"]["start"] <= whole["solve"]["end"]
     assert whole["check <it>"]["start"] <= whole["matmul"]["start"]
     page = report.to_html(trace)
     begin = page.index("the time line</h2>")
-    for name in ("solve", "factor", "substitute", "matmul", "check &lt;it&gt;"):
+    for name in ("solve", "cho_factor", "cho_solve", "matmul", "check &lt;it&gt;"):
         assert f">{name}</span>" in page[begin:]
     assert "check <it>" not in page
     part = report.part(trace, start=whole["matmul"]["start"])

@@ -30,6 +30,7 @@ _COMMANDS = {
     "matmul": "compute:matmul",
     "cg": "sparse:cg",
     "report": "report:report",
+    "launch": "launch:launch",
     "demo": "demo:demo",
     "bench": "..bench.commands:bench",
     "completion": "info:completion",

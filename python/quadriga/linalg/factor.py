@@ -143,7 +143,7 @@ class Factor:
     def inverse_diagonal(self, *, progress: Progress = None) -> Array:
         """The diagonal of the inverse of the matrix: a NumPy array of n float64."""
         out = np.empty(self.shape[0])
-        with self._lock, start("inverse", self.engine, None, None, progress) as call:
+        with self._lock, start("inverse_diagonal", self.engine, None, None, progress) as call:
             self._core.inverse_diagonal(out.ctypes.data, call.options(out))
         return out
 
@@ -337,14 +337,13 @@ def factorize(
     described = call.matrix(matrix)
     if described.is_strided():  # factorized elsewhere, whoever might have overwritten it
         memory = None
-    with call.engine.section("factor"):
-        core = _core.cho_factor(
-            call.core,
-            described,
-            bool(lower),
-            memory is not None,
-            call.options(matrix, part=part),
-        )
+    core = _core.cho_factor(
+        call.core,
+        described,
+        bool(lower),
+        memory is not None,
+        call.options(matrix, part=part),
+    )
     return Factor(call.engine, core, memory, kind)
 
 
@@ -452,5 +451,5 @@ def solve_in_place(
     call: Call, factor: Factor, x: Dense, part: tuple[float, float] = (0.0, 1.0)
 ) -> None:
     """Overwrites x, of the factor's type, by the solution."""
-    with factor._lock, call.engine.section("substitute"):
+    with factor._lock:
         factor._core.solve(call.matrix(x), call.options(x, part=part))

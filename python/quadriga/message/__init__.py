@@ -2,6 +2,8 @@
 # python/quadriga/message/__init__.py: messages: where their elements are, and how they travel.
 """Messages between arrays: a layout says where a message's elements are and in which order.
 
+Communicators carry them between the processes of one host.
+
 Examples
 --------
 >>> import numpy as np
@@ -12,9 +14,25 @@ Examples
 array([ 1.,  2.,  5.,  6.,  9., 10.])
 """
 
+from .._core import MessageStatus as Status
+from .communicator import ANY_SOURCE, ANY_TAG, Communicator, waitall
 from .layout import Layout
+from .request import Request
+from .start import join, join_mpi, new_token, world
 
-__all__ = ["Layout"]
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "Communicator",
+    "Layout",
+    "Request",
+    "Status",
+    "join",
+    "join_mpi",
+    "new_token",
+    "waitall",
+    "world",
+]
 
 
 def __dir__() -> list[str]:

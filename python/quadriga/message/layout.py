@@ -182,7 +182,7 @@ class Layout:
         InvalidArgument
             If the layout reaches beyond the memory of `array`, or `out` has another size.
         """
-        source = self._checked(np.asarray(array), "pack")
+        source = self.address_in(np.asarray(array), "pack")
         if out is None:
             out = np.empty(self.nbytes, dtype=np.uint8)
         into = _as_bytes(out, "pack")
@@ -205,7 +205,7 @@ class Layout:
         """
         if not out.flags.writeable:
             raise InvalidArgument("unpack: out can't be written")
-        place = self._checked(out, "unpack")
+        place = self.address_in(out, "unpack")
         arriving = _as_bytes(np.frombuffer(data, dtype=np.uint8), "unpack")
         if arriving.size != self.nbytes:
             raise InvalidArgument(f"unpack: {arriving.size} bytes; expected {self.nbytes}")
@@ -228,7 +228,7 @@ class Layout:
             )
         return np.ascontiguousarray(result).view(np.uint8)
 
-    def _checked(self, array: Array, caller: str) -> int:
+    def address_in(self, array: Array, caller: str) -> int:
         """The address of the first element, if all that the layout reaches is the array's."""
         address = address_of(array)
         low, high = reach_of(array)

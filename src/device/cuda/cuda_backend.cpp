@@ -11,9 +11,8 @@
 //   4. A variant that waits is called by the thread of its device's `calls_`. Its operation is open
 //      meanwhile and its stream held, so that nobody else touches either; the thread closes it with
 //      an event behind all that the variant queued.
-//   5. A variant that found too little memory has queued nothing. It is called again as one that
-//      waits, by the thread of `calls_`, once there is more: the operation stays open, so that
-//      nothing passes it, and the issuer goes on.
+//   5. A variant that found too little memory has queued nothing. Who called it calls it again once
+//      some was freed, which waits for no operation that isn't queued yet: its own stays open.
 //   6. The driver sleeps when nothing is in flight. It says so before it looks for the last time,
 //      and who queues or parks looks whether it sleeps after that, and wakes it.
 #include "device/cuda/cuda_backend.h"
@@ -132,7 +131,7 @@ class CudaBackend final : public Backend {
   void queue(StreamId id, const Operation& operation);
   bool can_queue(const Operation& operation) const;
   void call(StreamId id, const Launch& launch);
-  void call_apart(StreamId id, const Launch& launch, std::exception_ptr refusal);
+  std::exception_ptr call_variant(StreamId id, const Launch& launch);
   std::exception_ptr try_variant(StreamId id, const Launch& launch);
   void close_call(StreamId id, std::exception_ptr error);
   void notify();
@@ -269,20 +268,15 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
   if (launch != nullptr && launch->waits) return call(id, *launch);
   cuda::StreamTable::Queued& queued = streams_.begin(
       id, now(), launch ? launch->name : std::string_view{}, partner_of(id, operation));
-  if (!queued.error) {
+  if (!queued.error && launch != nullptr) {
+    queued.error = call_variant(id, *launch);
+  } else if (!queued.error) {
     try {
       check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
-      if (const Copy* const copy = std::get_if<Copy>(&operation))
-        queue_copy(id, queued, *copy);
-      else
-        cuda::queue_variant(*launch, queued.native, queued.on_end);
+      queue_copy(id, queued, std::get<Copy>(operation));
     } catch (...) {
       queued.error = std::current_exception();
     }
-  }
-  if (launch != nullptr && make_room_ && is_full(queued.error)) {
-    streams_.cover_open(id);
-    return call_apart(id, *launch, std::exchange(queued.error, nullptr));
   }
   streams_.end(id);
 }
@@ -308,21 +302,19 @@ void CudaBackend::call(StreamId id, const Launch& launch) {
     streams_.end(id);
     return;
   }
-  call_apart(id, launch, nullptr);
-}
-
-// By the thread of the device's calls; refused: as often as there is more memory for it.
-void CudaBackend::call_apart(StreamId id, const Launch& launch, std::exception_ptr refusal) {
   const DeviceId device = table_[id].device;
   queueing_.hold(device, id);
-  calls_[device].add([this, id, device, launch, error = std::move(refusal)]() mutable {
-    if (!error) error = try_variant(id, launch);
-    while (is_full(error) && make_room_ && make_room_(device)) error = try_variant(id, launch);
-    close_call(id, std::move(error));
-  });
+  calls_[device].add([this, id, launch] { close_call(id, call_variant(id, launch)); });
 }
 
-// Returns what it threw.
+// As often as there is more memory for it. Returns what it threw.
+std::exception_ptr CudaBackend::call_variant(StreamId id, const Launch& launch) {
+  const DeviceId device = table_[id].device;
+  std::exception_ptr error = try_variant(id, launch);
+  while (is_full(error) && make_room_ && make_room_(device)) error = try_variant(id, launch);
+  return error;
+}
+
 std::exception_ptr CudaBackend::try_variant(StreamId id, const Launch& launch) {
   cuda::StreamTable::Queued& queued = streams_.open(id);
   queued.on_end = nullptr;

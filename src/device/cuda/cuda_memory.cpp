@@ -90,6 +90,7 @@ std::byte* CudaMemory::allocate(std::size_t device, std::size_t bytes) {
     return nullptr;
   }
   check(error, "allocating device memory");
+  const std::lock_guard lock(mutex_);
   where.blocks[static_cast<std::byte*>(block)] = bytes;
   where.used += bytes;
   return static_cast<std::byte*>(block);
@@ -97,11 +98,19 @@ std::byte* CudaMemory::allocate(std::size_t device, std::size_t bytes) {
 
 void CudaMemory::deallocate(std::size_t device, std::byte* block, bool lost) noexcept {
   Device& where = devices_[device];
-  const auto found = where.blocks.find(block);
-  if (found == where.blocks.end()) return;
-  where.used -= found->second;
-  where.blocks.erase(found);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = where.blocks.find(block);
+    if (found == where.blocks.end()) return;
+    where.used -= found->second;
+    where.blocks.erase(found);
+  }
   if (!lost) free_now(where.ordinal, block, pooled_);
+}
+
+std::size_t CudaMemory::used(std::size_t device) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return devices_[device].used;
 }
 
 void CudaMemory::deallocate_all(std::size_t device, bool lost) noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <vector>
 
 namespace quadriga::cuda {
@@ -12,7 +13,7 @@ namespace quadriga::cuda {
 /// default pool keeps and nobody uses. The device is current.
 std::size_t free_bytes(int ordinal, bool pooled);
 
-/// What was allocated on devices, each by its ordinal. Used by one thread.
+/// What was allocated on devices, each by its ordinal. Any thread.
 class CudaMemory {
  public:
   /// Pooled: from the devices' default pools, which PyTorch (backend:cudaMallocAsync) and CuPy
@@ -27,7 +28,7 @@ class CudaMemory {
   /// Everything. What is queued on the device has ended.
   void deallocate_all(std::size_t device, bool lost) noexcept;
   bool pooled() const noexcept { return pooled_; }
-  std::size_t used(std::size_t device) const noexcept { return devices_[device].used; }
+  std::size_t used(std::size_t device) const noexcept;
 
  private:
   struct Device {
@@ -39,6 +40,7 @@ class CudaMemory {
 
   std::vector<Device> devices_;
   bool pooled_;
+  mutable std::mutex mutex_;  ///< Guards what devices have; held for none of the runtime's calls.
 };
 
 }  // namespace quadriga::cuda

@@ -158,9 +158,6 @@ std::uint64_t StreamTable::end(std::uint32_t id) {
 
 void StreamTable::cover(std::uint32_t id) { cover(streams_[id]); }
 
-// Its turn is taken.
-void StreamTable::cover_open(std::uint32_t id) { cover_in_turn(streams_[id]); }
-
 void StreamTable::cover(Stream& stream) {
   if (stream.uncovered() == 0) return;
   stream.turn.take();

@@ -91,9 +91,6 @@ class StreamTable {
   /// Records an event for what has none: nobody can while an operation of the stream is open.
   void cover(std::uint32_t stream);
 
-  /// The same while an operation is open that has queued nothing, by who opened it.
-  void cover_open(std::uint32_t stream);
-
   /// Makes later operations of a stream wait for an operation of another one; free if it is
   /// retired.
   void wait(std::uint32_t stream, std::uint32_t source, std::uint64_t ticket);

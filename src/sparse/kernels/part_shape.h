@@ -28,8 +28,8 @@ constexpr std::int64_t aligned(std::int64_t bytes) noexcept {
 /// Blocks: the same of dense blocks of d x d elements instead of elements, where d is `dense_rows`:
 /// a row of them is d rows of the part, `columns` has one element for each, divided by d, and
 /// element (i, c) of block j of row r is value (offsets[s]*d + (j*d + c)*slice_rows + r)*d + i.
-/// Narrow SELL: columns of element j of a slice's rows are `bases` at offsets[s]/slice_rows + j, plus
-/// 16 bits each.
+/// Narrow SELL: columns of element j of a slice's rows are `bases` at offsets[s]/slice_rows + j,
+/// plus 16 bits each.
 struct PartShape {
   Format format = Format::csr;
   DType dtype = DType::float64;

@@ -124,16 +124,16 @@ TEST_F(Answers, AScoreStaysUntilTheCandidateChanges) {
   const EvictionRule& rule = *policy_.eviction();
   Candidate tile{.tile = 3, .next_use = 10};
   scripted_->score = -1;
-  const Spare low = rule.spare(tile);
+  const VictimRank low = rule.rank(tile);
   scripted_->score = 2;
-  EXPECT_EQ(rule.spare(tile), low);
+  EXPECT_EQ(rule.rank(tile), low);
   EXPECT_EQ(scripted_->asked, 1);
   tile.next_use = 11;
-  EXPECT_GT(rule.spare(tile), low);
+  EXPECT_GT(rule.rank(tile), low);
   const double not_a_number = std::numeric_limits<double>::quiet_NaN();
   scripted_->score = not_a_number;
   tile.dirty = true;
-  EXPECT_GT(rule.spare(tile), low) << "as zero";
+  EXPECT_GT(rule.rank(tile), low) << "as zero";
   EXPECT_EQ(reports_.size(), 1u);
 }
 

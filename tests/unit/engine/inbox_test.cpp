@@ -28,7 +28,7 @@ TEST(InboxTest, MessagesComeInTheirOrder) {
 TEST(InboxTest, WhoAsksGetsTheAnswer) {
   Inbox inbox;
   int runs = 0;
-  const std::function<void()> work = [&] { ++runs; };
+  const std::function<bool()> work = [&] { return ++runs > 0; };
   const auto good = std::make_shared<Request>(work);
   const auto bad = std::make_shared<Request>(work);
   inbox.post(good);
@@ -45,9 +45,25 @@ TEST(InboxTest, WhoAsksGetsTheAnswer) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(InboxTest, WhatIsTriedAgainIsNoNewsAndIsAnsweredWhenAllBreaks) {
+  Inbox inbox;
+  const std::function<bool()> work = [] { return false; };
+  const auto request = std::make_shared<Request>(work);
+  inbox.post(request);
+  EXPECT_FALSE(inbox.empty());
+  inbox.put_back(inbox.take_requests());
+  EXPECT_TRUE(inbox.empty()) << "the driver may sleep";
+  EXPECT_FALSE(request->await_for(std::chrono::nanoseconds(1)));
+  auto taken = inbox.take_requests();
+  ASSERT_EQ(taken.size(), 1u);
+  inbox.break_down(broken());
+  inbox.put_back(std::move(taken));
+  EXPECT_THROW(request->await(), Error);
+}
+
 TEST(InboxTest, OnceBrokenNobodyWaits) {
   Inbox inbox;
-  const std::function<void()> work = [] {};
+  const std::function<bool()> work = [] { return true; };
   const auto before = std::make_shared<Request>(work);
   inbox.post(before);
   inbox.break_down(broken());

@@ -64,7 +64,7 @@ TEST(CholeskyPlans, TimesAreThoseOfTheVirtualClock) {
   for (const std::int64_t tile : {704, 1408, 2048, 4096}) {
     constexpr std::int64_t order = 16384;
     const double seconds =
-        cholesky_seconds(cholesky_times(engine, team_of(engine), order, tile, DType::float64));
+        cholesky_seconds(cholesky_times(engine, group_of(engine), order, tile, DType::float64));
     const double there = flops(order) / rate_of(machine, order, tile);
     EXPECT_NEAR(seconds / there, 1, 0.1) << "tile " << tile;
   }
@@ -74,7 +74,7 @@ TEST(CholeskyPlans, NothingBeatsTheBoundNorALimit) {
   const Engine engine = engine_of(h200s(2));
   for (const std::int64_t order : {1000, 6000, 20001}) {
     const CholeskyTimes times =
-        cholesky_times(engine, team_of(engine), order, 1024, DType::float64);
+        cholesky_times(engine, group_of(engine), order, 1024, DType::float64);
     const double seconds = cholesky_seconds(times);
     EXPECT_GE(seconds, cholesky_bound(times));
     EXPECT_EQ(cholesky_seconds(times, 1.001 * seconds), seconds);

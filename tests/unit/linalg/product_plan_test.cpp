@@ -29,7 +29,7 @@ Engine engine_of(const Machine& machine) {
 
 ProductPlan plan_there(std::int64_t m, std::int64_t n, std::int64_t k) {
   const Engine engine = engine_of(h200s(1));
-  return plan_product(engine, team_at(0), {Problem::Kind::matmul, m, n, k, DType::float64}, {});
+  return plan_product(engine, group_at(0), {Problem::Kind::matmul, m, n, k, DType::float64}, {});
 }
 
 TEST(ProductPlans, WhatLiesOnOneDeviceIsOneProduct) {
@@ -53,12 +53,12 @@ TEST(ProductPlans, OfMoreThanKernelsCountItIsSeveral) {
 std::int64_t rows_on(const Machine& machine, std::int64_t order) {
   const Engine engine = engine_of(machine);
   const Problem problem{Problem::Kind::matmul, order, order, order, DType::float64};
-  return plan_product(engine, team_of(engine), problem, {}).rows.tile;
+  return plan_product(engine, group_of(engine), problem, {}).rows.tile;
 }
 
 ProductPlan plan_of(const Machine& machine, std::int64_t m, std::int64_t n, std::int64_t k) {
   const Engine engine = engine_of(machine);
-  return plan_product(engine, team_of(engine), {Problem::Kind::matmul, m, n, k, DType::float64},
+  return plan_product(engine, group_of(engine), {Problem::Kind::matmul, m, n, k, DType::float64},
                       {});
 }
 
@@ -75,14 +75,14 @@ void expect_complete(const ProductPlan& plan) {
   for (const auto& [tile, done] : next) ASSERT_EQ(done.second, plan.sum.count());
 }
 
-void expect_whole(const Cut& cut, std::int64_t size) {
+void expect_whole(const Tiling& tiling, std::int64_t size) {
   std::int64_t end = 0;
-  for (std::int64_t i = 0; i < cut.count(); ++i) {
-    ASSERT_EQ(cut.first(i), end);
-    ASSERT_GT(cut.length(i), 0);
-    ASSERT_LE(cut.length(i), cut.tile);
-    ASSERT_EQ(cut.holder(end), i);
-    end += cut.length(i);
+  for (std::int64_t i = 0; i < tiling.count(); ++i) {
+    ASSERT_EQ(tiling.first(i), end);
+    ASSERT_GT(tiling.length(i), 0);
+    ASSERT_LE(tiling.length(i), tiling.tile);
+    ASSERT_EQ(tiling.holder(end), i);
+    end += tiling.length(i);
   }
   ASSERT_EQ(end, size);
 }
@@ -174,33 +174,33 @@ TEST(ProductPlans, TheSlowestLinkTellsWhatShortRunsReach) {
   slow.bytes_per_second /= 2;
   slow.runs = {{8192, 0.25}, {65536, 1}};
   const Engine engine = engine_of(machine);
-  EXPECT_DOUBLE_EQ(team_of(engine).share_by_runs(8192), 0.25);
-  EXPECT_DOUBLE_EQ(team_of(engine).share_by_runs(65536), 1);
+  EXPECT_DOUBLE_EQ(group_of(engine).share_by_runs(8192), 0.25);
+  EXPECT_DOUBLE_EQ(group_of(engine).share_by_runs(65536), 1);
 }
 
 TEST(ProductPlans, LinksBetweenDevicesAreTakenToBeAsThoseOfTheHost) {
   Machine machine = h200s(2);
   {
     const Engine engine = engine_of(machine);
-    EXPECT_DOUBLE_EQ(fed_from(engine, team_of(engine), 0).share_by_runs(8192), 0.59);
+    EXPECT_DOUBLE_EQ(fed_from(engine, group_of(engine), 0).share_by_runs(8192), 0.59);
   }
   for (const int link : machine.route(1, 2)->links)
     machine.links[static_cast<std::size_t>(link)].runs = {{8192, 0.125}, {65536, 1}};
   const Engine engine = engine_of(machine);
-  EXPECT_DOUBLE_EQ(fed_from(engine, team_of(engine), 0).share_by_runs(8192), 0.125);
-  EXPECT_DOUBLE_EQ(team_of(engine).share_by_runs(8192), 0.59);
+  EXPECT_DOUBLE_EQ(fed_from(engine, group_of(engine), 0).share_by_runs(8192), 0.125);
+  EXPECT_DOUBLE_EQ(group_of(engine).share_by_runs(8192), 0.59);
 }
 
 TEST(CallPlans, TellTilesAndWhoComputes) {
   const Engine engine = engine_of(h200s(4));
   const CallPlan product =
       plan(engine, {Problem::Kind::matmul, 8192, 8192, 8192, DType::float64}, no_device, {});
-  EXPECT_EQ(product.team.size(), 4);
+  EXPECT_EQ(product.group.size(), 4);
   EXPECT_EQ(product.orders.size(), 4u);
   EXPECT_EQ(product.triangle.tiles, 0);
   const CallPlan factorization =
       plan(engine, {Problem::Kind::cholesky, 8192, 300, 500, DType::float64}, no_device, {});
-  EXPECT_EQ(factorization.team.size(), 4);
+  EXPECT_EQ(factorization.group.size(), 4);
   EXPECT_EQ(factorization.triangle.tiles, factorization.rows.count());
   EXPECT_EQ(factorization.triangle.devices, 4);
   EXPECT_EQ(factorization.cols.size, 300);
@@ -211,15 +211,15 @@ TEST(CallPlans, TellTilesAndWhoComputes) {
 TEST(CallPlans, OfWhatLiesOnADeviceAreItsOwnOrFedFromIt) {
   const Engine engine = engine_of(h200s(4));
   const Problem small{Problem::Kind::matmul, 64, 64, 64, DType::float64};
-  EXPECT_EQ(plan(engine, small, 2, {}).team.devices, std::vector<DeviceId>{2});
+  EXPECT_EQ(plan(engine, small, 2, {}).group.devices, std::vector<DeviceId>{2});
   for (const auto kind : {Problem::Kind::matmul, Problem::Kind::cholesky}) {
     const CallPlan large = plan(engine, {kind, 60000, 60000, 60000, DType::float64}, 2, {});
-    EXPECT_EQ(large.team.size(), 4);
-    EXPECT_EQ(large.team.home, engine.machine().devices[2].space);
+    EXPECT_EQ(large.group.size(), 4);
+    EXPECT_EQ(large.group.home, engine.machine().devices[2].space);
     Options alone;
     alone.reproducible = true;
     const CallPlan same = plan(engine, {kind, 60000, 60000, 60000, DType::float64}, 2, alone);
-    EXPECT_EQ(same.team.size(), 1);
+    EXPECT_EQ(same.group.size(), 1);
   }
 }
 

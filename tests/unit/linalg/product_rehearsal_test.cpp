@@ -34,7 +34,7 @@ Problem product_of(std::int64_t order, bool accumulate = false) {
 /// Rehearsed seconds over those of the virtual clock.
 double beside_the_clock(const Machine& machine, const Problem& problem) {
   const Engine engine = engine_of(machine);
-  const ProductPlan plan = plan_product(engine, team_of(engine), problem, {});
+  const ProductPlan plan = plan_product(engine, group_of(engine), problem, {});
   EXPECT_GT(plan.seconds, 0);
   return plan.seconds / estimate(engine, problem).seconds;
 }
@@ -72,14 +72,14 @@ TEST(ProductRehearsal, KnowsWhatLoadsAndStoresShare) {
 
 TEST(ProductRehearsal, EndsBeforeItsLimitOrNever) {
   const Engine engine = engine_of(h200s(4));
-  const Team team = team_of(engine);
+  const DeviceGroup group = group_of(engine);
   const Problem problem = product_of(9000);
-  const ProductTimes times(engine, team, problem);
-  Feeds feeds(engine.machine(), team);
-  const ProductPlan plan = plan_product(engine, team, problem, {});
-  const double seconds = rehearse(times, feeds, problem, plan);
-  EXPECT_EQ(rehearse(times, feeds, problem, plan, 1.001 * seconds), seconds);
-  EXPECT_TRUE(std::isinf(rehearse(times, feeds, problem, plan, 0.999 * seconds)));
+  const ProductTimes times(engine, group, problem);
+  HomeLinks home_links(engine.machine(), group);
+  const ProductPlan plan = plan_product(engine, group, problem, {});
+  const double seconds = rehearse(times, home_links, problem, plan);
+  EXPECT_EQ(rehearse(times, home_links, problem, plan, 1.001 * seconds), seconds);
+  EXPECT_TRUE(std::isinf(rehearse(times, home_links, problem, plan, 0.999 * seconds)));
 }
 
 /// What one device fetches others get from it, so who asks first decides how loads are shared.

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/config.h"
+#include "linalg/device_group.h"
 #include "linalg/product_plan.h"
-#include "linalg/team.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg::testing {
@@ -92,7 +92,7 @@ TEST(Reproducible, IsNotWhatPlansDoByThemselves) {
     const auto engine = gpu_engine(devices, 140e9);
     const Problem about{Problem::Kind::matmul, 12000, 12000, 12000, DType::float64};
     const auto columns = [&](const Options& options) {
-      return plan_product(*engine, team_of(*engine), about, options).cols.count();
+      return plan_product(*engine, group_of(*engine), about, options).cols.count();
     };
     products.insert(columns({}));
     reproducible.insert(columns(as_for_one));
@@ -107,7 +107,7 @@ TEST(Reproducible, IsSaidByTheCallElseTheEngineElseTheSetting) {
     const auto engine = gpu_engine(4, 140e9, of_engine);
     Options options;
     options.reproducible = of_call;
-    return plan_product(*engine, team_of(*engine), about, options).cols.bounds;
+    return plan_product(*engine, group_of(*engine), about, options).cols.bounds;
   };
   const auto same = bounds(std::nullopt, true);
   const auto other = bounds(std::nullopt, false);
@@ -132,11 +132,11 @@ TEST(Reproducible, IsASetting) {
   Config::global().set("reproducible", "true");
   const auto engine = gpu_engine(4, 140e9);
   const Problem about{Problem::Kind::matmul, 12000, 12000, 12000, DType::float64};
-  const Cut by_setting = plan_product(*engine, team_of(*engine), about, {}).cols;
+  const Tiling by_setting = plan_product(*engine, group_of(*engine), about, {}).cols;
   Config::global().set("reproducible", "false");
   EXPECT_EQ(by_setting.bounds,
-            plan_product(*engine, team_of(*engine), about, as_for_one).cols.bounds);
-  EXPECT_NE(by_setting.bounds, plan_product(*engine, team_of(*engine), about, {}).cols.bounds);
+            plan_product(*engine, group_of(*engine), about, as_for_one).cols.bounds);
+  EXPECT_NE(by_setting.bounds, plan_product(*engine, group_of(*engine), about, {}).cols.bounds);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -104,71 +103,6 @@ TEST_F(ArenaTest, LeavesARestThatIsNoUnit) {
   EXPECT_FALSE(tiny.allocate(1));
   tiny.validate();
   EXPECT_THROW(Arena(4096, 100), Error);
-}
-
-/// 1024 bytes that stay, and two reserves of 512.
-class ReserveTest : public ::testing::Test {
- protected:
-  void TearDown() override { arena_.validate(); }
-  /// With blocks of 256; in order of their offsets.
-  std::vector<std::size_t> fill() {
-    std::vector<std::size_t> blocks;
-    while (const auto block = arena_.allocate(256)) blocks.push_back(*block);
-    std::ranges::sort(blocks);
-    return blocks;
-  }
-  static constexpr std::size_t reserves_[]{512, 512};
-  Arena arena_{1024, 256, reserves_};
-};
-
-TEST_F(ReserveTest, ReservesAreUsedLast) {
-  EXPECT_EQ(arena_.capacity(), 2048u);
-  EXPECT_EQ(arena_.largest_free(), 1024u);
-  EXPECT_EQ(arena_.part_of(*arena_.allocate(512)), 0u);
-  EXPECT_EQ(arena_.part_of(*arena_.allocate(512)), 0u);
-  const std::size_t third = arena_.part_of(*arena_.allocate(512));
-  const std::size_t fourth = arena_.part_of(*arena_.allocate(256));
-  EXPECT_EQ(third + fourth, 3u) << "one in each";
-  EXPECT_FALSE(arena_.allocate(512));
-  EXPECT_EQ(arena_.used(), 1792u);
-  EXPECT_EQ(arena_.part_used(fourth), 256u);
-}
-
-TEST_F(ReserveTest, BlocksOfTwoPartsNeverTouch) {
-  std::vector<std::size_t> blocks;
-  while (const auto block = arena_.allocate(512)) blocks.push_back(*block);
-  ASSERT_EQ(blocks.size(), 4u);
-  for (const std::size_t block : blocks) arena_.deallocate(block);
-  EXPECT_EQ(arena_.largest_free(), 1024u);
-  EXPECT_FALSE(arena_.allocate(1025));
-  EXPECT_GT(arena_.part_begin(1), arena_.part_begin(0) + arena_.part_bytes(0));
-}
-
-TEST_F(ReserveTest, WhatIsWithdrawnEmptiesAndGoes) {
-  const std::vector<std::size_t> blocks = fill();
-  arena_.withdraw(1);
-  arena_.deallocate(blocks[4]);
-  arena_.validate();
-  EXPECT_FALSE(arena_.allocate(256));
-  EXPECT_THROW(arena_.remove(1), Error);
-  arena_.deallocate(blocks[5]);
-  arena_.remove(1);
-  arena_.validate();
-  EXPECT_EQ(arena_.capacity(), 1536u);
-  EXPECT_FALSE(arena_.allocate(256));
-  arena_.clear();
-  EXPECT_EQ(arena_.largest_free(), 1024u);
-  EXPECT_THROW(arena_.restore(1), Error);
-  EXPECT_THROW(arena_.withdraw(0), Error);
-}
-
-TEST_F(ReserveTest, WhatIsRestoredIsUsedAgain) {
-  const std::vector<std::size_t> blocks = fill();
-  arena_.withdraw(2);
-  arena_.deallocate(blocks[7]);
-  EXPECT_FALSE(arena_.allocate(256));
-  arena_.restore(2);
-  EXPECT_EQ(arena_.allocate(256), blocks[7]);
 }
 
 }  // namespace

@@ -182,13 +182,13 @@ TEST_F(EvictionTest, NothingToChooseFrom) {
 
 TEST_F(EvictionTest, TheBestSparedComeInOrder) {
   use({7, 30, 12, 50, 12});
-  const std::span<Candidate> best = best_spared(farthest_, candidates_, 4);
+  const std::span<Candidate> best = best_victims(farthest_, candidates_, 4);
   ASSERT_EQ(best.size(), 4u);
   EXPECT_EQ(best[0].tile, 3u);
   EXPECT_EQ(best[1].tile, 1u);
   EXPECT_EQ(best[2].tile, 2u);
   EXPECT_EQ(best[3].tile, 4u);
-  EXPECT_EQ(best_spared(farthest_, candidates_, 9).size(), 5u);
+  EXPECT_EQ(best_victims(farthest_, candidates_, 9).size(), 5u);
 }
 
 TEST_F(EvictionTest, WhereTheyLieDoesNotMatterAnywhere) {

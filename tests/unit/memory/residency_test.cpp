@@ -20,8 +20,6 @@ constexpr std::size_t tile_bytes = 4096;
 /// Two devices that hold two tiles each; 1 GB/s to the host, 1000 GB/s between them.
 class ResidencyTest : public ::testing::Test, public MemoryListener {
  protected:
-  explicit ResidencyTest(const std::vector<SpaceResources>& spaces = resources())
-      : memory_(instructions_, machine_, spaces, *this, {}) {}
   std::uint64_t next_use(TileId tile, SpaceId) const override {
     const auto found = next_uses_.find(tile);
     return found == next_uses_.end() ? no_next_use : found->second;
@@ -99,7 +97,7 @@ class ResidencyTest : public ::testing::Test, public MemoryListener {
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=1GB/s,peer=1000GB/s");
   Instructions instructions_;
-  Memory memory_;
+  Memory memory_{instructions_, machine_, resources(), *this, {}};
 };
 
 TEST_F(ResidencyTest, WriteBacksAreChargedByTheRateOfThePlan) {
@@ -167,73 +165,6 @@ TEST_F(ResidencyTest, NothingGoesHomeBeforeItsProducerHasEnded) {
   memory_.transfers().confirm(tile);
   EXPECT_TRUE(memory_.residency().write_back(tile, Reason::final));
   EXPECT_EQ(memory_.directory().owner(tile), no_space);
-}
-
-/// A device with room for two tiles, and two reserves for one each.
-class WithdrawTest : public ResidencyTest {
- protected:
-  WithdrawTest() : ResidencyTest(with_reserves()) {}
-  static std::vector<SpaceResources> with_reserves() {
-    static std::array<std::array<std::byte, tile_bytes>, 2> more;
-    std::vector<SpaceResources> spaces = resources();
-    for (auto& memory : more) spaces[1].reserves.push_back({memory.data(), tile_bytes});
-    return spaces;
-  }
-  Withdrawal withdraw() { return memory_.residency().withdraw(1); }
-  /// A task on device 0 that hasn't ended.
-  bool stage(TileId tile) {
-    const Need need{tile, Access::read};
-    return is_done(memory_.staging().stage({&need, 1}, 1));
-  }
-};
-
-TEST_F(WithdrawTest, AnEmptyReserveGoesAtOnceAndThenTheOther) {
-  EXPECT_EQ(memory_.pool(1).capacity(), 4 * tile_bytes);
-  EXPECT_NE(withdraw().reserve.base, nullptr);
-  EXPECT_NE(withdraw().reserve.base, nullptr);
-  EXPECT_EQ(memory_.pool(1).capacity(), 2 * tile_bytes);
-  EXPECT_EQ(memory_.pool(1).lasting_bytes(), 2 * tile_bytes);
-  const Withdrawal none = withdraw();
-  EXPECT_EQ(none.awaits, Awaits::nothing);
-  EXPECT_EQ(none.reserve.base, nullptr);
-}
-
-TEST_F(WithdrawTest, WhatIsDirtyGoesHomeFirstAndWhatIsPinnedIsAwaited) {
-  run(add(), Access::read);
-  run(add(), Access::read);
-  const TileId dirty = add(), pinned = add();
-  run(dirty, Access::update);
-  ASSERT_TRUE(stage(pinned));
-  end_copies();
-  EXPECT_EQ(withdraw().awaits, Awaits::room) << "the dirty tile is on its way home";
-  end_copies();
-  const Withdrawal first = withdraw();
-  EXPECT_NE(first.reserve.base, nullptr);
-  EXPECT_EQ(first.evicted, 1u);
-  EXPECT_EQ(evicted_, std::vector{dirty});
-  EXPECT_EQ(withdraw().awaits, Awaits::room) << "a task uses the other";
-  memory_.residency().unpin(pinned, 1);
-  EXPECT_EQ(withdraw().reserve.bytes, tile_bytes);
-  memory_.validate();
-}
-
-TEST_F(WithdrawTest, WhatIsWithdrawnTakesNothingInUntilItIsKept) {
-  std::vector<TileId> tiles(5);
-  for (TileId& tile : tiles) tile = add();
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(stage(tiles[i]));
-  end_copies();
-  ASSERT_EQ(withdraw().awaits, Awaits::room);
-  memory_.residency().unpin(tiles[2], 1);
-  memory_.residency().unpin(tiles[3], 1);
-  EXPECT_EQ(memory_.residency().make_room(tile_bytes, 1), Awaits::nothing);
-  EXPECT_TRUE(stage(tiles[4])) << "in the reserve that is still there";
-  const TileId next = add();
-  EXPECT_FALSE(stage(next));
-  memory_.residency().keep(1);
-  EXPECT_EQ(memory_.residency().make_room(tile_bytes, 1), Awaits::nothing);
-  EXPECT_TRUE(stage(next));
-  end_copies();
-  memory_.validate();
 }
 
 }  // namespace

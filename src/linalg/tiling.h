@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/cut.h: a dimension cut into tiles.
+// src/linalg/tiling.h: a dimension cut into tiles.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline std::vector<std::int64_t> part_lengths(std::int64_t size, std::int64_t le
 }
 
 /// Tiles of one length, the last one perhaps shorter; or tiles that begin where `bounds` says.
-struct Cut {
+struct Tiling {
   std::int64_t size = 0;
   std::int64_t tile = 1;  ///< None is longer.
   /// Where each tile begins, and the end, ascending; empty: every `tile`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/feeds.h: what the links of a team's devices reach, and copies that share them.
+// src/linalg/home_links.h: what the links of a group's devices reach, and copies that share them.
 #pragma once
 
 #include "device/fair_share.h"
-#include "linalg/team.h"
+#include "linalg/device_group.h"
 
 #include <cstddef>
 #include <deque>
@@ -12,10 +12,10 @@
 
 namespace quadriga::linalg {
 
-/// The ways between a team's home, which is the host's memory or a device's, and its devices.
-class Feeds {
+/// The ways between a group's home, which is the host's memory or a device's, and its devices.
+class HomeLinks {
  public:
-  Feeds(const Machine& machine, const Team& team);
+  HomeLinks(const Machine& machine, const DeviceGroup& group);
 
   std::size_t size() const noexcept { return size_; }
   /// Indices of routes; -1: none.
@@ -61,7 +61,7 @@ class CopyClock {
     double seconds() const noexcept { return limit > 0 ? bytes / limit : 0; }
   };
 
-  CopyClock(Feeds& feeds, std::size_t queues) : feeds_(feeds), queues_(queues) {}
+  CopyClock(HomeLinks& home_links, std::size_t queues) : home_links_(home_links), queues_(queues) {}
 
   void push(std::size_t queue, const Copy& copy) {
     queues_[queue].copies.push_back(copy);
@@ -108,7 +108,7 @@ class CopyClock {
   };
   void share();
 
-  Feeds& feeds_;
+  HomeLinks& home_links_;
   std::vector<Queue> queues_;
   std::vector<Copy> done_;
   double now_ = 0;

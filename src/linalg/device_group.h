@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/team.h: the devices that share a call's work, and what orders need to know of them.
+// src/linalg/device_group.h: the devices that share a call, and what orders need to know of them.
 #pragma once
 
 #include <quadriga/engine.h>
@@ -8,7 +8,7 @@
 
 namespace quadriga::linalg {
 
-struct Team {
+struct DeviceGroup {
   std::vector<DeviceId> devices;  ///< Accelerators if there are any; none: the host's cores alone.
   /// The devices again, faster ones several times, for maps that give each place as much work.
   std::vector<DeviceId> places;
@@ -27,7 +27,7 @@ struct Team {
   }
   /// Tiles of so many bytes that fit a device.
   std::int64_t tiles(std::size_t tile_bytes) const noexcept;
-  /// The owner for a place in the team; no_device without accelerators.
+  /// The owner for a place in the group; no_device without accelerators.
   DeviceId device(std::int64_t place) const noexcept {
     return devices.empty() ? no_device : devices[static_cast<std::size_t>(place)];
   }
@@ -37,16 +37,16 @@ struct Team {
   }
 };
 
-Team team_of(const Engine& engine);
-/// Its first device alone, as a team that has the machine to itself.
-Team first_of(const Engine& engine, const Team& team);
+DeviceGroup group_of(const Engine& engine);
+/// Its first device alone, as a group that has the machine to itself.
+DeviceGroup first_of(const Engine& engine, const DeviceGroup& group);
 /// The device alone, for matrices that lie in its memory.
-Team team_at(DeviceId device);
-/// The same team, for matrices that come from a device's memory instead of the host's.
-Team fed_from(const Engine& engine, Team team, DeviceId device);
+DeviceGroup group_at(DeviceId device);
+/// The same group, for matrices that come from a device's memory instead of the host's.
+DeviceGroup fed_from(const Engine& engine, DeviceGroup group, DeviceId device);
 
-/// Seconds of a kernel on a device of the team by the machine's table, else by a guess.
-double kernel_seconds(const Engine& engine, const Team& team, std::string_view kernel, double order,
-                      double volume);
+/// Seconds of a kernel on a device of the group by the machine's table, else by a guess.
+double kernel_seconds(const Engine& engine, const DeviceGroup& group, std::string_view kernel,
+                      double order, double volume);
 
 }  // namespace quadriga::linalg

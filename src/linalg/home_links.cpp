@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/feeds.cpp: rates of copies while others share their links.
-#include "linalg/feeds.h"
+// src/linalg/home_links.cpp: rates of copies while others share their links.
+#include "linalg/home_links.h"
 
 #include <algorithm>
 
@@ -14,23 +14,23 @@ int index_of(const Machine& machine, SpaceId from, SpaceId to) {
 
 }  // namespace
 
-Feeds::Feeds(const Machine& machine, const Team& team)
-    : machine_(machine), shares_(machine), size_(team.devices.size()) {
-  for (const DeviceId device : team.devices) {
+HomeLinks::HomeLinks(const Machine& machine, const DeviceGroup& group)
+    : machine_(machine), shares_(machine), size_(group.devices.size()) {
+  for (const DeviceId device : group.devices) {
     const SpaceId space = machine.devices[device].space;
-    loads_.push_back(index_of(machine, team.home, space));
-    stores_.push_back(index_of(machine, space, team.home));
-    for (const DeviceId other : team.devices)
+    loads_.push_back(index_of(machine, group.home, space));
+    stores_.push_back(index_of(machine, space, group.home));
+    for (const DeviceId other : group.devices)
       between_.push_back(index_of(machine, space, machine.devices[other].space));
   }
 }
 
-double Feeds::rate(int route, double run_bytes) const noexcept {
+double HomeLinks::rate(int route, double run_bytes) const noexcept {
   if (route < 0) return std::numeric_limits<double>::infinity();
   return machine_.copy_rate(machine_.routes[static_cast<std::size_t>(route)], run_bytes);
 }
 
-std::vector<double> Feeds::together(const std::vector<int>& routes, double run_bytes) {
+std::vector<double> HomeLinks::together(const std::vector<int>& routes, double run_bytes) {
   std::vector<int> flows;
   std::vector<double> limits;
   for (const int route : routes) {
@@ -47,7 +47,7 @@ std::vector<double> Feeds::together(const std::vector<int>& routes, double run_b
   return rates;
 }
 
-std::vector<double> Feeds::key() const {
+std::vector<double> HomeLinks::key() const {
   std::vector<double> key;
   for (const std::vector<int>* const routes : {&loads_, &stores_, &between_})
     for (const int route : *routes) {
@@ -83,7 +83,7 @@ void CopyClock::share() {
     limits_.push_back(copy.limit);
   }
   rates_.resize(routes_.size());
-  feeds_.shares().rates(routes_, rates_, limits_);
+  home_links_.shares().rates(routes_, rates_, limits_);
   std::size_t at = 0;
   for (Queue& queue : queues_)
     if (queue.runs && queue.copies.front().route >= 0) queue.rate = rates_[at++];

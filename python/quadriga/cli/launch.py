@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/launch.py: launch: starts a program several times, as ranks of one world.
+"""The command that starts ranks, and ends all when one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+import click
+
+from ..message.start import ADDRESS, RANK, SIZE, TOKEN, new_token
+from .main import DONE
+
+# Seconds between asking processes to end and ending them.
+_GRACE = 2.0
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-n", "--ranks", type=click.IntRange(1, 256), required=True, help="Processes.")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def launch(ranks: int, program: Sequence[str]) -> int:
+    """Start PROGRAM as several processes that quadriga.message.world() joins.
+
+    A program that ends in .py is run by this Python. When one process fails, all are ended, and
+    its status is this command's.
+    """
+    command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
+    with tempfile.TemporaryDirectory(prefix="quadriga-") as folder:
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            _start(processes, command, ranks, folder)
+            return _wait(processes)
+        finally:
+            _end(processes)
+
+
+def _start(
+    processes: list[subprocess.Popen[bytes]], command: list[str], ranks: int, folder: str
+) -> None:
+    # By the environment: who may read a process's may read its memory, too.
+    os.putenv(ADDRESS, f"file:{os.path.join(folder, 'join')}")
+    os.putenv(SIZE, str(ranks))
+    os.putenv(TOKEN, new_token())
+    for rank in range(ranks):
+        os.putenv(RANK, str(rank))
+        try:
+            processes.append(subprocess.Popen(command))
+        except OSError as error:
+            raise click.ClickException(f"launch: {command[0]}: {error.strerror}") from error
+    for name in (ADDRESS, SIZE, TOKEN, RANK):
+        os.unsetenv(name)
+
+
+def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
+    """The first status that isn't 0, or 0 when all have ended."""
+    running = dict(enumerate(processes))
+    descriptors = {rank: os.pidfd_open(each.pid) for rank, each in running.items()}
+    import select
+
+    poll = select.poll()
+    for descriptor in descriptors.values():
+        poll.register(descriptor, select.POLLIN)
+    try:
+        while running:
+            poll.poll()
+            for rank, process in list(running.items()):
+                status = process.poll()
+                if status is None:
+                    continue
+                poll.unregister(descriptors[rank])
+                del running[rank]
+                if status != 0:
+                    how = f"signal {-status}" if status < 0 else f"status {status}"
+                    click.echo(f"quadriga: launch: rank {rank} ended with {how}", err=True)
+                    return 128 - status if status < 0 else status
+    finally:
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+    return DONE
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+    until = time.monotonic() + _GRACE
+    for process in processes:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/message/communicator.py: communicators, with mpi4py's names; arrays only.
+"""Ranks of one host that exchange arrays: one to one, and all together."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import warnings
+import weakref
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from .._core import MessageCommunicator, MessageStatus
+from .layout import Layout
+from .request import Request
+
+ANY_SOURCE = -1
+ANY_TAG = -1
+Array = Any
+
+_log = logging.getLogger("quadriga")
+_worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
+
+
+class Communicator:
+    """Ranks that exchange messages; made by `join`, `world` or `Split`.
+
+    Arrays may be any NumPy arrays and views, also strided ones, and whatever has the buffer protocol.
+    A message's elements must be those that its receive expects, in type and order; the receive may
+    be longer. `layout` says which elements of an array are meant, `deadline` is in seconds: a call
+    that takes longer raises `Deadline`, which says what each rank waits for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import message
+    >>> with message.world() as comm:
+    ...     print(comm.allreduce(np.arange(3.0)) / comm.size)
+    [0. 1. 2.]
+    """
+
+    def __init__(self, core: MessageCommunicator, deadline: float | None = None) -> None:
+        """Wrap what `join` made; `deadline` holds for calls that have none of their own."""
+        self.core = core
+        self.deadline = deadline
+        self._limit = -1.0 if deadline is None else float(deadline)
+        self._is_world = False
+
+    @property
+    def rank(self) -> int:
+        """Which rank this is, from 0."""
+        return self.core.rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self.core.size
+
+    def send(
+        self,
+        array: Array,
+        dest: int,
+        tag: int = 0,
+        *,
+        layout: Layout | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Send an array; returns once it may be changed again."""
+        self.core.send(array, dest, tag, layout, self._limit if deadline is None else deadline)
+
+    def recv(
+        self,
+        array: Array,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        *,
+        layout: Layout | None = None,
+        deadline: float | None = None,
+    ) -> MessageStatus:
+        """Receive into an array; says from whom, with which tag and how many bytes."""
+        limit = self._limit if deadline is None else deadline
+        return self.core.recv(array, source, tag, layout, limit)
+
+    def isend(
+        self, array: Array, dest: int, tag: int = 0, *, layout: Layout | None = None
+    ) -> Request:
+        """Start to send; the array mustn't change until the request has ended."""
+        return Request(self.core.isend(array, dest, tag, layout), self._limit)
+
+    def irecv(
+        self,
+        array: Array,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        *,
+        layout: Layout | None = None,
+    ) -> Request:
+        """Start to receive; the array is filled once the request has ended."""
+        return Request(self.core.irecv(array, source, tag, layout), self._limit)
+
+    def sendrecv(
+        self,
+        sendarray: Array,
+        dest: int,
+        recvarray: Array,
+        source: int = ANY_SOURCE,
+        sendtag: int = 0,
+        recvtag: int = ANY_TAG,
+        *,
+        sendlayout: Layout | None = None,
+        recvlayout: Layout | None = None,
+        deadline: float | None = None,
+    ) -> MessageStatus:
+        """Send one array and receive another at once."""
+        limit = self._limit if deadline is None else deadline
+        return self.core.sendrecv(
+            sendarray, dest, sendtag, recvarray, source, recvtag, sendlayout, recvlayout, limit
+        )
+
+    def probe(
+        self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, deadline: float | None = None
+    ) -> MessageStatus:
+        """Wait for a message without receiving it."""
+        limit = self._limit if deadline is None else deadline
+        found = self.core.probe(source, tag, True, limit)
+        assert found is not None
+        return found
+
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageStatus | None:
+        """Say which message could be received now, if there is one."""
+        return self.core.probe(source, tag, False, -1.0)
+
+    def barrier(self, *, deadline: float | None = None) -> None:
+        """Wait until all ranks have come here."""
+        self.core.barrier(self._limit if deadline is None else deadline)
+
+    def bcast(
+        self,
+        array: Array,
+        root: int = 0,
+        *,
+        layout: Layout | None = None,
+        deadline: float | None = None,
+    ) -> Array:
+        """Copy the root's array to all ranks; returns the array."""
+        self.core.bcast(array, root, layout, self._limit if deadline is None else deadline)
+        return array
+
+    def reduce(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        op: str = "sum",
+        root: int = 0,
+        *,
+        deadline: float | None = None,
+    ) -> Array | None:
+        """Combine the arrays of all ranks on the root, which gets the result, a new one by default.
+
+        `op` is MPI's: sum, prod, min, max, land, lor, lxor, band, bor, bxor.
+        """
+        if self.rank == root and recvarray is None:
+            recvarray = np.empty_like(sendarray)
+        limit = self._limit if deadline is None else deadline
+        self.core.reduce(sendarray, recvarray, op, root, limit)
+        return recvarray
+
+    def allreduce(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        op: str = "sum",
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Combine the arrays of all ranks on all ranks; the same array may be given twice."""
+        if recvarray is None:
+            recvarray = np.empty_like(sendarray)
+        limit = self._limit if deadline is None else deadline
+        self.core.allreduce(sendarray, recvarray, op, limit)
+        return recvarray
+
+    def gather(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        root: int = 0,
+        *,
+        deadline: float | None = None,
+    ) -> Array | None:
+        """Put the ranks' arrays one after the other on the root: shape (size, ...) by default."""
+        if self.rank == root and recvarray is None:
+            recvarray = self._parts(sendarray)
+        limit = self._limit if deadline is None else deadline
+        self.core.gather(sendarray, recvarray, root, limit)
+        return recvarray
+
+    def allgather(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Put the ranks' arrays one after the other on all ranks."""
+        if recvarray is None:
+            recvarray = self._parts(sendarray)
+        limit = self._limit if deadline is None else deadline
+        self.core.allgather(sendarray, recvarray, limit)
+        return recvarray
+
+    def scatter(
+        self,
+        sendarray: Array | None,
+        recvarray: Array,
+        root: int = 0,
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Give each rank its part of the root's array, in order."""
+        limit = self._limit if deadline is None else deadline
+        self.core.scatter(sendarray if self.rank == root else None, recvarray, root, limit)
+        return recvarray
+
+    def alltoall(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Give each rank a part of this array, and get one from each, in order."""
+        if recvarray is None:
+            recvarray = np.empty_like(sendarray)
+        limit = self._limit if deadline is None else deadline
+        self.core.alltoall(sendarray, recvarray, limit)
+        return recvarray
+
+    def Split(
+        self, color: int = 0, key: int = 0, *, deadline: float | None = None
+    ) -> Communicator | None:
+        """Form a communicator of the ranks that give the same color, ordered by key.
+
+        A negative color belongs to none.
+        """
+        limit = self._limit if deadline is None else deadline
+        part = self.core.split(color, key, limit)
+        return None if part is None else Communicator(part, self.deadline)
+
+    def close(self, deadline: float = 5.0) -> None:
+        """Leave the world, once own sends have been received; communicators of it end as well."""
+        left = self.core.close(deadline)
+        _worlds.discard(self)
+        if left:
+            warnings.warn(left, RuntimeWarning, stacklevel=2)
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Nobody waits for what a failed program has sent.
+        if self._is_world:
+            self.close(5.0 if error is None else 0.0)
+
+    def __repr__(self) -> str:
+        return f"Communicator(rank={self.rank}, size={self.size})"
+
+    def _parts(self, array: Array) -> Array:
+        own = np.asarray(array)
+        return np.empty((self.size, *own.shape), own.dtype)
+
+
+def as_world(core: MessageCommunicator, deadline: float | None) -> Communicator:
+    """A communicator that Python's end closes."""
+    made = Communicator(core, deadline)
+    made._is_world = True
+    _worlds.add(made)
+    return made
+
+
+def waitall(requests: Iterable[Request], deadline: float | None = None) -> list[MessageStatus]:
+    """Wait for all of several requests."""
+    return [each.wait(deadline=deadline) for each in requests]
+
+
+@atexit.register
+def _close_all() -> None:
+    for each in list(_worlds):
+        try:
+            each.close()
+        except Exception as error:  # a child after fork(), or a world that failed
+            _log.debug("a communicator didn't close: %s", error)

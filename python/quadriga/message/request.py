@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/message/request.py: sends and receives that have been started.
+"""Requests: what `isend` and `irecv` return."""
+
+from __future__ import annotations
+
+from .._core import MessageRequest, MessageStatus
+
+
+class Request:
+    """A send or a receive that has been started; it goes on when this object is dropped."""
+
+    __slots__ = ("_limit", "core")
+
+    def __init__(self, core: MessageRequest, limit: float) -> None:
+        self.core = core
+        self._limit = limit
+
+    def wait(self, *, deadline: float | None = None) -> MessageStatus:
+        """Wait until it has ended, or raise what ended it; after `Deadline` it goes on."""
+        return self.core.wait(self._limit if deadline is None else deadline)
+
+    def test(self) -> bool:
+        """Whether it has ended; raises what ended it."""
+        return self.core.test()
+
+    def cancel(self) -> bool:
+        """Withdraw it; false if it has ended, or its message is being read just now."""
+        return self.core.cancel()

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_message.cpp: communicators, requests, and arrays as places of messages.
+//
+// Invariants
+//   1. No call enters the library with the GIL: its lock is never waited for by who holds the GIL.
+//   2. An array that a message uses is exported (Py_buffer) until the message has ended: nobody can
+//      resize it or free it. The export is given back with the GIL, or not at all once Python ends.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <quadriga/error.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/config.h"
+#include "bindings.h"
+#include "gil_gate.h"
+#include "message/communicator.h"
+#include "message/join.h"
+
+namespace quadriga::python {
+namespace {
+
+using message::Communicator;
+using message::ElementType;
+using message::Endpoint;
+using message::Layout;
+using message::MessageBuffer;
+using message::MessageStatus;
+using message::Patience;
+using message::ReduceOperation;
+using message::TransferPtr;
+
+std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
+  if (format == nullptr) return ElementType::uint8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const bool is_complex = *format == 'Z';
+  if (is_complex) ++format;
+  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
+  if (is_complex) {
+    if (*format == 'f') return ElementType::complex64;
+    return *format == 'd' ? std::optional(ElementType::complex128) : std::nullopt;
+  }
+  constexpr std::array integers{ElementType::int8, ElementType::int16, ElementType::int32,
+                                ElementType::int64};
+  constexpr std::array naturals{ElementType::uint8, ElementType::uint16, ElementType::uint32,
+                                ElementType::uint64};
+  const std::size_t width = item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3;
+  if (std::strchr("bhilq", *format)) return integers[width];
+  if (std::strchr("BHILQ", *format)) return naturals[width];
+  switch (*format) {
+    case '?':
+      return ElementType::boolean;
+    case 'e':
+      return ElementType::float16;
+    case 'f':
+      return ElementType::float32;
+    case 'd':
+      return ElementType::float64;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Layouts of the arrays that are sent again and again are made once. Guarded by the GIL.
+Layout contiguous(std::int64_t count, ElementType type) {
+  struct Known {
+    std::int64_t count = -1;
+    ElementType type = ElementType::bytes;
+    Layout layout;
+  };
+  static std::array<Known, 16> known;
+  const auto mixed = static_cast<std::uint64_t>(count) * 7 + static_cast<std::uint64_t>(type);
+  Known& each = known[mixed % known.size()];
+  if (each.count != count || each.type != type)
+    each = {count, type, Layout::contiguous(count, type)};
+  return each.layout;
+}
+
+// An exported array. Needs the GIL from its making to its end, where it isn't empty.
+class Export {
+ public:
+  Export() = default;
+  Export(const Export&) = delete;
+  Export& operator=(const Export&) = delete;
+  ~Export() {
+    if (view_.obj == nullptr) return;
+    const GilHere gil;
+    if (gil) PyBuffer_Release(&view_);
+  }
+  bool open(PyObject* array, bool writes) {
+    const int flags = writes ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
+    if (PyObject_GetBuffer(array, &view_, flags) == 0) return true;
+    PyErr_Clear();
+    view_.obj = nullptr;
+    return false;
+  }
+  // Nothing if its elements have no type of one letter.
+  std::optional<MessageBuffer> place() const {
+    const auto type = type_of(view_.format, view_.itemsize);
+    if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
+      return std::nullopt;
+    auto* const data = static_cast<std::byte*>(view_.buf);
+    if (PyBuffer_IsContiguous(&view_, 'C'))
+      return MessageBuffer{contiguous(view_.len / view_.itemsize, *type), data};
+    const auto rank = static_cast<std::size_t>(view_.ndim);
+    std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
+    std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
+    return MessageBuffer{Layout::view(shape, strides, *type), data};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
+// describe, or that goes with a layout, is described in Python.
+struct ArrayPlace {
+  ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
+    if (layout.is_none() && exported.open(array.ptr(), writes)) {
+      if (auto found = exported.place()) {
+        place = std::move(*found);
+        return;
+      }
+    }
+    const nb::object described =
+        nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
+    place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
+    place.layout = nb::cast<Layout>(described[1]);
+    kept = nb::object(described[2]);
+  }
+  ~ArrayPlace() {
+    if (!kept.is_valid()) return;
+    const GilHere gil;
+    if (gil)
+      kept.reset();
+    else
+      static_cast<void>(kept.release());
+  }
+  ArrayPlace(const ArrayPlace&) = delete;
+  ArrayPlace& operator=(const ArrayPlace&) = delete;
+
+  Export exported;
+  nb::object kept;
+  MessageBuffer place;
+};
+
+void check_signals() {
+  const GilHere gil;
+  if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+Patience patience_of(double seconds) { return {seconds, check_signals}; }
+
+// The last one to hold an endpoint ends it, which waits for its thread: without the GIL.
+std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
+  Endpoint* const at = endpoint.get();
+  return {at, [held = std::move(endpoint)](Endpoint*) mutable {
+            std::optional<GilReleased> released;
+            if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+            held.reset();
+          }};
+}
+
+struct PyRequest {
+  std::shared_ptr<Endpoint> endpoint;
+  TransferPtr transfer;
+};
+
+struct PyCommunicator {
+  std::shared_ptr<Endpoint> endpoint;  // Outlives the communicator.
+  Communicator communicator;
+
+  explicit PyCommunicator(std::shared_ptr<Endpoint> made)
+      : endpoint(std::move(made)), communicator(endpoint) {}
+  explicit PyCommunicator(std::shared_ptr<Endpoint> of, Communicator part)
+      : endpoint(std::move(of)), communicator(std::move(part)) {}
+
+  void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
+    const ArrayPlace from(array, layout, false);
+    const GilReleased released;
+    communicator.send(from.place, destination, tag, patience_of(deadline));
+  }
+  MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout, double deadline) {
+    const ArrayPlace into(array, layout, true);
+    const GilReleased released;
+    return communicator.receive(into.place, source, tag, patience_of(deadline));
+  }
+  PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
+    const auto from = std::make_shared<ArrayPlace>(array, layout, false);
+    const GilReleased released;
+    return {endpoint, communicator.start_send(from->place, destination, tag, from)};
+  }
+  PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
+    const auto into = std::make_shared<ArrayPlace>(array, layout, true);
+    const GilReleased released;
+    return {endpoint, communicator.start_receive(into->place, source, tag, into)};
+  }
+  MessageStatus sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received,
+                         int source, int receive_tag, nb::handle send_layout,
+                         nb::handle receive_layout, double deadline) {
+    const auto from = std::make_shared<ArrayPlace>(sent, send_layout, false);
+    const auto into = std::make_shared<ArrayPlace>(received, receive_layout, true);
+    const GilReleased released;
+    const Patience patience = patience_of(deadline);
+    const auto arriving = communicator.start_receive(into->place, source, receive_tag, into);
+    try {
+      communicator.send(from->place, destination, send_tag, patience);
+      return endpoint->wait(arriving, patience);
+    } catch (...) {
+      endpoint->withdraw(arriving);
+      throw;
+    }
+  }
+  std::optional<MessageStatus> probe(int source, int tag, bool waits, double deadline) {
+    const GilReleased released;
+    std::optional<Patience> patience;
+    if (waits) patience = patience_of(deadline);
+    return communicator.probe(source, tag, patience);
+  }
+  std::string close(double seconds) {
+    const GilReleased released;
+    return endpoint->close(seconds);
+  }
+};
+
+ReduceOperation operation_named(std::string_view name) {
+  for (int i = 0; i < message::reduce_operations; ++i)
+    if (message::name(static_cast<ReduceOperation>(i)) == name)
+      return static_cast<ReduceOperation>(i);
+  fail(Errc::invalid_argument,
+       "reduce: no operation '" + std::string(name) +
+           "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
+}
+
+// A place that doesn't count on this rank.
+std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
+  return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
+}
+const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
+  static const MessageBuffer nothing;
+  return array ? array->place : nothing;
+}
+
+using Collectives = nb::class_<PyCommunicator>;
+
+void bind_collectives(Collectives& comm) {
+  const auto a = [](const char* name) { return nb::arg(name); };
+  comm.def(
+          "barrier",
+          [](PyCommunicator& self, double deadline) {
+            const GilReleased released;
+            self.communicator.barrier(patience_of(deadline));
+          },
+          a("deadline"))
+      .def(
+          "bcast",
+          [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
+            const ArrayPlace place(array, layout, self.communicator.rank() != root);
+            const GilReleased released;
+            self.communicator.broadcast(place.place, root, patience_of(deadline));
+          },
+          a("array"), a("root"), a("layout").none(), a("deadline"))
+      .def(
+          "reduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             int root, double deadline) {
+            const ArrayPlace own(from, nb::none(), false);
+            const auto result = if_any(into, nb::none(), true);
+            const ReduceOperation named = operation_named(operation);
+            const GilReleased released;
+            self.communicator.reduce(own.place, place_in(result), named, root,
+                                     patience_of(deadline));
+          },
+          a("sent"), a("received").none(), a("operation"), a("root"), a("deadline"))
+      .def(
+          "allreduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             double deadline) {
+            const ArrayPlace own(from, nb::none(), false), result(into, nb::none(), true);
+            const ReduceOperation named = operation_named(operation);
+            const GilReleased released;
+            self.communicator.all_reduce(own.place, result.place, named, patience_of(deadline));
+          },
+          a("sent"), a("received"), a("operation"), a("deadline"))
+      .def(
+          "gather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const ArrayPlace own(from, nb::none(), false);
+            const auto all = if_any(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.gather(own.place, place_in(all), root, patience_of(deadline));
+          },
+          a("sent"), a("received").none(), a("root"), a("deadline"))
+      .def(
+          "scatter",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const auto all = if_any(from, nb::none(), false);
+            const ArrayPlace own(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.scatter(place_in(all), own.place, root, patience_of(deadline));
+          },
+          a("sent").none(), a("received"), a("root"), a("deadline"))
+      .def(
+          "allgather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const ArrayPlace own(from, nb::none(), false), all(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.all_gather(own.place, all.place, patience_of(deadline));
+          },
+          a("sent"), a("received"), a("deadline"))
+      .def(
+          "alltoall",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const ArrayPlace out(from, nb::none(), false), in(into, nb::none(), true);
+            const GilReleased released;
+            self.communicator.all_to_all(out.place, in.place, patience_of(deadline));
+          },
+          a("sent"), a("received"), a("deadline"))
+      .def(
+          "split",
+          [](PyCommunicator& self, int color, int key, double deadline) {
+            std::optional<Communicator> part;
+            {
+              const GilReleased released;
+              part = self.communicator.split(color, key, patience_of(deadline));
+            }
+            std::optional<PyCommunicator> made;
+            if (part) made.emplace(self.endpoint, std::move(*part));
+            return made;
+          },
+          a("color"), a("key"), a("deadline"));
+}
+
+void bind_request(nb::module_& module) {
+  nb::class_<MessageStatus>(module, "MessageStatus", "What was received.")
+      .def_ro("source", &MessageStatus::source, "The sender's rank.")
+      .def_ro("tag", &MessageStatus::tag, "The message's tag.")
+      .def_ro("nbytes", &MessageStatus::bytes,
+              "Bytes of the message, which may be less than the array's.")
+      .def("__repr__", [](const MessageStatus& self) {
+        return "Status(source=" + std::to_string(self.source) +
+               ", tag=" + std::to_string(self.tag) + ", nbytes=" + std::to_string(self.bytes) + ")";
+      });
+  nb::class_<PyRequest>(module, "MessageRequest", "A send or a receive that has been started.")
+      .def(
+          "wait",
+          [](const PyRequest& self, double deadline) {
+            const GilReleased released;
+            return self.endpoint->wait(self.transfer, patience_of(deadline));
+          },
+          nb::arg("deadline"))
+      .def("test",
+           [](const PyRequest& self) {
+             const GilReleased released;
+             return self.endpoint->test(self.transfer);
+           })
+      .def("cancel", [](const PyRequest& self) {
+        const GilReleased released;
+        return self.endpoint->cancel(self.transfer);
+      });
+}
+
+PyCommunicator join(const std::string& address, int rank, int size, const std::string& token,
+                    double deadline) {
+  std::shared_ptr<Endpoint> endpoint;
+  {
+    const GilReleased released;
+    endpoint =
+        message::join({address, rank, size, message::parse_token(token)}, patience_of(deadline));
+  }
+  return PyCommunicator(without_gil(std::move(endpoint)));
+}
+
+}  // namespace
+
+void bind_message(nb::module_& module) {
+  bind_request(module);
+  Collectives comm(module, "MessageCommunicator", "Ranks that exchange messages.");
+  const auto a = [](const char* name) { return nb::arg(name); };
+  comm.def_prop_ro("rank", [](const PyCommunicator& self) { return self.communicator.rank(); })
+      .def_prop_ro("size", [](const PyCommunicator& self) { return self.communicator.size(); })
+      .def("send", &PyCommunicator::send, a("array"), a("dest"), a("tag"), a("layout").none(),
+           a("deadline"))
+      .def("recv", &PyCommunicator::recv, a("array"), a("source"), a("tag"), a("layout").none(),
+           a("deadline"))
+      .def("isend", &PyCommunicator::isend, a("array"), a("dest"), a("tag"), a("layout").none())
+      .def("irecv", &PyCommunicator::irecv, a("array"), a("source"), a("tag"), a("layout").none())
+      .def("sendrecv", &PyCommunicator::sendrecv, a("sent"), a("dest"), a("sendtag"), a("received"),
+           a("source"), a("recvtag"), a("send_layout").none(), a("recv_layout").none(),
+           a("deadline"))
+      .def("probe", &PyCommunicator::probe, a("source"), a("tag"), a("waits"), a("deadline"))
+      .def("close", &PyCommunicator::close, a("seconds"));
+  bind_collectives(comm);
+  module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
+  module.def("launch_variables", [] { return launch_variables(); });
+}
+
+}  // namespace quadriga::python

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/collective.cpp: agreement, trees, and how a failed collective ends everywhere.
+#include "message/collective.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/random.h"
+#include "message/pack_stream.h"
+
+namespace quadriga::message {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+MessageBuffer bytes_place(const void* data, std::size_t bytes) {
+  return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
+          static_cast<std::byte*>(const_cast<void*>(data))};
+}
+
+std::uint64_t fingerprint(const CollectiveTerms& terms) noexcept {
+  std::uint64_t value = mix(static_cast<std::uint64_t>(terms.operation));
+  value = mix(value ^ static_cast<std::uint64_t>(terms.root + 1));
+  value = mix(value ^ static_cast<std::uint64_t>(terms.reduction + 1));
+  value = mix(value ^ terms.elements.count());
+  value = mix(value ^ terms.elements.hash());
+  // Ranks with faults agree with nobody, another with the same fault included.
+  return terms.fault.empty() ? value & ~std::uint64_t{1} : value | 1;
+}
+
+}  // namespace
+
+PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read)
+    : place_(place), data_(place.flat()) {
+  if (data_ != nullptr || place.bytes() == 0) return;
+  copy_.resize(place.bytes());
+  data_ = copy_.data();
+  if (is_read) Packer(place.layout, place.data).pack(0, copy_);
+}
+
+void PackedPlace::write_back() const {
+  if (!copy_.empty()) Unpacker(place_.layout, place_.data).unpack(0, copy_);
+}
+
+std::string CollectiveTerms::text() const {
+  std::string text = fmt::format("{} of {}", name(operation), elements.text());
+  if (operation == CallKind::barrier || operation == CallKind::split) text = name(operation);
+  if (root >= 0) text += fmt::format(", root {}", root);
+  if (reduction >= 0) text += fmt::format(", {}", name(static_cast<ReduceOperation>(reduction)));
+  return fault.empty() ? text : text + ": " + fault;
+}
+
+Collective::Collective(Communicator& communicator, CallKind operation, const Patience& patience)
+    : communicator_(communicator),
+      operation_(operation),
+      patience_(patience),
+      begin_(Clock::now()),
+      tag_(communicator.collectives_) {
+  communicator.collectives_ = (communicator.collectives_ + 1) & 0x3fffffff;
+}
+
+void Collective::run(const CollectiveTerms& terms, const std::function<void()>& steps) {
+  Endpoint& endpoint = communicator_.endpoint();
+  const std::uint32_t context = communicator_.context_ + 1;
+  endpoint.check(*communicator_.group_, operation_, context);
+  try {
+    agree(terms);
+  } catch (const Error& error) {
+    // Differences are told to all; the communicator stays usable.
+    if (error.code() != Errc::invalid_argument)
+      endpoint.abort(*communicator_.group_, context, error.what());
+    throw;
+  } catch (...) {
+    endpoint.abort(*communicator_.group_, context,
+                   fmt::format("{} was interrupted", name(operation_)));
+    throw;
+  }
+  try {
+    steps();
+  } catch (const std::exception& error) {
+    endpoint.abort(*communicator_.group_, context, error.what());
+    throw;
+  } catch (...) {
+    endpoint.abort(*communicator_.group_, context,
+                   fmt::format("{} was interrupted", name(operation_)));
+    throw;
+  }
+}
+
+// Least and greatest fingerprint of all ranks, doubling the ranks that are known about each round.
+void Collective::agree(const CollectiveTerms& terms) {
+  struct Range {
+    std::uint64_t least, greatest;
+  };
+  const std::uint64_t own = fingerprint(terms);
+  Range range{own, own};
+  for (int distance = 1; distance < size(); distance *= 2) {
+    Range other{};
+    const Range mine = range;
+    exchange((rank() + distance) % size(), &mine, (rank() + size() - distance) % size(), &other,
+             sizeof other);
+    range = {std::min(range.least, other.least), std::max(range.greatest, other.greatest)};
+  }
+  if (range.least != range.greatest || range.least % 2 == 1) tell_differences(terms);
+}
+
+void Collective::tell_differences(const CollectiveTerms& terms) {
+  using Line = std::array<char, 256>;
+  Line own{};
+  const std::string text = terms.text();
+  std::memcpy(own.data(), text.data(), std::min(text.size(), own.size() - 1));
+  std::vector<Line> all(static_cast<std::size_t>(size()));
+  if (rank() == 0) {
+    all[0] = own;
+    for (int from = 1; from < size(); ++from)
+      receive(from, all[static_cast<std::size_t>(from)].data(), own.size());
+  } else {
+    send(0, own.data(), own.size());
+  }
+  broadcast(bytes_place(all.data(), all.size() * own.size()), 0);
+  std::string message = "the ranks' collectives differ:";
+  if (size() == 1) message.clear();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].back() = '\0';
+    message += size() == 1 ? std::string(all[i].data())
+                           : fmt::format("{} rank {}: {}", i == 0 ? "" : ";", i, all[i].data());
+  }
+  fail(Errc::invalid_argument, message);
+}
+
+Patience Collective::left() const {
+  if (patience_.seconds < 0) return patience_;
+  const std::chrono::duration<double> passed = Clock::now() - begin_;
+  return {std::max(0.0, patience_.seconds - passed.count()), patience_.interrupt};
+}
+
+Posting Collective::message(int peer, const MessageBuffer& place) const {
+  const int world = communicator_.group_->world[static_cast<std::size_t>(peer)];
+  return {place, world, tag_, communicator_.context_ + 1, communicator_.group_, operation_};
+}
+
+void Collective::send_place(int to, const MessageBuffer& place) {
+  communicator_.endpoint().send(message(to, place), left());
+}
+void Collective::receive_place(int from, const MessageBuffer& place) {
+  communicator_.endpoint().receive(message(from, place), left());
+}
+void Collective::send(int to, const void* data, std::size_t bytes) {
+  send_place(to, bytes_place(data, bytes));
+}
+void Collective::receive(int from, void* data, std::size_t bytes) {
+  receive_place(from, bytes_place(data, bytes));
+}
+TransferPtr Collective::start_send(int to, const void* data, std::size_t bytes) {
+  return communicator_.endpoint().start_send(message(to, bytes_place(data, bytes)));
+}
+TransferPtr Collective::start_receive(int from, void* data, std::size_t bytes) {
+  return communicator_.endpoint().start_receive(message(from, bytes_place(data, bytes)));
+}
+
+void Collective::exchange(int to, const void* sent, int from, void* received, std::size_t bytes) {
+  wait({start_receive(from, received, bytes), start_send(to, sent, bytes)});
+}
+
+// Whatever happens, nothing of it uses the memory afterwards.
+void Collective::wait(const std::vector<TransferPtr>& transfers) {
+  try {
+    for (const TransferPtr& each : transfers) communicator_.endpoint().wait(each, left());
+  } catch (...) {
+    for (const TransferPtr& each : transfers) communicator_.endpoint().withdraw(each);
+    throw;
+  }
+}
+
+void Collective::broadcast(const MessageBuffer& place, int root) {
+  const int own = (rank() + size() - root) % size();
+  int distance = 1;
+  while (distance < size() && (own & distance) == 0) distance *= 2;
+  if (own != 0) receive_place((own - distance + root) % size(), place);
+  if (own == 0) {
+    distance = 1;
+    while (distance < size()) distance *= 2;
+  }
+  // The farthest first: its subtree is the largest.
+  for (distance /= 2; distance > 0; distance /= 2)
+    if (own + distance < size()) send_place((own + distance + root) % size(), place);
+}
+
+void Collective::reduce(std::byte* data, std::size_t bytes, std::size_t elements,
+                        const Combine& combine, int root) {
+  const int own = (rank() + size() - root) % size();
+  std::vector<std::byte> part;
+  for (int distance = 1; distance < size(); distance *= 2) {
+    if (own & distance) return send((own - distance + root) % size(), data, bytes);
+    if (own + distance >= size()) continue;
+    part.resize(bytes);
+    receive((own + distance + root) % size(), part.data(), bytes);
+    combine(data, part.data(), elements);
+  }
+}
+
+}  // namespace quadriga::message

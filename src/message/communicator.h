@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/communicator.h: ranks that exchange messages, one to one and all together.
+//
+// Invariants
+//   1. Each communicator has two contexts of its own: one for messages, the next for collectives.
+//   2. A collective begins by an agreement of all ranks on what it is; where they differ, or one
+//      can't take part, all raise before anything moves.
+//   3. Each collective has a tag of its own, so that what a failed one left is never taken.
+//   4. A rank that gives up within a collective tells the others, who raise too; no collective of
+//      that communicator works afterwards.
+//   5. Collectives of a communicator are called by one thread at a time, in the same order on all
+//      ranks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "message/endpoint.h"
+#include "message/pack_reduce.h"
+
+namespace quadriga::message {
+
+class Communicator {
+ public:
+  /// All ranks of an endpoint's world.
+  explicit Communicator(std::shared_ptr<Endpoint> endpoint);
+
+  int rank() const noexcept { return group_->rank; }
+  int size() const noexcept { return group_->size(); }
+  Endpoint& endpoint() const noexcept { return *endpoint_; }
+
+  /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
+  void send(const MessageBuffer& place, int destination, int tag, const Patience& patience) const;
+  MessageStatus receive(const MessageBuffer& place, int source, int tag,
+                        const Patience& patience) const;
+  TransferPtr start_send(const MessageBuffer& place, int destination, int tag,
+                         std::shared_ptr<void> keep = {}) const;
+  TransferPtr start_receive(const MessageBuffer& place, int source, int tag,
+                            std::shared_ptr<void> keep = {}) const;
+  std::optional<MessageStatus> probe(int source, int tag,
+                                     const std::optional<Patience>& patience) const;
+
+  void barrier(const Patience& patience);
+  void broadcast(const MessageBuffer& place, int root, const Patience& patience);
+  /// `into` counts on the root only. Elements of one type; the order of operations depends on size
+  /// and root alone, so results are the same to the bit for any mapping of ranks to cores.
+  void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
+              int root, const Patience& patience);
+  void all_reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
+                  const Patience& patience);
+  /// The root's `into` holds each rank's part in order.
+  void gather(const MessageBuffer& from, const MessageBuffer& into, int root,
+              const Patience& patience);
+  void all_gather(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
+  void scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
+               const Patience& patience);
+  /// Both hold a part for each rank, in order.
+  void all_to_all(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
+  /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
+  std::optional<Communicator> split(int color, int key, const Patience& patience);
+
+ private:
+  friend class Collective;
+  Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
+               std::uint32_t context);
+  Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
+
+  std::shared_ptr<Endpoint> endpoint_;
+  std::shared_ptr<const Group> group_;
+  std::uint32_t context_ = 0;
+  int collectives_ = 0;
+};
+
+}  // namespace quadriga::message

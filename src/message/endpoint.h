@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/endpoint.h: one rank's end of all messages: its lock, its waits, its service thread.
+//
+// Invariants
+//   1. mutex_ guards everything but what is atomic or const. Nobody waits for another rank, or
+//      calls foreign code, while holding it.
+//   2. Any call moves all messages of the rank on, not only its own. A call that ends others' calls
+//      rings the own bell.
+//   3. The service thread moves messages only while no thread is inside a wait (attended_ is 0) and
+//      a large message needs this rank; small ones lie in their ring until a call looks. Else it
+//      sleeps in poll(), on the ends of the other processes and on its eventfd.
+//   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
+//      by what its interrupt throws; it sleeps 50 ms at a time.
+//   5. A rank's loss is noted only after all that it had sent was taken from its rings.
+//   6. In a child after fork() nothing is touched: calls throw, the destructor leaves all as it is.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "message/posting.h"
+#include "message/receive_side.h"
+#include "message/send_side.h"
+#include "message/service_thread.h"
+
+namespace quadriga::message {
+
+class Endpoint {
+ public:
+  Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector<Member> members);
+  /// Closes it, waiting at most `patience_at_end` for own sends.
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  static constexpr double patience_at_end = 5;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(links_.size()); }
+
+  /// Returns once the memory may be used again.
+  /// Errors:  peer_lost; deadline, cancelled or what the interrupt throws: it was withdrawn then.
+  void send(const Posting& message, const Patience& patience);
+  MessageStatus receive(const Posting& message, const Patience& patience);
+  TransferPtr start_send(const Posting& message);
+  TransferPtr start_receive(const Posting& message);
+  /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
+  MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
+  bool test(const TransferPtr& transfer);
+  /// Withdraws a transfer; false if it has ended, or is being read just now.
+  bool cancel(const TransferPtr& transfer);
+  /// The oldest message that a receive would get; without `patience` only one that is there.
+  std::optional<MessageStatus> probe(const Posting& message,
+                                     const std::optional<Patience>& patience);
+  /// Cancels a transfer; one that its receiver reads just now is waited for.
+  void withdraw(const TransferPtr& transfer);
+  /// Errors: peer_lost if a rank of the group is lost; cancelled if the context was aborted;
+  ///         unavailable once closed or after fork().
+  void check(const Group& group, CallKind operation, std::uint32_t context);
+  /// Ends all transfers of a context on all ranks of a group, now and later, as far as these are
+  /// reached: a rank whose ring is full isn't.
+  void abort(const Group& group, std::uint32_t context, const std::string& why) noexcept;
+  /// A context above all that this rank has used.
+  std::uint32_t next_context() const noexcept { return context_.load(); }
+  void use_context(std::uint32_t context) noexcept;
+
+  /// Waits for own sends, then leaves. What is open after `seconds` is cancelled; says what it was.
+  std::string close(double seconds);
+  bool is_closed();
+
+ private:
+  enum class Polled { nothing, moved, over };
+  struct Attention;
+  void check_usable() const;
+  void start(const TransferPtr& transfer);
+  bool progress();
+  void look_for_departures();
+  void end_aborted(std::uint32_t context);
+  void lose(int peer, Presence presence, const std::string& reason);
+  template <class Over>
+  void wait_until(const Over& is_over, const Posting& what, const Patience& patience);
+  template <class Over>
+  Polled poll_until(const Over& is_over, int rounds);
+  MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
+                         const Patience& patience);
+  void leave_to_service() noexcept;
+  bool serve_once();
+  void note_end(int rank);
+
+  const std::shared_ptr<SharedSegment> segment_;
+  const int rank_;
+  const int owner_;
+  std::vector<Member> members_;
+  const Doorbell own_;
+  std::mutex mutex_;
+  PeerLinks links_;
+  SendSide sends_;
+  ReceiveSide receives_;
+  std::uint32_t departures_ = 0;
+  int attended_ = 0;
+  bool closed_ = false;
+  std::atomic<std::uint32_t> context_{2};  ///< The world has 0 and 1.
+  std::optional<ServiceThread> service_;   ///< Last: it uses all the rest.
+};
+
+/// Ranks that are threads of this process.
+std::vector<std::shared_ptr<Endpoint>> local_endpoints(int ranks);
+
+}  // namespace quadriga::message

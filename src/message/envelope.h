@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/envelope.h: what is written at the head of slots.
+#pragma once
+
+#include <cstdint>
+
+#include "message/layout_element.h"
+
+namespace quadriga::message {
+
+enum class EnvelopeKind : std::uint8_t {
+  whole = 1,  ///< The message's packed bytes follow.
+  offer = 2,  ///< An Offer follows: the message is large.
+  abort = 3,  ///< The context's transfers end; why follows.
+};
+
+/// At the head of a message's slot. With the turn before it and 24 bytes behind it, one line.
+struct Envelope {
+  std::uint32_t context = 0;
+  std::int32_t tag = 0;
+  std::uint32_t bytes = 0;  ///< That follow in the slot.
+  EnvelopeKind kind = EnvelopeKind::whole;
+  std::uint8_t type = 0;     ///< Of the elements, if
+  std::uint8_t uniform = 0;  ///< all are of one type.
+  std::uint8_t reserved = 0;
+  std::uint64_t count = 0;  ///< Elements of the message.
+  std::uint64_t hash = 0;   ///< Of their types.
+};
+static_assert(sizeof(Envelope) == 32);
+
+/// A large message: where it is, and the word by which it is claimed.
+struct Offer {
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;  ///< In the sender's memory; 0: it doesn't lie side by side.
+  std::uint32_t index = 0;    ///< Of the claim,
+  std::uint32_t number = 0;   ///< and its use.
+};
+static_assert(sizeof(Offer) == 24);
+
+/// At the head of a piece of a large message.
+struct PieceHead {
+  std::uint32_t index = 0;
+  std::uint32_t number = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+inline ElementSignature signature_of(const Envelope& envelope) noexcept {
+  return {envelope.count, envelope.hash, envelope.uniform != 0,
+          static_cast<ElementType>(envelope.type)};
+}
+
+}  // namespace quadriga::message

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/join.cpp: the first rank's side of joining, and the others'.
+#include "message/join.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <quadriga/error.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "message/local_socket.h"
+
+namespace quadriga::message {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t protocol = 1;
+// A stranger who says nothing holds others up for so long.
+constexpr auto handshake = 2000ms;
+
+struct Hello {
+  std::uint32_t version = protocol;
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  Nonce nonce{};
+};
+struct Challenge {
+  Nonce nonce{};
+  Proof proof{};
+};
+// What both have said, by which of them.
+struct Statement {
+  Hello hello;
+  Nonce nonce{};
+  std::uint32_t first_rank = 0;
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+template <class T>
+std::optional<T> value_in(const Packet& packet) {
+  if (packet.bytes.size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, packet.bytes.data(), sizeof value);
+  return value;
+}
+template <class T>
+std::optional<T> value_in(const std::optional<Packet>& packet) {
+  return packet ? value_in<T>(*packet) : std::nullopt;
+}
+
+Proof proof_of(const Token& token, const Hello& hello, const Nonce& nonce, bool by_first) {
+  const Statement statement{hello, nonce, by_first ? 1U : 0U};
+  return sip_hash(token, bytes_of(statement));
+}
+
+// How long a join waits, in slices that look for signals.
+class Until {
+ public:
+  explicit Until(const Patience& patience) : patience_(patience), begin_(Clock::now()) {}
+  bool is_over() const {
+    return patience_.seconds >= 0 &&
+           std::chrono::duration<double>(Clock::now() - begin_).count() >= patience_.seconds;
+  }
+  void look() const {
+    if (patience_.interrupt) patience_.interrupt();
+  }
+
+ private:
+  const Patience& patience_;
+  Clock::time_point begin_;
+};
+
+// The number of the process that a descriptor stands for, as this process's /proc counts.
+pid_t number_of(int process) {
+  std::ifstream info(fmt::format("/proc/self/fdinfo/{}", process));
+  std::string word;
+  pid_t number = -1;
+  while (info >> word)
+    if (word == "Pid:") info >> number;
+  return number > 0 ? number : -1;
+}
+
+Descriptor own_process() {
+  Descriptor made(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  if (!made)
+    fail(Errc::unavailable,
+         fmt::format("join: pidfd_open: {}; Linux 5.3 or later is needed", std::strerror(errno)));
+  return made;
+}
+
+Descriptor own_event() {
+  Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made) fail(Errc::unavailable, fmt::format("join: eventfd: {}", std::strerror(errno)));
+  return made;
+}
+
+// Descriptors of all ranks, in order: process, event.
+std::shared_ptr<Endpoint> made(const Joining& joining, int memory, std::vector<Descriptor> all) {
+  const auto segment = SharedSegment::map(joining.size, memory);
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    Member member;
+    const bool is_own = static_cast<int>(i / 2) == joining.rank;
+    member.pid = number_of(all[i].get());
+    member.event = all[i + 1].release();
+    if (!is_own) member.process = all[i].release();
+    members.push_back(member);
+  }
+  return std::make_shared<Endpoint>(segment, joining.rank, std::move(members));
+}
+
+class FirstRank {
+ public:
+  FirstRank(const Joining& joining, const Patience& patience)
+      : joining_(joining),
+        until_(patience),
+        listener_(MeetingPoint::parse(joining.address)),
+        sockets_(static_cast<std::size_t>(joining.size)),
+        descriptors_(2 * static_cast<std::size_t>(joining.size)) {
+    descriptors_[0] = own_process();
+    descriptors_[1] = own_event();
+  }
+
+  std::shared_ptr<Endpoint> run(const Patience& patience) {
+    while (!missing().empty()) {
+      until_.look();
+      if (until_.is_over())
+        fail(Errc::deadline,
+             fmt::format("join: ranks {} of {} didn't come to {} within {} s", missing(),
+                         joining_.size, joining_.address, patience.seconds));
+      wait();
+    }
+    const Descriptor memory(SharedSegment::create(joining_.size));
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      if (!hand_out(sockets_[rank].get(), memory.get())) lost(static_cast<int>(rank));
+    return made(joining_, memory.get(), std::move(descriptors_));
+  }
+
+ private:
+  std::string missing() const {
+    std::string text;
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      if (!sockets_[rank]) text += fmt::format("{}{}", text.empty() ? "" : ", ", rank);
+    return text;
+  }
+
+  [[noreturn]] static void lost(int rank) {
+    throw PeerLost(rank, fmt::format("join: rank {} is lost: it ended before all had come", rank));
+  }
+
+  void wait() {
+    std::vector<pollfd> asked{{listener_.socket(), POLLIN, 0},
+                              {listener_.port_socket(), POLLIN, 0}};
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      asked.push_back({sockets_[rank].get(), POLLIN, 0});
+    if (poll(asked.data(), asked.size(), 50) <= 0) return;
+    for (std::size_t i = 2; i < asked.size(); ++i)
+      if (asked[i].revents) lost(static_cast<int>(i) - 1);  // It has nothing to say now.
+    if (asked[1].revents) listener_.answer_port();
+    if (asked[0].revents) admit(listener_.accept_one());
+  }
+
+  void admit(Descriptor socket) {
+    const auto who = peer_identity(socket.get());
+    if (!who || who->user != geteuid()) return;
+    const auto hello = value_in<Hello>(receive_packet(socket.get(), handshake));
+    if (!hello || hello->version != protocol) return refuse(socket, "speaks another protocol");
+    const Nonce nonce = random_nonce();
+    const Challenge challenge{nonce, proof_of(joining_.token, *hello, nonce, true)};
+    if (!send_packet(socket.get(), bytes_of(challenge), {})) return;
+    auto answer = receive_packet(socket.get(), handshake);
+    const auto proof = value_in<Proof>(answer);
+    if (!proof || !same_proof(*proof, proof_of(joining_.token, *hello, nonce, false)))
+      return refuse(socket, "has another token");
+    if (hello->size != joining_.size)
+      return refuse(socket,
+                    fmt::format("says {} ranks, rank 0 says {}", hello->size, joining_.size));
+    const auto rank = static_cast<std::size_t>(hello->rank);
+    if (hello->rank <= 0 || rank >= sockets_.size() || sockets_[rank])
+      return refuse(socket, fmt::format("says rank {}, which is taken or doesn't exist", rank));
+    if (answer->descriptors.size() != 2 || number_of(answer->descriptors[0].get()) != who->process)
+      return refuse(socket, "sent other descriptors than its own");
+    descriptors_[2 * rank] = std::move(answer->descriptors[0]);
+    descriptors_[2 * rank + 1] = std::move(answer->descriptors[1]);
+    sockets_[rank] = std::move(socket);
+  }
+
+  // Best effort: a stranger may be gone.
+  static void refuse(const Descriptor& socket, const std::string& why) {
+    send_packet(socket.get(), std::as_bytes(std::span(why)), {});
+  }
+
+  bool hand_out(int socket, int memory) const {
+    const std::byte mark{1};
+    if (!send_packet(socket, {&mark, 1}, {&memory, 1})) return false;
+    std::vector<int> numbers;
+    for (const Descriptor& each : descriptors_) numbers.push_back(each.get());
+    for (std::size_t at = 0; at < numbers.size(); at += most_descriptors) {
+      const std::size_t count = std::min(most_descriptors, numbers.size() - at);
+      if (!send_packet(socket, {&mark, 1}, std::span(numbers).subspan(at, count))) return false;
+    }
+    return true;
+  }
+
+  const Joining& joining_;
+  Until until_;
+  Listener listener_;
+  std::vector<Descriptor> sockets_;      // By rank; none for the first.
+  std::vector<Descriptor> descriptors_;  // Process and event of each rank.
+};
+
+class OtherRank {
+ public:
+  OtherRank(const Joining& joining, const Patience& patience)
+      : joining_(joining), patience_(patience), until_(patience) {}
+
+  std::shared_ptr<Endpoint> run() {
+    const MeetingPoint point = MeetingPoint::parse(joining_.address);
+    while (!(socket_ = connect_to(point))) {
+      wait();
+      std::this_thread::sleep_for(5ms);
+    }
+    introduce();
+    Packet first = next();
+    if (first.descriptors.size() != 1)
+      fail(Errc::invalid_argument,
+           fmt::format("join: rank 0 turned rank {} away: it {}", joining_.rank,
+                       std::string_view(reinterpret_cast<const char*>(first.bytes.data()),
+                                        first.bytes.size())));
+    std::vector<Descriptor> all;
+    while (all.size() < 2 * static_cast<std::size_t>(joining_.size)) {
+      Packet packet = next();
+      require(!packet.descriptors.empty(), "join: rank 0 sent a packet without descriptors");
+      for (Descriptor& each : packet.descriptors) all.push_back(std::move(each));
+    }
+    return made(joining_, first.descriptors[0].get(), std::move(all));
+  }
+
+ private:
+  void wait() {
+    until_.look();
+    if (until_.is_over())
+      fail(Errc::deadline, fmt::format("join: not all of {} ranks came to {} within {} s",
+                                       joining_.size, joining_.address, patience_.seconds));
+  }
+
+  void introduce() {
+    const auto who = peer_identity(socket_.get());
+    require(who && who->user == geteuid(), "join: another user listens at the address");
+    const Hello hello{protocol, joining_.rank, joining_.size, random_nonce()};
+    send_packet(socket_.get(), bytes_of(hello), {});
+    const Packet packet = next();
+    const auto challenge = value_in<Challenge>(packet);
+    if (!challenge ||
+        !same_proof(challenge->proof, proof_of(joining_.token, hello, challenge->nonce, true)))
+      fail(Errc::invalid_argument,
+           fmt::format("join: rank 0 at {} has another token, or is no rank 0", joining_.address));
+    const Proof proof = proof_of(joining_.token, hello, challenge->nonce, false);
+    const Descriptor process = own_process(), event = own_event();
+    const std::array numbers{process.get(), event.get()};
+    send_packet(socket_.get(), bytes_of(proof), numbers);
+  }
+
+  // Waits for what rank 0 says.
+  Packet next() {
+    while (true) {
+      pollfd asked{socket_.get(), POLLIN, 0};
+      if (poll(&asked, 1, 50) > 0) {
+        auto packet = receive_packet(socket_.get(), 0ms);
+        if (packet) return std::move(*packet);
+        throw PeerLost(0, "join: rank 0 is lost: it ended before all had come, or gave up");
+      }
+      wait();
+    }
+  }
+
+  const Joining& joining_;
+  const Patience& patience_;
+  Until until_;
+  Descriptor socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<Endpoint> join(const Joining& joining, const Patience& patience) {
+  if (joining.size < 1 || joining.size > most_ranks)
+    fail(Errc::invalid_argument,
+         fmt::format("join: size is {}; expected 1 to {}", joining.size, most_ranks));
+  if (joining.rank < 0 || joining.rank >= joining.size)
+    fail(Errc::invalid_argument,
+         fmt::format("join: rank is {}; expected 0 to {}", joining.rank, joining.size - 1));
+  if (joining.size == 1) return local_endpoints(1).front();
+  if (joining.rank == 0) return FirstRank(joining, patience).run(patience);
+  return OtherRank(joining, patience).run();
+}
+
+}  // namespace quadriga::message

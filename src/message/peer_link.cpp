@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/peer_link.cpp: the error that names a lost rank.
+#include "message/peer_link.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+namespace quadriga::message {
+
+std::exception_ptr loss_of(const Group& group, int rank, const PeerLink& link,
+                           const std::string& during) {
+  const int named = group.rank_of(rank);
+  const std::string what =
+      link.presence == Presence::left ? "has left the communicator" : "is lost: it " + link.reason;
+  return std::make_exception_ptr(
+      PeerLost(named, fmt::format("{}: rank {} {}", during, named, what)));
+}
+
+}  // namespace quadriga::message

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/receive_side.cpp: taking messages from rings, reading large ones, unpacking.
+#include "message/receive_side.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <quadriga/error.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "message/pack_stream.h"
+
+namespace quadriga::message {
+namespace {
+
+// Read at once with the lock held.
+constexpr std::size_t read_bytes = std::size_t{4} << 20;
+// What isn't unpacked in place passes through a buffer that stays in the cache.
+constexpr std::size_t bounce_bytes = std::size_t{256} << 10;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+
+void unpack_from(const MessageBuffer& place, std::size_t offset, std::span<const std::byte> from) {
+  if (from.empty()) return;
+  if (std::byte* const flat = place.flat())
+    std::memcpy(flat + offset, from.data(), from.size());
+  else
+    Unpacker(place.layout, place.data).unpack(offset, from);
+}
+
+bool process_lives(int descriptor) {
+  if (descriptor < 0) return true;
+  pollfd asked{descriptor, POLLIN, 0};
+  return poll(&asked, 1, 0) == 0;
+}
+
+bool is_of(const MessageTransfer& transfer, int sender, const Claim& claim) {
+  return transfer.sender == sender && transfer.claim == claim;
+}
+
+void remove(std::vector<TransferPtr>& from, std::size_t index) {
+  from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+}  // namespace
+
+bool ReceiveSide::is_large(const MessageTransfer& transfer) noexcept {
+  return transfer.place.bytes() > 4096;
+}
+
+void ReceiveSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
+  transfer.finish(std::move(error));
+  ended_ = true;
+}
+
+bool ReceiveSide::fault(PeerLink& link, const char* what) {
+  link.reason = what;
+  fault_ = true;
+  return false;
+}
+
+std::optional<TransferPtr> ReceiveSide::take_receive(const Address& address) {
+  auto taken = matching_.take_receive(address);
+  if (taken && is_large(**taken)) --large_;
+  return taken;
+}
+
+void ReceiveSide::start(TransferPtr transfer) {
+  const Address wanted{transfer->context, transfer->peer, transfer->tag};
+  while (auto found = matching_.take_message(wanted)) {
+    const Arrival& arrival = *found->arrival;
+    if (arrival.envelope.kind == EnvelopeKind::offer) {
+      if (!claim(arrival)) continue;  // It was withdrawn.
+      return deliver_large(transfer, arrival);
+    }
+    PeerLink& link = links_[static_cast<std::size_t>(arrival.source)];
+    link.unexpected_bytes -= std::min(link.unexpected_bytes, arrival.bytes);
+    return deliver(*transfer, arrival, arrival.packed.get());
+  }
+  if (is_large(*transfer)) ++large_;
+  matching_.add_receive(wanted, std::move(transfer));
+}
+
+void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint32_t context) {
+  Unexpected message{std::make_shared<Arrival>()};
+  Arrival& arrival = *message.arrival;
+  const ElementSignature& elements = place.layout.elements();
+  arrival.envelope = {context,
+                      tag,
+                      0,
+                      EnvelopeKind::whole,
+                      static_cast<std::uint8_t>(elements.type()),
+                      static_cast<std::uint8_t>(elements.uniform()),
+                      0,
+                      elements.count(),
+                      elements.hash()};
+  arrival.bytes = place.bytes();
+  arrival.source = rank_;
+  // A copy in any case: sender's and receiver's elements may overlap.
+  arrival.packed =
+      std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
+  Packer(place.layout, place.data).pack(0, {arrival.packed.get(), arrival.bytes});
+  const Address address{context, rank_, tag};
+  if (const auto receive = take_receive(address))
+    return deliver(**receive, arrival, arrival.packed.get());
+  matching_.add_message(address, std::move(message));
+}
+
+std::optional<MessageStatus> ReceiveSide::find(const Address& wanted, const Group& group) {
+  while (const auto* const found = matching_.find_message(wanted)) {
+    const Arrival& arrival = *found->second.arrival;
+    const bool offered = arrival.envelope.kind == EnvelopeKind::offer;
+    const Claims& claims = links_[static_cast<std::size_t>(arrival.source)].claims;
+    const Claim claim{arrival.offer.index, arrival.offer.number};
+    if (!offered || claims.state(claim) == ClaimState::offered)
+      return MessageStatus{group.rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
+    matching_.take_message(found->first);  // Withdrawn: the oldest of its address.
+  }
+  return std::nullopt;
+}
+
+bool ReceiveSide::advance(int peer, bool all) {
+  PeerLink& link = links_[static_cast<std::size_t>(peer)];
+  bool moved = false;
+  // So many at a time that other ranks have their turn.
+  for (int turn = 0; turn < 64 || all; ++turn) {
+    const std::byte* const at = link.messages_in.front();
+    if (at == nullptr || !take(link, peer, at, all)) break;
+    if (link.messages_in.pop()) link.bell.ring();
+    moved = true;
+  }
+  if (piecing_.empty() && !all) return moved;
+  for (int turn = 0; turn < 64 || all; ++turn) {
+    const std::byte* const at = link.pieces_in.front();
+    if (at == nullptr) break;
+    if (!take_piece(link, peer, at)) return moved;
+    if (link.pieces_in.pop()) link.bell.ring();
+    moved = true;
+  }
+  return look_for_abandoned(link, peer) || moved;
+}
+
+bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) {
+  Arrival arrival;
+  Envelope& envelope = arrival.envelope;
+  std::memcpy(&envelope, at, sizeof envelope);
+  const std::byte* const content = at + sizeof envelope;
+  if (envelope.bytes > link.messages_in.capacity() - sizeof envelope || envelope.tag < 0 ||
+      envelope.type >= element_types)
+    return fault(link, "sent an envelope that isn't valid");
+  arrival.bytes = envelope.bytes;
+  arrival.source = peer;
+  const Address address{envelope.context, peer, envelope.tag};
+  if (envelope.kind == EnvelopeKind::offer) {
+    if (envelope.bytes != sizeof(Offer)) return fault(link, "sent an offer of a wrong size");
+    std::memcpy(&arrival.offer, content, sizeof(Offer));
+    if (arrival.offer.index >= claims_per_rank || arrival.offer.bytes >= most_bytes)
+      return fault(link, "sent an offer that isn't valid");
+    arrival.bytes = arrival.offer.bytes;
+    if (matching_.accepts(address)) {
+      if (claim(arrival)) deliver_large(*take_receive(address), arrival);
+      return true;
+    }
+    matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
+    return true;
+  }
+  if (envelope.kind == EnvelopeKind::abort) {
+    const std::string why(reinterpret_cast<const char*>(content), envelope.bytes);
+    if (aborts_.emplace(envelope.context, why).second) new_aborts_.push_back(envelope.context);
+    return true;
+  }
+  if (envelope.kind != EnvelopeKind::whole) return fault(link, "sent an envelope of no known kind");
+  if (const auto receive = take_receive(address)) {
+    deliver(**receive, arrival, content);
+    return true;
+  }
+  if (link.unexpected_bytes >= most_unexpected && !all && !matching_.is_awaited(peer)) return false;
+  // An empty message takes memory too.
+  link.unexpected_bytes += arrival.bytes + sizeof(Arrival);
+  arrival.packed =
+      std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
+  std::memcpy(arrival.packed.get(), content, arrival.bytes);
+  matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
+  return true;
+}
+
+bool ReceiveSide::claim(const Arrival& arrival) {
+  PeerLink& link = links_[static_cast<std::size_t>(arrival.source)];
+  // A rank that is gone withdraws nothing; the receive will be told.
+  if (link.presence != Presence::here) return true;
+  const bool reads = link.can_read && link.pid > 0 && arrival.offer.address != 0;
+  const Claim claim{arrival.offer.index, arrival.offer.number};
+  return link.claims.change(claim, ClaimState::offered,
+                            reads ? ClaimState::claimed : ClaimState::wanted);
+}
+
+// Whether the message's elements are those that the receive expects, or fewer; else it ends.
+bool ReceiveSide::fits(MessageTransfer& transfer, const Arrival& arrival) {
+  const ElementSignature sent = signature_of(arrival.envelope);
+  const ElementSignature& expected = transfer.place.layout.elements();
+  transfer.status = {transfer.group->rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
+  const auto refuse = [&](const std::string& why) {
+    const std::string from = fmt::format("{} from rank {}, tag {}", name(transfer.operation),
+                                         transfer.status.source, transfer.status.tag);
+    end(transfer, std::make_exception_ptr(Error(Errc::invalid_argument, from + ": " + why)));
+    return false;
+  };
+  if (arrival.bytes > transfer.place.bytes())
+    return refuse(fmt::format("the message has {} bytes ({}), the receive's array only {} ({})",
+                              arrival.bytes, sent.text(), transfer.place.bytes(), expected.text()));
+  if (sent.count() == 0 && arrival.bytes == 0) return true;
+  const bool same =
+      sent == expected ||
+      (sent.uniform() && expected.uniform() && sent.type() == expected.type() &&
+       sent.count() <= expected.count() && sent.count() * size_of(sent.type()) == arrival.bytes);
+  return same || refuse(fmt::format("the message's elements are {}, the receive's {}", sent.text(),
+                                    expected.text()));
+}
+
+void ReceiveSide::deliver(MessageTransfer& transfer, const Arrival& arrival,
+                          const std::byte* packed) {
+  if (!fits(transfer, arrival)) return;
+  unpack_from(transfer.place, 0, {packed, arrival.bytes});
+  end(transfer);
+}
+
+void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arrival) {
+  PeerLink& link = links_[static_cast<std::size_t>(arrival.source)];
+  transfer->sender = arrival.source;
+  transfer->claim = {arrival.offer.index, arrival.offer.number};
+  transfer->address = arrival.offer.address;
+  transfer->expected = arrival.bytes;
+  transfer->moved = 0;
+  if (link.presence != Presence::here)
+    return end(*transfer, loss_of(*transfer, arrival.source, link));
+  if (!fits(*transfer, arrival)) {
+    // A sender whose message is too long has done nothing wrong: it ends.
+    const ClaimState now =
+        arrival.bytes > transfer->place.bytes() ? ClaimState::done : ClaimState::refused;
+    if (!link.claims.change(transfer->claim, ClaimState::claimed, now))
+      link.claims.change(transfer->claim, ClaimState::wanted, now);
+    link.bell.ring();
+    return;
+  }
+  transfer->status.source = transfer->group->rank_of(arrival.source);
+  const bool reads = link.claims.state(transfer->claim) == ClaimState::claimed;
+  if (!reads) link.bell.ring();
+  (reads ? reading_ : piecing_).push_back(transfer);
+}
+
+void ReceiveSide::want_pieces(const TransferPtr& transfer) {
+  PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
+  link.can_read = false;
+  transfer->moved = 0;
+  link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::wanted);
+  link.bell.ring();
+  piecing_.push_back(transfer);
+}
+
+bool ReceiveSide::advance_reads() {
+  bool moved = false;
+  for (std::size_t i = 0; i < reading_.size();) {
+    const TransferPtr transfer = reading_[i];
+    moved = read_on(*transfer) || moved;
+    PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
+    const bool ended = transfer->done.load(std::memory_order_relaxed);
+    if (!ended && link.can_read) {
+      ++i;
+      continue;
+    }
+    remove(reading_, i);
+    if (!ended) want_pieces(transfer);
+  }
+  return moved;
+}
+
+bool ReceiveSide::read_on(MessageTransfer& transfer) {
+  PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
+  std::byte* const flat = transfer.place.flat();
+  const std::size_t left = transfer.expected - transfer.moved;
+  const std::size_t bytes = std::min(left, flat ? read_bytes : bounce_bytes);
+  if (!flat) bounce_.resize(bounce_bytes);
+  const iovec here{flat ? flat + transfer.moved : bounce_.data(), bytes};
+  const iovec there{reinterpret_cast<void*>(transfer.address + transfer.moved), bytes};
+  const ssize_t got = process_vm_readv(link.pid, &here, 1, &there, 1, 0);
+  if (got <= 0) {
+    // A process that has just ended is noticed by its descriptor.
+    if (got < 0 && errno == ESRCH && link.process >= 0) return false;
+    link.can_read = false;
+    return true;
+  }
+  const auto count = static_cast<std::size_t>(got);
+  if (!flat) unpack_from(transfer.place, transfer.moved, {bounce_.data(), count});
+  transfer.moved += count;
+  if (transfer.moved < transfer.expected) return true;
+  // The process number may be another's, if this one ended meanwhile: then nothing was received.
+  if (!process_lives(link.process)) {
+    transfer.moved = 0;
+    return false;
+  }
+  link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::done);
+  link.bell.ring();
+  end(transfer);
+  return true;
+}
+
+bool ReceiveSide::take_piece(PeerLink& link, int peer, const std::byte* at) {
+  PieceHead head;
+  std::memcpy(&head, at, sizeof head);
+  if (head.bytes == 0 || head.bytes > link.pieces_in.capacity() - sizeof head)
+    return fault(link, "sent a piece of a wrong size");
+  const Claim claim{head.index, head.number};
+  for (std::size_t i = 0; i < piecing_.size(); ++i) {
+    const TransferPtr transfer = piecing_[i];
+    if (!is_of(*transfer, peer, claim)) continue;
+    if (head.offset != transfer->moved || head.bytes > transfer->expected - transfer->moved)
+      return fault(link, "sent a piece that doesn't follow");
+    unpack_from(transfer->place, transfer->moved, {at + sizeof head, head.bytes});
+    transfer->moved += head.bytes;
+    if (transfer->moved < transfer->expected) return true;
+    remove(piecing_, i);
+    end(*transfer);
+    return true;
+  }
+  return true;  // Its receive has given up.
+}
+
+// A sender that gave up sends no more pieces; those that it sent have been taken.
+bool ReceiveSide::look_for_abandoned(PeerLink& link, int peer) {
+  bool moved = false;
+  for (std::size_t i = 0; i < piecing_.size();) {
+    const TransferPtr transfer = piecing_[i];
+    if (transfer->sender != peer || link.claims.state(transfer->claim) != ClaimState::abandoned ||
+        link.pieces_in.front() != nullptr) {
+      ++i;
+      continue;
+    }
+    remove(piecing_, i);
+    end(*transfer, std::make_exception_ptr(Error(
+                       Errc::cancelled,
+                       transfer->text() + ": the sender gave up in the middle of the message")));
+    moved = true;
+  }
+  return moved;
+}
+
+void ReceiveSide::cancel(const TransferPtr& transfer) {
+  const auto is_it = [&](const TransferPtr& each) { return each == transfer; };
+  const auto waiting = matching_.remove_receives(
+      [&](const Address&, const TransferPtr& each) { return is_it(each); });
+  if (!waiting.empty() && is_large(*transfer)) --large_;
+  if (std::erase_if(reading_, is_it) > 0) {
+    // The sender's part is over: nobody else receives the message.
+    PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
+    link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::done);
+    link.bell.ring();
+  }
+  if (std::erase_if(piecing_, is_it) > 0) {
+    PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
+    link.claims.change(transfer->claim, ClaimState::wanted, ClaimState::discarded);
+    link.bell.ring();
+  }
+}
+
+void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&)>& waits_for,
+                       const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
+  const auto gone = matching_.remove_receives([&](const Address& wanted, const TransferPtr& each) {
+    return wanted.source == peer || waits_for(*each);
+  });
+  for (const TransferPtr& each : gone) {
+    if (is_large(*each)) --large_;
+    end(*each, error_of(*each));
+  }
+  for (auto* const list : {&reading_, &piecing_}) {
+    for (std::size_t i = 0; i < list->size();) {
+      const TransferPtr transfer = (*list)[i];
+      if (transfer->sender != peer) {
+        ++i;
+        continue;
+      }
+      remove(*list, i);
+      end(*transfer, error_of(*transfer));
+    }
+  }
+}
+
+void ReceiveSide::drop_if(
+    const std::function<bool(const MessageTransfer&)>& which,
+    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
+  std::vector<TransferPtr> all;
+  matching_.visit_receives([&](const TransferPtr& each) { all.push_back(each); });
+  all.insert(all.end(), reading_.begin(), reading_.end());
+  all.insert(all.end(), piecing_.begin(), piecing_.end());
+  for (const TransferPtr& each : all) {
+    if (!which(*each)) continue;
+    cancel(each);
+    end(*each, error_of(*each));
+  }
+}
+
+const std::string* ReceiveSide::abort_of(std::uint32_t context) const noexcept {
+  const auto found = aborts_.find(context);
+  return found == aborts_.end() ? nullptr : &found->second;
+}
+
+}  // namespace quadriga::message

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/receive_side.h: the messages that arrive at a rank, and the receives that wait there.
+//
+// Invariants
+//   1. All functions are called with the endpoint's lock.
+//   2. A rank's messages are taken from its ring in order, each into the receive that accepts it,
+//      or aside. Beyond most_unexpected bytes aside, the ring is read on only while a receive waits
+//      that may accept what is behind; the sender runs out of credit then.
+//   3. Piece rings are always read: what is in them has its receive, or is dropped. So large
+//      messages move on however many small ones nobody receives.
+//   4. What another rank wrote is copied, then checked, then used; what is wrong ends that rank's
+//      link (PeerLink::reason), not this process.
+//   5. A large message is claimed before a receive is taken for it: one that was withdrawn takes
+//      none.
+//   6. A receive that isn't done is in exactly one of matching_, reading_ and piecing_.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "message/envelope.h"
+#include "message/matching.h"
+#include "message/peer_link.h"
+#include "message/transfer.h"
+
+namespace quadriga::message {
+
+/// Packed bytes of messages from one rank that nobody has asked for yet.
+inline constexpr std::size_t most_unexpected = std::size_t{4} << 20;
+
+class ReceiveSide {
+ public:
+  ReceiveSide(int rank, PeerLinks& links) : rank_(rank), links_(links) {}
+
+  void start(TransferPtr transfer);
+  /// A message of this rank to itself. Nobody else will take it: it never waits for its receive.
+  void send_to_self(const MessageBuffer& place, int tag, std::uint32_t context);
+  /// The oldest message that a receive would take.
+  std::optional<MessageStatus> find(const Address& wanted, const Group& group);
+  /// Takes what a rank has sent; whether anything moved. `all` of it: the rank is gone.
+  bool advance(int peer, bool all = false);
+  /// Goes on reading large messages; whether anything moved.
+  bool advance_reads();
+  void cancel(const TransferPtr& transfer);
+  /// Ends receives that a gone rank was to serve: `waits_for` says of those that aren't matched.
+  void drop(int peer, const std::function<bool(const MessageTransfer&)>& waits_for,
+            const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
+  /// Ends all receives of which `which` holds; what is being read stays with its sender.
+  void drop_if(const std::function<bool(const MessageTransfer&)>& which,
+               const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
+  /// Why a context was aborted; null if it wasn't.
+  const std::string* abort_of(std::uint32_t context) const noexcept;
+  void note_abort(std::uint32_t context, const std::string& why) { aborts_.emplace(context, why); }
+  /// Contexts that other ranks aborted since it was asked last.
+  std::vector<std::uint32_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
+  /// Whether receives wait whose messages may be large, or are being received.
+  bool has_large() const noexcept { return large_ > 0 || !reading_.empty() || !piecing_.empty(); }
+  bool take_ended() noexcept { return std::exchange(ended_, false); }
+  /// Whether a rank sent what it mustn't since it was asked last.
+  bool take_fault() noexcept { return std::exchange(fault_, false); }
+
+ private:
+  struct Arrival {
+    Envelope envelope;
+    Offer offer;                          ///< If it is one;
+    std::unique_ptr<std::byte[]> packed;  ///< else the bytes.
+    std::size_t bytes = 0;
+    int source = 0;
+  };
+  struct Unexpected {
+    std::shared_ptr<Arrival> arrival;
+  };
+  static bool is_large(const MessageTransfer& transfer) noexcept;
+  std::optional<TransferPtr> take_receive(const Address& address);
+  bool take(PeerLink& link, int peer, const std::byte* at, bool all);
+  bool take_piece(PeerLink& link, int peer, const std::byte* at);
+  bool claim(const Arrival& arrival);
+  void deliver(MessageTransfer& transfer, const Arrival& arrival, const std::byte* packed);
+  void deliver_large(const TransferPtr& transfer, const Arrival& arrival);
+  bool fits(MessageTransfer& transfer, const Arrival& arrival);
+  bool read_on(MessageTransfer& transfer);
+  void want_pieces(const TransferPtr& transfer);
+  bool fault(PeerLink& link, const char* what);
+  bool look_for_abandoned(PeerLink& link, int peer);
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
+
+  int rank_;
+  PeerLinks& links_;
+  Matching<TransferPtr, Unexpected> matching_;
+  std::vector<TransferPtr> reading_;
+  std::vector<TransferPtr> piecing_;
+  std::vector<std::byte> bounce_;
+  std::size_t large_ = 0;  ///< Of the receives in matching_.
+  std::map<std::uint32_t, std::string> aborts_;
+  std::vector<std::uint32_t> new_aborts_;
+  bool ended_ = false;
+  bool fault_ = false;
+};
+
+}  // namespace quadriga::message

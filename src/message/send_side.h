@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/send_side.h: the messages that a rank sends to others: in slots, offered, in pieces.
+//
+// Invariants
+//   1. All functions are called with the endpoint's lock.
+//   2. Messages to a rank are published in the order of their calls: behind one that waits for a
+//      slot or for a claim, all later ones to that rank wait too.
+//   3. A transfer that isn't done is in exactly one of backlog_, offered_ and piecing_; its memory
+//      is touched only while it is there.
+//   4. A claim's index is used again only after its message has ended for both sides, with a new
+//      number.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "message/envelope.h"
+#include "message/peer_link.h"
+#include "message/transfer.h"
+
+namespace quadriga::message {
+
+class SendSide {
+ public:
+  SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
+
+  /// Sends what fits a slot if there is one now; false: start() it.
+  bool send_now(const MessageBuffer& place, int peer, int tag, std::uint32_t context) noexcept;
+  void start(TransferPtr transfer);
+  /// Says that a context is aborted, unless the ring is full.
+  void send_abort(int peer, std::uint32_t context, const std::string& why) noexcept;
+  /// Whether anything moved.
+  bool advance();
+  /// Takes a transfer out; false if its receiver is reading it just now.
+  bool cancel(const MessageTransfer& transfer);
+  /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error.
+  void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
+            const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
+  /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
+  bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty(); }
+  std::vector<TransferPtr> pending() const;
+  /// Transfers that ended since it was asked last.
+  bool take_ended() noexcept { return std::exchange(ended_, false); }
+
+ private:
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
+  bool publish(const TransferPtr& transfer);
+  bool flush(int peer);
+  bool look_at_claims();
+  bool send_pieces(MessageTransfer& transfer);
+  void write(PeerLink& link, std::byte* at, const MessageTransfer& transfer);
+
+  Claims claims_;
+  PeerLinks& links_;
+  std::vector<std::deque<TransferPtr>> backlog_;  ///< By rank.
+  std::size_t waiting_ = 0;                       ///< Of all backlogs.
+  std::vector<TransferPtr> offered_;
+  std::vector<TransferPtr> piecing_;
+  std::vector<std::uint32_t> free_claims_;
+  std::vector<std::uint32_t> numbers_;  ///< The last use of each claim.
+  bool ended_ = false;
+};
+
+}  // namespace quadriga::message

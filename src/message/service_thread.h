@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/service_thread.h: serves a rank while it computes, and sees others end.
+//
+// Invariants
+//   1. It sleeps in poll() on the own eventfd and on the ends of the other processes; nothing else
+//      wakes it, and it polls nothing by time.
+//   2. `serve` is called after each waking until it returns false; `ended` once for each process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace quadriga::message {
+
+/// Another rank's process, as it was introduced.
+struct Member {
+  int event = -1;    ///< eventfd of its service thread.
+  int process = -1;  ///< pidfd; -1: this process.
+  pid_t pid = -1;    ///< As this process sees it; -1: it doesn't.
+};
+
+void close_all(std::vector<Member>& members) noexcept;
+
+class ServiceThread {
+ public:
+  /// The members' descriptors must live as long as it.
+  ServiceThread(int rank, const std::vector<Member>& members, std::function<bool()> serve,
+                std::function<void(int rank)> ended);
+  ~ServiceThread();
+  ServiceThread(const ServiceThread&) = delete;
+  ServiceThread& operator=(const ServiceThread&) = delete;
+  /// In a child after fork(), which has no such thread.
+  void forget() noexcept;
+
+ private:
+  void run(int rank, const std::vector<Member>& members);
+
+  const int event_;
+  const std::function<bool()> serve_;
+  const std::function<void(int)> ended_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace quadriga::message

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/slot_ring.h: bounded slots from one rank to another, by credit, without a lock.
+//
+// Invariants
+//   1. One thread at a time writes, and one reads: each side's endpoint has a lock of its own.
+//   2. A slot's first word says for which turn its content is valid: turn t of slot t mod slots
+//      holds t + 1. It is stored after the content; a writer that dies before leaves nothing that
+//      is seen.
+//   3. A slot is reused once the reader's mark has passed it. The mark only grows, and never
+//      beyond what was written; a mark that says otherwise is wrong, and is not followed.
+//   4. Stores that a sleeper may wait for, and loads after arming the bell, are sequentially
+//      consistent: so either the sleeper sees the store, or the other side sees the armed bell. The
+//      reader's mark is such a store each quarter of the ring: a writer that sleeps saw the ring
+//      full, so the end of a quarter comes.
+#pragma once
+
+#include "message/segment.h"
+
+namespace quadriga::message {
+
+/// What both ends know of a ring.
+class SlotRing {
+ public:
+  SlotRing(std::byte* base, const RingShape& shape) noexcept : base_(base), shape_(shape) {}
+  /// Bytes of a slot that a user has.
+  std::size_t capacity() const noexcept {
+    return shape_.slot_bytes - sizeof(std::atomic<std::uint64_t>);
+  }
+
+ protected:
+  std::byte* slot(std::uint64_t turn) const noexcept {
+    return base_ + sizeof(ReadMark) + (turn & (shape_.slots - 1)) * shape_.slot_bytes;
+  }
+  std::atomic<std::uint64_t>& turn_word(std::uint64_t turn) const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot(turn));
+  }
+  std::byte* content(std::uint64_t turn) const noexcept {
+    return slot(turn) + sizeof(std::atomic<std::uint64_t>);
+  }
+  std::atomic<std::uint64_t>& mark() const noexcept {
+    return reinterpret_cast<ReadMark*>(base_)->consumed;
+  }
+
+  std::byte* base_;
+  RingShape shape_;
+  std::uint64_t turn_ = 0;  ///< The next one to be written, or read.
+};
+
+class RingWriter : public SlotRing {
+ public:
+  using SlotRing::SlotRing;
+  /// Where the next slot's content goes; null while the ring is full.
+  std::byte* reserve() noexcept {
+    if (turn_ - consumed_ == shape_.slots && !has_credit()) return nullptr;
+    return content(turn_);
+  }
+  /// Lets the reader see it. Ring its bell next.
+  void publish() noexcept {
+    turn_word(turn_).store(turn_ + 1, std::memory_order_seq_cst);
+    ++turn_;
+  }
+
+ private:
+  bool has_credit() noexcept {
+    const std::uint64_t consumed = mark().load(std::memory_order_seq_cst);
+    if (consumed - consumed_ > turn_ - consumed_) return false;  // A wrong mark.
+    consumed_ = consumed;
+    return turn_ - consumed_ < shape_.slots;
+  }
+  std::uint64_t consumed_ = 0;
+};
+
+class RingReader : public SlotRing {
+ public:
+  using SlotRing::SlotRing;
+  /// The content of the next slot; null while there is none.
+  const std::byte* front() const noexcept {
+    return turn_word(turn_).load(std::memory_order_seq_cst) == turn_ + 1 ? content(turn_) : nullptr;
+  }
+  /// Gives the slot back. True each quarter of the ring: the writer may sleep; ring its bell.
+  bool pop() noexcept {
+    ++turn_;
+    const bool quarter = (turn_ & (shape_.slots / 4 - 1)) == 0;
+    mark().store(turn_, quarter ? std::memory_order_seq_cst : std::memory_order_release);
+    return quarter;
+  }
+};
+
+}  // namespace quadriga::message

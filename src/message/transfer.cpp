@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/transfer.cpp: words for transfers, and how they end.
+#include "message/transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "message/matching.h"
+
+namespace quadriga::message {
+
+std::string_view name(CallKind operation) noexcept {
+  constexpr std::array<std::string_view, 14> names{
+      "nothing",   "send",   "recv",      "probe",   "barrier",  "bcast", "reduce",
+      "allreduce", "gather", "allgather", "scatter", "alltoall", "Split", "close"};
+  const auto index = static_cast<std::size_t>(operation);
+  return index < names.size() ? names[index] : "unknown";
+}
+
+int Group::rank_of(int world_rank) const noexcept {
+  const auto found = std::find(world.begin(), world.end(), world_rank);
+  return found == world.end() ? -1 : static_cast<int>(found - world.begin());
+}
+
+std::byte* MessageBuffer::flat() const noexcept {
+  const Canonical& form = layout.form();
+  return form.leaf == Leaf::run && form.strides.empty() ? data + form.origin : nullptr;
+}
+
+std::string MessageTransfer::text() const {
+  const std::string other =
+      peer == any_source ? "any rank" : fmt::format("rank {}", group->rank_of(peer));
+  const std::string with = operation == CallKind::send || operation == CallKind::recv
+                               ? (tag == any_tag ? ", any tag" : fmt::format(", tag {}", tag))
+                               : "";
+  return fmt::format("{} {} {}{}", name(operation), sends ? "to" : "from", other, with);
+}
+
+void MessageTransfer::finish(std::exception_ptr with) noexcept {
+  error = std::move(with);
+  done.store(true, std::memory_order_release);
+}
+
+}  // namespace quadriga::message

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/transfer.h: one send or receive from its start to its end.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "message/claims.h"
+#include "message/layout.h"
+
+namespace quadriga::message {
+
+/// What a call does, for errors and for what a rank says that it waits for.
+enum class CallKind : std::uint8_t {
+  none,
+  send,
+  recv,
+  probe,
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  gather,
+  allgather,
+  scatter,
+  alltoall,
+  split,
+  close,
+};
+std::string_view name(CallKind operation) noexcept;
+
+/// The ranks of a communicator, as ranks of the world, and which one this is.
+struct Group {
+  std::vector<int> world;
+  int rank = 0;
+  int size() const noexcept { return static_cast<int>(world.size()); }
+  /// -1 if it doesn't belong to the group.
+  int rank_of(int world_rank) const noexcept;
+};
+
+/// What was received.
+struct MessageStatus {
+  int source = -1;  ///< A rank of the communicator.
+  int tag = -1;
+  std::size_t bytes = 0;
+};
+
+/// Elements in memory, from where or to where they travel.
+struct MessageBuffer {
+  Layout layout;
+  std::byte* data = nullptr;  ///< What the layout's offsets count from.
+
+  std::size_t bytes() const noexcept { return static_cast<std::size_t>(layout.bytes()); }
+  /// Where the bytes are if they lie side by side; else null.
+  std::byte* flat() const noexcept;
+};
+
+/// A send or a receive. Guarded by its endpoint's lock, but for `done`.
+struct MessageTransfer {
+  bool sends = false;
+  CallKind operation = CallKind::none;
+  MessageBuffer place;
+  int peer = 0;  ///< Of the world; any_source.
+  int tag = 0;
+  std::uint32_t context = 0;
+  std::shared_ptr<const Group> group;
+  std::shared_ptr<void> keep;  ///< Lives as long as the memory may be touched.
+
+  std::atomic<bool> done{false};  ///< What follows doesn't change afterwards.
+  std::exception_ptr error;
+  MessageStatus status;
+
+  // Of a large message.
+  Claim claim;
+  int sender = 0;             ///< Of the world.
+  std::uint64_t address = 0;  ///< In the sender's memory.
+  std::size_t expected = 0;   ///< Bytes.
+  std::size_t moved = 0;
+
+  /// "recv from rank 1, tag 5".
+  std::string text() const;
+  /// Ends it; waiters look at `done` without the lock.
+  void finish(std::exception_ptr with = nullptr) noexcept;
+};
+using TransferPtr = std::shared_ptr<MessageTransfer>;
+
+}  // namespace quadriga::message

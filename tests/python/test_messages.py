@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_messages.py: messages between processes: arrays, requests, collectives.
+import multiprocessing
+
+import numpy as np
+import pytest
+from ranks_of_tests import run_ranks
+
+from quadriga import message
+from quadriga.errors import Deadline, InvalidArgument, InvalidType
+
+
+def test_arrays_of_any_kind_and_strides(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        random = np.random.default_rng(3)
+        kinds = ["f8", "f4", "f2", "c8", "c16", "i1", "u2", "i8", "?", "M8[s]", "S3", "f4,i2"]
+        for kind in kinds:
+            for count in (0, 1, 60, 40000):
+                data = np.frombuffer(random.bytes(2 * count * np.dtype(kind).itemsize), kind)
+                for view in (lambda a: a[:count], lambda a: a[::2], lambda a: a[:count][::-1]):
+                    if comm.rank == 0:
+                        comm.send(view(data), 1, tag=4)
+                    else:
+                        got = np.zeros_like(data)
+                        status = comm.recv(view(got), 0, 4)
+                        assert view(got).tobytes() == view(data).tobytes(), (kind, count)
+                        assert status.nbytes == view(data).nbytes
+        """,
+    )
+
+
+def test_a_transpose_and_a_layout(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        for n in (5, 300):
+            a = np.arange(float(n * n)).reshape(n, n)
+            half = Layout.triangle(n, "f8")
+            if comm.rank == 0:
+                comm.send(a, 1)
+                comm.send(a, 1, layout=half)
+            else:
+                b = np.zeros((n, n))
+                comm.recv(b.T, 0)
+                assert (b == a.T).all()
+                b[:] = 0
+                comm.recv(b, 0, layout=half)
+                assert (b == np.tril(a)).all()
+        """,
+    )
+
+
+def test_requests_and_wildcards(tmp_path):
+    run_ranks(
+        tmp_path,
+        3,
+        """
+        data = np.full(50000, float(comm.rank))
+        if comm.rank == 0:
+            arrays = [np.zeros(50000) for _ in range(2)]
+            requests = [comm.irecv(array, tag=5) for array in arrays]
+            found = message.waitall(requests)
+            assert sorted(each.source for each in found) == [1, 2]
+            assert all((a == each.source).all() for a, each in zip(arrays, found))
+            assert all(each.test() for each in requests)
+            assert comm.probe(message.ANY_SOURCE, 6).source == 1
+            assert comm.iprobe(2, 9) is None
+            small = np.zeros(3)
+            assert comm.recv(small, 1).tag == 6
+            waiting = comm.irecv(small, 1, 7)
+            assert not waiting.test() and waiting.cancel() and not waiting.cancel()
+        else:
+            comm.isend(data, 0, 5)  # dropped: it goes on
+            if comm.rank == 1:
+                comm.send(data[:3], 0, 6)
+        right, left = (comm.rank + 1) % 3, (comm.rank - 1) % 3
+        got = np.zeros_like(data)
+        comm.sendrecv(data, right, got, left)
+        assert (got == left).all()
+        """,
+    )
+
+
+def test_collectives(tmp_path):
+    run_ranks(
+        tmp_path,
+        4,
+        """
+        n = comm.size
+        a = np.arange(6.0).reshape(2, 3) + comm.rank
+        base = np.arange(6.0).reshape(2, 3)
+        assert (comm.allreduce(a) == n * base + 6).all()
+        assert (comm.allreduce(a.T, op="max") == (base + 3).T).all()
+        total = comm.reduce(a, op="sum", root=2)
+        assert (total is None) == (comm.rank != 2)
+        everything = comm.gather(a, root=1)
+        if comm.rank == 1:
+            assert everything.shape == (n, 2, 3)
+            assert (everything[3] == base + 3).all()
+        part = np.zeros((2, 3))
+        comm.scatter(everything, part, root=1)
+        assert (part == a).all()
+        assert (comm.allgather(a)[2] == base + 2).all()
+        table = np.arange(n) + 10 * comm.rank
+        assert (comm.alltoall(table) == 10 * np.arange(n) + comm.rank).all()
+        where = np.zeros((4, 4))
+        comm.bcast(np.ones(4) if comm.rank == 0 else where[:, 1])
+        assert comm.rank == 0 or (where[:, 1] == 1).all() and where.sum() == 4
+        half = comm.Split(comm.rank // 2)
+        assert half.allreduce(np.array([comm.rank]))[0] == (1 if comm.rank < 2 else 5)
+        assert (comm.Split(-1 if comm.rank else 0) is None) == (comm.rank > 0)
+        comm.barrier()
+        """,
+    )
+
+
+def test_collectives_that_disagree_raise_on_all_ranks(tmp_path):
+    run_ranks(
+        tmp_path,
+        3,
+        """
+        try:
+            comm.bcast(np.zeros(3), root=comm.rank % 2)
+        except quadriga.InvalidArgument as error:
+            assert "rank 1: bcast of 3 float64, root 1" in str(error), error
+        else:
+            raise AssertionError("nothing was wrong")
+        assert comm.allreduce(np.ones(1))[0] == 3
+        """,
+    )
+
+
+def test_wrong_elements_and_sizes_raise(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        for count in (10, 100000):
+            if comm.rank == 0:
+                comm.send(np.zeros(count), 1, 1)
+            else:
+                try:
+                    comm.recv(np.zeros(count - 1), 0, 1)
+                except quadriga.InvalidArgument as error:
+                    assert str(8 * count) in str(error) and str(8 * count - 8) in str(error)
+                else:
+                    raise AssertionError("too long")
+        read_only = np.zeros(3)
+        read_only.flags.writeable = False
+        for array, kind in ((read_only, ValueError), ([1, 2], TypeError)):
+            try:
+                comm.recv(array, 0)
+            except kind as error:
+                assert isinstance(error, quadriga.InvalidArgument)
+            else:
+                raise AssertionError("accepted")
+        """,
+    )
+
+
+def test_threads_of_a_rank_call_at_once(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        def exchange(tag):
+            for i in range(100):
+                mine, theirs = np.full(1000 * (i % 3), float(i)), np.zeros(1000 * (i % 3))
+                comm.sendrecv(mine, 1 - comm.rank, theirs, 1 - comm.rank, tag, tag)
+                assert (theirs == i).all()
+        threads = [threading.Thread(target=exchange, args=(tag,)) for tag in range(3)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+        """,
+    )
+
+
+def test_alone():
+    with message.world() as comm:
+        assert (comm.rank, comm.size) == (0, 1)
+        a, b = np.arange(4.0), np.zeros(4)
+        assert comm.allreduce(a).tolist() == a.tolist()
+        comm.send(a, 0, 3)
+        assert comm.recv(b).source == 0
+        assert b.tolist() == a.tolist()
+        with pytest.raises(Deadline, match="rank 0: recv from any rank, any tag"):
+            comm.recv(b, deadline=0.1)
+        with pytest.raises(InvalidArgument, match="destination is 1; expected 0 to 0"):
+            comm.send(a, 1)
+        with pytest.raises(InvalidType):
+            comm.send({}, 0)
+    with pytest.raises(RuntimeError, match="closed"):
+        comm.send(a, 0)
+
+
+def one_of(rank, address, token, results):
+    with message.join(address, rank, 3, token, deadline=30) as comm:
+        results.put((rank, comm.allreduce(np.array([rank]))[0]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_join_under_multiprocessing(tmp_path, method):
+    context = multiprocessing.get_context(method)
+    results, token = context.Queue(), message.new_token()
+    arguments = (f"file:{tmp_path / 'here'}", token, results)
+    ranks = [context.Process(target=one_of, args=(rank, *arguments)) for rank in range(3)]
+    for each in ranks:
+        each.start()
+    assert sorted(results.get(timeout=60) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
+    for each in ranks:
+        each.join(60)
+        assert each.exitcode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "rank", "token"),
+    [
+        ("tcp:192.168.0.1:4000", 0, "0" * 32),
+        ("somewhere", 0, "0" * 32),
+        ("file:here", 2, "0" * 32),
+        ("file:here", 0, "0"),
+    ],
+)
+def test_what_join_refuses(address, rank, token):
+    with pytest.raises(InvalidArgument):
+        message.join(address, rank, 2, token, patience=0.1)
+
+
+def test_join_names_who_did_not_come(tmp_path):
+    with pytest.raises(Deadline, match="ranks 1, 2 of 3 didn't come"):
+        message.join(f"file:{tmp_path / 'here'}", 0, 3, message.new_token(), patience=0.1)
+    assert list(tmp_path.iterdir()) == []
