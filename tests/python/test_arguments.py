@@ -99,7 +99,7 @@ def test_stated_costs_are_numbers(value):
 
 
 def test_bodies_can_be_called():
-    with pytest.raises(quadriga.InvalidType, match="body is 5; expected a function"):
+    with pytest.raises(quadriga.InvalidType, match="cpu is 5; expected a function"):
         quadriga.codelet(["read"])(5)
 
 
