@@ -31,11 +31,11 @@ EmptyGraph::EmptyGraph(Engine& engine, std::string_view name, std::int64_t order
   codelet_.cost = [](const Arguments&) { return Cost{}; };
   std::int64_t tiles = 0;
   if (name == "gemm3") {
-    codelet_.signature = {Access::read, Access::read, Access::update};
+    codelet_.access = {Access::read, Access::read, Access::update};
     order_ = order ? order : product_order;
     tiles = 3 * order_ * order_;
   } else if (name == "chains" || name == "chain") {
-    codelet_.signature = {Access::update};
+    codelet_.access = {Access::update};
     tiles = name == "chain" ? 1 : chains;
   } else {
     require(name == "independent",
@@ -44,7 +44,8 @@ EmptyGraph::EmptyGraph(Engine& engine, std::string_view name, std::int64_t order
   slow_codelet_ = codelet_;
   slow_codelet_.cpu = linger;
   elements_.resize(tiles);
-  for (double& element : elements_) tiles_.push_back(engine.add(&element, 1, 1, 1, DType::float64));
+  for (double& element : elements_)
+    tiles_.push_back(engine.data(&element, 1, 1, 1, DType::float64));
 }
 
 std::int64_t EmptyGraph::submit_product(const Codelet& codelet) {

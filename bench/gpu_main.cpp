@@ -91,7 +91,8 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
             double flops) {
   double peers = 0;
   for (const LinkCounters& link : engine.counters().links)
-    if (link.from != host_space && link.to != host_space) peers += static_cast<double>(link.bytes);
+    if (link.source != host_space && link.target != host_space)
+      peers += static_cast<double>(link.bytes);
   const double runs = static_cast<double>(timing.counted);
   line.add("gpus", static_cast<double>(settings.integer("gpus", 1)))
       .add("n", static_cast<double>(settings.integer("n", 8192)))
@@ -229,7 +230,7 @@ void chain(const Settings& settings) {
   Engine engine(options_of(settings));
   const long long count = settings.integer("n", 10000);
   double value = 1;
-  const Data data = engine.add(&value, 1, 1, 1, DType::float64);
+  const Data data = engine.data(&value, 1, 1, 1, DType::float64);
   const kernels::ScaleParams params{{1.0000001, 0}, {}};
   std::vector<double> seconds;
   double cores = 0;

@@ -112,8 +112,8 @@ void fill(Engine& engine, const HostMatrix& matrix, std::uint64_t seed, bool pos
   std::vector<Data> tiles;
   for (std::int64_t j = 0; j < n; j += tile) {
     for (std::int64_t i = 0; i < n; i += tile) {
-      tiles.push_back(engine.add(matrix.data() + i + j * n, std::min(tile, n - i),
-                                 std::min(tile, n - j), n, DType::float64));
+      tiles.push_back(engine.data(matrix.data() + i + j * n, std::min(tile, n - i),
+                                  std::min(tile, n - j), n, DType::float64));
       kernels::RandomMatrix random{.seed = seed, .first_row = i, .first_col = j};
       random.hermitian = positive;
       random.on_diagonal = positive ? static_cast<double>(n) : 0;

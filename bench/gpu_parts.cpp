@@ -86,7 +86,7 @@ class TileCopies {
     engine_.emplace(options);
     for (Codelet* const codelet : {&reads_, &writes_}) {
       codelet->name = "nothing";
-      codelet->signature = {codelet == &reads_ ? Access::read : Access::write};
+      codelet->access = {codelet == &reads_ ? Access::read : Access::write};
       codelet->cuda = [](const Arguments&) {};
       codelet->cost = [](const Arguments&) { return Cost{}; };
     }
@@ -94,7 +94,7 @@ class TileCopies {
   void add() {
     for (std::int64_t j = 0; j < rows; j += columns)
       tiles_.push_back(
-          engine_->add(matrix_.data() + j * rows, rows, columns, rows, DType::float64));
+          engine_->data(matrix_.data() + j * rows, rows, columns, rows, DType::float64));
     engine_->wait();
   }
   void remove() {

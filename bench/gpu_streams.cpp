@@ -57,7 +57,7 @@ std::vector<std::int64_t> draw_sizes(const Settings& settings) {
 PipelineStats by_pipeline(Engine& engine, const Work& work) {
   Codelet dummy;
   dummy.name = "dummy";
-  dummy.signature = {Access::update};
+  dummy.access = {Access::update};
   dummy.cuda = [&work](const Arguments& call) {
     const View& view = call.operands[0];
     queue_spin(static_cast<cudaStream_t>(call.stream),

@@ -78,7 +78,7 @@ PipelineStats simulate(const Run& run, const std::vector<std::int64_t>& sizes) {
   const Addresses memory(sizes.size() * static_cast<std::size_t>(largest_chunk));
   Codelet dummy;
   dummy.name = "dummy";
-  dummy.signature = {Access::update};
+  dummy.access = {Access::update};
   dummy.cpu = [](const Arguments&) {};
   dummy.cost = [](const Arguments& arguments) {
     return Cost{"dummy", 1, static_cast<double>(arguments.operands[0].rows)};

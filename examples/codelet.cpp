@@ -35,19 +35,19 @@ void add_up(const quadriga::Arguments& arguments) {
 
 int main() {
   using quadriga::Access;
-  quadriga::Codelet sampling{.name = "sample", .signature = {Access::write}, .cpu = sample};
+  quadriga::Codelet sampling{.name = "sample", .access = {Access::write}, .cpu = sample};
   quadriga::Codelet adding{
-      .name = "add_up", .signature = {Access::read, Access::commute}, .cpu = add_up};
+      .name = "add_up", .access = {Access::read, Access::commute}, .cpu = add_up};
 
   // 64 tiles of 32 KiB on two devices with room for 16 of them: the rest waits, or is made later.
   constexpr int tiles = 64;
   constexpr int size = 4096;
   quadriga::Engine engine({.devices = "emulated:2,memory=256KiB"});
   double integral = 0;
-  const quadriga::Data total = engine.add(&integral, 1, 1, 1, quadriga::DType::float64);
+  const quadriga::Data total = engine.data(&integral, 1, 1, 1, quadriga::DType::float64);
   for (int i = 0; i < tiles; ++i) {
     const Interval interval{static_cast<double>(i) / tiles, 1.0 / (tiles * size)};
-    const quadriga::Data tile = engine.add(size, 1, quadriga::DType::float64);
+    const quadriga::Data tile = engine.temporary(size, 1, quadriga::DType::float64);
     engine.submit(sampling, {{tile, Access::write}}, interval);
     engine.submit(adding, {{tile, Access::read}, {total, Access::commute}});
   }

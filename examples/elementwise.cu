@@ -49,9 +49,9 @@ int main(int count, char** words) {
       quadriga::elementwise<Axpy, const double, double>("axpy", {Access::read, Access::update});
   const quadriga::Codelet mean{"mean", {Access::read, Access::write}, compute_means, queue_means};
   quadriga::Engine engine({.devices = count > 1 ? words[1] : "cpu"});
-  const auto a = engine.add(x.data(), rows, cols, rows, quadriga::DType::float64);
-  const auto b = engine.add(y.data(), rows, cols, rows, quadriga::DType::float64);
-  const auto result = engine.add(means.data(), cols, 1, cols, quadriga::DType::float64);
+  const auto a = engine.data(x.data(), rows, cols, rows, quadriga::DType::float64);
+  const auto b = engine.data(y.data(), rows, cols, rows, quadriga::DType::float64);
+  const auto result = engine.data(means.data(), cols, 1, cols, quadriga::DType::float64);
   engine.submit(axpy, {{a, Access::read}, {b, Access::update}}, Axpy{2.0});
   engine.submit(mean, {{b, Access::read}, {result, Access::write}});
   engine.wait();

@@ -41,13 +41,13 @@ void increment(const Arguments& arguments) {
 int main() {
   register_policy("data_first", "where most bytes are",
                   [](const PolicyContext&) { return std::make_unique<DataFirst>(); });
-  const Codelet adding{.name = "increment", .signature = {Access::update}, .cpu = increment};
+  const Codelet adding{.name = "increment", .access = {Access::update}, .cpu = increment};
   constexpr int tiles = 16, rows = 4096, steps = 10;
   std::vector<double> elements(std::size_t{tiles} * rows, 0);
   Engine engine({.devices = "emulated:2,memory=1MiB", .policy = "data_first"});
   std::vector<Data> data;
   for (int i = 0; i < tiles; ++i)
-    data.push_back(engine.add(&elements[std::size_t(i) * rows], rows, 1, rows, DType::float64));
+    data.push_back(engine.data(&elements[std::size_t(i) * rows], rows, 1, rows, DType::float64));
   for (int step = 0; step < steps; ++step)
     for (const Data& tile : data) engine.submit(adding, {{tile, Access::update}});
   engine.wait();

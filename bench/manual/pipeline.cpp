@@ -9,7 +9,7 @@ namespace quadriga::bench::manual {
 double pipeline(const Work& work, Machine machine) {
   Codelet dummy;
   dummy.name = "dummy";
-  dummy.signature = {Access::update};
+  dummy.access = {Access::update};
   dummy.cuda = [seconds = work.kernel_seconds_byte](const Arguments& call) {
     const View& x = call.operands[0];
     queue_dummy(static_cast<cudaStream_t>(call.stream), x.as<std::byte>(), bytes_of(x), seconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/codelet.h: an operation with a signature and a variant for each kind of device.
+// include/quadriga/codelet.h: an operation: access to operands, a variant for each kind of device.
 #pragma once
 
 #include <quadriga/types.h>
@@ -40,7 +40,7 @@ class Promise;
 
 /// The arguments of a variant; valid until the variant returns.
 struct Arguments {
-  std::span<const View> operands;     ///< In the order of the codelet's signature.
+  std::span<const View> operands;     ///< In the order of the codelet's `access`.
   std::span<const std::byte> params;  ///< The bytes given to submit().
   void* stream = nullptr;             ///< The device's native stream; null on the CPU.
   /// On a GPU: a variant may set a callback here; a thread of the engine calls it after the
@@ -82,13 +82,13 @@ struct Cost {
   }
 };
 
-/// An operation with its signature. Create it once for many tasks; it must outlive them, and must
-/// not change after the first submission, since other threads read it.
+/// An operation and how it accesses its operands. Create it once for many tasks; it must outlive
+/// them, and must not change after the first submission, since other threads read it.
 struct Codelet {
   std::string name;
-  std::vector<Access> signature;  ///< One access mode for each operand.
-  Kernel cpu = {};                ///< Runs on CPU cores and on emulated devices.
-  Kernel cuda = {};               ///< Queues the operation on a CUDA stream.
+  std::vector<Access> access;  ///< One mode for each operand.
+  Kernel cpu = {};             ///< Runs on CPU cores and on emulated devices.
+  Kernel cuda = {};            ///< Queues the operation on a CUDA stream.
   /// Variants for further kinds of device, which queue on their own streams; see variant().
   std::vector<std::pair<DeviceKind, Kernel>> others = {};
   /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
@@ -96,7 +96,7 @@ struct Codelet {
   std::function<Cost(const Arguments& arguments)> cost = {};
   /// For operands of mode reduce, both or neither: devices add concurrently to partial results of
   /// their own, which tasks combine into the data before its next access of another mode. `init`
-  /// (signature: write) sets a partial result to the neutral element and runs as part of the first
+  /// (access: write) sets a partial result to the neutral element and runs as part of the first
   /// task on a device; `combine` (update, read) adds the second operand to the first. Neither gets
   /// parameters; both must outlive the combination. Partial results depend on where tasks ran, so
   /// floating-point sums may differ in rounding from run to run.

@@ -106,14 +106,14 @@ void run_elementwise(const Arguments& arguments, std::index_sequence<I...>) {
 /// Types:   Functor is trivially copyable; T are the elements' types, const for read operands.
 /// Errors:  invalid_argument, as the task's failure, if shapes or sizes of elements disagree.
 template <class Functor, class... T>
-Codelet elementwise(std::string name, std::vector<Access> signature) {
+Codelet elementwise(std::string name, std::vector<Access> access) {
   static_assert(std::is_trivially_copyable_v<Functor>, "a functor is copied as bytes");
   const auto variant = [](const Arguments& arguments) {
     detail::run_elementwise<Functor, T...>(arguments, std::index_sequence_for<T...>());
   };
   Codelet codelet;
   codelet.name = std::move(name);
-  codelet.signature = std::move(signature);
+  codelet.access = std::move(access);
   codelet.cpu = variant;
   codelet.cuda = variant;
   return codelet;

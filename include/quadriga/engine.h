@@ -70,28 +70,28 @@ class Engine {
   /// Registers rows x cols elements, column-major, at `home`, which must outlive the data. The same
   /// memory registered again is the same data, until each registration is removed; data whose
   /// memory overlaps share its order and content.
-  Data add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
-           DataOptions options = {});
+  Data data(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+            DataOptions options = {});
   /// Registers memory on a device: tasks there use it in place, tasks elsewhere use copies, and
   /// results are written back to it. Its content must be complete, or follow(). Errors:
   /// invalid_argument if the device is unknown or the memory is another's.
-  Data add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-           DType dtype, DataOptions options = {});
+  Data data(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+            DType dtype, DataOptions options = {});
   /// Creates a tile without a home: it lives on devices, and spills to a host buffer if necessary.
-  Data add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
+  Data temporary(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options = {});
   /// Waits for the data's tasks and forgets the data if it was registered only once. Afterwards the
   /// content at home is current, unless discarded.
   void remove(std::span<const Data> data, bool discard = false);
   void remove(Data data, bool discard = false) { remove(std::span(&data, 1), discard); }
 
   /// Creates an empty sequence.
-  Sequence add_sequence();
+  Sequence sequence();
   /// Waits for the sequence's tasks and forgets it.
   void remove(Sequence sequence);
 
   /// Submits a task. Tasks that access the same data are ordered by submission. Thread-safe.
   ///
-  /// Errors:  invalid_argument if operands and signature disagree or data is not this engine's;
+  /// Errors:  invalid_argument if operands and codelet disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
   ///          unavailable if no device has a variant for it; invalid_argument if operands share
   ///          memory and one is written, naming both, or if a task in `after` may wait for it.
@@ -112,19 +112,19 @@ class Engine {
   /// Waits until every task has ended and all results but kept data are home. Later tasks read what
   /// the host writes after that, except in resident data.
   ///
-  /// Errors:  the first failure since the last wait; deadline if `seconds` pass first (the work
-  /// continues).
-  void wait(double seconds = -1);
+  /// Errors:  the first failure since the last wait; deadline if `timeout` seconds pass
+  /// first (the work continues); negative: no limit.
+  void wait(double timeout = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
-  void wait(Data data, double seconds = -1);
+  void wait(Data data, double timeout = -1);
   /// Waits until the host may read, overwrite or update the data's memory. Other tasks
   /// keep running; the access ends when the returned object is released. A thread may nest them.
   ///
   /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
   ///          host; unavailable within a task, or to write data that this thread is reading.
-  HostAccess on_host(Data data, Access access, double seconds = -1);
+  HostAccess on_host(Data data, Access access, double timeout = -1);
   /// Waits until the task has ended; rethrows its failure.
-  void wait(const Future& task, double seconds = -1);
+  void wait(const Future& task, double timeout = -1);
   bool done(const Future& task) const;
   /// Declares that no later task writes the data, so that it is written back early.
   void final(Data data);

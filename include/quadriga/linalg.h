@@ -56,10 +56,10 @@ void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, con
           Uplo uplo, const Options& options = {});
 
 /// A triangular matrix with a zero on its diagonal.
-class Singular : public Error {
+class SingularMatrix : public Error {
  public:
-  explicit Singular(std::int64_t index,
-                    std::source_location where = std::source_location::current());
+  explicit SingularMatrix(std::int64_t index,
+                          std::source_location where = std::source_location::current());
   /// Index of the first zero on the diagonal, from 0.
   std::int64_t index() const noexcept { return index_; }
 
@@ -69,7 +69,7 @@ class Singular : public Error {
 
 /// B = op(A)^-1*B with A triangular; its other triangle isn't read.
 ///
-/// Errors:  as matmul; Singular, if A is a view, and B is unchanged then.
+/// Errors:  as matmul; SingularMatrix, if A is a view, and B is unchanged then.
 void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool unit_diagonal,
                       const MatrixView& b, const Options& options = {});
 
@@ -83,7 +83,7 @@ enum class Other : std::uint8_t { zero, leave };
 /// Errors:  NotPositiveDefinite with the leading minor; A is unchanged unless `out` is A. Otherwise
 ///          as matmul. The engine stays usable.
 /// Cost:    n^3/3 flops (real).
-void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo = Uplo::lower,
+void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo = Uplo::upper,
               Other other = Other::zero, const Options& options = {});
 
 /// Where a factor's tiles are.
@@ -94,7 +94,7 @@ struct Held {
 };
 
 struct FactorOptions {
-  Uplo uplo = Uplo::lower;
+  Uplo uplo = Uplo::upper;
   /// Factorizes a view in its own memory, where the factor lives from then on: the memory must
   /// outlive the factor, and is current once the factor is unpacked, brought home or destroyed.
   bool overwrite = false;

@@ -88,9 +88,9 @@ enum class CovarianceKind : std::uint8_t { rbf, matern12, matern32, matern52 };
 struct CovarianceOptions {
   CovarianceKind kind = CovarianceKind::matern32;
   double variance = 1;
-  double nugget = 0;                        ///< Added on the diagonal of one set of points.
-  std::vector<double> length_scales = {1};  ///< One for all dimensions, or one for each.
-  DType dtype = DType::float64;             ///< Or float32; computed in float64.
+  double nugget = 0;                       ///< Added on the diagonal of one set of points.
+  std::vector<double> length_scale = {1};  ///< One for all dimensions, or one for each.
+  DType dtype = DType::float64;            ///< Or float32; computed in float64.
 };
 
 /// The covariances of one set of points, or between two sets. Coordinates are points x dimensions,

@@ -35,8 +35,8 @@ enum class StageMode : std::uint8_t {
 
 /// How a run reacts when a stage fails.
 enum class OnError : std::uint8_t {
-  stop,  ///< The chunks before the one that failed arrive, then the failure is raised.
-  skip,  ///< The chunk is dropped, its failure is counted and kept, the others continue.
+  raise,  ///< The chunks before the one that failed arrive, then the failure is raised.
+  skip,   ///< The chunk is dropped, its failure is counted and kept, the others continue.
 };
 
 /// Options of a new pipeline. Empty and zero stand for the default.
@@ -46,7 +46,7 @@ struct PipelineOptions {
   std::string devices = {};      ///< As EngineOptions::devices, for a separate engine.
   Engine* engine = nullptr;      ///< Instead of a separate one; must outlive the pipeline.
   Order order = Order::adaptive;
-  OnError on_error = OnError::stop;
+  OnError on_error = OnError::raise;
   int look_ahead = 64;  ///< Limit of chunks read that are not yet on a device or a result.
   /// The limit L: chunks of a device, in copies or kernels; default: one arriving, one in its
   /// kernels and one leaving; on the host, one per core and one more.

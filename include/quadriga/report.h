@@ -12,8 +12,8 @@ namespace quadriga {
 
 /// Traffic from one memory space to another.
 struct LinkCounters {
-  SpaceId from = host_space;
-  SpaceId to = host_space;
+  SpaceId source = host_space;
+  SpaceId target = host_space;
   std::uint64_t bytes = 0;
   std::uint64_t copies = 0;
 };

@@ -94,7 +94,7 @@ class Codelet:
         Its name in traces and errors.
     access : tuple of str
         One mode for each operand.
-    body : callable or None
+    cpu : callable or None
         The function; gets one NumPy view per operand. None: the codelet runs on CUDA devices only.
     cuda : CudaSource or callable or None
         The variant for CUDA devices.
@@ -102,7 +102,7 @@ class Codelet:
 
     def __init__(
         self,
-        body: Callable[..., Any] | None,
+        cpu: Callable[..., Any] | None,
         access: Sequence[str],
         *,
         name: str | None = None,
@@ -117,23 +117,23 @@ class Codelet:
             raise InvalidArgument(
                 f"access {access!r}: expected a list of modes, each one of {', '.join(ACCESSES)}"
             )
-        if body is not None and not callable(body):
-            raise InvalidType(f"body is {body!r}; expected a function of arrays")
+        if cpu is not None and not callable(cpu):
+            raise InvalidType(f"cpu is {cpu!r}; expected a function of arrays")
         if name is not None and not isinstance(name, str):
             raise InvalidType(f"name is {name!r}; expected a str")
         if cost is not None and not isinstance(cost, Cost):
             raise InvalidType(f"cost is {cost!r}; expected a quadriga.Cost")
-        if body is not None:
-            functools.update_wrapper(self, body, updated=())
+        if cpu is not None:
+            functools.update_wrapper(self, cpu, updated=())
         self._options: dict[str, Any] = {
             "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda, "arrays": arrays
         }  # fmt: skip
-        self.body = body
+        self.cpu = cpu
         self.access = tuple(access)
-        self.cuda = body if cuda is None and arrays is not None else cuda
+        self.cuda = cpu if cuda is None and arrays is not None else cuda
         self.arrays: DeviceArrays | None = library(arrays) if arrays is not None else None
         self._variant_of_cuda = self._variant()
-        named = (body, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
+        named = (cpu, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
         self.name = name or next(str(getattr(each, "__name__", each)) for each in named if each)
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
@@ -152,7 +152,7 @@ class Codelet:
             variant = self._variant_of_cuda
             if variant == _core.CudaVariant.source:
                 variant = _core.CudaVariant.none
-                if self.body is None:
+                if self.cpu is None:
                     raise InvalidArgument(
                         f"codelet '{self.name}' is a CUDA source alone, whose values are set when "
                         "a task is submitted: give it a body, or the result() of the Future"
@@ -169,7 +169,7 @@ class Codelet:
             self._options["host_only"],
             self._options["submits"],
             (cost.kernel, cost.order, cost.volume) if cost else None,
-            has_body=self.body is not None,
+            has_body=self.cpu is not None,
             cuda=cuda,
         )
 
@@ -185,17 +185,17 @@ class Codelet:
             return _core.CudaVariant.callable
         if self.cuda is not None:
             raise InvalidType(f"cuda is {self.cuda!r}; expected a CudaSource or a callable")
-        if self.body is None:
+        if self.cpu is None:
             raise InvalidArgument("a codelet without a body needs cuda=")
         return _core.CudaVariant.none
 
     def __call__(self, *arrays: Any, **parameters: Any) -> Any:
         """Call the body on arrays, without an engine; raises `InvalidArgument` if it has none."""
-        if self.body is None:
+        if self.cpu is None:
             raise InvalidArgument(
                 f"codelet '{self.name}' has no body to be called; it runs on CUDA devices only"
             )
-        return self.body(*arrays, **parameters)
+        return self.cpu(*arrays, **parameters)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By name if its module has it under that name, as a decorated function; else by parts."""
@@ -205,16 +205,16 @@ class Codelet:
             found = getattr(found, part, None)
         if found is self:
             return name
-        return _codelet_of, (self.body, self.access, {"name": self.name, **self._options})
+        return _codelet_of, (self.cpu, self.access, {"name": self.name, **self._options})
 
     def __repr__(self) -> str:
         return f"<Codelet {self.name!r}({', '.join(self.access)})>"
 
 
 def _codelet_of(
-    body: Callable[..., Any] | None, access: Sequence[str], options: dict[str, Any]
+    cpu: Callable[..., Any] | None, access: Sequence[str], options: dict[str, Any]
 ) -> Codelet:
-    return Codelet(body, access, **options)
+    return Codelet(cpu, access, **options)
 
 
 def codelet(
@@ -290,8 +290,8 @@ def codelet(
             "codelet needs to know how the function accesses its operands: write "
             f"@codelet(access=[...]) above {getattr(access, '__name__', 'it')}"
         )
-    return lambda body: Codelet(
-        body,
+    return lambda cpu: Codelet(
+        cpu,
         access,
         name=name,
         host_only=host_only,

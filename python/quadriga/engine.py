@@ -465,8 +465,11 @@ class Engine:
             self.core.settle(address, size, writes)
 
     def _forget_retired(self, least: int = 1) -> None:
-        """Removes data that nobody holds, once there are so many; no task is waited for."""
-        if len(self._retired) >= least:
+        """Removes data that nobody holds, once there are so many.
+
+        Not within a body: it takes until their tasks have ended, which may wait for the body.
+        """
+        if len(self._retired) >= least and not _core.inside_body():
             self.core.remove(self._retired)
 
     @cached_property

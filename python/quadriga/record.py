@@ -146,7 +146,7 @@ class Record:
         int or None
             The task that failed and whose result it lacks: then the body was not called.
         """
-        body = self.codelet.body
+        body = self.codelet.cpu
         assert body is not None
         self._start()
         if self.given is not None and (lacking := self.given.lacking()) is not None:

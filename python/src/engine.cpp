@@ -53,16 +53,16 @@ std::vector<std::pair<std::string, std::string>> registered_policies() {
 
 Data add(PyEngine& self, std::uintptr_t address, std::int64_t rows, std::int64_t cols,
          std::int64_t ld, DType dtype, bool resident) {
-  const nb::gil_scoped_release released;
-  return self.engine().add(reinterpret_cast<void*>(address), rows, cols, ld, dtype,
-                           {.resident = resident});
+  const GilReleased released;
+  return self.engine().data(reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                            {.resident = resident});
 }
 
 Data add_on_device(PyEngine& self, DeviceId device, std::uintptr_t address, std::int64_t rows,
                    std::int64_t cols, std::int64_t ld, DType dtype, bool resident) {
-  const nb::gil_scoped_release released;
-  return self.engine().add(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype,
-                           {.resident = resident});
+  const GilReleased released;
+  return self.engine().data(device, reinterpret_cast<void*>(address), rows, cols, ld, dtype,
+                            {.resident = resident});
 }
 
 /// None: the host's memory.
@@ -72,7 +72,7 @@ std::optional<DeviceId> device_of(const PyEngine& self, std::uintptr_t address) 
 }
 
 Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dtype, bool keep) {
-  return self.engine().add(rows, cols, dtype, DataOptions{keep});
+  return self.engine().temporary(rows, cols, dtype, DataOptions{keep});
 }
 
 /// The task is in its record before Python runs again, so that no interrupt parts the two.

@@ -71,7 +71,7 @@ bool raise_as_python(const std::exception_ptr& pointer) {
     const std::string message =
         std::to_string(error.minor()) + "-th leading minor of the array is not positive definite";
     set("NotPositiveDefinite", message, "minor", error.minor());
-  } catch (const linalg::Singular& error) {
+  } catch (const linalg::SingularMatrix& error) {
     const std::string message =
         "singular matrix: resolution failed at diagonal " + std::to_string(error.index());
     set("SingularMatrix", message, nullptr, 0);

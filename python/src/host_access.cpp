@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "gil_gate.h"
 #include "py_engine.h"
 
 namespace quadriga::python {
@@ -16,7 +17,7 @@ struct PyHostAccess {
   HostAccess access;
 
   void release() {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     access.release();
   }
 };

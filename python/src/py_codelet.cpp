@@ -89,7 +89,7 @@ std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> si
                                         CudaVariant cuda) {
   auto made = std::make_unique<PyCodelet>();
   made->codelet.name = std::move(name);
-  made->codelet.signature = std::move(signature);
+  made->codelet.access = std::move(signature);
   made->codelet.host_only = host_only;
   made->codelet.submits = submits;
   if (has_body) made->codelet.cpu = call_record;
@@ -154,7 +154,7 @@ void bind_codelet(nb::module_& module) {
       .value("source", CudaVariant::source)
       .value("callable", CudaVariant::callable);
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
-      .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("signature"), nb::arg("host_only"),
+      .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("access"), nb::arg("host_only"),
            nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
   module.def("inside_body", &inside_body);
   module.def("memory", memory_view,

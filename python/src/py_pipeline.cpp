@@ -311,7 +311,7 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   FlowOptions options;
   if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
-  options.on_error = skips ? OnError::skip : OnError::stop;
+  options.on_error = skips ? OnError::skip : OnError::raise;
   options.memory_bytes = memory;
   const auto state = engine.state();
   options.host_bytes = host_memory > 0 ? host_memory : state->engine().options().host_memory / 2;

@@ -10,8 +10,8 @@ namespace {
 
 nb::dict link_as_dict(const LinkCounters& link) {
   nb::dict dict;
-  dict["source"] = link.from;
-  dict["target"] = link.to;
+  dict["source"] = link.source;
+  dict["target"] = link.target;
   dict["bytes"] = link.bytes;
   dict["copies"] = link.copies;
   return dict;

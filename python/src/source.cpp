@@ -64,14 +64,14 @@ std::span<const double> numbers(std::uintptr_t address, std::size_t count) {
 }
 
 /// Points are rows of float64, one after the other, at an address; no second set: with itself.
-Matrix covariance(int kind, double variance, double nugget, std::vector<double> length_scales,
+Matrix covariance(int kind, double variance, double nugget, std::vector<double> length_scale,
                   DType dtype, int dimensions, std::uintptr_t row_points, std::size_t row_count,
                   std::uintptr_t col_points, std::size_t col_count) {
   linalg::CovarianceOptions options;
   options.kind = static_cast<linalg::CovarianceKind>(kind);
   options.variance = variance;
   options.nugget = nugget;
-  options.length_scales = std::move(length_scales);
+  options.length_scale = std::move(length_scale);
   options.dtype = dtype;
   const auto dims = static_cast<std::size_t>(dimensions);
   const auto rows = numbers(row_points, row_count * dims);
@@ -120,7 +120,7 @@ void bind_matrix(nb::module_& module) {
           nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"), nb::arg("hermitian"), nb::arg("read"),
           nb::arg("number"))
       .def_static("covariance", covariance, nb::arg("kind"), nb::arg("variance"), nb::arg("nugget"),
-                  nb::arg("length_scales"), nb::arg("dtype"), nb::arg("dimensions"),
+                  nb::arg("length_scale"), nb::arg("dtype"), nb::arg("dimensions"),
                   nb::arg("row_points"), nb::arg("row_count"), nb::arg("col_points"),
                   nb::arg("col_count"))
       .def("is_strided", is_strided, "Whether neither its columns nor its rows are contiguous.")

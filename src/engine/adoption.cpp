@@ -16,7 +16,7 @@ namespace {
 Codelet make_adoption() {
   Codelet codelet;
   codelet.name = "adoption";
-  codelet.signature = {Access::update};
+  codelet.access = {Access::update};
   codelet.cpu = [](const Arguments& arguments) {
     arguments.param<const ForeignEvent*>()->queue_wait(arguments.stream);
   };
@@ -49,7 +49,7 @@ void Engine::follow(Data data, std::uintptr_t stream) {
     ++device;
   if (!datum->home || datum->home_space == host_space || device == impl.machine.devices.size())
     fail(Errc::invalid_argument,
-         fmt::format("follow(): {} aren't on a device: expected data that add() was given with "
+         fmt::format("follow(): {} aren't on a device: expected data that was registered with "
                      "their device",
                      text_of(*datum)));
   std::unique_ptr<ForeignEvent> event = impl.executor->mark(device, stream);

@@ -146,8 +146,8 @@ Engine::Impl::~Impl() {
                                    graph.submitted(), failures.count()));
 }
 
-Nanoseconds Engine::Impl::deadline_after(double seconds) const {
-  return seconds < 0 ? never : executor->now() + static_cast<Nanoseconds>(seconds * 1e9);
+Nanoseconds Engine::Impl::deadline_after(double timeout) const {
+  return timeout < 0 ? never : executor->now() + static_cast<Nanoseconds>(timeout * 1e9);
 }
 
 void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
@@ -164,8 +164,8 @@ void Engine::Impl::fail_late(const std::string& what) const {
        fmt::format("{} did not end in time; it goes on\n{}", what, executor->status()));
 }
 
-void Engine::Impl::wait_all(double seconds) {
-  const Nanoseconds deadline = deadline_after(seconds);
+void Engine::Impl::wait_all(double timeout) {
+  const Nanoseconds deadline = deadline_after(timeout);
   refuse_own_holds();
   reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
@@ -180,8 +180,8 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
              "the tasks that touch the data");
 }
 
-void Engine::Impl::wait_data(Datum& datum, double seconds) {
-  const Nanoseconds deadline = deadline_after(seconds);
+void Engine::Impl::wait_data(Datum& datum, double timeout) {
+  const Nanoseconds deadline = deadline_after(timeout);
   std::vector<TaskRef> tasks;
   std::vector<Datum*> wanted{&datum};
   reductions->end(datum, current_task(graph));
@@ -200,10 +200,10 @@ void Engine::Impl::wait_data(Datum& datum, double seconds) {
   fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
 }
 
-void Engine::Impl::wait_task(const TaskRef& ref, double seconds) {
+void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
   if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
     refuse_own_holds(&ref);
-    wait_until([&] { return graph.ended(ref); }, deadline_after(seconds),
+    wait_until([&] { return graph.ended(ref); }, deadline_after(timeout),
                fmt::format("task {}", ref.id));
   }
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
@@ -230,7 +230,7 @@ Engine::Impl& Engine::checked() const {
   return *impl_;
 }
 
-Sequence Engine::add_sequence() {
+Sequence Engine::sequence() {
   Impl& impl = checked();
   std::lock_guard lock(impl.data_mutex);
   return Sequence(&impl.take_datum());
@@ -248,21 +248,21 @@ void Engine::remove(Sequence sequence) {
   impl.give_back(*datum);
 }
 
-void Engine::wait(double seconds) {
+void Engine::wait(double timeout) {
   Impl& impl = checked();
   if (Task* const task = current_task(impl.graph)) {
     impl.reductions->end_all(task);
     impl.wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; },
-                    impl.deadline_after(seconds), "the task's children");
+                    impl.deadline_after(timeout), "the task's children");
     return;
   }
-  impl.wait_all(seconds);
+  impl.wait_all(timeout);
 }
 
-void Engine::wait(Data data, double seconds) { checked().wait_data(*data.datum_, seconds); }
+void Engine::wait(Data data, double timeout) { checked().wait_data(*data.datum_, timeout); }
 
-void Engine::wait(const Future& task, double seconds) {
-  checked().wait_task({task.task_, task.id_}, seconds);
+void Engine::wait(const Future& task, double timeout) {
+  checked().wait_task({task.task_, task.id_}, timeout);
 }
 
 bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }

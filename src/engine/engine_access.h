@@ -54,17 +54,17 @@ class EngineAccess {
   static Data data(Datum& datum) noexcept { return Data(&datum); }
   static TaskRef task(const Future& future) noexcept { return {future.task_, future.id_}; }
 
-  /// As Engine::add(); no_device: on the host. Private: the library's own, whose memory its caller
+  /// As Engine::data(); no_device: on the host. Private: the library's own, whose memory its caller
   /// holds: it is nobody's alias, and stays on devices beyond waits.
   /// `watch`: hears of its copies, and outlives it.
   static Data add(Engine& engine, DeviceId device, const View& view, DataOptions options,
                   bool is_private, CopyWatch* watch = nullptr);
   /// Waits until a condition holds that ends of tasks and copies bring about: under the virtual
-  /// clock the caller drives meanwhile. False after `seconds`.
-  static bool wait_until(Engine& engine, const std::function<bool()>& condition, double seconds);
+  /// clock the caller drives meanwhile. False after `timeout` seconds.
+  static bool wait_until(Engine& engine, const std::function<bool()>& condition, double timeout);
   /// The host's access to whatever is registered in some memory, as Engine::on_host(). Where a
   /// region is written, what is registered is updated.
-  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double seconds = -1);
+  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1);
 
   /// As Backend's. Any thread.
   static bool pin(Engine& engine, std::byte* memory, std::size_t bytes);
@@ -100,7 +100,7 @@ class EngineAccess {
   /// Waits until the group's tasks have ended and `data`, which no others touch, are home.
   /// Errors: the group's first failure, for wait(double) it is none; deadline.
   static void wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
-                   double seconds = -1);
+                   double timeout = -1);
   /// Names a stretch of time in the trace, if there is one. `details`: an object in JSON of what a
   /// stream did in it.
   static void section(Engine& engine, std::string name, Nanoseconds begin, Nanoseconds end,

@@ -81,13 +81,13 @@ Datum& Engine::Impl::add(const NewDatum& given) {
   return datum;
 }
 
-Data Engine::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
-                 DataOptions options) {
+Data Engine::data(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType dtype,
+                  DataOptions options) {
   return EngineAccess::add(*this, no_device, {home, rows, cols, ld, dtype}, options, false);
 }
 
-Data Engine::add(DeviceId device, void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                 DType dtype, DataOptions options) {
+Data Engine::data(DeviceId device, void* home, std::int64_t rows, std::int64_t cols,
+                  std::int64_t ld, DType dtype, DataOptions options) {
   return EngineAccess::add(*this, device, {home, rows, cols, ld, dtype}, options, false);
 }
 
@@ -120,7 +120,7 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
   return Data(&impl.add(datum));
 }
 
-Data Engine::add(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
+Data Engine::temporary(std::int64_t rows, std::int64_t cols, DType dtype, DataOptions options) {
   return Data(
       &checked().add({host_space, nullptr, rows, cols, rows, dtype, options.keep, true, true}));
 }

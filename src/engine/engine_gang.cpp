@@ -21,7 +21,7 @@ void check_alone(const Machine& machine, const GangTask& task) {
                      task.device == no_device ? "none" : std::to_string(task.device)));
   const bool ends_alone =
       !codelet.submits && !is_detached(codelet) && !codelet.waits_to_queue &&
-      std::ranges::none_of(codelet.signature, [](Access a) { return a >= Access::commute; });
+      std::ranges::none_of(codelet.access, [](Access a) { return a >= Access::commute; });
   if (!ends_alone)
     fail(Errc::invalid_argument,
          fmt::format("tasks of codelet '{}' can't start together with others: expected one that "

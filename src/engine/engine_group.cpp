@@ -9,9 +9,9 @@
 namespace quadriga {
 
 void EngineAccess::wait(Engine& engine, TaskGroup& group, std::span<const Data> data,
-                        double seconds) {
+                        double timeout) {
   Engine::Impl& impl = engine.checked();
-  const Nanoseconds deadline = impl.deadline_after(seconds);
+  const Nanoseconds deadline = impl.deadline_after(timeout);
   impl.wait_until([&] { return group.all_ended(); }, deadline, "the work");
   if (const auto error = impl.failures.of(group)) std::rethrow_exception(error);
   std::vector<Datum*> written;
@@ -35,9 +35,9 @@ bool EngineAccess::failed(const Engine& engine, const Future& task) {
 }
 
 bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condition,
-                              double seconds) {
+                              double timeout) {
   Engine::Impl& impl = engine.checked();
-  return impl.executor->wait(condition, impl.deadline_after(seconds));
+  return impl.executor->wait(condition, impl.deadline_after(timeout));
 }
 
 void Engine::cancel() {

@@ -238,7 +238,7 @@ void Engine::Impl::refuse_own_holds(const TaskRef* task) {
                        text_of(*each->data.front().datum)));
 }
 
-HostAccess Engine::on_host(Data data, Access access, double seconds) {
+HostAccess Engine::on_host(Data data, Access access, double timeout) {
   Impl& impl = checked();
   require(access <= Access::update, "on_host() takes the modes read, write and update");
   Datum* const datum = data.datum_;
@@ -246,11 +246,11 @@ HostAccess Engine::on_host(Data data, Access access, double seconds) {
   require(datum->home && !datum->buffer && datum->home_space == host_space,
           "on_host(): the data has no home on the host");
   HostAccess result;
-  result.hold_ = impl.hold({{datum, access}}, impl.deadline_after(seconds));
+  result.hold_ = impl.hold({{datum, access}}, impl.deadline_after(timeout));
   return result;
 }
 
-HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double seconds) {
+HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
   Engine::Impl& impl = engine.checked();
   std::vector<HeldDatum> wanted;
   std::vector<Datum*> registered;
@@ -275,7 +275,7 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   }
   const auto give_up = [&] { impl.unpin(registered); };
   try {
-    result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(seconds));
+    result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(timeout));
   } catch (...) {
     give_up();
     throw;

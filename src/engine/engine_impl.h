@@ -74,16 +74,16 @@ struct Engine::Impl {
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
   /// wait for them.
   void refuse_own_holds(const TaskRef* task = nullptr);
-  void wait_all(double seconds);
-  void wait_data(Datum& datum, double seconds);
-  void wait_task(const TaskRef& ref, double seconds);
+  void wait_all(double timeout);
+  void wait_data(Datum& datum, double timeout);
+  void wait_task(const TaskRef& ref, double timeout);
   void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
   /// Waits for a condition that follows from ends of tasks; throws deadline with the state
   /// of things.
   void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what);
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
-  Nanoseconds deadline_after(double seconds) const;
+  Nanoseconds deadline_after(double timeout) const;
   [[noreturn]] void fail_late(const std::string& what) const;
 
   int owner;  ///< process_id() of the maker.

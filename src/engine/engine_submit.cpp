@@ -46,15 +46,15 @@ Task& Engine::Impl::acquire_slot(bool is_another) {
 }
 
 void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operand> operands) const {
-  if (operands.size() != codelet.signature.size()) [[unlikely]]
+  if (operands.size() != codelet.access.size()) [[unlikely]]
     fail(Errc::invalid_argument, fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
-                                             codelet.signature.size(), operands.size()));
+                                             codelet.access.size(), operands.size()));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
-    if (operand.access != codelet.signature[i]) [[unlikely]]
+    if (operand.access != codelet.access[i]) [[unlikely]]
       fail(Errc::invalid_argument,
            fmt::format("operand {} of codelet '{}' has mode {}, got {}", i, codelet.name,
-                       name(codelet.signature[i]), name(operand.access)));
+                       name(codelet.access[i]), name(operand.access)));
     if (!operand.data || EngineAccess::datum(operand.data)->engine != this) [[unlikely]]
       fail(Errc::invalid_argument,
            fmt::format("operand {} of codelet '{}' is not data of this engine", i, codelet.name));
@@ -90,7 +90,7 @@ void Engine::Impl::check_detached(const Codelet& codelet) {
   };
   if (!codelet.host_only || codelet.cuda || !codelet.others.empty())
     refuse("it runs on the host: set `host_only`, and only the cpu variant");
-  if (std::ranges::any_of(codelet.signature, [](Access a) { return a >= Access::commute; }))
+  if (std::ranges::any_of(codelet.access, [](Access a) { return a >= Access::commute; }))
     refuse("its operands are read, written or updated, not of mode commute or reduce");
 }
 

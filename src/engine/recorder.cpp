@@ -9,8 +9,9 @@ namespace {
 
 void add_link(std::vector<LinkCounters>& links, const LinkCounters& more) {
   auto link = links.begin();
-  while (link != links.end() && (link->from != more.from || link->to != more.to)) ++link;
-  if (link == links.end()) link = links.insert(link, {more.from, more.to, 0, 0});
+  while (link != links.end() && (link->source != more.source || link->target != more.target))
+    ++link;
+  if (link == links.end()) link = links.insert(link, {more.source, more.target, 0, 0});
   link->bytes += more.bytes;
   link->copies += more.copies;
 }
@@ -26,7 +27,7 @@ std::uint64_t Counters::bytes() const noexcept {
 std::uint64_t Counters::host_bytes() const noexcept {
   std::uint64_t sum = 0;
   for (const LinkCounters& link : links)
-    if (link.from == host_space || link.to == host_space) sum += link.bytes;
+    if (link.source == host_space || link.target == host_space) sum += link.bytes;
   return sum;
 }
 

@@ -8,14 +8,11 @@
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 
-#include <algorithm>
 #include <atomic>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,7 +31,6 @@ struct Section {
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
   std::string details = {};  ///< An object in JSON, of what a front end tells of it.
-  std::thread::id thread = std::this_thread::get_id();
 };
 
 struct Record {
@@ -75,18 +71,10 @@ class Recorder {
     std::lock_guard lock(told_);
     submitted_.emplace_back(task, when);
   }
-  /// A call of a front end, or a part of the program that has a name. Of calls of one name within
-  /// each other, by one thread, the outermost is kept.
+  /// A call of a front end, or a part of the program that has a name.
   void section(Section section) {
     if (!tracing_) return;
     std::lock_guard lock(told_);
-    auto first = sections_.end();
-    while (first != sections_.begin() && std::prev(first)->end >= section.begin) --first;
-    const auto is_inside = [&](const Section& each) {
-      return each.begin >= section.begin && each.thread == section.thread &&
-             each.name == section.name;
-    };
-    sections_.erase(std::remove_if(first, sections_.end(), is_inside), sections_.end());
     sections_.push_back(std::move(section));
   }
   bool tracing() const noexcept { return tracing_; }

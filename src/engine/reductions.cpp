@@ -19,9 +19,9 @@ void Reductions::check(const Codelet& codelet) {
   };
   require(codelet.init && codelet.combine,
           named("operands of mode reduce need both init and combine, or neither"));
-  require(codelet.init->signature == std::vector{Access::write},
+  require(codelet.init->access == std::vector{Access::write},
           named("init must have one operand, of mode write"));
-  require(codelet.combine->signature == std::vector{Access::update, Access::read},
+  require(codelet.combine->access == std::vector{Access::update, Access::read},
           named("combine must have two operands, of modes update and read"));
   require(!codelet.init->submits && !codelet.combine->submits,
           named("init and combine can't submit tasks"));

@@ -18,8 +18,8 @@ namespace {
 Codelet refresh_codelet(std::size_t newer, bool host_only) {
   Codelet codelet;
   codelet.name = "refresh";
-  codelet.signature.assign(newer + 1, Access::read);
-  codelet.signature.front() = Access::write;
+  codelet.access.assign(newer + 1, Access::read);
+  codelet.access.front() = Access::write;
   codelet.cpu = [](const Arguments&) {};
   if (!host_only) codelet.cuda = codelet.cpu;
   codelet.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };

@@ -42,8 +42,8 @@ const std::string& name_of_space(const Machine& machine, SpaceId space) {
 Json counters_json(const Machine& machine, const Counters& counters) {
   Json json{{"links", Json::array()}, {"devices", Json::array()}};
   for (const LinkCounters& link : counters.links)
-    json["links"].push_back({{"from", name_of_space(machine, link.from)},
-                             {"to", name_of_space(machine, link.to)},
+    json["links"].push_back({{"from", name_of_space(machine, link.source)},
+                             {"to", name_of_space(machine, link.target)},
                              {"bytes", link.bytes},
                              {"copies", link.copies}});
   for (std::size_t d = 0; d < counters.devices.size(); ++d) {
@@ -153,7 +153,7 @@ double shared_work(const Machine& machine, const Counters& counters) {
 std::pair<double, std::string> busiest_link(const Machine& machine, const Counters& counters) {
   std::vector<double> seconds(machine.links.size(), 0);
   for (const LinkCounters& moved : counters.links)
-    if (const Route* const route = machine.route(moved.from, moved.to))
+    if (const Route* const route = machine.route(moved.source, moved.target))
       for (const int link : route->links)
         seconds[static_cast<std::size_t>(link)] +=
             static_cast<double>(moved.bytes) /

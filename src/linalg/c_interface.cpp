@@ -58,7 +58,7 @@ std::int64_t guarded(Call&& call) noexcept try {
   return failed(-wrong.argument, wrong.what);
 } catch (const quadriga::NotPositiveDefinite& error) {
   return failed(error.minor(), error.what());
-} catch (const linalg::Singular& error) {
+} catch (const linalg::SingularMatrix& error) {
   return failed(error.index() + 1, error.what());
 } catch (const Error& error) {
   return failed(number_of(error.code()), error.what());

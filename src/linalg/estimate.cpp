@@ -38,7 +38,7 @@ Matrix pretended_source(std::int64_t order, DType dtype) {
         order, order, dtype, [](std::int64_t, std::int64_t, const View&) {}, true);
   CovarianceOptions options;
   options.dtype = dtype;
-  options.length_scales = {1.0};
+  options.length_scale = {1.0};
   return covariance(options, std::vector<double>(static_cast<std::size_t>(order)), 1);
 }
 
@@ -64,7 +64,7 @@ void run_program(Engine& engine, const Problem& problem, const Options& options)
     return cholesky(engine, view, view, Uplo::lower, Other::leave, options);
   Matrix a(view);
   if (from_source) a = pretended_source(m, dtype);
-  const Factor factor = cho_factor(engine, a, {}, options);
+  const Factor factor = cho_factor(engine, a, {Uplo::lower}, options);
   if (kind == Problem::Kind::cho_solve) factor.solve(pretended(m, n, dtype, 2), options);
 }
 
@@ -100,7 +100,7 @@ std::string link_name(const Machine& machine, const LinkCounters& link) {
       if (device.space == space && space != host_space) return device.name;
     return "host";
   };
-  return name(link.from) + "-" + name(link.to);
+  return name(link.source) + "-" + name(link.target);
 }
 
 /// The problem's program on a machine, by the virtual clock.

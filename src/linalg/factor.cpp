@@ -38,7 +38,7 @@ Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
   data = has_home()
              ? register_tile(engine_, part(home_, rows().first(i), cols().first(j), down, right),
                              {true})
-             : engine_.add(down, right, dtype(), {true});
+             : engine_.temporary(down, right, dtype(), {true});
   return data;
 }
 

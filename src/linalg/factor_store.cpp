@@ -64,7 +64,7 @@ const Codelet& save_codelet() {
   static const Codelet codelet = [] {
     Codelet made;
     made.name = "save";
-    made.signature = {Access::read};
+    made.access = {Access::read};
     made.cpu = save_tile;
     made.cost = cost_of_file;
     made.host_only = true;
@@ -77,7 +77,7 @@ const Codelet& load_codelet() {
   static const Codelet codelet = [] {
     Codelet made;
     made.name = "load";
-    made.signature = {Access::write};
+    made.access = {Access::write};
     made.cpu = load_tile;
     made.cost = cost_of_file;
     made.host_only = true;

@@ -70,7 +70,7 @@ Codelet make(const char* name, std::vector<Access> signature, void (*body)(const
              bool host_only) {
   Codelet codelet;
   codelet.name = name;
-  codelet.signature = std::move(signature);
+  codelet.access = std::move(signature);
   codelet.cpu = body;
   codelet.cost = cost_of_move;
   codelet.host_only = host_only;

@@ -88,7 +88,7 @@ Data Run::add(void* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
 Data Run::add(const MatrixView& tile) { return data_.emplace_back(register_tile(engine_, tile)); }
 
 Data Run::add(std::int64_t rows, std::int64_t cols, DType dtype) {
-  return data_.emplace_back(engine_.add(rows, cols, dtype));
+  return data_.emplace_back(engine_.temporary(rows, cols, dtype));
 }
 
 }  // namespace quadriga::linalg

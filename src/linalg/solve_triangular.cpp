@@ -13,7 +13,7 @@
 
 namespace quadriga::linalg {
 
-Singular::Singular(std::int64_t index, std::source_location where)
+SingularMatrix::SingularMatrix(std::int64_t index, std::source_location where)
     : Error(Errc::invalid_argument,
             fmt::format("singular matrix: element {} of its diagonal is zero", index), where),
       index_(index) {}
@@ -22,11 +22,11 @@ namespace {
 
 void check_diagonal(Engine& engine, const MatrixView& a) {
   if (on_device(a)) {
-    if (const std::int64_t i = zero_on_diagonal(engine, a); i >= 0) throw Singular(i);
+    if (const std::int64_t i = zero_on_diagonal(engine, a); i >= 0) throw SingularMatrix(i);
     return;
   }
   for (std::int64_t i = 0; i < a.rows; ++i)
-    if (is_zero(part(a, i, i, 1, 1))) throw Singular(i);
+    if (is_zero(part(a, i, i, 1, 1))) throw SingularMatrix(i);
 }
 
 void check(Engine& engine, const Matrix& a, bool unit, const MatrixView& b,

@@ -36,7 +36,7 @@ kernels::CovarianceParams params_of(const CovarianceOptions& options) {
   params.kind = options.kind;
   params.variance = options.variance;
   params.nugget = options.nugget;
-  params.length_scales = options.length_scales;
+  params.length_scale = options.length_scale;
   return params;
 }
 

@@ -225,7 +225,7 @@ void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
     const View view = field.view_in(item.chunk);
     const bool is_empty = view.rows == 0 || view.cols == 0;
     const Data data = field.is_temporary
-                          ? parts_.engine.add(view.rows, view.cols, view.dtype)
+                          ? parts_.engine.temporary(view.rows, view.cols, view.dtype)
                           : EngineAccess::add(parts_.engine, no_device, view, {}, true, &item);
     stay.held.push_back(std::make_unique<HeldField>(data,
                                                     field.is_head && stay.has_head && !is_empty,
@@ -318,7 +318,7 @@ void DeviceStages::hold_returned(FlowItem& item, const KernelRow& row, std::size
   field.returned->came(item.chunk, view);
   HeldField& held = *stay.held[index];
   held.hold(view.data ? EngineAccess::add(parts_.engine, no_device, view, {}, true, &item)
-                      : parts_.engine.add(view.rows, view.cols, view.dtype));
+                      : parts_.engine.temporary(view.rows, view.cols, view.dtype));
   if (is_on_host) return;
   held.is_tail = field.is_tail && view.rows > 0 && view.cols > 0;
   if (held.is_tail) stay.load.bytes_out += static_cast<double>(bytes_of(view));

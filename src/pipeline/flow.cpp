@@ -162,7 +162,7 @@ void Flow::dropped(FlowItem& item) {
 
 void Flow::count_failure(const ChunkFailure& failure) {
   stats_.failed(failure);
-  if (options_.on_error == OnError::stop) note_failure(failure);
+  if (options_.on_error == OnError::raise) note_failure(failure);
 }
 
 void Flow::note_failure(const ChunkFailure& failure) {

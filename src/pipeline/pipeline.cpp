@@ -113,16 +113,15 @@ Pipeline& Pipeline::kernel(const Codelet& codelet, std::initializer_list<FieldUs
 }
 
 Pipeline& Pipeline::kernel(const Codelet& codelet, FieldUses uses, Params params) {
-  if (uses.size() != codelet.signature.size())
+  if (uses.size() != codelet.access.size())
     fail(Errc::invalid_argument, "codelet '" + codelet.name + "' takes " +
-                                     std::to_string(codelet.signature.size()) + " operands, got " +
+                                     std::to_string(codelet.access.size()) + " operands, got " +
                                      std::to_string(uses.size()) + " fields");
   for (std::size_t i = 0; i < uses.size(); ++i)
-    if (uses[i].access != codelet.signature[i])
+    if (uses[i].access != codelet.access[i])
       fail(Errc::invalid_argument, "field '" + uses[i].name + "' of codelet '" + codelet.name +
-                                       "' has mode " + std::string(name(codelet.signature[i])) +
-                                       " in its signature, got " +
-                                       std::string(name(uses[i].access)));
+                                       "' has mode " + std::string(name(codelet.access[i])) +
+                                       " in its access, got " + std::string(name(uses[i].access)));
   require(!codelet.blocks && !codelet.detaches,
           "codelet '" + codelet.name + "' blocks or detaches; let it be a stage on the host");
   Stage stage;

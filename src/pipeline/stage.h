@@ -32,7 +32,7 @@ struct FlowOptions {
   std::size_t memory_bytes = 0;  ///< Of each device; 0: all that tiles may fill.
   std::size_t host_bytes = 0;
   Order order = Order::adaptive;
-  OnError on_error = OnError::stop;
+  OnError on_error = OnError::raise;
   int look_ahead = 64;
   int most_on_device = 0;  ///< 0: what a device can use.
   int most_on_link = 0;

@@ -32,7 +32,6 @@ class SolveContent {
 
   bool advance(std::int64_t iterations);
   std::int64_t iterations() const noexcept;
-  Engine& engine() const noexcept { return solver_->engine(); }
   SolveResult finish();
   void resume(double rtol, std::int64_t iterations);
 

@@ -25,7 +25,7 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
   Engine& engine = content.engine();
   EngineAccess::wait(engine, group_, {});  // refused where a task can't wait
   const auto temporary = [&](std::int64_t rows, std::int64_t cols, DType dtype) {
-    return kept_.emplace_back(engine.add(rows, cols, dtype));
+    return kept_.emplace_back(engine.temporary(rows, cols, dtype));
   };
   state_ = add_home(states_.data(), static_cast<std::int64_t>(states_bytes()));
   past_ = add_home(history_.data(),

@@ -114,15 +114,9 @@ PlanReport Solver::plan() const { return content_->report(); }
 Solve::Solve(std::unique_ptr<SolveContent> content) : content_(std::move(content)) {}
 Solve::Solve(Solve&&) noexcept = default;
 Solve::~Solve() = default;
-bool Solve::advance(std::int64_t iterations) {
-  const NamedCall named(content_->engine(), "cg");
-  return content_->advance(iterations);
-}
+bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }
 std::int64_t Solve::iterations() const noexcept { return content_->iterations(); }
-SolveResult Solve::finish() {
-  const NamedCall named(content_->engine(), "cg");
-  return content_->finish();
-}
+SolveResult Solve::finish() { return content_->finish(); }
 void Solve::resume(double rtol, std::int64_t iterations) {
   require(rtol >= 0, fmt::format("tolerance {}; expected a number of 0 or more", rtol));
   content_->resume(rtol, iterations);

@@ -29,7 +29,7 @@ class AdoptionOnGpuTest : public testing::Test {
           return options;
         }()) {
     copy_.name = "copy";
-    copy_.signature = {Access::read, Access::write};
+    copy_.access = {Access::read, Access::write};
     copy_.cuda = [](const Arguments& call) {
       const auto* const from = call.operands[0].as<double>();
       auto* const to = call.operands[1].as<double>();
@@ -55,7 +55,7 @@ class AdoptionOnGpuTest : public testing::Test {
     });
   }
   std::uintptr_t stream() const { return reinterpret_cast<std::uintptr_t>(own_); }
-  Data add_array() { return engine_.add(0, array_, rows, 1, rows, DType::float64); }
+  Data add_array() { return engine_.data(0, array_, rows, 1, rows, DType::float64); }
 
   Codelet copy_;
   Engine engine_;
@@ -66,7 +66,7 @@ class AdoptionOnGpuTest : public testing::Test {
 TEST_F(AdoptionOnGpuTest, TasksFollowTheProgramsStreamAndNoThreadWaits) {
   std::vector<double> result(rows, -1);
   const Data array = add_array();
-  const Data here = engine_.add(result.data(), rows, 1, rows, DType::float64);
+  const Data here = engine_.data(result.data(), rows, 1, rows, DType::float64);
   std::atomic<bool> is_open{false};
   write(5, [&] { return is_open.load(); });
   engine_.follow(array, stream());
@@ -85,7 +85,7 @@ TEST_F(AdoptionOnGpuTest, EachWriteIsSeenByWhatFollowsIt) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     write(static_cast<double>(i));
     engine_.follow(array, stream());
-    const Data here = engine_.add(results[i].data(), rows, 1, rows, DType::float64);
+    const Data here = engine_.data(results[i].data(), rows, 1, rows, DType::float64);
     SubmitOptions options;
     options.device = static_cast<DeviceId>(i % 2);
     engine_.submit(copy_, {{array, Access::read}, {here, Access::write}}, options);
@@ -97,7 +97,7 @@ TEST_F(AdoptionOnGpuTest, EachWriteIsSeenByWhatFollowsIt) {
 TEST_F(AdoptionOnGpuTest, TheStreamMayGoMeanwhile) {
   std::vector<double> result(rows, -1);
   const Data array = add_array();
-  const Data here = engine_.add(result.data(), rows, 1, rows, DType::float64);
+  const Data here = engine_.data(result.data(), rows, 1, rows, DType::float64);
   cudaStream_t passing = nullptr;
   cudaStreamCreateWithPriority(&passing, 0, 0);
   passing->push([this] { std::fill_n(array_, rows, 6.0); });
@@ -111,7 +111,7 @@ TEST_F(AdoptionOnGpuTest, TheStreamMayGoMeanwhile) {
 TEST_F(AdoptionOnGpuTest, AStreamOfAnotherDeviceIsWaitedFor) {
   std::vector<double> result(rows, -1);
   const Data array = add_array();
-  const Data here = engine_.add(result.data(), rows, 1, rows, DType::float64);
+  const Data here = engine_.data(result.data(), rows, 1, rows, DType::float64);
   cudaSetDevice(1);
   cudaStream_t other = nullptr;
   cudaStreamCreateWithPriority(&other, 0, 0);

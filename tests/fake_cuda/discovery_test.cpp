@@ -127,11 +127,11 @@ TEST_F(OddMachines, WithoutPeerAccessCopiesGoByWayOfTheHost) {
   EXPECT_EQ(options.machine->route(1, 2)->links, both);
   Codelet plus;
   plus.name = "plus";
-  plus.signature = {Access::update};
+  plus.access = {Access::update};
   plus.cuda = on_stream([](const Arguments& call) { call.operands[0].as<double>()[0] += 1; });
   double value = 0;
   Engine engine(options);
-  const Data data = engine.add(&value, 1, 1, 1, DType::float64);
+  const Data data = engine.data(&value, 1, 1, 1, DType::float64);
   for (DeviceId i = 0; i < 20; ++i) {
     SubmitOptions where;
     where.device = i % 2;
@@ -159,7 +159,7 @@ TEST_F(OddMachines, MemoryThatCannotBePinnedFailsATaskAndNotTheEngine) {
   for (Device& device : options.machine->devices) device.memory_bytes = std::size_t{16} << 20;
   Codelet plus;
   plus.name = "plus";
-  plus.signature = {Access::update};
+  plus.access = {Access::update};
   plus.cuda = [](const Arguments& call) {
     static_cast<cudaStream_t>(call.stream)->push([first = call.operands[0].as<double>()] {
       *first += 1;
@@ -168,7 +168,7 @@ TEST_F(OddMachines, MemoryThatCannotBePinnedFailsATaskAndNotTheEngine) {
   std::vector<double> values(std::size_t{1} << 17);
   Engine engine(options);
   const auto size = static_cast<std::int64_t>(values.size());
-  const Data bad = engine.add(values.data(), size, 1, size, DType::float64);
+  const Data bad = engine.data(values.data(), size, 1, size, DType::float64);
   faults().refused_host_allocations = 1000;
   engine.submit(plus, {{bad, Access::update}});
   try {
@@ -179,7 +179,7 @@ TEST_F(OddMachines, MemoryThatCannotBePinnedFailsATaskAndNotTheEngine) {
   }
   faults().refused_host_allocations = 0;
   std::vector<double> others(std::size_t{1} << 17);
-  const Data good = engine.add(others.data(), size, 1, size, DType::float64);
+  const Data good = engine.data(others.data(), size, 1, size, DType::float64);
   engine.submit(plus, {{good, Access::update}});
   engine.wait(30);
   EXPECT_EQ(others[0], 1);

@@ -229,7 +229,7 @@ class EngineFaultsTest : public FaultsTest {
   static Codelet codelet(std::string name, Access access, Kernel cuda) {
     Codelet made;
     made.name = std::move(name);
-    made.signature = {access};
+    made.access = {access};
     made.cuda = std::move(cuda);
     return made;
   }
@@ -246,8 +246,8 @@ TEST_F(EngineFaultsTest, WhatIsHomeIsIntactAndEveryWaitEnds) {
   options.machine = machine_;
   {
     Engine engine(options);
-    const Data first = engine.add(good.data(), 100, 1, 100, DType::float64);
-    const Data second = engine.add(bad.data(), 100, 1, 100, DType::float64);
+    const Data first = engine.data(good.data(), 100, 1, 100, DType::float64);
+    const Data second = engine.data(bad.data(), 100, 1, 100, DType::float64);
     engine.submit(add, {{first, Access::update}});
     engine.wait(20);
     engine.submit(careless, {{second, Access::update}});

@@ -52,7 +52,7 @@ class FullTest : public testing::Test {
     faults().devices = 1;
     set_preparation(DeviceKind::cuda, kernels::cuda::prepare);
     uses_.name = "uses a library";
-    uses_.signature = {Access::update};
+    uses_.access = {Access::update};
     uses_.cuda = [this](const Arguments& call) {
       const auto handles = kernels::cuda::handles_of(call);
       static_cast<void>(handles->solver());
@@ -87,7 +87,7 @@ class FullTest : public testing::Test {
       outcome.arena_bytes = engine.machine().devices.front().memory_bytes;
       EXPECT_EQ(engine.counters().devices.front().arena_bytes, outcome.arena_bytes);
       outcome.library_bytes = engine.counters().devices.front().library_bytes;
-      const Data data = engine.add(values.data(), rows, 1, rows, DType::float64);
+      const Data data = engine.data(values.data(), rows, 1, rows, DType::float64);
       SubmitOptions there;
       there.device = 0;
       engine.submit(uses_, {{data, Access::update}}, there);
@@ -138,7 +138,7 @@ class TakenLaterTest : public FullTest {
       std::vector<Data> data;
       for (std::vector<double>& each : values) {
         each.assign(tile_rows, 1.0);
-        data.push_back(engine.add(each.data(), tile_rows, 1, tile_rows, DType::float64));
+        data.push_back(engine.data(each.data(), tile_rows, 1, tile_rows, DType::float64));
       }
       const auto submit = [&](const Codelet& codelet) {
         for (const Data& each : data) engine.submit(codelet, {{each, Access::update}});

@@ -25,7 +25,7 @@ class PinnedChunks : public testing::Test {
  protected:
   PinnedChunks() {
     add_.name = "add one";
-    add_.signature = {Access::read, Access::write};
+    add_.access = {Access::read, Access::write};
     add_.cuda = [](const Arguments& call) {
       const auto* const x = call.operands[0].as<double>();
       auto* const y = call.operands[1].as<double>();

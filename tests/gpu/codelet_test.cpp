@@ -69,7 +69,7 @@ class CodeletTest : public OnDevice {
  protected:
   // Adds to a column of doubles by the kernel.
   Codelet adding(DeviceKernel& kernel, DeviceKernel::Shape shape) {
-    Codelet codelet{.name = "add", .signature = {Access::update}};
+    Codelet codelet{.name = "add", .access = {Access::update}};
     codelet.cuda = [&kernel, shape](const Arguments& call) {
       void* data = call.operands[0].data;
       std::int64_t count = call.operands[0].rows;
@@ -172,7 +172,7 @@ TEST(WaitingVariants, KeepTheOrderOfTheirData) {
   Engine engine({.devices = "cuda:1,memory=64MiB"});
   std::vector<Data> data;
   for (std::vector<double>& each : values)
-    data.push_back(engine.add(each.data(), size, 1, size, DType::float64));
+    data.push_back(engine.data(each.data(), size, 1, size, DType::float64));
   std::vector<double> expected(tiles, 1.0);
   for (int round = 0; round < rounds; ++round)
     for (int i = 0; i < tiles; ++i) {

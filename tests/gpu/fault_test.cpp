@@ -77,13 +77,13 @@ void run_engine() {
   options.machine->devices.front().memory_bytes = std::size_t{64} << 20;
   Codelet codelet;
   codelet.name = "careless";
-  codelet.signature = {Access::update};
+  codelet.access = {Access::update};
   codelet.cuda = [](const Arguments& call) { queue_fault(call.stream); };
   std::vector<double> values(100, 1.5);
   bool named = false;
   {
     Engine engine(options);
-    const Data data = engine.add(values.data(), 100, 1, 100, DType::float64);
+    const Data data = engine.data(values.data(), 100, 1, 100, DType::float64);
     engine.submit(codelet, {{data, Access::update}});
     try {
       engine.wait(20);

@@ -52,7 +52,7 @@ class FullGpu : public testing::Test {
     options_.machine = discover_cuda();
     for (Device& device : options_.machine->devices) device.memory_bytes = std::size_t{256} << 20;
     uses_.name = "uses a library";
-    uses_.signature = {Access::update};
+    uses_.access = {Access::update};
     uses_.cuda = [](const Arguments& call) {
       const auto handles = kernels::cuda::handles_of(call);
       static_cast<void>(handles->blas());
@@ -62,7 +62,7 @@ class FullGpu : public testing::Test {
   /// Runs a task that needs a library's workspace; what it failed with, if it did.
   std::string run(Engine& engine) {
     double value = 1;
-    const Data data = engine.add(&value, 1, 1, 1, DType::float64);
+    const Data data = engine.data(&value, 1, 1, 1, DType::float64);
     SubmitOptions first;
     first.device = 0;
     const Future task = engine.submit(uses_, {{data, Access::update}}, first);

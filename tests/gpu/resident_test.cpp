@@ -70,7 +70,7 @@ TEST_F(ResidentOnGpu, TellsWhoseMemoryItIs) {
   EXPECT_EQ(engine_->device_of(a.data), 0);
   double on_host = 0;
   EXPECT_EQ(engine_->device_of(&on_host), no_device);
-  EXPECT_THROW(engine_->add(0, &on_host, 1, 1, 1, DType::float64), Error);
+  EXPECT_THROW(engine_->data(0, &on_host, 1, 1, 1, DType::float64), Error);
   engine_->synchronize(0);
   engine_->synchronize(0, 1);
 }

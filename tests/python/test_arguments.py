@@ -26,7 +26,7 @@ def test_options_of_engines(options, match):
 
 def test_what_is_no_codelet_is_not_submitted(engine):
     operand = engine.data(np.zeros(3)).update()
-    for wrong in (increment.body, None, "increment"):
+    for wrong in (increment.cpu, None, "increment"):
         with pytest.raises(quadriga.InvalidType, match=r"codelet is .*quadriga.codelet\(access="):
             engine.submit(wrong, operand)
 
@@ -87,7 +87,7 @@ def test_timeouts_are_seconds(engine, timeout):
 )
 def test_codelets(access, options, match):
     with pytest.raises(quadriga.InvalidArgument, match=match):
-        quadriga.codelet(access, **options)(add.body)
+        quadriga.codelet(access, **options)(add.cpu)
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "2", None])
@@ -99,7 +99,7 @@ def test_stated_costs_are_numbers(value):
 
 
 def test_bodies_can_be_called():
-    with pytest.raises(quadriga.InvalidType, match="body is 5; expected a function"):
+    with pytest.raises(quadriga.InvalidType, match="cpu is 5; expected a function"):
         quadriga.codelet(["read"])(5)
 
 

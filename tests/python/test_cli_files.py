@@ -47,7 +47,7 @@ class TestSymmetry:
 
     def test_unless_it_is_told_to_use_one_triangle(self, folder, run):
         assert run("solve", "U.npy", "b.npy", "-o", "x.npy", "--no-check-symmetric")[0] == DONE
-        assert run("cholesky", "U.npy", "-o", "L.npy", "--upper")[0] == DONE
+        assert run("cholesky", "U.npy", "-o", "L.npy")[0] == DONE
         assert run("cholesky", "U.npy", "-o", "L.npy", "--check-symmetric")[0] == FAILED
 
     def test_what_is_hermitian_is_solved(self, folder, run):

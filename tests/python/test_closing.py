@@ -124,6 +124,8 @@ _AT_THE_END = {
     "asks": "engine.submit(nap, data.update()).result()",
     "computes": "linalg.matmul(a, a, engine=engine, tile=50)",
     "counts": "engine.counters(); engine.status()",
+    "holds": "exec('with data.on_host(\"rw\"): pass')",
+    "registers": "engine.data(np.zeros(3))",
     "opens": "quadriga.Engine(sys.argv[1]).close()",
     "computes_by_default": "linalg.cho_factor(a, devices=sys.argv[1], tile=50)",
 }

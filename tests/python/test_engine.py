@@ -127,7 +127,7 @@ class TestArrays:
         with quadriga.Engine("emulated:1,memory=1MiB") as engine:
             out = engine.data(np.zeros(4))
             engine.submit(
-                on_devices(["read", "update"], add.body), engine.temporary(4).read(), out.update()
+                on_devices(["read", "update"], add.cpu), engine.temporary(4).read(), out.update()
             )
             with pytest.raises(quadriga.Error, match="nothing wrote"):
                 engine.wait()
@@ -190,7 +190,7 @@ class TestTasks:
 
     def test_reductions_add_up(self, engine):
         total = np.zeros(3)
-        accumulate = quadriga.codelet(access=["read", "reduce"])(add.body)
+        accumulate = quadriga.codelet(access=["read", "reduce"])(add.cpu)
         data = engine.data(total)
         for value in range(10):
             engine.submit(accumulate, engine.data(np.full(3, float(value))).read(), data.reduce())
@@ -243,7 +243,7 @@ class TestTasks:
     def test_a_device_by_name(self):
         with quadriga.Engine("emulated:2,memory=1MiB") as engine:
             x = engine.data(np.zeros(4))
-            kind = on_devices(["update"], increment.body)
+            kind = on_devices(["update"], increment.cpu)
             engine.submit(kind, x.update(), device="emulated1")
             engine.submit(kind, x.update(), device=1)
             engine.wait()
@@ -264,15 +264,15 @@ class TestTasks:
 
     def test_wrong_modes_are_refused(self):
         with pytest.raises(quadriga.InvalidArgument, match="read, write, update"):
-            quadriga.codelet(access=["rw"])(add.body)
+            quadriga.codelet(access=["rw"])(add.cpu)
         with pytest.raises(quadriga.InvalidArgument, match="list of modes"):
-            quadriga.codelet(access="read")(add.body)
+            quadriga.codelet(access="read")(add.cpu)
 
     def test_what_can_never_fit_a_device_is_refused_with_both_sizes(self):
         with quadriga.Engine("emulated:1,memory=1MiB") as engine:
             big = engine.data(np.zeros(1 << 18))
             with pytest.raises(quadriga.TooLarge, match=r"2 MiB.*1 MiB") as caught:
-                engine.submit(on_devices(["update"], increment.body), big.update())
+                engine.submit(on_devices(["update"], increment.cpu), big.update())
             assert isinstance(caught.value, MemoryError)
             engine.wait()
 

@@ -173,7 +173,7 @@ class TestSeeing:
     def test_counters_are_dataclasses(self):
         with quadriga.Engine("emulated:1,memory=1MiB") as engine:
             x = engine.data(np.zeros((64, 64)))
-            kind = on_devices(["update"], increment.body)
+            kind = on_devices(["update"], increment.cpu)
             for _ in range(4):
                 engine.submit(kind, x.update())
             engine.wait()
@@ -210,7 +210,7 @@ class TestSeeing:
             ) as engine:
                 cost = quadriga.Cost("dgemm", 64, 64**3)
                 kind = quadriga.codelet(access=["update"], host_only=False, cost=cost)(
-                    increment.body
+                    increment.cpu
                 )
                 arrays = [np.zeros((64, 64)) for _ in range(6)]
                 data = [engine.data(array) for array in arrays]

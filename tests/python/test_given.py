@@ -134,7 +134,7 @@ class TestFailures:
         bad = engine.submit(fail, engine.data(np.ones(2)).read())
         second = engine.submit(add, bad, data.read())
         third = engine.submit(store, data.write(), value=second)
-        fourth = engine.submit(timed(["update"], increment.body), data.update())
+        fourth = engine.submit(timed(["update"], increment.cpu), data.update())
         fifth = engine.submit(plus, a=fourth)
         for each in (second, third, fourth, fifth):
             error = each.exception(20)

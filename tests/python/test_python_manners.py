@@ -76,7 +76,7 @@ class TestCodelets:
         )
         again = pickle.loads(pickle.dumps(made))
         assert again is not made
-        assert (again.name, again.access, again.body) == ("total", ("read",), np.sum)
+        assert (again.name, again.access, again.cpu) == ("total", ("read",), np.sum)
         with quadriga.Engine("emulated:1,memory=1MiB") as engine:
             assert engine.submit(again, engine.data(np.ones(3)).read()).result() == 3
 

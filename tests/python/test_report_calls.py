@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import quadriga
-from quadriga import linalg, report
+from quadriga import linalg, report, sparse
 
 
 @pytest.fixture
@@ -43,6 +44,18 @@ def test_calls_stand_above_the_time_line(devices, recorded):
     part = report.part(trace, start=whole["matmul"]["start"])
     assert [each["name"] for each in part.sections] == ["matmul", "check <it>"]
     assert ">solve</span>" not in report.to_html(part)
+
+
+def test_calls_of_sparse_solvers_are_named_once(recorded):
+    a = scipy.sparse.diags([-1.0, 2.5, -1.0], [-1, 0, 1], shape=(36, 36), format="csr")
+    with quadriga.Engine("cpu:2", trace=True) as engine:
+        solver = sparse.Solver(a, engine=engine)
+        solver.solve(np.ones(36))
+        solver @ np.ones(36)
+        solver.update(a)
+        trace = recorded(engine)
+    names = [each["name"] for each in trace.sections]
+    assert names == ["sparse setup", "cg", "sparse product", "sparse update"]
 
 
 def test_without_a_trace_nothing_is_kept():

@@ -135,7 +135,7 @@ def test_an_array_that_a_device_has_newer_cannot_be_written(engine):
     with data.on_host("w") as array:
         array[:] = 1
     assert data.array is x
-    on_device = quadriga.codelet(access=["update"], cost=COST, host_only=False)(increase.body)
+    on_device = quadriga.codelet(access=["update"], cost=COST, host_only=False)(increase.cpu)
     engine.submit(on_device, data.update())
     if engine.machine.devices[0].kind != "cpu":
         found = data.array

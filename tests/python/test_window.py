@@ -56,6 +56,30 @@ print(x[0], z[0])
 """
 
 
+REGISTERS = """
+import faulthandler, sys
+import numpy as np, quadriga
+faulthandler.dump_traceback_later(20, exit=True)
+increment = quadriga.codelet(["update"])(lambda y: y.__iadd__(1))
+
+@quadriga.codelet(["update"], submits=True)
+def parent(y):
+    for _ in range(3):
+        child = np.zeros(2)
+        engine.submit(increment, engine.data(child).update())
+        engine.data(np.zeros(2))
+        engine.temporary(2)
+        children.append(child)
+
+x, children = np.zeros(4), []
+with quadriga.Engine(sys.argv[1], window=int(sys.argv[2])) as engine:
+    for _ in range(4):
+        engine.submit(parent, engine.data(x).update())
+    engine.wait()
+print(len(children), sum(child[0] for child in children))
+"""
+
+
 def run(program, devices, window):
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), devices, str(window)],
@@ -77,3 +101,9 @@ def test_a_body_submits_while_the_window_is_full_of_its_successors(devices, wind
 @pytest.mark.parametrize("window", [1, 2, 20])
 def test_tasks_divide_in_a_small_window(devices, window):
     assert run(DEEP, devices, window) == [0, 81]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("window", [1, 100])
+def test_bodies_register_data_that_nobody_holds_for_long(devices, window):
+    assert run(REGISTERS, devices, window) == [12, 12]

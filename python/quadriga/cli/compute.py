@@ -197,11 +197,11 @@ def solve(where: Where, a: Path, b: Path, check_symmetric: bool) -> None:
 @shared
 @click.argument("a", type=_INPUT)
 @click.option(
-    "--upper", is_flag=True, help="Compute the upper factor, A = U^H U, instead of the lower one."
+    "--lower", is_flag=True, help="Compute the lower factor, A = L L^H, instead of the upper one."
 )
 @click.option("--check-symmetric", is_flag=True, help="Reject an A that isn't hermitian.")
-def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
-    """Factorize a hermitian, positive definite A = L L^H; A and L are .npy files."""
+def cholesky(where: Where, a: Path, lower: bool, check_symmetric: bool) -> None:
+    """Factorize a hermitian, positive definite A = U^H U; A and U are .npy files."""
     (matrix,) = where.read(a=a)
     _need_square(a, matrix)
     dtype = lapack_type(matrix)
@@ -216,7 +216,7 @@ def cholesky(where: Where, a: Path, upper: bool, check_symmetric: bool) -> None:
             writing(where.output, matrix.shape, dtype, bool(matrix.flags.f_contiguous)) as factor,
         ):
             linalg.cholesky(
-                matrix, lower=not upper, out=factor, check_finite=False,
+                matrix, lower=lower, out=factor, check_finite=False,
                 check_symmetric=check_symmetric, engine=engine, tile=where.tile,
                 progress=where.progress,
             )  # fmt: skip

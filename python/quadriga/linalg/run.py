@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 from .. import _core
@@ -22,6 +22,12 @@ from .sources import Source
 
 Progress = bool | Callable[[float], object] | None
 Devices = str | Machine | None
+
+# Calls that the library names in traces, as it does those of C++ programs.
+_NAMED = {
+    "matmul", "syrk", "herk", "cholesky", "cho_factor", "cho_solve", "solve_triangular",
+    "inverse_diagonal", "load",
+}  # fmt: skip
 
 
 class Call:
@@ -93,7 +99,8 @@ def start(
     order = config["tile"] if tile is None else _order(tile)
     reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
-    with chosen.section(name), _shown(name, progress) as report:
+    named = nullcontext() if name in _NAMED else chosen.section(name)
+    with named, _shown(name, progress) as report:
         try:
             yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:

@@ -154,11 +154,10 @@ class Solver:
         self.shape = matrix.shape
         #: What it computes in.
         self.dtype = matrix.dtype
-        with self.engine.section("sparse setup"):
-            self._parts = Distributed(self.engine, matrix, diagonal, storage)
-            self._refined: Refined | None = None
-            if precision is not None:
-                self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
+        self._parts = Distributed(self.engine, matrix, diagonal, storage)
+        self._refined: Refined | None = None
+        if precision is not None:
+            self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
 
     def update(self, A: Any, M: Any = None) -> None:
         """Take new values of `A`, whose elements are at the same positions as before.
@@ -186,10 +185,9 @@ class Solver:
         if self._order is not None:
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
-        with self.engine.section("sparse update"):
-            self._parts.update(matrix, diagonal)
-            if self._refined is not None:
-                self._refined.update(matrix, diagonal)
+        self._parts.update(matrix, diagonal)
+        if self._refined is not None:
+            self._refined.update(matrix, diagonal)
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Family {
            Body body, Cost (*cost)(const Arguments&)) {
     Codelet& codelet = codelets_[index];
     codelet.name = name;
-    codelet.signature = signature;
+    codelet.access = signature;
     codelet.cpu = [body](const Arguments& arguments) {
       const BlasCall call;
       body.template operator()<T>(arguments);

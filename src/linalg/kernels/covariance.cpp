@@ -100,7 +100,7 @@ ComputeBlock best_compute_block() { return compute_block_anywhere; }
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
 std::vector<double> inverses(const CovarianceParams& params, int dimensions) {
-  const std::vector<double>& scales = params.length_scales;
+  const std::vector<double>& scales = params.length_scale;
   require(positive(params.variance), "covariance: the variance must be positive and finite");
   require(params.nugget == 0 || positive(params.nugget),
           "covariance: the nugget must be at least 0 and finite");

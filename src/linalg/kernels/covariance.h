@@ -21,7 +21,7 @@ struct CovarianceParams {
   double variance = 1;  ///< The covariance of a point with itself, without the nugget.
   double nugget = 0;    ///< Added on the diagonal of a matrix of one set of points.
   /// One for all dimensions, or one for each.
-  std::vector<double> length_scales = {1};
+  std::vector<double> length_scale = {1};
 };
 
 /// Points of a few dimensions, kept by coordinate. Copies share the memory.

@@ -5,5 +5,5 @@
 #include <quadriga/engine.h>
 
 quadriga::Data good(quadriga::Engine& engine, double* home) {
-  return engine.add(home, 1, 1, 1, quadriga::DType::float64);
+  return engine.data(home, 1, 1, 1, quadriga::DType::float64);
 }

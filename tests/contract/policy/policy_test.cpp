@@ -64,7 +64,7 @@ TEST_P(PolicyContract, ResultsAreTheSequentialOnesOnThreads) {
 const Codelet& counting() {
   static const Codelet codelet{
       .name = "count",
-      .signature = {Access::update},
+      .access = {Access::update},
       .cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() += 1; },
       .cost =
           [](const Arguments&) {
@@ -79,7 +79,7 @@ Counters count_independent(const EngineOptions& options, std::size_t tasks) {
   Engine engine(options);
   std::vector<Data> data;
   for (double& each : runs) {
-    data.push_back(engine.add(&each, 1, 1, 1, DType::float64));
+    data.push_back(engine.data(&each, 1, 1, 1, DType::float64));
     engine.submit(counting(), {{data.back(), Access::update}});
   }
   engine.wait();
@@ -102,7 +102,7 @@ TEST_P(PolicyContract, EveryTaskRunsOnceWhereAllHaveOneOwnerThatIsShortOfRoom) {
   std::vector<double> runs(200, 0);
   Engine engine(options("emulated:2,memory=4KiB"));
   for (double& each : runs)
-    engine.submit(counting(), {{engine.add(&each, 1, 1, 1, DType::float64), Access::update}},
+    engine.submit(counting(), {{engine.data(&each, 1, 1, 1, DType::float64), Access::update}},
                   {.owner = 1});
   engine.wait();
   EXPECT_EQ(std::ranges::count(runs, 1.0), 200);

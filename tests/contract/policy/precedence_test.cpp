@@ -55,7 +55,7 @@ class Precedence : public testing::Test {
   static std::vector<std::uint64_t> run(const SubmitOptions& where) {
     const Codelet codelet{
         .name = "count",
-        .signature = {Access::update},
+        .access = {Access::update},
         .cpu = [](const Arguments& given) { *given.operands[0].as<double>() += 1; },
         .cost =
             [](const Arguments&) {
@@ -69,7 +69,8 @@ class Precedence : public testing::Test {
     std::vector<double> tiles(tasks, 0);
     Engine engine(options);
     for (double& tile : tiles)
-      engine.submit(codelet, {{engine.add(&tile, 1, 1, 1, DType::float64), Access::update}}, where);
+      engine.submit(codelet, {{engine.data(&tile, 1, 1, 1, DType::float64), Access::update}},
+                    where);
     engine.wait();
     std::vector<std::uint64_t> ran;
     for (const auto& device : engine.counters().devices) ran.push_back(device.tasks);

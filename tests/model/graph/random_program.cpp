@@ -100,7 +100,7 @@ Kernel (*cuda_adapter)(Kernel) = nullptr;
 /// With a CUDA variant if there is an adapter; every other one as if it might wait.
 Codelet& complete(Codelet& codelet) {
   if (cuda_adapter) codelet.cuda = cuda_adapter(codelet.cpu);
-  codelet.waits_to_queue = codelet.signature.size() % 2 == 0;
+  codelet.waits_to_queue = codelet.access.size() % 2 == 0;
   return codelet;
 }
 
@@ -108,7 +108,7 @@ const Codelet& zero() {
   static const Codelet codelet = [] {
     Codelet made;
     made.name = "zero";
-    made.signature = {Access::write};
+    made.access = {Access::write};
     made.cpu = [](const Arguments& arguments) {
       each_word(arguments.operands[0], [](std::uint32_t& word) { word = 0; });
     };
@@ -121,7 +121,7 @@ const Codelet& plus() {
   static const Codelet codelet = [] {
     Codelet made;
     made.name = "plus";
-    made.signature = {Access::update, Access::read};
+    made.access = {Access::update, Access::read};
     made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };
     made.cpu = [](const Arguments& arguments) {
       std::vector<std::uint32_t> words;
@@ -138,7 +138,7 @@ const Codelet& plus() {
 const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool submits, bool costs);
 
 void submit_children(const Codelet& codelet, const Salt& salt) {
-  const std::vector<Access> modes = modes_of_children(codelet.signature);
+  const std::vector<Access> modes = modes_of_children(codelet.access);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < modes.size(); ++i) operands.push_back({salt.data[i], modes[i]});
   const Codelet& child = codelet_for(modes, codelet.combine != nullptr, false, bool(codelet.cost));
@@ -157,13 +157,13 @@ const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool su
   if (!is_new) return codelet;
   codelet.name = submits ? "parent" : "mix";
   codelet.submits = submits;
-  codelet.signature = modes;
+  codelet.access = modes;
   if (costs) codelet.cost = cost_of;
   codelet.init = apart ? &zero() : nullptr;
   codelet.combine = apart ? &plus() : nullptr;
   codelet.cpu = [&codelet](const Arguments& arguments) {
     const auto& salt = arguments.param<Salt>();
-    compute(codelet.signature, arguments.operands, salt.value);
+    compute(codelet.access, arguments.operands, salt.value);
     if (codelet.submits) submit_children(codelet, salt);
   };
   return complete(codelet);
@@ -174,7 +174,7 @@ const Codelet& reader() {
   static const Codelet codelet = [] {
     Codelet made;
     made.name = "read";
-    made.signature = {Access::read};
+    made.access = {Access::read};
     made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };
     made.cpu = [](const Arguments& arguments) {
       auto* out = arguments.param<std::byte*>();
@@ -302,7 +302,7 @@ void RandomProgram::start(Engine& engine) {
     Place& place = places_[i];
     place.expected.resize(shape.bytes());
     if (!tile.homed) {
-      place.data = engine.add(shape.rows, shape.cols, shape.dtype, {tile.keep});
+      place.data = engine.temporary(shape.rows, shape.cols, shape.dtype, {tile.keep});
       continue;
     }
     place.data = add_homed(engine, i);
@@ -330,8 +330,8 @@ Data RandomProgram::add_homed(Engine& engine, std::size_t tile) {
     std::memcpy(out, &word, 4);
     out += 4;
   });
-  if (on_host) return engine.add(home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
-  return engine.add(device, home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
+  if (on_host) return engine.data(home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
+  return engine.data(device, home.data, home.rows, home.cols, home.ld, home.dtype, {keep});
 }
 
 void RandomProgram::submit(Engine& engine, const Step& step) {

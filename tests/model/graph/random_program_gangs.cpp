@@ -77,7 +77,7 @@ class GangProgram {
     homes_.resize(4 * places_.size());
     for (Content& home : homes_) {
       home.assign(elements, data_.size());
-      data_.push_back(engine_.add(home.data(), elements, 1, elements, DType::float64));
+      data_.push_back(engine_.data(home.data(), elements, 1, elements, DType::float64));
     }
     expected_ = homes_;
     for (std::size_t operands = 1; operands <= 3; ++operands) add_codelet(operands);
@@ -102,8 +102,8 @@ class GangProgram {
   void add_codelet(std::size_t operands) {
     Codelet& made = codelets_.emplace_back();
     made.name = "mix";
-    made.signature.assign(operands, Access::read);
-    made.signature[0] = Access::update;
+    made.access.assign(operands, Access::read);
+    made.access[0] = Access::update;
     made.cpu = run_body;
     if (options_.adapter) made.cuda = options_.adapter(run_body);
     made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };

@@ -80,7 +80,7 @@ class AdoptionTest : public EngineTest {
     return memory;
   }
   Data add(DeviceId device, double* memory) {
-    return engine().add(device, memory, 8, 1, 8, DType::float64);
+    return engine().data(device, memory, 8, 1, 8, DType::float64);
   }
   /// Writes as somebody else's stream does, a little later, and ends the stream.
   std::thread writer(OthersStream& stream, double* memory, double value) {

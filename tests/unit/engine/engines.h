@@ -71,7 +71,7 @@ class EngineTest : public testing::TestWithParam<Where> {
   Codelet& codelet(std::string name, std::vector<Access> signature, Body body) {
     Codelet& made = codelets_.emplace_back();
     made.name = std::move(name);
-    made.signature = std::move(signature);
+    made.access = std::move(signature);
     made.cpu = std::move(body);
     if (GetParam() == Where::virtual_gpus) made.cuda = made.cpu;
     made.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
@@ -96,7 +96,7 @@ class EngineTest : public testing::TestWithParam<Where> {
   Data tile(double value = 0) {
     std::array<double, 8>& home = homes_.emplace_back();
     home.fill(value);
-    return engine().add(home.data(), 8, 1, 8, DType::float64);
+    return engine().data(home.data(), 8, 1, 8, DType::float64);
   }
   /// What is at home of the i-th tile.
   double home(std::size_t i) const { return homes_[i][0]; }

@@ -33,7 +33,7 @@ Machine machine_with_file(std::size_t file_tiles) {
 Codelet step(const char* name, std::vector<Access> signature, Kernel kernel) {
   Codelet codelet;
   codelet.name = name;
-  codelet.signature = std::move(signature);
+  codelet.access = std::move(signature);
   codelet.cpu = std::move(kernel);
   codelet.cost = [](const Arguments&) { return Cost{"step", 1, 1}; };
   return codelet;
@@ -58,10 +58,10 @@ Counters run(bool virtual_clock, std::size_t file_tiles, double& sum) {
   });
   SubmitOptions there;
   there.device = 0;
-  const Data total = engine.add(&sum, 1, 1, 1, DType::float64);
+  const Data total = engine.data(&sum, 1, 1, 1, DType::float64);
   std::vector<Data> data;
   for (int i = 0; i < tiles; ++i) {
-    data.push_back(engine.add(rows, 1, DType::float64));
+    data.push_back(engine.temporary(rows, 1, DType::float64));
     engine.submit(fill, {{data.back(), Access::write}}, there);
   }
   for (const Data& each : data) engine.submit(add, {{each, Access::update}}, there);
@@ -79,8 +79,8 @@ TEST_P(FileSpaceTest, HoldsWhatTheHostHasNoBuffersFor) {
   EXPECT_EQ(sum, 2.0 * rows * tiles);
   std::uint64_t out = 0, in = 0;
   for (const LinkCounters& link : counters.links) {
-    if (link.to == 2) out += link.bytes;
-    if (link.from == 2) in += link.bytes;
+    if (link.target == 2) out += link.bytes;
+    if (link.source == 2) in += link.bytes;
   }
   EXPECT_GT(out, (tiles - 8) * tile_bytes);
   EXPECT_GT(in, (tiles - 8) * tile_bytes);

@@ -148,7 +148,7 @@ TEST_P(GangTest, ATaskMustFitItsOwnDevice) {
   });
   Codelet& plus = codelet(Access::update, [](const Arguments&) {});
   std::vector<double> large(4096);
-  const Data data = engine().add(large.data(), 4096, 1, 4096, DType::float64);
+  const Data data = engine().data(large.data(), 4096, 1, 4096, DType::float64);
   EXPECT_NE(
       failure_of([&] {
         together({{&plus, {{tile(), Access::update}}, 0}, {&plus, {{data, Access::update}}, 1}});

@@ -21,7 +21,7 @@ class HomesTest : public testing::TestWithParam<Where> {
  protected:
   HomesTest() {
     plus_one_.name = "plus_one";
-    plus_one_.signature = {Access::read, Access::write};
+    plus_one_.access = {Access::read, Access::write};
     plus_one_.cpu = [](const Arguments& arguments) {
       const View& a = arguments.operands[0];
       const View& b = arguments.operands[1];
@@ -31,11 +31,11 @@ class HomesTest : public testing::TestWithParam<Where> {
     };
     plus_one_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
     increment_.name = "increment";
-    increment_.signature = {Access::update};
+    increment_.access = {Access::update};
     increment_.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() += 1; };
     increment_.cost = plus_one_.cost;
     sum_.name = "sum";
-    sum_.signature = {Access::read, Access::read, Access::update};
+    sum_.access = {Access::read, Access::read, Access::update};
     sum_.cpu = [](const Arguments& arguments) {
       const auto first = [&](std::size_t i) { return arguments.operands[i].as<double>(); };
       *first(2) += *first(0) + *first(1);
@@ -55,7 +55,7 @@ class HomesTest : public testing::TestWithParam<Where> {
       double* const home = take(device);
       std::fill_n(home, ld * cols, device == 0 ? 1.0 : 2.0);
       homes_at_[device] = home;
-      data_[device] = engine_->add(device, home, rows, cols, ld, DType::float64);
+      data_[device] = engine_->data(device, home, rows, cols, ld, DType::float64);
     }
   }
   double* take(DeviceId device) {
@@ -67,7 +67,7 @@ class HomesTest : public testing::TestWithParam<Where> {
     for (std::size_t i = 0; i < count; ++i) {
       many_.push_back(take(0));
       std::fill_n(many_.back(), ld * cols, static_cast<double>(i));
-      made.push_back(engine_->add(0, many_.back(), rows, cols, ld, DType::float64));
+      made.push_back(engine_->data(0, many_.back(), rows, cols, ld, DType::float64));
     }
     return made;
   }
@@ -101,7 +101,7 @@ constexpr const char* apart = "emulated:2,memory=1MiB,peer=off;cpu:1";
 TEST_P(HomesTest, TasksWhereTheDataAreUseThemInPlace) {
   make(joined);
   double* const other = take(0);
-  const Data there = engine_->add(0, other, rows, cols, ld, DType::float64);
+  const Data there = engine_->data(0, other, rows, cols, ld, DType::float64);
   engine_->submit(plus_one_, {{data_[0], Access::read}, {there, Access::write}},
                   SubmitOptions{.device = 0});
   engine_->wait(patience);
@@ -140,8 +140,8 @@ TEST_P(HomesTest, MoreMayPassTheHostThanItsBuffersHold) {
     double* const from = take(0);
     std::fill_n(from, ld * cols, i);
     results.push_back(take(1));
-    const Data source = engine_->add(0, from, rows, cols, ld, DType::float64);
-    const Data target = engine_->add(1, results.back(), rows, cols, ld, DType::float64);
+    const Data source = engine_->data(0, from, rows, cols, ld, DType::float64);
+    const Data target = engine_->data(1, results.back(), rows, cols, ld, DType::float64);
     engine_->submit(plus_one_, {{source, Access::read}, {target, Access::write}},
                     SubmitOptions{.device = 1});
   }
@@ -220,11 +220,11 @@ TEST_P(HomesTest, TasksWithMoreOperandsThanTheHostHasBuffersRunElsewhere) {
 TEST_P(HomesTest, WhatCannotPassTheHostIsNamedWhereItIsWaitedFor) {
   make(apart, [](WrappedOptions& options) { options.host_memory = buffer_bytes; });
   // The only buffer holds what no device does: a tile without a home, written on the host.
-  const Data homeless = engine_->add(rows, cols, DType::float64);
+  const Data homeless = engine_->temporary(rows, cols, DType::float64);
   const std::vector<Data> tiles = add_many(1);
   Codelet set;
   set.name = "set";
-  set.signature = {Access::write};
+  set.access = {Access::write};
   set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 7; };
   set.cost = plus_one_.cost;
   engine_->submit(set, {{homeless, Access::write}}, SubmitOptions{.device = 2});
@@ -264,7 +264,7 @@ TEST_P(HomesTest, SayWhoseMemoryItIs) {
     }
   };
   const auto refused = [&](DeviceId device, void* home) {
-    return refusal([&] { engine_->add(device, home, 1, 1, 1, DType::float64); });
+    return refusal([&] { engine_->data(device, home, 1, 1, 1, DType::float64); });
   };
   EXPECT_NE(refusal([&] { engine_->synchronize(7); }).find("0 to 2"), std::string::npos);
   EXPECT_NE(refused(9, &on_host).find("0 to 2"), std::string::npos);
@@ -277,10 +277,10 @@ TEST_P(HomesTest, TakeNoRoomOfTheArena) {
   make("emulated:2,memory=1MiB;cpu:1");
   constexpr std::int64_t large = 512;  // 2 MiB of doubles: twice the arena
   auto* const home = reinterpret_cast<double*>(homes_.take(0, large * large * sizeof(double)));
-  const Data data = engine_->add(0, home, large, large, large, DType::float64);
+  const Data data = engine_->data(0, home, large, large, large, DType::float64);
   Codelet set;
   set.name = "set";
-  set.signature = {Access::update};
+  set.access = {Access::update};
   set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 5; };
   set.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
   engine_->submit(set, {{data, Access::update}}, SubmitOptions{.device = 0});
@@ -296,7 +296,7 @@ TEST_P(HomesTest, ALostDeviceNamesTheDataThatWereAtHomeThere) {
       return make_faulty_backend(std::move(backend), plan);
     };
   });
-  const Data there = engine_->add(0, take(0), rows, cols, ld, DType::float64);
+  const Data there = engine_->data(0, take(0), rows, cols, ld, DType::float64);
   const auto failure = [&](DeviceId where, Data from, Data to) {
     try {
       engine_->submit(plus_one_, {{from, Access::read}, {to, Access::write}},
@@ -313,7 +313,7 @@ TEST_P(HomesTest, ALostDeviceNamesTheDataThatWereAtHomeThere) {
   EXPECT_NE(
       failure(1, data_[1], there).find("8 x 4 float64 tile is in the memory of device 'emulated0'"),
       std::string::npos);
-  const Data well = engine_->add(1, take(1), rows, cols, ld, DType::float64);
+  const Data well = engine_->data(1, take(1), rows, cols, ld, DType::float64);
   EXPECT_EQ(failure(1, data_[1], well), "") << "what was home elsewhere is intact";
 }
 

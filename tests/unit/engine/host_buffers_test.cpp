@@ -38,19 +38,19 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
     for (Codelet* const codelet : {&set_, &sum_, &get_})
       codelet->cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
     set_.name = "set";
-    set_.signature = {Access::write};
+    set_.access = {Access::write};
     set_.cpu = [this](const Arguments& arguments) {
       all_submitted_.wait(false);
       std::fill_n(arguments.operands[0].as<double>(), rows * cols, arguments.param<double>());
     };
     sum_.name = "sum";
-    sum_.signature = {Access::read, Access::read, Access::update};
+    sum_.access = {Access::read, Access::read, Access::update};
     sum_.cpu = [](const Arguments& arguments) {
       const auto value = [&](std::size_t i) { return arguments.operands[i].as<double>(); };
       for (std::int64_t i = 0; i < rows * cols; ++i) value(2)[i] += value(0)[i] - value(1)[i];
     };
     get_.name = "get";
-    get_.signature = {Access::read};
+    get_.access = {Access::read};
     get_.cpu = [](const Arguments& arguments) {
       *arguments.param<double*>() = arguments.operands[0].as<double>()[rows * cols - 1];
     };
@@ -62,7 +62,7 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
     std::vector<Data> tiles;
     std::vector<double> expected;
     for (std::size_t i = 0; i < count; ++i) {
-      tiles.push_back(engine_->add(rows, cols, DType::float64));
+      tiles.push_back(engine_->temporary(rows, cols, DType::float64));
       expected.push_back(static_cast<double>(i));
       engine_->submit(set_, {{tiles[i], Access::write}}, expected[i]);
     }
@@ -108,7 +108,7 @@ TEST_P(HostBuffersTest, WhoLeavesForAScarceBufferIsGone) {
   all_submitted_ = false;  // or a tile leaves before its reads are known, and is read meanwhile
   std::vector<Data> tiles;
   for (int i = 0; i <= tiles_of_device; ++i) {
-    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    tiles.push_back(engine_->temporary(rows, cols, DType::float64));
     engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0, SubmitOptions{.device = 0});
   }
   // Meanwhile what nobody needs is cleaned.
@@ -158,7 +158,7 @@ TEST_P(HostTasksTest, GoToADeviceIfTheyFindNoBuffer) {
   constexpr DeviceId device = 0, host = 1;
   std::vector<Data> tiles;
   for (int i = 0; i < buffers + tiles_of_device; ++i) {
-    tiles.push_back(engine_->add(rows, cols, DType::float64));
+    tiles.push_back(engine_->temporary(rows, cols, DType::float64));
     engine_->submit(set_, {{tiles.back(), Access::write}}, 1.0,
                     SubmitOptions{.device = i < buffers ? host : device});
   }

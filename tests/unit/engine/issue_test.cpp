@@ -15,7 +15,7 @@ constexpr std::int64_t megabyte = 1 << 20;
 Codelet codelet(Access access, std::string_view kernel) {
   Codelet made;
   made.name = kernel;
-  made.signature = {access};
+  made.access = {access};
   made.cpu = [](const Arguments&) {};
   made.cost = [kernel](const Arguments&) { return Cost{kernel, 1, 1}; };
   return made;
@@ -34,10 +34,11 @@ TEST(Issue, CopiesCountInWhatIsIssuedAhead) {
   const Codelet reads = codelet(Access::read, "short");
   std::vector<std::byte> home(100 * megabyte);
   double first = 0;
-  const Data urgent = engine.add(&first, 1, 1, 1, DType::float64);
+  const Data urgent = engine.data(&first, 1, 1, 1, DType::float64);
   for (int i = 0; i < 100; ++i) {
     std::byte* const place = home.data() + i * megabyte;
-    engine.submit(reads, {{engine.add(place, megabyte, 1, megabyte, DType::bytes)}}, {.device = 0});
+    engine.submit(reads, {{engine.data(place, megabyte, 1, megabyte, DType::bytes)}},
+                  {.device = 0});
   }
   engine.submit(makes, {{urgent, Access::update}}, {.priority = 1, .device = 1});
   const Future last = engine.submit(reads, {{urgent}}, {.priority = 1, .device = 0});
@@ -57,7 +58,7 @@ std::size_t streams_used(double at_two) {
   Engine engine(options);
   const Codelet writes = codelet(Access::write, "kernel");
   for (int i = 0; i < 8; ++i)
-    engine.submit(writes, {{engine.add(4, 4, DType::float64), Access::write}});
+    engine.submit(writes, {{engine.temporary(4, 4, DType::float64), Access::write}});
   engine.wait();
   std::set<int> streams;
   const nlohmann::json trace = nlohmann::json::parse(engine.trace_json());
@@ -81,7 +82,7 @@ TEST(Issue, DevicesTakeTurnsFromOneCallToTheNext) {
   const Codelet reads = codelet(Access::read, "kernel");
   std::vector<std::byte> home(2 * megabyte);
   const auto add = [&](std::int64_t at) {
-    return engine.add(home.data() + at * megabyte, megabyte, 1, megabyte, DType::bytes);
+    return engine.data(home.data() + at * megabyte, megabyte, 1, megabyte, DType::bytes);
   };
   engine.submit(reads, {{add(0)}}, {.owner = 0});
   engine.wait();
@@ -91,7 +92,8 @@ TEST(Issue, DevicesTakeTurnsFromOneCallToTheNext) {
   engine.wait();
   std::int64_t second = 0;
   for (const LinkCounters& link : engine.counters().links)
-    if (link.from == host_space && link.to == 2) second += static_cast<std::int64_t>(link.bytes);
+    if (link.source == host_space && link.target == 2)
+      second += static_cast<std::int64_t>(link.bytes);
   EXPECT_EQ(second, megabyte);
 }
 

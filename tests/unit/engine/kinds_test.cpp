@@ -73,7 +73,8 @@ class FourthKind : public testing::Test {
     std::vector<std::vector<double>> tiles(8, std::vector<double>(rows, 5));
     Engine engine({.devices = devices});
     std::vector<Data> data;
-    for (auto& tile : tiles) data.push_back(engine.add(tile.data(), rows, 1, rows, DType::float64));
+    for (auto& tile : tiles)
+      data.push_back(engine.data(tile.data(), rows, 1, rows, DType::float64));
     for (int step = 0; step < 10; ++step)
       for (const Data& each : data)
         engine.submit(codelet_, std::vector<Operand>{{each, Access::update}}, {}, where);
@@ -82,7 +83,7 @@ class FourthKind : public testing::Test {
     EXPECT_EQ(on_polled_ + on_host_, 80);
   }
 
-  Codelet codelet_{.name = "add one", .signature = {Access::update}};
+  Codelet codelet_{.name = "add one", .access = {Access::update}};
   std::atomic<int> on_polled_{0};
   std::atomic<int> on_host_{0};
 };
@@ -114,14 +115,14 @@ TEST_F(FourthKind, IsPreferredToAHostThatIsThereForWhatNeedsIt) {
 
 TEST_F(FourthKind, RefusesTasksWithoutAVariantForIt) {
   Engine engine({.devices = "polled:1;emulated:1"});
-  Codelet other{.name = "other", .signature = {}};
+  Codelet other{.name = "other", .access = {}};
   other.variant(DeviceKind::cuda) = [](const Arguments&) {};
   EXPECT_THROW(engine.submit(other, {}), Error);
 }
 
 TEST_F(FourthKind, FailsWithWhatItsVariantThrows) {
   Engine engine({.devices = "polled:1"});
-  Codelet wrong{.name = "wrong", .signature = {}};
+  Codelet wrong{.name = "wrong", .access = {}};
   wrong.variant(polled) = [](const Arguments&) { throw std::runtime_error("not today"); };
   engine.submit(wrong, {});
   try {
@@ -138,7 +139,7 @@ TEST_F(FourthKind, IsInTraces) {
   options.trace = true;
   std::vector<double> tile(4, 0);
   Engine engine(options);
-  engine.submit(codelet_, {{engine.add(tile.data(), 4, 1, 4, DType::float64), Access::update}});
+  engine.submit(codelet_, {{engine.data(tile.data(), 4, 1, 4, DType::float64), Access::update}});
   engine.wait(30);
   EXPECT_NE(engine.trace_json().find("polled0"), std::string::npos);
 }

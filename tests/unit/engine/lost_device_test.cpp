@@ -34,7 +34,7 @@ class LostDevice : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     plus_.name = "plus";
-    plus_.signature = {Access::update};
+    plus_.access = {Access::update};
     plus_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
     plus_.cpu = [](const Arguments& call) { call.operands[0].as<double>()[0] += 1; };
     set_log_sink([this](LogLevel, std::string_view message) { said_ += message; });
@@ -45,7 +45,7 @@ class LostDevice : public testing::TestWithParam<bool> {
     values_.assign(tiles, 0);
     Engine engine(EngineAccess::make(options));
     std::vector<Data> data;
-    for (double& value : values_) data.push_back(engine.add(&value, 1, 1, 1, DType::float64));
+    for (double& value : values_) data.push_back(engine.data(&value, 1, 1, 1, DType::float64));
     for (const Data& each : data) engine.submit(plus_, {{each, Access::update}});
     int good = 0;
     for (int i = 0; i < tiles; ++i) {

@@ -51,7 +51,7 @@ EngineOptions padded_device(std::size_t memory_bytes) {
 Codelet adding(std::int64_t& ld) {
   Codelet add;
   add.name = "add";
-  add.signature = {Access::update};
+  add.access = {Access::update};
   add.cpu = [&ld](const Arguments& arguments) {
     const View& tile = arguments.operands[0];
     ld = tile.ld;
@@ -69,7 +69,7 @@ TEST(PaddedTiles, KeepTheirContentAndTheBytesOfLinks) {
   Engine engine(padded_device(1 << 20));
   SubmitOptions there;
   there.device = 0;
-  const Data tile = engine.add(home.data(), rows, cols, rows, DType::float64);
+  const Data tile = engine.data(home.data(), rows, cols, rows, DType::float64);
   engine.submit(add, {{tile, Access::update}}, there);
   engine.wait();
   for (std::size_t i = 0; i < home.size(); ++i)
@@ -86,7 +86,7 @@ TEST(PaddedTiles, ThatDontFitAreRefused) {
   constexpr std::int64_t many = 90;
   std::vector<double> home(rows * many);
   Engine engine(padded_device(832 * many - 1));
-  const Data tile = engine.add(home.data(), rows, many, rows, DType::float64);
+  const Data tile = engine.data(home.data(), rows, many, rows, DType::float64);
   try {
     engine.submit(add, {{tile, Access::update}});
     engine.wait();

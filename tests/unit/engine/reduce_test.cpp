@@ -252,7 +252,7 @@ TEST_P(ReduceTest, PartialResultsGoWithTheirData) {
   const Data one = tile(1);
   Codelet& add = adder();
   for (int round = 0; round < 200; ++round) {
-    const Data sum = engine().add(8, 1, DType::float64);
+    const Data sum = engine().temporary(8, 1, DType::float64);
     Codelet& begin = codelet(Access::write, [](const Arguments& a) {
       each(a, 0, [](double& value, std::size_t) { value = 0; });
     });

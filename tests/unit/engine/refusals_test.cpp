@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/engine/refusals_test.cpp: what submit() and add() refuse, naming what was wrong.
+// tests/unit/engine/refusals_test.cpp: what submit() and data() refuse, naming what was wrong.
 #include <quadriga/engine.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST_P(RefusalsTest, DataOfAnotherEngineOrRemoved) {
   const Data data = tile();
   double home[8];
   Engine other(options_for(GetParam()));
-  const Data foreign = other.add(home, 8, 1, 8, DType::float64);
+  const Data foreign = other.data(home, 8, 1, 8, DType::float64);
   refuses(Errc::invalid_argument, {"not data of this engine"}, [&] {
     engine().submit(one, {{foreign, Access::update}});
   });
@@ -91,7 +91,7 @@ TEST_P(RefusalsTest, TasksThatFitNoDeviceAreRefusedWithBothSizes) {
   std::vector<double> home(3 * 4096);
   std::vector<Data> data;
   for (std::size_t i = 0; i < 3; ++i)
-    data.push_back(engine().add(home.data() + i * 4096, 64, 64, 64, DType::float64));
+    data.push_back(engine().data(home.data() + i * 4096, 64, 64, 64, DType::float64));
   Codelet& two = nothing({Access::read, Access::update});
   Codelet& three = nothing({Access::read, Access::read, Access::update});
   engine().submit(two, {{data[0], Access::read}, {data[1], Access::update}});
@@ -106,16 +106,16 @@ TEST_P(RefusalsTest, TasksThatFitNoDeviceAreRefusedWithBothSizes) {
 
 TEST_P(RefusalsTest, TilesThatCantBe) {
   double home[8];
-  refuses(Errc::invalid_argument, {"-1"}, [&] { engine().add(home, -1, 2, 4, DType::float64); });
+  refuses(Errc::invalid_argument, {"-1"}, [&] { engine().data(home, -1, 2, 4, DType::float64); });
   refuses(Errc::invalid_argument, {"leading dimension 3", "4 rows"},
-          [&] { engine().add(home, 4, 2, 3, DType::float64); });
+          [&] { engine().data(home, 4, 2, 3, DType::float64); });
   refuses(Errc::invalid_argument, {"home"},
-          [&] { engine().add(nullptr, 4, 2, 4, DType::float64); });
+          [&] { engine().data(nullptr, 4, 2, 4, DType::float64); });
 }
 
 TEST_P(RefusalsTest, ContentThatNothingWrote) {
   if (GetParam() == Where::host) GTEST_SKIP() << "buffers of the host always hold something";
-  const Data data = engine().add(8, 1, DType::float64);
+  const Data data = engine().temporary(8, 1, DType::float64);
   Codelet& read = nothing({Access::read});
   engine().submit(read, {{data, Access::read}});
   refuses(Errc::task_failed, {"nothing wrote it"}, [&] { wait(); });
@@ -123,9 +123,9 @@ TEST_P(RefusalsTest, ContentThatNothingWrote) {
 
 TEST_P(RefusalsTest, EmptyTiles) {
   Codelet& touch = nothing({Access::read, Access::write, Access::update});
-  const Data a = engine().add(nullptr, 0, 5, 0, DType::float64);
-  const Data b = engine().add(0, 0, DType::float64);
-  const Data c = engine().add(nullptr, 5, 0, 5, DType::float32);
+  const Data a = engine().data(nullptr, 0, 5, 0, DType::float64);
+  const Data b = engine().temporary(0, 0, DType::float64);
+  const Data c = engine().data(nullptr, 5, 0, 5, DType::float32);
   engine().submit(touch, {{a, Access::read}, {b, Access::write}, {c, Access::update}});
   wait();
 }
@@ -169,7 +169,7 @@ TEST_P(RefusalsTest, UseAfterForkRaises) {
     expect([&] { engine().submit(one, {{data, Access::update}}); });
     expect([&] { engine().wait(); });
     expect([&] { engine().wait(data); });
-    expect([&] { engine().add(8, 1, DType::float64); });
+    expect([&] { engine().temporary(8, 1, DType::float64); });
     expect([&] { engine().remove(data); });
     expect([&] { engine().final(data); });
     expect([&] { engine().evict(data); });

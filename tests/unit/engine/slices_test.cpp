@@ -28,7 +28,7 @@ TEST_P(RelayedTile, TakesAboutAsLongAsTheLongerWay) {
   for (std::size_t i = 0; i < home.size(); ++i) home[i] = static_cast<double>(i);
   Codelet check;
   check.name = "check";
-  check.signature = {Access::read};
+  check.access = {Access::read};
   check.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
   std::size_t wrong = home.size();
   check.cpu = [&](const Arguments& call) {
@@ -38,7 +38,7 @@ TEST_P(RelayedTile, TakesAboutAsLongAsTheLongerWay) {
       for (std::int64_t i = 0; i < rows; ++i)
         wrong += tile.as<double>()[i + j * tile.ld] != static_cast<double>(i + j * rows);
   };
-  const Data data = engine.add(home.data(), rows, columns, rows, DType::float64);
+  const Data data = engine.data(home.data(), rows, columns, rows, DType::float64);
   engine.submit(check, {{data, Access::read}}, {.device = 1});
   engine.wait(30);
   EXPECT_EQ(wrong, 0u);

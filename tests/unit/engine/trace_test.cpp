@@ -62,7 +62,7 @@ class TraceTest : public EngineTest {
     std::vector<Data> data;
     for (std::size_t i = 0; i < 6; ++i) {
       homes_.emplace_back(256, 1.0);
-      data.push_back(engine().add(homes_.back().data(), 16, 16, 16, DType::float64));
+      data.push_back(engine().data(homes_.back().data(), 16, 16, 16, DType::float64));
     }
     Codelet& add = codelet("add \"quoted\"", {Access::read, Access::update},
                            [](const Arguments& a) { first(a, 1) += first(a); });

@@ -29,7 +29,7 @@ class TriesTest : public testing::Test {
       (is_home ? at_home_ : elsewhere_)();
       ++(is_home ? ran_at_home_ : ran_elsewhere_);
     };
-    for (auto& home : homes_) data_.push_back(engine_.add(home.data(), 8, 1, 8, DType::float64));
+    for (auto& home : homes_) data_.push_back(engine_.data(home.data(), 8, 1, 8, DType::float64));
   }
   void submit(std::size_t datum, DeviceId device = no_device) {
     engine_.submit(codelet_, {{data_[datum], Access::update}}, std::span<const std::byte>(),
@@ -55,7 +55,7 @@ class TriesTest : public testing::Test {
   std::atomic<bool> in_vain_{false};
   std::function<void()> at_home_ = [] {};
   std::function<void()> elsewhere_ = [] {};
-  Codelet codelet_{.name = "uneven", .signature = {Access::update}};
+  Codelet codelet_{.name = "uneven", .access = {Access::update}};
   std::vector<Data> data_;
   Engine engine_{{.devices = "emulated:1,memory=1MiB;cpu:1"}};
 };

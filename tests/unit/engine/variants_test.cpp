@@ -19,7 +19,7 @@ class VariantsTest : public testing::Test {
  protected:
   VariantsTest() {
     codelet_.name = "both";
-    codelet_.signature = {Access::update};
+    codelet_.access = {Access::update};
     codelet_.cpu = [this](const Arguments&) { ++on_host_; };
     codelet_.cuda = [this](const Arguments&) { ++on_device_; };
     codelet_.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
@@ -41,7 +41,7 @@ class VariantsTest : public testing::Test {
   void run(DeviceKind kind, int cores = 0, DeviceId device = no_device) {
     std::vector<double> home(8);
     Engine engine(options_with(kind, cores));
-    const Data data = engine.add(home.data(), 8, 1, 8, DType::float64);
+    const Data data = engine.data(home.data(), 8, 1, 8, DType::float64);
     for (int i = 0; i < 10; ++i)
       engine.submit(codelet_, {{data, Access::update}}, std::span<const std::byte>(),
                     {.device = device});
@@ -86,7 +86,7 @@ TEST_F(VariantsTest, WithoutAnyTheTaskIsRefused) {
 TEST(MeasuredTest, TasksGoWhereTheyAreQuick) {
   std::vector<std::array<double, 8>> homes(40);
   std::atomic<int> elsewhere{0};
-  Codelet codelet{.name = "uneven", .signature = {Access::update}};
+  Codelet codelet{.name = "uneven", .access = {Access::update}};
   codelet.cpu = [&](const Arguments& call) {
     const auto* const first = call.operands[0].as<double>();
     const bool is_home = first >= homes.front().data() && first <= homes.back().data();
@@ -95,7 +95,7 @@ TEST(MeasuredTest, TasksGoWhereTheyAreQuick) {
   };
   Engine engine({.devices = "emulated:1,memory=1MiB;cpu:1"});
   const auto run = [&](std::array<double, 8>& home, DeviceId device) {
-    const Data data = engine.add(home.data(), 8, 1, 8, DType::float64);
+    const Data data = engine.data(home.data(), 8, 1, 8, DType::float64);
     engine.submit(codelet, {{data, Access::update}}, std::span<const std::byte>(),
                   {.device = device});
     engine.wait(30);
@@ -122,7 +122,7 @@ TEST_F(VariantsTest, ThatWaitShareOneStream) {
   std::vector<std::array<double, 8>> homes(40);
   Engine engine(options_with(DeviceKind::cuda, 0));
   for (std::size_t i = 0; i < homes.size(); ++i) {
-    const Data data = engine.add(homes[i].data(), 8, 1, 8, DType::float64);
+    const Data data = engine.data(homes[i].data(), 8, 1, 8, DType::float64);
     engine.submit(i % 4 == 0 ? slow : codelet_, {{data, Access::update}});
   }
   engine.wait(30);

@@ -253,7 +253,7 @@ TEST_P(FailuresTest, NothingIsCopiedOnceTheEngineIsGone) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(home, MAP_FAILED);
   const Data small = tile();
-  const Data large = engine().add(home, bytes / 8, 1, bytes / 8, DType::float64);
+  const Data large = engine().data(home, bytes / 8, 1, bytes / 8, DType::float64);
   Codelet& fails = codelet(Access::update, [](const Arguments&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     throw std::runtime_error("no");

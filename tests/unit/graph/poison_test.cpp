@@ -26,12 +26,12 @@ TEST(PoisonTest, BlocksThatWereFreedHoldNaN) {
   double* kept = nullptr;
   Codelet keeping;
   keeping.name = "keeping";
-  keeping.signature = {Access::update};
+  keeping.access = {Access::update};
   keeping.cpu = [&kept](const Arguments& arguments) {
     kept = arguments.operands[0].as<double>();
     for (std::size_t i = 0; i < 8; ++i) kept[i] += 1;
   };
-  const Data data = engine.add(home.data(), 8, 1, 8, DType::float64, {.resident = true});
+  const Data data = engine.data(home.data(), 8, 1, 8, DType::float64, {.resident = true});
   engine.submit(keeping, {{data, Access::update}});
   engine.wait(30);
   ASSERT_NE(kept, home.data());

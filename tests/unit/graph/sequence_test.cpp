@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, SequenceTest, every_engine(), where_name);
 TEST_P(SequenceTest, IsKeptByTasksThatShareNoDataWhateverBecomesOfThem) {
   constexpr int count = 40;
   Codelet& note = noting({Access::update});
-  const Sequence sequence = engine().add_sequence();
+  const Sequence sequence = engine().sequence();
   for (int i = 0; i < count; ++i)
     engine().submit(note, {{tile(), Access::update}}, i, {.priority = i, .sequence = sequence});
   EXPECT_THROW(wait(), std::runtime_error);
@@ -48,7 +48,7 @@ TEST_P(SequenceTest, IsKeptByTasksThatShareNoDataWhateverBecomesOfThem) {
 }
 
 TEST_P(SequenceTest, HoldsUpNoOthers) {
-  const Sequence sequence = engine().add_sequence();
+  const Sequence sequence = engine().sequence();
   Codelet& more = codelet(Access::update, [](const Arguments& a) { first(a) += 1; });
   const Data held = tile(), free = tile();
   // Elsewhere, or it might be queued behind the gate on the same stream.
@@ -66,7 +66,7 @@ TEST_P(SequenceTest, HoldsUpNoOthers) {
 }
 
 TEST_P(SequenceTest, DataOrdersTasksOfTwoSequences) {
-  const Sequence a = engine().add_sequence(), b = engine().add_sequence();
+  const Sequence a = engine().sequence(), b = engine().sequence();
   Codelet& doubled =
       codelet(Access::update, [](const Arguments& x) { first(x) = 2 * first(x) + 1; });
   const Data x = tile();
@@ -77,7 +77,7 @@ TEST_P(SequenceTest, DataOrdersTasksOfTwoSequences) {
 }
 
 TEST_P(SequenceTest, IsRemovedOnceItsTasksHaveEnded) {
-  const Sequence sequence = engine().add_sequence();
+  const Sequence sequence = engine().sequence();
   Codelet& note = noting({});
   for (int i = 0; i < 3; ++i) engine().submit(note, {}, i, {.sequence = sequence});
   engine().remove(sequence);

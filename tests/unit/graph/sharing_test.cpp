@@ -30,7 +30,7 @@ class SharingTest : public EngineTest {
     first(arguments, 1) = total;
   });
   Data vector(double* from, std::int64_t length, DataOptions options = {}) {
-    return engine().add(from, length, 1, length, DType::float64, options);
+    return engine().data(from, length, 1, length, DType::float64, options);
   }
   bool has_devices() const { return GetParam() != Where::host; }
 };
@@ -56,7 +56,7 @@ TEST_P(SharingTest, SlicesShareOrderAndContent) {
   std::array<double, 100> memory{};
   const Data whole = vector(memory.data(), 100);
   const Data slice = vector(memory.data() + 10, 10);
-  const Data odd = engine().add(memory.data() + 1, 1, 50, 2, DType::float64);
+  const Data odd = engine().data(memory.data() + 1, 1, 50, 2, DType::float64);
   double total = 0;
   const Data result = vector(&total, 1);
   for (int i = 0; i < 30; ++i) {

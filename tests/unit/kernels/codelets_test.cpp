@@ -43,7 +43,7 @@ auto with(std::initializer_list<View> operands, const Params& params, Use use) {
 
 template <class Params>
 void run(const Codelet& codelet, std::initializer_list<View> operands, const Params& params) {
-  EXPECT_EQ(codelet.signature.size(), operands.size());
+  EXPECT_EQ(codelet.access.size(), operands.size());
   with(operands, params, codelet.cpu);
 }
 

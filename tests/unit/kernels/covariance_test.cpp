@@ -27,7 +27,7 @@ std::vector<double> random_coordinates(std::size_t count) {
 long double expected(const CovarianceParams& params, const double* x, const double* y, int dims) {
   long double squared = 0;
   for (int d = 0; d < dims; ++d) {
-    const double scale = params.length_scales[params.length_scales.size() == 1 ? 0 : d];
+    const double scale = params.length_scale[params.length_scale.size() == 1 ? 0 : d];
     const long double difference = (static_cast<long double>(x[d]) - y[d]) / scale;
     squared += difference * difference;
   }
@@ -63,7 +63,7 @@ TEST(Covariances, AgreeWithTheirFormulas) {
   for (const CovarianceKind kind : kinds)
     for (const int dims : {1, 2, 3, 6}) {
       CovarianceParams params{kind, 2.5, 0.125, {1.75}};
-      if (dims == 3) params.length_scales = {0.5, 2, 8};
+      if (dims == 3) params.length_scale = {0.5, 2, 8};
       const int count = 75;
       const auto coordinates = random_coordinates(static_cast<std::size_t>(count) * dims);
       const Covariance covariance(params, Points(coordinates, dims));

@@ -140,7 +140,7 @@ TEST(Factor, OverwrittenMemoryHoldsTheFactorOnceItIsBroughtHome) {
 TEST(Factor, SolvingMovesNoTileThatIsThere) {
   const auto engine = make_engine("virtual:emulated:3,memory=1MiB");
   const Array a = spd_matrix(150, DType::float64, Lay::columns, 14);
-  const Factor factor = cho_factor(*engine, a.view(), {}, {.tile = 16});
+  const Factor factor = cho_factor(*engine, a.view(), {Uplo::lower}, {.tile = 16});
   const Array b = random_matrix(150, 1, DType::float64, Lay::columns, 15);
   const std::uint64_t before = engine->counters().bytes();
   for (int repeat = 0; repeat < 3; ++repeat) factor.solve(b.view());
@@ -184,7 +184,7 @@ TEST(Factor, CovariancesOfPoints) {
   Array a(90, 90, DType::float64);
   source->read(0, 0, {a.view().data, 90, 90, 90, DType::float64});
   EXPECT_NEAR(a.get(5, 5).real(), 1.1, 1e-12);
-  expect_solves(cho_factor(*engine, source, {}, {.tile = 16}), a, Lay::columns, 2);
+  expect_solves(cho_factor(*engine, source, {Uplo::lower}, {.tile = 16}), a, Lay::columns, 2);
 }
 
 TEST(Factor, FromWhatSomebodyElseComputed) {
@@ -234,7 +234,7 @@ TEST(Factor, FilesThatLieAreRefused) {
   const Scratch scratch;
   const auto engine = make_engine("cpu:2");
   const Array a = spd_matrix(40, DType::float64, Lay::columns, 20);
-  const Factor factor = cho_factor(*engine, a.view(), {}, {.tile = 16});
+  const Factor factor = cho_factor(*engine, a.view(), {Uplo::lower}, {.tile = 16});
   const std::string file = scratch.file("f");
   const auto load = [&] { Factor::load(*engine, file); };
   expect_io_error(load, "No such file");
@@ -261,7 +261,7 @@ TEST(Factor, EachDamagedByteIsFound) {
   const Array a = spd_matrix(11, DType::float32, Lay::columns, 20);
   const std::string file = scratch.file("f");
   const auto load = [&] { Factor::load(*engine, file); };
-  cho_factor(*engine, a.view(), {}, {.tile = 4}).save(file);
+  cho_factor(*engine, a.view(), {Uplo::lower}, {.tile = 4}).save(file);
   load();
   const auto size = static_cast<std::int64_t>(fs::file_size(file));
   for (std::int64_t at = 0; at < size; ++at) {
@@ -306,7 +306,7 @@ TEST(Factor, FilesOfTheFirstVersionAreRead) {
   const auto engine = make_engine("cpu:1");
   const std::string file = scratch.file("f");
   const Array a = spd_matrix(40, DType::float64, Lay::columns, 20);
-  cho_factor(*engine, a.view(), {}, {.tile = 16}).save(file);
+  cho_factor(*engine, a.view(), {Uplo::lower}, {.tile = 16}).save(file);
   std::fstream content(file, std::ios::in | std::ios::out | std::ios::binary);
   FactorHeader header;
   content.read(reinterpret_cast<char*>(&header), sizeof(header));
@@ -322,7 +322,7 @@ TEST(Factor, LinksStayLinks) {
   const Scratch scratch;
   const auto engine = make_engine("cpu:2");
   const Array a = spd_matrix(40, DType::float64, Lay::columns, 20);
-  const Factor factor = cho_factor(*engine, a.view(), {}, {.tile = 16});
+  const Factor factor = cho_factor(*engine, a.view(), {Uplo::lower}, {.tile = 16});
   fs::create_directories(scratch.path / "far");
   fs::create_symlink("far/f", scratch.path / "second");
   fs::create_symlink("second", scratch.path / "first");

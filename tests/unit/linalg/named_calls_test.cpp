@@ -5,10 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
-#include <thread>
 #include <vector>
-
-#include "engine/named_call.h"
 
 namespace quadriga::linalg {
 namespace {
@@ -62,19 +59,12 @@ TEST_P(NamedCallsTest, StandInTheTraceInTheirOrder) {
             (Names{"matmul", "cho_factor", "cho_solve", "cholesky", "solve_triangular", "syrk"}));
 }
 
-TEST_P(NamedCallsTest, WithinACallOfTheSameNameAreThatCall) {
-  {
-    const NamedCall outer(engine_, "solve");
-    { const NamedCall inner(engine_, "solve"); }
-    { const NamedCall other(engine_, "check"); }
-    { const NamedCall inner(engine_, "solve"); }
-    std::thread([&] { const NamedCall apart(engine_, "solve"); }).join();
-  }
-  { const NamedCall next(engine_, "solve"); }
-  // A trace begins with the first task.
-  matmul(engine_, 1.0, view(a_), Op::none, view(b_), Op::none, 0.0, view(c_));
-  EngineOptions again = options();
-  EXPECT_EQ(names().back(), "matmul");
+TEST_P(NamedCallsTest, OfAPlainEngineCostNothing) {
+  EngineOptions plain = options();
+  plain.trace = false;
+  Engine engine(plain);
+  matmul(engine, 1.0, view(a_), Op::none, view(b_), Op::none, 0.0, view(c_));
+  EXPECT_THROW(engine.trace_json(), Error);
 }
 
 }  // namespace

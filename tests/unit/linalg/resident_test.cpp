@@ -165,7 +165,7 @@ TEST_F(ResidentTest, ChecksLookAtTheElementsOnTheDevice) {
   try {
     solve_triangular(engine(), there(a, 0), Uplo::lower, Op::none, false, there(b, 0), options_);
     FAIL();
-  } catch (const Singular& error) {
+  } catch (const SingularMatrix& error) {
     EXPECT_EQ(error.index(), 33);
   }
   Options checked = options_;

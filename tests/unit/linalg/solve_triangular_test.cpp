@@ -101,7 +101,7 @@ TEST(SolveTriangular, NamesTheFirstZeroAndLeavesBAlone) {
   try {
     solve_triangular(*engine, a.view(), Uplo::lower, Op::none, false, b.view(), {.tile = 16});
     FAIL() << "no error";
-  } catch (const Singular& error) {
+  } catch (const SingularMatrix& error) {
     EXPECT_EQ(error.index(), 17);
   }
   EXPECT_TRUE(b.same_bytes(before));

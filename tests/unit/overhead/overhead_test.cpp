@@ -57,9 +57,9 @@ class Product {
  public:
   explicit Product(const EngineOptions& options) : engine_(options), homes_(3 * tiles * tiles) {
     codelet_.name = "nothing";
-    codelet_.signature = {Access::read, Access::read, Access::update};
+    codelet_.access = {Access::read, Access::read, Access::update};
     codelet_.cpu = [](const Arguments&) {};
-    for (double& home : homes_) data_.push_back(engine_.add(&home, 1, 1, 1, DType::float64));
+    for (double& home : homes_) data_.push_back(engine_.data(&home, 1, 1, 1, DType::float64));
   }
   void run(int times) {
     for (int t = 0; t < times; ++t)
@@ -150,7 +150,7 @@ TEST(OverheadTest, AnIdleEngineTakesNoTime) {
 constexpr double seconds = 0.5;
 
 Codelet sleeping() {
-  Codelet codelet{.name = "sleeping", .signature = {Access::update}};
+  Codelet codelet{.name = "sleeping", .access = {Access::update}};
   codelet.cpu = [](const Arguments&) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   };
@@ -163,7 +163,7 @@ TEST(OverheadTest, WaitingForALongTaskTakesLittleTime) {
     Engine engine(on(devices));
     const Codelet sleeps = sleeping();
     double home = 0;
-    engine.submit(sleeps, {{engine.add(&home, 1, 1, 1, DType::float64), Access::update}});
+    engine.submit(sleeps, {{engine.data(&home, 1, 1, 1, DType::float64), Access::update}});
     const double before = processor_seconds();
     engine.wait(60);
     EXPECT_LT(processor_seconds() - before, 0.1 * seconds) << devices;
@@ -178,7 +178,7 @@ TEST(OverheadTest, WaitingForRoomInTheWindowTakesLittleTime) {
     Engine engine(options);
     const Codelet sleeps = sleeping();
     double home = 0;
-    const Data data = engine.add(&home, 1, 1, 1, DType::float64);
+    const Data data = engine.data(&home, 1, 1, 1, DType::float64);
     const double before = processor_seconds();
     for (int task = 0; task < 4; ++task) engine.submit(sleeps, {{data, Access::update}});
     EXPECT_LT(processor_seconds() - before, 0.1 * seconds) << devices;

@@ -15,7 +15,7 @@ namespace {
 Codelet adding() {
   Codelet add;
   add.name = "add";
-  add.signature = {Access::read, Access::update};
+  add.access = {Access::read, Access::update};
   add.cpu = [](const Arguments& a) {
     const auto* const x = a.operands[0].as<double>();
     auto* const sums = a.operands[1].as<double>();
@@ -59,7 +59,7 @@ TEST_P(DevicePartsTest, ChunksAddUpOnTheirDevicesAndComeHomeOnce) {
   if (GetParam() == Where::host) return;
   std::uint64_t home = 0;
   for (const auto& link : engine_->counters().links)
-    if (link.to == host_space) home += link.bytes;
+    if (link.target == host_space) home += link.bytes;
   EXPECT_LE(home, 2u * 16u) << "a part a device, and nothing else";
 }
 

@@ -30,7 +30,7 @@ class FlowTest : public testing::TestWithParam<Where> {
     }
     engine_ = std::make_unique<Engine>(options);
     double_.name = "double";
-    double_.signature = {Access::read, Access::write};
+    double_.access = {Access::read, Access::write};
     double_.cpu = [](const Arguments& a) {
       for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
         a.operands[1].as<double>()[i] = 2 * a.operands[0].as<double>()[i];
@@ -39,7 +39,7 @@ class FlowTest : public testing::TestWithParam<Where> {
       return Cost{"unit", 1, static_cast<double>(a.operands[0].rows) / 100};
     };
     increment_.name = "increment";
-    increment_.signature = {Access::update};
+    increment_.access = {Access::update};
     increment_.cpu = [](const Arguments& a) {
       for (std::int64_t i = 0; i < a.operands[0].rows; ++i) a.operands[0].as<double>()[i] += 1;
     };

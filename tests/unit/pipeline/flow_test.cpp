@@ -254,7 +254,7 @@ TEST_P(FlowTest, TemporariesAndConstantsStayOnTheDevice) {
   const View constant_view{weights.data(), 8, 1, 8, DType::float64};
   Codelet scale;
   scale.name = "scale";
-  scale.signature = {Access::read, Access::read, Access::write};
+  scale.access = {Access::read, Access::read, Access::write};
   scale.cpu = [](const Arguments& a) {
     for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
       a.operands[2].as<double>()[i] = a.operands[0].as<double>()[i] * a.operands[1].as<double>()[7];
@@ -283,7 +283,7 @@ TEST(HostTimeTest, TheVirtualClockCountsWhatStagesOnTheHostTake) {
     Engine engine(engine_options);
     Codelet nothing;
     nothing.name = "nothing";
-    nothing.signature = {Access::update};
+    nothing.access = {Access::update};
     nothing.cpu = [](const Arguments&) {};
     nothing.cost = [](const Arguments&) { return Cost{"nothing", 0, 0}; };
     PipelineOptions options;

@@ -25,7 +25,7 @@ class ReturnedFieldTest : public FlowTest {
  protected:
   ReturnedFieldTest() {
     halve_.name = "halve";
-    halve_.signature = {Access::read};
+    halve_.access = {Access::read};
     halve_.cpu = [this](const Arguments& a) {
       const View& x = a.operands[0];
       const std::lock_guard lock(made_.mutex);
@@ -33,7 +33,7 @@ class ReturnedFieldTest : public FlowTest {
           static_cast<std::size_t>(x.rows / 2), *x.as<double>());
     };
     fill_.name = "halve";
-    fill_.signature = {Access::write};
+    fill_.access = {Access::write};
     fill_.cpu = [](const Arguments& a) {
       std::ranges::copy(*a.param<FillParams>().values, a.operands[0].as<double>());
     };
