@@ -32,11 +32,22 @@ std::uint64_t fingerprint(const CollectiveTerms& terms) noexcept {
   return terms.fault.empty() ? value & ~std::uint64_t{1} : value | 1;
 }
 
+bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept {
+  const auto [a_first, a_last] = a.layout.bounds();
+  const auto [b_first, b_last] = b.layout.bounds();
+  const auto at = [](const MessageBuffer& buffer, std::int64_t offset) {
+    return reinterpret_cast<std::intptr_t>(buffer.data) + offset;
+  };
+  return at(a, a_first) < at(b, b_last) && at(b, b_first) < at(a, a_last);
+}
+
 }  // namespace
 
-PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read)
+PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from)
     : place_(place), data_(place.flat()) {
-  if (data_ != nullptr || place.bytes() == 0) return;
+  if (place.bytes() == 0) return;
+  const bool is_alone = apart_from == nullptr || !overlap(place, *apart_from);
+  if (data_ != nullptr && is_alone) return;
   copy_.resize(place.bytes());
   data_ = copy_.data();
   if (is_read) Packer(place.layout, place.data).pack(0, copy_);
@@ -65,7 +76,7 @@ Collective::Collective(Communicator& communicator, CallKind operation, const Pat
 
 void Collective::run(const CollectiveTerms& terms, const std::function<void()>& steps) {
   Endpoint& endpoint = communicator_.endpoint();
-  const std::uint32_t context = communicator_.context_ + 1;
+  const std::uint64_t context = communicator_.context_ + 1;
   endpoint.check(*communicator_.group_, operation_, context);
   try {
     agree(terms);

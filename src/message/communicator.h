@@ -64,12 +64,12 @@ class Communicator {
  private:
   friend class Collective;
   Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-               std::uint32_t context);
+               std::uint64_t context);
   Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
 
   std::shared_ptr<Endpoint> endpoint_;
   std::shared_ptr<const Group> group_;
-  std::uint32_t context_ = 0;
+  std::uint64_t context_ = 0;
   int collectives_ = 0;
 };
 

@@ -68,7 +68,7 @@ struct MessageTransfer {
   MessageBuffer place;
   int peer = 0;  ///< Of the world; any_source.
   int tag = 0;
-  std::uint32_t context = 0;
+  std::uint64_t context = 0;
   std::shared_ptr<const Group> group;
   std::shared_ptr<void> keep;  ///< Lives as long as the memory may be touched.
 

@@ -71,6 +71,8 @@ TEST(Communicator, CollectivesOfAnyNumberOfRanks) {
         comm.all_to_all(place_of(all), place_of(turned), {});
         for (std::size_t i = 0; i < turned.size(); ++i)
           ASSERT_EQ(turned[i], static_cast<double>(100 * (i / count)) + comm.rank());
+        comm.all_to_all(place_of(turned), place_of(turned), {});  // In place: back again.
+        ASSERT_EQ(turned, all);
         comm.barrier({});
       }
     });
