@@ -78,26 +78,23 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
   Endpoint& endpoint = communicator_.endpoint();
   const std::uint64_t context = communicator_.context_ + 1;
   endpoint.check(*communicator_.group_, operation_, context);
+  bool agreed = false;
+  const Group& group = *communicator_.group_;
   try {
     agree(terms);
+    agreed = true;
+    steps();
+  } catch (const PeerLost& error) {
+    const int lost = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
+    endpoint.abort(group, context, error.what(), lost);
+    throw;
   } catch (const Error& error) {
     // Differences are told to all; the communicator stays usable.
-    if (error.code() != Errc::invalid_argument)
-      endpoint.abort(*communicator_.group_, context, error.what());
+    if (agreed || error.code() != Errc::invalid_argument)
+      endpoint.abort(group, context, error.what(), -1);
     throw;
   } catch (...) {
-    endpoint.abort(*communicator_.group_, context,
-                   fmt::format("{} was interrupted", name(operation_)));
-    throw;
-  }
-  try {
-    steps();
-  } catch (const std::exception& error) {
-    endpoint.abort(*communicator_.group_, context, error.what());
-    throw;
-  } catch (...) {
-    endpoint.abort(*communicator_.group_, context,
-                   fmt::format("{} was interrupted", name(operation_)));
+    endpoint.abort(group, context, fmt::format("{} was interrupted", name(operation_)), -1);
     throw;
   }
 }

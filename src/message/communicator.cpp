@@ -98,6 +98,10 @@ std::optional<MessageStatus> Communicator::probe(int source, int tag,
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
+void Communicator::refuse(CallKind kind, const std::string& why, const Patience& patience) {
+  Collective(*this, kind, patience).run({kind, -1, -1, {}, why}, [] {});
+}
+
 void Communicator::barrier(const Patience& patience) {
   Collective(*this, CallKind::barrier, patience).run({CallKind::barrier}, [] {});
 }

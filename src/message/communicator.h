@@ -42,6 +42,8 @@ class Communicator {
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 
+  /// Stands for a collective in which this rank can't take part: it raises on all ranks.
+  void refuse(CallKind kind, const std::string& why, const Patience& patience);
   void barrier(const Patience& patience);
   void broadcast(const MessageBuffer& place, int root, const Patience& patience);
   /// `into` counts on the root only. Elements of one type; the order of operations depends on size

@@ -101,9 +101,14 @@ Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector
       members_(std::move(members)),
       own_(segment_->words(rank), members_[static_cast<std::size_t>(rank)].event),
       traffic_(*segment_, rank, members_) {
-  if (members_[static_cast<std::size_t>(rank)].event >= 0 && size() > 1)
+  if (members_[static_cast<std::size_t>(rank)].event < 0 || size() == 1) return;
+  try {
     service_.emplace(
         rank, members_, [this] { return serve_once(); }, [this](int ended) { note_end(ended); });
+  } catch (...) {
+    close_all(members_);
+    throw;
+  }
 }
 
 Endpoint::~Endpoint() {
@@ -111,7 +116,7 @@ Endpoint::~Endpoint() {
     if (service_) service_->forget();
     return;
   }
-  const std::string open = close(patience_at_end);
+  const std::string open = close({patience_at_end, {}});
   if (!open.empty()) log(LogLevel::warning, open);
   service_.reset();
   close_all(members_);
@@ -127,6 +132,8 @@ Endpoint::Polled Endpoint::poll_until(const Over& is_over, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     const bool moves = traffic_.progress();
     if (is_over()) return Polled::over;
+    // What is large takes time: the clock and signals have their turn.
+    if (moves && traffic_.has_large()) return Polled::moved;
     if (!moves) pause_briefly();
     moved = moved || moves;
   }
@@ -323,13 +330,14 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
   traffic_.progress();
 }
 
-void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why) noexcept {
+void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
+                     int lost) noexcept {
   if (process_id() != owner_) return;
   try {
     const Hold hold(*this);
     const std::string text =
         fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
-    traffic_.abort(group, context, text);
+    traffic_.abort(group, {context, text, lost});
   } catch (...) {
     // The others have their own deadlines.
   }
@@ -339,8 +347,8 @@ void Endpoint::check(const Group& group, CallKind operation, std::uint64_t conte
   check_not_forked(owner_);
   const Hold hold(*this);
   check_usable();
-  if (const std::string* const why = traffic_.receives().abort_of(context))
-    fail(Errc::cancelled, *why);
+  if (const ContextAbort* const found = traffic_.receives().abort_of(context))
+    std::rethrow_exception(found->error(group));
   for (const int rank : group.world) {
     const PeerLink& link = traffic_.link(rank);
     if (link.presence == Presence::lost)
@@ -353,23 +361,24 @@ bool Endpoint::is_closed() {
   return closed_;
 }
 
-std::string Endpoint::close(double seconds) {
+std::string Endpoint::close(const Patience& patience) {
   check_not_forked(owner_);
   Posting what;
   what.operation = CallKind::close;
   what.peer = any_source;
   what.group = std::make_shared<Group>();
   std::string open;
+  std::vector<TransferPtr> given_up;  // Destroyed after the lock.
   try {
     if (!is_closed())
-      wait_until([&] { return closed_ || traffic_.sends().pending().empty(); }, what,
-                 {seconds, {}});
-  } catch (const Error&) {
-    // Said below.
+      wait_until([&] { return closed_ || traffic_.sends().pending().empty(); }, what, patience);
+  } catch (...) {
+    // Out of time, or interrupted: said below.
   }
   const Hold hold(*this);
   if (closed_) return open;
-  for (const TransferPtr& each : traffic_.sends().pending()) {
+  given_up = traffic_.sends().pending();
+  for (const TransferPtr& each : given_up) {
     if (!traffic_.sends().cancel(*each)) continue;
     open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
     each->finish(std::make_exception_ptr(

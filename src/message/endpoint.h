@@ -59,10 +59,12 @@ class Endpoint {
   void check(const Group& group, CallKind operation, std::uint64_t context);
   /// Ends all transfers of a context on all ranks of a group, now and later, as far as these are
   /// reached: a rank whose ring is full isn't.
-  void abort(const Group& group, std::uint64_t context, const std::string& why) noexcept;
+  /// `lost` is the rank of the world that is lost, if that is why; else -1.
+  void abort(const Group& group, std::uint64_t context, const std::string& why, int lost) noexcept;
 
-  /// Waits for own sends, then leaves. What is open after `seconds` is cancelled; says what it was.
-  std::string close(double seconds);
+  /// Waits for own sends, then leaves. What is open when that ends early is
+  /// cancelled; says what it was.
+  std::string close(const Patience& patience);
   bool is_closed();
 
  private:

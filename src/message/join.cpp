@@ -30,8 +30,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t protocol = 1;
 // A stranger who says nothing holds others up for so long.
 constexpr auto handshake = 2000ms;
-// A rank that was admitted answers once it has its descriptors.
-constexpr auto answer_time = 30000ms;
 
 struct Hello {
   std::uint32_t version = protocol;
@@ -99,6 +97,15 @@ pid_t number_of(int process) {
   return number > 0 ? number : -1;
 }
 
+// What isn't one might make who writes to it wait.
+bool is_event(int descriptor) {
+  std::array<char, 64> target{};
+  const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) ==
+                           "anon_inode:[eventfd]";
+}
+
 Descriptor own_process() {
   Descriptor made(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   if (!made)
@@ -153,6 +160,10 @@ class FirstRank {
     const Descriptor memory(SharedSegment::create(joining_.size));
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       if (!hand_out(sockets_[rank].get(), memory.get())) lost(static_cast<int>(rank));
+    // Nobody begins before everybody has everything.
+    const std::byte go{2};
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      send_packet(sockets_[rank].get(), {&go, 1}, {});
     return made(joining_, memory.get(), std::move(descriptors_));
   }
 
@@ -198,7 +209,9 @@ class FirstRank {
     const auto rank = static_cast<std::size_t>(hello->rank);
     if (hello->rank <= 0 || rank >= sockets_.size() || sockets_[rank])
       return refuse(socket, fmt::format("says rank {}, which is taken or doesn't exist", rank));
-    if (answer->descriptors.size() != 2 || number_of(answer->descriptors[0].get()) != who->process)
+    if (answer->descriptors.size() != 2 ||
+        number_of(answer->descriptors[0].get()) != who->process ||
+        !is_event(answer->descriptors[1].get()))
       return refuse(socket, "sent other descriptors than its own");
     descriptors_[2 * rank] = std::move(answer->descriptors[0]);
     descriptors_[2 * rank + 1] = std::move(answer->descriptors[1]);
@@ -208,6 +221,15 @@ class FirstRank {
   // Best effort: a stranger may be gone.
   static void refuse(const Descriptor& socket, const std::string& why) {
     send_packet(socket.get(), std::as_bytes(std::span(why)), {});
+  }
+
+  bool answers(int socket) const {
+    while (true) {
+      pollfd asked{socket, POLLIN, 0};
+      if (poll(&asked, 1, 50) > 0) return receive_packet(socket, 0ms).has_value();
+      until_.look();
+      if (until_.is_over()) fail(Errc::deadline, "join: a rank that came doesn't answer");
+    }
   }
 
   bool hand_out(int socket, int memory) const {
@@ -225,7 +247,7 @@ class FirstRank {
       }
     }
     // Descriptors that nobody has taken yet count against a limit: one rank at a time.
-    return receive_packet(socket, answer_time).has_value();
+    return answers(socket);
   }
 
   const Joining& joining_;
@@ -260,6 +282,7 @@ class OtherRank {
     }
     const std::byte mark{1};
     send_packet(socket_.get(), {&mark, 1}, {});
+    next();
     return made(joining_, first.descriptors[0].get(), std::move(all));
   }
 

@@ -122,14 +122,15 @@ bool ReceiveSide::advance(int peer, bool all) {
   PeerLink& link = links_[static_cast<std::size_t>(peer)];
   bool moved = false;
   // So many at a time that other ranks have their turn.
-  for (int turn = 0; turn < 64 || all; ++turn) {
+  const auto turns = static_cast<int>(link.messages_in.slots());
+  for (int turn = 0; turn < turns; ++turn) {
     const std::byte* const at = link.messages_in.front();
     if (at == nullptr || !take(link, peer, at, all)) break;
     if (link.messages_in.pop()) link.bell.ring();
     moved = true;
   }
   if (piecing_.empty() && !all) return moved;
-  for (int turn = 0; turn < 64 || all; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     const std::byte* const at = link.pieces_in.front();
     if (at == nullptr) break;
     if (!take_piece(link, peer, at)) return moved;
@@ -153,7 +154,9 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
   if (envelope.kind == EnvelopeKind::offer) {
     if (envelope.bytes != sizeof(Offer)) return fault(link, "sent an offer of a wrong size");
     std::memcpy(&arrival.offer, content, sizeof(Offer));
-    if (arrival.offer.index >= claims_ || arrival.offer.bytes >= most_bytes)
+    if (arrival.offer.index >= claims_ ||
+        arrival.offer.bytes + sizeof envelope <= link.messages_in.capacity() ||
+        arrival.offer.bytes >= most_bytes)
       return fault(link, "sent an offer that isn't valid");
     arrival.bytes = arrival.offer.bytes;
     if (matching_.accepts(address)) {
@@ -164,7 +167,8 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     return true;
   }
   if (envelope.kind == EnvelopeKind::abort) {
-    const std::string why(reinterpret_cast<const char*>(content), envelope.bytes);
+    ContextAbort why{envelope.context, {}, envelope.tag - 1};
+    why.text.assign(reinterpret_cast<const char*>(content), envelope.bytes);
     if (aborts_.emplace(envelope.context, why).second) new_aborts_.push_back(envelope.context);
     return true;
   }
@@ -422,7 +426,7 @@ void ReceiveSide::end_probe(int source) {
   if (at != probed_.end()) probed_.erase(at);
 }
 
-const std::string* ReceiveSide::abort_of(std::uint64_t context) const noexcept {
+const ContextAbort* ReceiveSide::abort_of(std::uint64_t context) const noexcept {
   const auto found = aborts_.find(context);
   return found == aborts_.end() ? nullptr : &found->second;
 }

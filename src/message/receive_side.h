@@ -57,8 +57,8 @@ class ReceiveSide {
   void drop_if(const std::function<bool(const MessageTransfer&)>& which,
                const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Why a context was aborted; null if it wasn't.
-  const std::string* abort_of(std::uint64_t context) const noexcept;
-  void note_abort(std::uint64_t context, const std::string& why) { aborts_.emplace(context, why); }
+  const ContextAbort* abort_of(std::uint64_t context) const noexcept;
+  void note_abort(const ContextAbort& why) { aborts_.emplace(why.context, why); }
   /// Contexts that other ranks aborted since it was asked last.
   std::vector<std::uint64_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
   /// Whether receives wait whose messages may be large, or are being received.
@@ -105,7 +105,7 @@ class ReceiveSide {
   std::vector<int> probed_;  ///< Sources that probes wait for, as receives do.
   std::vector<std::byte> bounce_;
   std::size_t large_ = 0;  ///< Of the receives in matching_.
-  std::map<std::uint64_t, std::string> aborts_;
+  std::map<std::uint64_t, ContextAbort> aborts_;
   std::vector<std::uint64_t> new_aborts_;
   std::vector<std::shared_ptr<void>> let_go_;
   bool ended_ = false;

@@ -81,16 +81,17 @@ bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
   return true;
 }
 
-void SendSide::send_abort(int peer, std::uint64_t context, const std::string& why) noexcept {
+void SendSide::send_abort(int peer, const ContextAbort& why) noexcept {
   PeerLink& link = links_[static_cast<std::size_t>(peer)];
   std::byte* const at = link.messages_out.reserve();
   if (at == nullptr) return;
   Envelope envelope;
-  envelope.context = context;
+  envelope.context = why.context;
   envelope.kind = EnvelopeKind::abort;
-  envelope.bytes = static_cast<std::uint16_t>(why.size());
+  envelope.tag = why.lost + 1;
+  envelope.bytes = static_cast<std::uint16_t>(why.text.size());
   std::memcpy(at, &envelope, sizeof envelope);
-  std::memcpy(at + sizeof envelope, why.data(), why.size());
+  std::memcpy(at + sizeof envelope, why.text.data(), why.text.size());
   link.messages_out.publish();
   link.bell.ring();
 }
@@ -217,7 +218,10 @@ bool SendSide::send_pieces(MessageTransfer& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
   const Packer packer(transfer.place.layout, transfer.place.data);
   bool moved = false;
-  while (transfer.moved < transfer.expected) {
+  // No more than the ring holds at a time, however quick the receiver is.
+  for (std::size_t most = link.pieces_out.bytes(); transfer.moved < transfer.expected;) {
+    if (most < link.pieces_out.capacity()) return moved;
+    most -= link.pieces_out.capacity();
     std::byte* const at = link.pieces_out.reserve();
     if (at == nullptr) return moved;
     const std::size_t room = link.pieces_out.capacity() - sizeof(PieceHead);

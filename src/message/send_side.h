@@ -29,7 +29,7 @@ class SendSide {
   bool send_now(const MessageBuffer& place, int peer, int tag, std::uint64_t context) noexcept;
   void start(TransferPtr transfer);
   /// Says that a context is aborted, unless the ring is full.
-  void send_abort(int peer, std::uint64_t context, const std::string& why) noexcept;
+  void send_abort(int peer, const ContextAbort& why) noexcept;
   /// Whether anything moved.
   bool advance();
   /// Takes a transfer out; false if its receiver has ended it.

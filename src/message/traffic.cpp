@@ -42,8 +42,8 @@ bool Traffic::send_now(const Posting& message) {
 // Nothing starts that needs a rank that is gone.
 void Traffic::start(const TransferPtr& transfer) {
   const int peer = transfer->peer;
-  if (const std::string* const why = receives_.abort_of(transfer->context))
-    return transfer->finish(std::make_exception_ptr(Error(Errc::cancelled, *why)));
+  if (const ContextAbort* const found = receives_.abort_of(transfer->context))
+    return transfer->finish(found->error(*transfer->group));
   if (transfer->sends && peer == rank_) {
     receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
     return transfer->finish();
@@ -135,21 +135,19 @@ void Traffic::lose(int peer, Presence presence, const std::string& reason) {
   own_.ring();
 }
 
-void Traffic::abort(const Group& group, std::uint64_t context, const std::string& text) {
-  receives_.note_abort(context, text);
+void Traffic::abort(const Group& group, const ContextAbort& why) {
+  receives_.note_abort(why);
   for (const int peer : group.world) {
     const PeerLink& link = links_[static_cast<std::size_t>(peer)];
-    if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, context, text);
+    if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, why);
   }
-  end_aborted(context);
+  end_aborted(why.context);
 }
 
 void Traffic::end_aborted(std::uint64_t context) {
-  const std::string why = *receives_.abort_of(context);
+  const ContextAbort why = *receives_.abort_of(context);
   const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
-  const auto error = [&](const MessageTransfer&) {
-    return std::make_exception_ptr(Error(Errc::cancelled, why));
-  };
+  const auto error = [&](const MessageTransfer& transfer) { return why.error(*transfer.group); };
   receives_.drop_if(belongs, error);
   sends_.drop(-1, belongs, error);
 }

@@ -39,7 +39,7 @@ class Traffic {
   /// is here, one that left; else -1.
   int needed_by_any(const Group& group) const noexcept;
   /// Ends a context here, and tells the others.
-  void abort(const Group& group, std::uint64_t context, const std::string& text);
+  void abort(const Group& group, const ContextAbort& why);
   /// Tells the others that this rank has left.
   void leave();
   /// What ended transfers kept; it is destroyed without the lock.

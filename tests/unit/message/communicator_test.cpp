@@ -107,6 +107,10 @@ TEST(Communicator, CollectivesThatDisagreeRaiseOnAllRanksAndWorkAfterwards) {
         },
         [&] { comm.gather(place_of(data), place_of(odd ? other : all), 1, {}); },
         [&] { comm.broadcast(place_of(data), 7, {}); },
+        [&] {
+          odd ? comm.refuse(CallKind::bcast, "no array", {})
+              : comm.broadcast(place_of(data), 0, {});
+        },
     };
     for (const auto& call : calls) {
       const std::string text = error_of(call);

@@ -314,7 +314,7 @@ TEST(Endpoint, ARankThatLeavesIsNamedAndItsMessagesArrive) {
     std::vector<double> data = numbers(4, 0);
     if (endpoint.rank() == 0) {
       endpoint.send(to(endpoint, 1, 1, place_of(data)), {});
-      EXPECT_EQ(endpoint.close(1), "");
+      EXPECT_EQ(endpoint.close({1, {}}), "");
       EXPECT_EQ(code_of([&] { endpoint.send(to(endpoint, 1, 1, place_of(data)), {}); }),
                 Errc::unavailable);
       return;
@@ -340,7 +340,7 @@ TEST(Endpoint, ClosingSaysWhichSendsNobodyReceived) {
   Endpoints all = local_endpoints(2);
   std::vector<double> data(100000);
   const TransferPtr sent = all[0]->start_send(to(*all[0], 1, 9, place_of(data)));
-  EXPECT_EQ(all[0]->close(0.01), "closed before these were received: send to rank 1, tag 9");
+  EXPECT_EQ(all[0]->close({0.01, {}}), "closed before these were received: send to rank 1, tag 9");
   EXPECT_EQ(code_of([&] { all[0]->wait(sent, {}); }), Errc::cancelled);
   EXPECT_EQ(code_of([&] { all[1]->receive(from(*all[1], 0, 9, place_of(data)), {}); }),
             Errc::peer_lost);
@@ -414,7 +414,7 @@ TEST(Endpoint, GivingUpManyTimesLeavesTheRankAbleToSend) {
       } else {
         const TransferPtr one = endpoint.start_receive(from(endpoint, 0, i, strided));
         try {
-          endpoint.wait(one, {i % 2 == 0 ? 20 : 0.001, {}});
+          endpoint.wait(one, {i % 2 == 0 ? 0.02 : 0.001, {}});
         } catch (const Error&) {
           endpoint.withdraw(one);
         }
@@ -447,9 +447,9 @@ TEST(Endpoint, AProbeSeesWhatIsBehindManyMessages) {
 TEST(Endpoint, NobodyLeftToReceiveFromIsAnError) {
   Endpoints all = local_endpoints(3);
   std::vector<double> data(1);
-  all[1]->close(0);
+  all[1]->close({0, {}});
   EXPECT_EQ(all[0]->probe(from(*all[0], any_source, 1, {}), std::nullopt), std::nullopt);
-  all[2]->close(0);
+  all[2]->close({0, {}});
   const auto receive = [&] {
     all[0]->receive(from(*all[0], any_source, 1, place_of(data)), {20, {}});
   };
