@@ -85,7 +85,9 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
     agreed = true;
     steps();
   } catch (const PeerLost& error) {
-    const int lost = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
+    const int rank = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
+    // One that has left lives, and may have left because another is lost.
+    const int lost = rank >= 0 && endpoint.presence(rank) == Presence::lost ? rank : -1;
     endpoint.abort(group, context, error.what(), lost);
     throw;
   } catch (const Error& error) {

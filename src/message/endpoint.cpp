@@ -356,6 +356,11 @@ void Endpoint::check(const Group& group, CallKind operation, std::uint64_t conte
   }
 }
 
+Presence Endpoint::presence(int rank) {
+  const Hold hold(*this);
+  return traffic_.link(rank).presence;
+}
+
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;
@@ -367,15 +372,22 @@ std::string Endpoint::close(const Patience& patience) {
   what.operation = CallKind::close;
   what.peer = any_source;
   what.group = std::make_shared<Group>();
-  std::string open;
   std::vector<TransferPtr> given_up;  // Destroyed after the lock.
   try {
     if (!is_closed())
       wait_until([&] { return closed_ || traffic_.sends().pending().empty(); }, what, patience);
+  } catch (const Error&) {
+    // Out of time: said below.
   } catch (...) {
-    // Out of time, or interrupted: said below.
+    leave(given_up);
+    throw;
   }
+  return leave(given_up);
+}
+
+std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
   const Hold hold(*this);
+  std::string open;
   if (closed_) return open;
   given_up = traffic_.sends().pending();
   for (const TransferPtr& each : given_up) {

@@ -66,6 +66,8 @@ class Endpoint {
   /// cancelled; says what it was.
   std::string close(const Patience& patience);
   bool is_closed();
+  /// Whether a rank of the world is here, as far as this one knows.
+  Presence presence(int rank);
 
  private:
   enum class Polled { nothing, moved, over };
@@ -80,6 +82,7 @@ class Endpoint {
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
   void leave_to_service() noexcept;
+  std::string leave(std::vector<TransferPtr>& given_up);
   bool serve_once();
   void note_end(int rank);
 

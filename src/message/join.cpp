@@ -282,7 +282,7 @@ class OtherRank {
     }
     const std::byte mark{1};
     send_packet(socket_.get(), {&mark, 1}, {});
-    next();
+    require(next().bytes == std::vector<std::byte>{std::byte{2}}, "join: rank 0 gave up");
     return made(joining_, first.descriptors[0].get(), std::move(all));
   }
 

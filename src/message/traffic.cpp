@@ -97,7 +97,7 @@ bool Traffic::progress() {
         lose(peer, Presence::lost, link.reason);
     }
   for (const std::uint64_t context : receives_.take_aborts()) end_aborted(context);
-  if (segment_.departures().load(std::memory_order_acquire) != departures_) [[unlikely]]
+  if (segment_.departures().load(std::memory_order_seq_cst) != departures_) [[unlikely]]
     look_for_departures();
   const bool received = receives_.take_ended(), sent = sends_.take_ended();
   if (received || sent) own_.ring();
@@ -105,7 +105,7 @@ bool Traffic::progress() {
 }
 
 void Traffic::look_for_departures() {
-  departures_ = segment_.departures().load(std::memory_order_acquire);
+  departures_ = segment_.departures().load(std::memory_order_seq_cst);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank_ && segment_.words(peer).left.load(std::memory_order_acquire) != 0)
       lose(peer, Presence::left, "");
