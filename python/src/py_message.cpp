@@ -12,7 +12,9 @@
 #include <quadriga/error.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -25,6 +27,7 @@
 namespace quadriga::python {
 namespace {
 
+using message::CallKind;
 using message::Communicator;
 using message::ElementType;
 using message::Endpoint;
@@ -154,7 +157,10 @@ void check_signals() {
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-Patience patience_of(double seconds) { return {seconds, check_signals}; }
+Patience patience_of(double seconds) {
+  require(!std::isnan(seconds), "deadline isn't a number");
+  return {seconds, check_signals};
+}
 
 // The last one to hold an endpoint ends it, which waits for its thread: without the GIL.
 std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
@@ -224,7 +230,7 @@ struct PyCommunicator {
   }
   std::string close(double seconds) {
     const GilReleased released;
-    return endpoint->close(seconds);
+    return endpoint->close(patience_of(seconds));
   }
 };
 
@@ -237,6 +243,16 @@ ReduceOperation operation_named(std::string_view name) {
            "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
 }
 
+// All ranks raise; what this one raises is said by the caller.
+void refuse(PyCommunicator& self, CallKind kind, const std::string& why, double deadline) {
+  const GilReleased released;
+  try {
+    self.communicator.refuse(kind, why, patience_of(deadline));
+  } catch (const Error&) {
+    // As it must.
+  }
+}
+
 // A place that doesn't count on this rank.
 std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
   return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
@@ -244,6 +260,38 @@ std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool wri
 const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
   static const MessageBuffer nothing;
   return array ? array->place : nothing;
+}
+
+// Makes what a collective needs. A rank that can't tells the others, who would wait for it.
+template <class Make>
+auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
+  std::string why;
+  try {
+    return make();
+  } catch (nb::python_error& error) {
+    why = error.what();
+    refuse(self, kind, why, deadline);
+    throw;
+  } catch (const Error& error) {
+    why = error.what();
+    refuse(self, kind, why, deadline);
+    throw;
+  }
+}
+
+// What a collective takes on this rank; either may be absent.
+struct Operands {
+  std::unique_ptr<ArrayPlace> from;
+  std::unique_ptr<ArrayPlace> into;
+  ReduceOperation operation = ReduceOperation::sum;
+};
+
+Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::handle from,
+                  nb::handle into, const std::string& operation = "sum") {
+  return prepared(self, kind, deadline, [&] {
+    return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
+                    operation_named(operation)};
+  });
 }
 
 using Collectives = nb::class_<PyCommunicator>;
@@ -260,20 +308,20 @@ void bind_collectives(Collectives& comm) {
       .def(
           "bcast",
           [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
-            const ArrayPlace place(array, layout, self.communicator.rank() != root);
+            const auto place = prepared(self, CallKind::bcast, deadline, [&] {
+              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != root);
+            });
             const GilReleased released;
-            self.communicator.broadcast(place.place, root, patience_of(deadline));
+            self.communicator.broadcast(place->place, root, patience_of(deadline));
           },
           a("array"), a("root"), a("layout").none(), a("deadline"))
       .def(
           "reduce",
           [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
              int root, double deadline) {
-            const ArrayPlace own(from, nb::none(), false);
-            const auto result = if_any(into, nb::none(), true);
-            const ReduceOperation named = operation_named(operation);
+            const Operands with = operands(self, CallKind::reduce, deadline, from, into, operation);
             const GilReleased released;
-            self.communicator.reduce(own.place, place_in(result), named, root,
+            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation, root,
                                      patience_of(deadline));
           },
           a("sent"), a("received").none(), a("operation"), a("root"), a("deadline"))
@@ -281,44 +329,47 @@ void bind_collectives(Collectives& comm) {
           "allreduce",
           [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
              double deadline) {
-            const ArrayPlace own(from, nb::none(), false), result(into, nb::none(), true);
-            const ReduceOperation named = operation_named(operation);
+            const Operands with =
+                operands(self, CallKind::allreduce, deadline, from, into, operation);
             const GilReleased released;
-            self.communicator.all_reduce(own.place, result.place, named, patience_of(deadline));
+            self.communicator.all_reduce(place_in(with.from), place_in(with.into), with.operation,
+                                         patience_of(deadline));
           },
           a("sent"), a("received"), a("operation"), a("deadline"))
       .def(
           "gather",
           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const ArrayPlace own(from, nb::none(), false);
-            const auto all = if_any(into, nb::none(), true);
+            const Operands with = operands(self, CallKind::gather, deadline, from, into);
             const GilReleased released;
-            self.communicator.gather(own.place, place_in(all), root, patience_of(deadline));
+            self.communicator.gather(place_in(with.from), place_in(with.into), root,
+                                     patience_of(deadline));
           },
           a("sent"), a("received").none(), a("root"), a("deadline"))
       .def(
           "scatter",
           [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const auto all = if_any(from, nb::none(), false);
-            const ArrayPlace own(into, nb::none(), true);
+            const Operands with = operands(self, CallKind::scatter, deadline, from, into);
             const GilReleased released;
-            self.communicator.scatter(place_in(all), own.place, root, patience_of(deadline));
+            self.communicator.scatter(place_in(with.from), place_in(with.into), root,
+                                      patience_of(deadline));
           },
           a("sent").none(), a("received"), a("root"), a("deadline"))
       .def(
           "allgather",
           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const ArrayPlace own(from, nb::none(), false), all(into, nb::none(), true);
+            const Operands with = operands(self, CallKind::allgather, deadline, from, into);
             const GilReleased released;
-            self.communicator.all_gather(own.place, all.place, patience_of(deadline));
+            self.communicator.all_gather(place_in(with.from), place_in(with.into),
+                                         patience_of(deadline));
           },
           a("sent"), a("received"), a("deadline"))
       .def(
           "alltoall",
           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const ArrayPlace out(from, nb::none(), false), in(into, nb::none(), true);
+            const Operands with = operands(self, CallKind::alltoall, deadline, from, into);
             const GilReleased released;
-            self.communicator.all_to_all(out.place, in.place, patience_of(deadline));
+            self.communicator.all_to_all(place_in(with.from), place_in(with.into),
+                                         patience_of(deadline));
           },
           a("sent"), a("received"), a("deadline"))
       .def(

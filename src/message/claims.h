@@ -5,15 +5,16 @@
 // Invariants
 //   1. A word holds a state and the number of the message that it is about. Every change names the
 //      state and number that it expects: what is said of an earlier message changes nothing.
-//   2. The sender's memory is read by another process in state `claimed` only. A sender that gives
-//      up in state `offered` withdraws, and is never read afterwards.
+//   2. The sender's memory is read by another process in state `claimed`; what was read counts
+//      only if the state then changes from `claimed` to `done`. A sender that gives up withdraws at
+//      once, from `offered` and from `claimed`: what is read of its memory later is thrown away.
 //   3. `done` and `refused` end a message for the sender, `withdrawn` and `abandoned` for the
-//      receiver.
+//      receiver, who acknowledges the latter by `done`: until then the word isn't used again.
 //
-//   offered -> claimed   the receiver reads the sender's memory -> done
-//   offered -> wanted    the sender sends pieces; the receiver may discard, the sender abandon
-//   offered -> refused   the elements differ
-//   offered -> withdrawn the sender gave up
+//   offered -> claimed    the receiver has a receive for it
+//   claimed -> refused    the elements differ
+//   claimed -> done       the receiver has read the sender's memory, or wants none of it
+//   claimed -> wanted     the sender sends pieces; the receiver may discard, the sender abandon
 #pragma once
 
 #include "message/segment.h"

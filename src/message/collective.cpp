@@ -32,11 +32,22 @@ std::uint64_t fingerprint(const CollectiveTerms& terms) noexcept {
   return terms.fault.empty() ? value & ~std::uint64_t{1} : value | 1;
 }
 
+bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept {
+  const auto [a_first, a_last] = a.layout.bounds();
+  const auto [b_first, b_last] = b.layout.bounds();
+  const auto at = [](const MessageBuffer& buffer, std::int64_t offset) {
+    return reinterpret_cast<std::intptr_t>(buffer.data) + offset;
+  };
+  return at(a, a_first) < at(b, b_last) && at(b, b_first) < at(a, a_last);
+}
+
 }  // namespace
 
-PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read)
+PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from)
     : place_(place), data_(place.flat()) {
-  if (data_ != nullptr || place.bytes() == 0) return;
+  if (place.bytes() == 0) return;
+  const bool is_alone = apart_from == nullptr || !overlap(place, *apart_from);
+  if (data_ != nullptr && is_alone) return;
   copy_.resize(place.bytes());
   data_ = copy_.data();
   if (is_read) Packer(place.layout, place.data).pack(0, copy_);
@@ -65,28 +76,27 @@ Collective::Collective(Communicator& communicator, CallKind operation, const Pat
 
 void Collective::run(const CollectiveTerms& terms, const std::function<void()>& steps) {
   Endpoint& endpoint = communicator_.endpoint();
-  const std::uint32_t context = communicator_.context_ + 1;
+  const std::uint64_t context = communicator_.context_ + 1;
   endpoint.check(*communicator_.group_, operation_, context);
+  bool agreed = false;
+  const Group& group = *communicator_.group_;
   try {
     agree(terms);
+    agreed = true;
+    steps();
+  } catch (const PeerLost& error) {
+    const int rank = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
+    // One that has left lives, and may have left because another is lost.
+    const int lost = rank >= 0 && endpoint.presence(rank) == Presence::lost ? rank : -1;
+    endpoint.abort(group, context, error.what(), lost);
+    throw;
   } catch (const Error& error) {
     // Differences are told to all; the communicator stays usable.
-    if (error.code() != Errc::invalid_argument)
-      endpoint.abort(*communicator_.group_, context, error.what());
+    if (agreed || error.code() != Errc::invalid_argument)
+      endpoint.abort(group, context, error.what(), -1);
     throw;
   } catch (...) {
-    endpoint.abort(*communicator_.group_, context,
-                   fmt::format("{} was interrupted", name(operation_)));
-    throw;
-  }
-  try {
-    steps();
-  } catch (const std::exception& error) {
-    endpoint.abort(*communicator_.group_, context, error.what());
-    throw;
-  } catch (...) {
-    endpoint.abort(*communicator_.group_, context,
-                   fmt::format("{} was interrupted", name(operation_)));
+    endpoint.abort(group, context, fmt::format("{} was interrupted", name(operation_)), -1);
     throw;
   }
 }

@@ -14,8 +14,8 @@ namespace quadriga::message {
 /// Bytes side by side that a place's elements travel as: the place's own, or a packed copy.
 class PackedPlace {
  public:
-  /// Packs what isn't side by side, if it is read.
-  PackedPlace(const MessageBuffer& place, bool is_read);
+  /// Packs what isn't side by side, if it is read, and what lies where `apart_from` is written.
+  PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from = nullptr);
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return place_.bytes(); }
   /// Unpacks what was written, if there is a copy.

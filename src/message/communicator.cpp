@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/random.h"
 #include "message/collective.h"
 
 namespace quadriga::message {
@@ -53,7 +54,7 @@ Communicator::Communicator(std::shared_ptr<Endpoint> endpoint)
     : endpoint_(std::move(endpoint)), group_(world_of(*endpoint_)) {}
 
 Communicator::Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-                           std::uint32_t context)
+                           std::uint64_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
 Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
@@ -95,6 +96,10 @@ TransferPtr Communicator::start_receive(const MessageBuffer& place, int source, 
 std::optional<MessageStatus> Communicator::probe(int source, int tag,
                                                  const std::optional<Patience>& patience) const {
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
+}
+
+void Communicator::refuse(CallKind kind, const std::string& why, const Patience& patience) {
+  Collective(*this, kind, patience).run({kind, -1, -1, {}, why}, [] {});
 }
 
 void Communicator::barrier(const Patience& patience) {
@@ -182,7 +187,7 @@ void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, 
   if (rank() == root)
     fault = first_of(fault, first_of(part_fault(into, from, size()), overlap_fault(into)));
   collective.run({CallKind::gather, root, -1, from.layout.elements(), fault}, [&] {
-    const PackedPlace own(from, true);
+    const PackedPlace own(from, true, rank() == root ? &into : nullptr);
     if (rank() != root) return collective.send(root, own.data(), own.bytes());
     const PackedPlace all(into, false);
     std::vector<TransferPtr> arriving;
@@ -208,7 +213,7 @@ void Communicator::scatter(const MessageBuffer& from, const MessageBuffer& into,
     if (rank() != root) {
       collective.receive(root, own.data(), own.bytes());
     } else {
-      const PackedPlace all(from, true);
+      const PackedPlace all(from, true, &into);
       std::vector<TransferPtr> leaving;
       for (int other = 0; other < size(); ++other) {
         const std::byte* const at = all.data() + static_cast<std::size_t>(other) * own.bytes();
@@ -252,7 +257,7 @@ void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& in
   Collective collective(*this, CallKind::allgather, patience);
   const std::string fault = first_of(part_fault(into, from, size()), overlap_fault(into));
   collective.run({CallKind::allgather, -1, -1, from.layout.elements(), fault}, [&] {
-    const PackedPlace own(from, true), all(into, false);
+    const PackedPlace own(from, true, &into), all(into, false);
     exchange_all(collective, own.data(), 0, all.data(), own.bytes());
     all.write_back();
   });
@@ -268,7 +273,7 @@ void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& in
   else if (from.layout.elements().count() % ranks != 0)
     fault = fmt::format("expected a multiple of {} elements", ranks);
   collective.run({CallKind::alltoall, -1, -1, from.layout.elements(), fault}, [&] {
-    const PackedPlace out(from, true), in(into, false);
+    const PackedPlace out(from, true, &into), in(into, false);
     const std::size_t part = out.bytes() / ranks;
     exchange_all(collective, out.data(), part, in.data(), part);
     in.write_back();
@@ -278,19 +283,17 @@ void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& in
 std::optional<Communicator> Communicator::split(int color, int key, const Patience& patience) {
   struct Wish {
     std::int32_t color, key;
-    std::uint32_t context;
   };
   Collective collective(*this, CallKind::split, patience);
   std::vector<Wish> wishes(static_cast<std::size_t>(size()));
-  const Wish own{color, key, endpoint_->next_context()};
+  const Wish own{color, key};
+  // The same on all ranks, and another for each split of each communicator, but for chance.
+  const std::uint64_t number = static_cast<std::uint64_t>(collectives_);
+  const std::uint64_t context = mix(mix(context_ + 1) ^ number) & ~std::uint64_t{1};
   collective.run({CallKind::split}, [&] {
     exchange_all(collective, reinterpret_cast<const std::byte*>(&own), 0,
                  reinterpret_cast<std::byte*>(wishes.data()), sizeof(Wish));
   });
-  // A context that none of the ranks has used yet; groups of other colors have no rank in common.
-  std::uint32_t context = 0;
-  for (const Wish& each : wishes) context = std::max(context, each.context);
-  endpoint_->use_context(context);
   if (color < 0) return std::nullopt;
   std::vector<std::pair<int, int>> members;  // Key, rank.
   for (int other = 0; other < size(); ++other) {

@@ -42,6 +42,8 @@ class Communicator {
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 
+  /// Stands for a collective in which this rank can't take part: it raises on all ranks.
+  void refuse(CallKind kind, const std::string& why, const Patience& patience);
   void barrier(const Patience& patience);
   void broadcast(const MessageBuffer& place, int root, const Patience& patience);
   /// `into` counts on the root only. Elements of one type; the order of operations depends on size
@@ -64,12 +66,12 @@ class Communicator {
  private:
   friend class Collective;
   Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-               std::uint32_t context);
+               std::uint64_t context);
   Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
 
   std::shared_ptr<Endpoint> endpoint_;
   std::shared_ptr<const Group> group_;
-  std::uint32_t context_ = 0;
+  std::uint64_t context_ = 0;
   int collectives_ = 0;
 };
 

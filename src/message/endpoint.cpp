@@ -34,36 +34,64 @@ void pause_briefly() noexcept {
 #endif
 }
 
-PeerLinks links_of(const SharedSegment& segment, int rank, const std::vector<Member>& members) {
-  PeerLinks links;
-  for (int other = 0; other < segment.shape().ranks; ++other) {
-    const Member& member = members[static_cast<std::size_t>(other)];
-    links.emplace_back(segment, rank, other, member.event);
-    links.back().pid = member.pid;
-    links.back().process = member.process;
-  }
-  return links;
-}
-
-bool has(const Group& group, int rank) noexcept { return group.rank_of(rank) >= 0; }
-
 }  // namespace
+
+// The lock; what transfers kept is let go after it.
+class Endpoint::Hold {
+ public:
+  explicit Hold(Endpoint& endpoint) : self_(endpoint), lock_(endpoint.mutex_) {}
+  ~Hold() {
+    resume();
+    kept_ = self_.traffic_.take_kept();
+    lock_.unlock();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  void pause() {
+    const auto kept = self_.traffic_.take_kept();
+    lock_.unlock();
+  }
+  void resume() {
+    if (!lock_.owns_lock()) lock_.lock();
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> kept_;
+  Endpoint& self_;
+  std::unique_lock<std::mutex> lock_;
+};
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
-  Attention(Endpoint& endpoint, std::unique_lock<std::mutex>& guard) : self(endpoint), lock(guard) {
+  Attention(Endpoint& endpoint, Hold& guard) : self(endpoint), hold(guard) {
     ++self.attended_;
     if (self.own_.armed(Doorbell::service)) self.own_.disarm(Doorbell::service);
   }
   ~Attention() {
-    if (!lock.owns_lock()) lock.lock();
+    hold.resume();
     --self.attended_;
     self.leave_to_service();
   }
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
   Endpoint& self;
-  std::unique_lock<std::mutex>& lock;
+  Hold& hold;
+};
+
+// A probe wants what a receive would want.
+struct Endpoint::ProbeNote {
+  ProbeNote(Endpoint& endpoint, int from) : self(endpoint), source(from) {
+    const Hold hold(self);
+    self.traffic_.receives().begin_probe(source);
+  }
+  ~ProbeNote() {
+    const Hold hold(self);
+    self.traffic_.receives().end_probe(source);
+  }
+  ProbeNote(const ProbeNote&) = delete;
+  ProbeNote& operator=(const ProbeNote&) = delete;
+  Endpoint& self;
+  int source;
 };
 
 Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector<Member> members)
@@ -72,12 +100,15 @@ Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector
       owner_(process_id()),
       members_(std::move(members)),
       own_(segment_->words(rank), members_[static_cast<std::size_t>(rank)].event),
-      links_(links_of(*segment_, rank, members_)),
-      sends_(*segment_, rank, links_),
-      receives_(rank, links_) {
-  if (members_[static_cast<std::size_t>(rank)].event >= 0 && size() > 1)
+      traffic_(*segment_, rank, members_) {
+  if (members_[static_cast<std::size_t>(rank)].event < 0 || size() == 1) return;
+  try {
     service_.emplace(
         rank, members_, [this] { return serve_once(); }, [this](int ended) { note_end(ended); });
+  } catch (...) {
+    close_all(members_);
+    throw;
+  }
 }
 
 Endpoint::~Endpoint() {
@@ -85,7 +116,7 @@ Endpoint::~Endpoint() {
     if (service_) service_->forget();
     return;
   }
-  const std::string open = close(patience_at_end);
+  const std::string open = close({patience_at_end, {}});
   if (!open.empty()) log(LogLevel::warning, open);
   service_.reset();
   close_all(members_);
@@ -95,104 +126,14 @@ void Endpoint::check_usable() const {
   if (closed_) fail(Errc::unavailable, "the communicator is closed");
 }
 
-// Nothing starts that needs a rank that is gone.
-void Endpoint::start(const TransferPtr& transfer) {
-  check_usable();
-  const int peer = transfer->peer;
-  if (const std::string* const why = receives_.abort_of(transfer->context))
-    return transfer->finish(std::make_exception_ptr(Error(Errc::cancelled, *why)));
-  if (transfer->sends && peer == rank_) {
-    receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
-    return transfer->finish();
-  }
-  const auto fail_for = [&](int rank) {
-    receives_.cancel(transfer);
-    transfer->finish(loss_of(*transfer, rank, links_[static_cast<std::size_t>(rank)]));
-  };
-  const auto is_gone = [&](int rank) {
-    return links_[static_cast<std::size_t>(rank)].presence != Presence::here;
-  };
-  if (transfer->sends) {
-    if (is_gone(peer)) return fail_for(peer);
-    return sends_.start(transfer);
-  }
-  receives_.start(transfer);
-  if (transfer->done.load(std::memory_order_relaxed)) return;
-  if (peer != any_source) {
-    if (is_gone(peer) && transfer->expected == 0) fail_for(peer);
-    return;
-  }
-  if (transfer->expected > 0) return;
-  int left = 0, last = -1;
-  for (const int rank : transfer->group->world) {
-    if (links_[static_cast<std::size_t>(rank)].presence == Presence::lost) return fail_for(rank);
-    if (!is_gone(rank)) continue;
-    ++left;
-    last = rank;
-  }
-  // Nobody but this rank is left to send.
-  if (left > 0 && left == transfer->group->size() - 1) fail_for(last);
-}
-
-bool Endpoint::progress() {
-  bool moved = false;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank_) continue;
-    moved = receives_.advance(peer) || moved;
-  }
-  moved = receives_.advance_reads() || moved;
-  moved = sends_.advance() || moved;
-  if (receives_.take_fault()) [[unlikely]]
-    for (int peer = 0; peer < size(); ++peer) {
-      PeerLink& link = links_[static_cast<std::size_t>(peer)];
-      if (!link.reason.empty() && link.presence == Presence::here)
-        lose(peer, Presence::lost, link.reason);
-    }
-  for (const std::uint32_t context : receives_.take_aborts()) end_aborted(context);
-  if (segment_->departures().load(std::memory_order_acquire) != departures_) [[unlikely]]
-    look_for_departures();
-  const bool received = receives_.take_ended(), sent = sends_.take_ended();
-  if (received || sent) own_.ring();
-  return moved;
-}
-
-void Endpoint::look_for_departures() {
-  departures_ = segment_->departures().load(std::memory_order_acquire);
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank_ && segment_->words(peer).left.load(std::memory_order_acquire) != 0)
-      lose(peer, Presence::left, "");
-  }
-}
-
-void Endpoint::lose(int peer, Presence presence, const std::string& reason) {
-  PeerLink& link = links_[static_cast<std::size_t>(peer)];
-  if (link.presence != Presence::here) return;
-  if (link.reason.empty()) receives_.advance(peer, true);
-  link.presence = presence;
-  link.reason = reason;
-  const auto is_alone = [&](const Group& group) {
-    return std::ranges::all_of(group.world, [&](int rank) {
-      return rank == rank_ || links_[static_cast<std::size_t>(rank)].presence != Presence::here;
-    });
-  };
-  // A collective needs all ranks, and a receive from any rank can't tell whom it needs.
-  const auto also = [&](const MessageTransfer& transfer) {
-    const bool any = !transfer.sends && transfer.peer == any_source;
-    if (presence == Presence::left) return any && is_alone(*transfer.group);
-    return (any || transfer.operation > CallKind::probe) && has(*transfer.group, peer);
-  };
-  const auto error = [&](const MessageTransfer& transfer) { return loss_of(transfer, peer, link); };
-  receives_.drop(peer, also, error);
-  sends_.drop(peer, also, error);
-  own_.ring();
-}
-
 template <class Over>
 Endpoint::Polled Endpoint::poll_until(const Over& is_over, int rounds) {
   bool moved = false;
   for (int i = 0; i < rounds; ++i) {
-    const bool moves = progress();
+    const bool moves = traffic_.progress();
     if (is_over()) return Polled::over;
+    // What is large takes time: the clock and signals have their turn.
+    if (moves && traffic_.has_large()) return Polled::moved;
     if (!moves) pause_briefly();
     moved = moved || moves;
   }
@@ -201,8 +142,8 @@ Endpoint::Polled Endpoint::poll_until(const Over& is_over, int rounds) {
 
 template <class Over>
 void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patience& patience) {
-  std::unique_lock lock(mutex_);
-  const Attention attention(*this, lock);
+  Hold hold(*this);
+  const Attention attention(*this, hold);
   if (poll_until(is_over, polls) == Polled::over) return;
   const auto begin = Clock::now();
   const Clock::time_point until = end_of(patience, begin);
@@ -214,7 +155,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
     if (sleeps) own_.arm(Doorbell::calls);
     const Polled polled = poll_until(is_over, sleeps ? 1 : polls);
     if (polled == Polled::over) return;
-    lock.unlock();
+    hold.pause();
     auto now = Clock::now();
     if (polled == Polled::moved) {
       round = 0;
@@ -234,7 +175,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
       asked = now;
       patience.interrupt();
     }
-    lock.lock();
+    hold.resume();
     if (now < until) continue;
     if (poll_until(is_over, 1) == Polled::over) return;
     fail(Errc::deadline, fmt::format("{} was not possible within {} s. {}", text_of(what),
@@ -243,13 +184,13 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
 }
 
 void Endpoint::leave_to_service() noexcept {
-  if (attended_ > 0 || !service_ || own_.armed(Doorbell::service)) return;
-  if (!receives_.has_large() && !sends_.has_large()) return;
+  if (attended_ > 0 || !service_) return;
+  if (!traffic_.has_large()) return;
   own_.arm(Doorbell::service);
   // What came before it was armed rang no bell; what it leads to is the thread's.
   bool moved = true;
   try {
-    moved = progress();
+    moved = traffic_.progress();
   } catch (...) {
     // The thread meets it too, and says so.
   }
@@ -260,14 +201,11 @@ void Endpoint::send(const Posting& message, const Patience& patience) {
   check_not_forked(owner_);
   TransferPtr transfer;
   {
-    const std::lock_guard lock(mutex_);
+    const Hold hold(*this);
     check_usable();
-    const PeerLink& link = links_[static_cast<std::size_t>(message.peer)];
-    if (message.peer != rank_ && link.presence == Presence::here &&
-        sends_.send_now(message.place, message.peer, message.tag, message.context))
-      return;
+    if (traffic_.send_now(message)) return;
     transfer = transfer_of(message, true);
-    start(transfer);
+    traffic_.start(transfer);
   }
   end_call(transfer, message, patience);
 }
@@ -276,8 +214,9 @@ MessageStatus Endpoint::receive(const Posting& message, const Patience& patience
   check_not_forked(owner_);
   const TransferPtr transfer = transfer_of(message, false);
   {
-    const std::lock_guard lock(mutex_);
-    start(transfer);
+    const Hold hold(*this);
+    check_usable();
+    traffic_.start(transfer);
   }
   return end_call(transfer, message, patience);
 }
@@ -301,8 +240,9 @@ MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& mes
 TransferPtr Endpoint::start_send(const Posting& message) {
   check_not_forked(owner_);
   const TransferPtr transfer = transfer_of(message, true);
-  const std::lock_guard lock(mutex_);
-  start(transfer);
+  const Hold hold(*this);
+  check_usable();
+  traffic_.start(transfer);
   leave_to_service();
   return transfer;
 }
@@ -310,8 +250,9 @@ TransferPtr Endpoint::start_send(const Posting& message) {
 TransferPtr Endpoint::start_receive(const Posting& message) {
   check_not_forked(owner_);
   const TransferPtr transfer = transfer_of(message, false);
-  const std::lock_guard lock(mutex_);
-  start(transfer);
+  const Hold hold(*this);
+  check_usable();
+  traffic_.start(transfer);
   leave_to_service();
   return transfer;
 }
@@ -329,8 +270,8 @@ MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patien
 bool Endpoint::test(const TransferPtr& transfer) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(mutex_);
-    progress();
+    const Hold hold(*this);
+    traffic_.progress();
     leave_to_service();
     if (!transfer->done.load(std::memory_order_acquire)) return false;
   }
@@ -340,12 +281,12 @@ bool Endpoint::test(const TransferPtr& transfer) {
 
 bool Endpoint::cancel(const TransferPtr& transfer) {
   check_not_forked(owner_);
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   if (transfer->done.load(std::memory_order_relaxed)) return false;
   if (transfer->sends) {
-    if (!sends_.cancel(*transfer)) return false;
+    if (!traffic_.sends().cancel(*transfer)) return false;
   } else {
-    receives_.cancel(transfer);
+    traffic_.receives().cancel(transfer);
   }
   transfer->finish(
       std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
@@ -361,21 +302,21 @@ std::optional<MessageStatus> Endpoint::probe(const Posting& message,
   const Address wanted{message.context, message.peer, message.tag};
   const auto is_over = [&] {
     check_usable();
-    found = receives_.find(wanted, *message.group);
+    found = traffic_.receives().find(wanted, *message.group);
     if (found) return true;
-    for (const int rank : message.group->world) {
-      const PeerLink& link = links_[static_cast<std::size_t>(rank)];
-      const bool any = message.peer == any_source && link.presence == Presence::lost;
-      if (any || (message.peer == rank && link.presence != Presence::here))
-        lost = loss_of(*message.group, rank, link, "probe");
-    }
+    const bool is_gone =
+        message.peer != any_source && traffic_.link(message.peer).presence != Presence::here;
+    const int needed = message.peer == any_source ? traffic_.needed_by_any(*message.group)
+                                                  : (is_gone ? message.peer : -1);
+    if (needed >= 0) lost = loss_of(*message.group, needed, traffic_.link(needed), "probe");
     return lost != nullptr;
   };
+  const ProbeNote note(*this, message.peer);
   if (patience) {
     wait_until(is_over, message, *patience);
   } else {
-    const std::lock_guard lock(mutex_);
-    progress();
+    const Hold hold(*this);
+    traffic_.progress();
     is_over();
   }
   if (!found && lost) std::rethrow_exception(lost);
@@ -384,82 +325,74 @@ std::optional<MessageStatus> Endpoint::probe(const Posting& message,
 
 void Endpoint::withdraw(const TransferPtr& transfer) {
   if (transfer->done.load(std::memory_order_acquire) || cancel(transfer)) return;
-  try {
-    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); },
-               posting_of(*transfer), {1, {}});
-  } catch (...) {
-    log(LogLevel::warning, transfer->text() + ": given up while its receiver reads the memory");
-  }
+  // Its receiver has ended it: the next look says how.
+  const Hold hold(*this);
+  traffic_.progress();
 }
 
-void Endpoint::abort(const Group& group, std::uint32_t context, const std::string& why) noexcept {
+void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
+                     int lost) noexcept {
   if (process_id() != owner_) return;
   try {
-    const std::lock_guard lock(mutex_);
+    const Hold hold(*this);
     const std::string text =
         fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
-    receives_.note_abort(context, text);
-    for (const int peer : group.world) {
-      const PeerLink& link = links_[static_cast<std::size_t>(peer)];
-      if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, context, text);
-    }
-    end_aborted(context);
+    traffic_.abort(group, {context, text, lost});
   } catch (...) {
     // The others have their own deadlines.
   }
 }
 
-void Endpoint::end_aborted(std::uint32_t context) {
-  const std::string why = *receives_.abort_of(context);
-  const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
-  const auto error = [&](const MessageTransfer&) {
-    return std::make_exception_ptr(Error(Errc::cancelled, why));
-  };
-  receives_.drop_if(belongs, error);
-  sends_.drop(-1, belongs, error);
-}
-
-void Endpoint::use_context(std::uint32_t context) noexcept {
-  std::uint32_t seen = context_.load();
-  while (seen < context + 2 && !context_.compare_exchange_weak(seen, context + 2)) {
-  }
-}
-
-void Endpoint::check(const Group& group, CallKind operation, std::uint32_t context) {
+void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {
   check_not_forked(owner_);
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   check_usable();
-  if (const std::string* const why = receives_.abort_of(context)) fail(Errc::cancelled, *why);
+  if (const ContextAbort* const found = traffic_.receives().abort_of(context))
+    std::rethrow_exception(found->error(group));
   for (const int rank : group.world) {
-    const PeerLink& link = links_[static_cast<std::size_t>(rank)];
+    const PeerLink& link = traffic_.link(rank);
     if (link.presence == Presence::lost)
       std::rethrow_exception(loss_of(group, rank, link, std::string(name(operation))));
   }
 }
 
+Presence Endpoint::presence(int rank) {
+  const Hold hold(*this);
+  return traffic_.link(rank).presence;
+}
+
 bool Endpoint::is_closed() {
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   return closed_;
 }
 
-std::string Endpoint::close(double seconds) {
+std::string Endpoint::close(const Patience& patience) {
   check_not_forked(owner_);
   Posting what;
   what.operation = CallKind::close;
   what.peer = any_source;
   what.group = std::make_shared<Group>();
-  std::string open;
+  std::vector<TransferPtr> given_up;  // Destroyed after the lock.
   try {
     if (!is_closed())
-      wait_until([&] { return closed_ || sends_.pending().empty(); }, what, {seconds, {}});
+      wait_until([&] { return closed_ || traffic_.sends().pending().empty(); }, what, patience);
   } catch (const Error&) {
-    // Said below.
+    // Out of time: said below.
+  } catch (...) {
+    leave(given_up);
+    throw;
   }
-  const std::lock_guard lock(mutex_);
+  return leave(given_up);
+}
+
+std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
+  const Hold hold(*this);
+  std::string open;
   if (closed_) return open;
-  for (const TransferPtr& each : sends_.pending()) {
+  given_up = traffic_.sends().pending();
+  for (const TransferPtr& each : given_up) {
+    if (!traffic_.sends().cancel(*each)) continue;
     open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
-    sends_.cancel(*each);
     each->finish(std::make_exception_ptr(
         Error(Errc::cancelled, each->text() + ": the communicator was closed")));
   }
@@ -468,22 +401,20 @@ std::string Endpoint::close(double seconds) {
     return std::make_exception_ptr(
         Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));
   };
-  receives_.drop_if([](const MessageTransfer&) { return true; }, error);
-  segment_->words(rank_).left.store(1, std::memory_order_seq_cst);
-  segment_->departures().fetch_add(1, std::memory_order_seq_cst);
-  for (int peer = 0; peer < size(); ++peer) links_[static_cast<std::size_t>(peer)].bell.ring();
+  traffic_.receives().drop_if([](const MessageTransfer&) { return true; }, error);
+  traffic_.leave();
   return open;
 }
 
 // Whether there may be more to do at once.
 bool Endpoint::serve_once() {
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   if (attended_ > 0 || closed_) return false;
-  if (!receives_.has_large() && !sends_.has_large()) return false;
+  if (!traffic_.has_large()) return false;
   // Armed first: what comes while it looks wakes it again.
   own_.arm(Doorbell::service);
   try {
-    return progress();
+    return traffic_.progress();
   } catch (const std::exception& error) {
     log(LogLevel::error, std::string("messages: ") + error.what());
     return false;  // The calls meet it too.
@@ -491,9 +422,9 @@ bool Endpoint::serve_once() {
 }
 
 void Endpoint::note_end(int rank) {
-  const std::lock_guard lock(mutex_);
-  look_for_departures();
-  lose(rank, Presence::lost, "has ended");
+  const Hold hold(*this);
+  traffic_.look_for_departures();
+  traffic_.lose(rank, Presence::lost, "has ended");
 }
 
 }  // namespace quadriga::message

@@ -11,7 +11,7 @@
 //      sleeps in poll(), on the ends of the other processes and on its eventfd.
 //   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
 //      by what its interrupt throws; it sleeps 50 ms at a time.
-//   5. A rank's loss is noted only after all that it had sent was taken from its rings.
+//   5. What ended transfers kept is destroyed without the lock: it may call anything.
 //   6. In a child after fork() nothing is touched: calls throw, the destructor leaves all as it is.
 #pragma once
 
@@ -21,9 +21,8 @@
 #include <vector>
 
 #include "message/posting.h"
-#include "message/receive_side.h"
-#include "message/send_side.h"
 #include "message/service_thread.h"
+#include "message/traffic.h"
 
 namespace quadriga::message {
 
@@ -37,7 +36,7 @@ class Endpoint {
   static constexpr double patience_at_end = 5;
 
   int rank() const noexcept { return rank_; }
-  int size() const noexcept { return static_cast<int>(links_.size()); }
+  int size() const noexcept { return segment_->shape().ranks; }
 
   /// Returns once the memory may be used again.
   /// Errors:  peer_lost; deadline, cancelled or what the interrupt throws: it was withdrawn then.
@@ -48,36 +47,34 @@ class Endpoint {
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
   bool test(const TransferPtr& transfer);
-  /// Withdraws a transfer; false if it has ended, or is being read just now.
+  /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<MessageStatus> probe(const Posting& message,
                                      const std::optional<Patience>& patience);
-  /// Cancels a transfer; one that its receiver reads just now is waited for.
+  /// Cancels a transfer unless it has ended.
   void withdraw(const TransferPtr& transfer);
   /// Errors: peer_lost if a rank of the group is lost; cancelled if the context was aborted;
   ///         unavailable once closed or after fork().
-  void check(const Group& group, CallKind operation, std::uint32_t context);
+  void check(const Group& group, CallKind operation, std::uint64_t context);
   /// Ends all transfers of a context on all ranks of a group, now and later, as far as these are
   /// reached: a rank whose ring is full isn't.
-  void abort(const Group& group, std::uint32_t context, const std::string& why) noexcept;
-  /// A context above all that this rank has used.
-  std::uint32_t next_context() const noexcept { return context_.load(); }
-  void use_context(std::uint32_t context) noexcept;
+  /// `lost` is the rank of the world that is lost, if that is why; else -1.
+  void abort(const Group& group, std::uint64_t context, const std::string& why, int lost) noexcept;
 
-  /// Waits for own sends, then leaves. What is open after `seconds` is cancelled; says what it was.
-  std::string close(double seconds);
+  /// Waits for own sends, then leaves. What is open when that ends early is
+  /// cancelled; says what it was.
+  std::string close(const Patience& patience);
   bool is_closed();
+  /// Whether a rank of the world is here, as far as this one knows.
+  Presence presence(int rank);
 
  private:
   enum class Polled { nothing, moved, over };
+  class Hold;
   struct Attention;
+  struct ProbeNote;
   void check_usable() const;
-  void start(const TransferPtr& transfer);
-  bool progress();
-  void look_for_departures();
-  void end_aborted(std::uint32_t context);
-  void lose(int peer, Presence presence, const std::string& reason);
   template <class Over>
   void wait_until(const Over& is_over, const Posting& what, const Patience& patience);
   template <class Over>
@@ -85,6 +82,7 @@ class Endpoint {
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
   void leave_to_service() noexcept;
+  std::string leave(std::vector<TransferPtr>& given_up);
   bool serve_once();
   void note_end(int rank);
 
@@ -94,14 +92,10 @@ class Endpoint {
   std::vector<Member> members_;
   const Doorbell own_;
   std::mutex mutex_;
-  PeerLinks links_;
-  SendSide sends_;
-  ReceiveSide receives_;
-  std::uint32_t departures_ = 0;
+  Traffic traffic_;
   int attended_ = 0;
   bool closed_ = false;
-  std::atomic<std::uint32_t> context_{2};  ///< The world has 0 and 1.
-  std::optional<ServiceThread> service_;   ///< Last: it uses all the rest.
+  std::optional<ServiceThread> service_;  ///< Last: it uses all the rest.
 };
 
 /// Ranks that are threads of this process.

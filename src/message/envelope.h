@@ -16,15 +16,20 @@ enum class EnvelopeKind : std::uint8_t {
 
 /// At the head of a message's slot. With the turn before it and 24 bytes behind it, one line.
 struct Envelope {
-  std::uint32_t context = 0;
-  std::int32_t tag = 0;
-  std::uint32_t bytes = 0;  ///< That follow in the slot.
-  EnvelopeKind kind = EnvelopeKind::whole;
-  std::uint8_t type = 0;     ///< Of the elements, if
-  std::uint8_t uniform = 0;  ///< all are of one type.
-  std::uint8_t reserved = 0;
+  static constexpr std::uint8_t uniform = 0x80;
+
+  std::uint64_t context = 0;
   std::uint64_t count = 0;  ///< Elements of the message.
   std::uint64_t hash = 0;   ///< Of their types.
+  std::int32_t tag = 0;
+  std::uint16_t bytes = 0;  ///< That follow in the slot.
+  EnvelopeKind kind = EnvelopeKind::whole;
+  std::uint8_t type = 0;  ///< Of the elements, with `uniform` if all are of one type.
+
+  void set_type(const ElementSignature& elements) noexcept {
+    type = static_cast<std::uint8_t>(static_cast<unsigned>(elements.type()) |
+                                     (elements.uniform() ? uniform : 0U));
+  }
 };
 static_assert(sizeof(Envelope) == 32);
 
@@ -46,8 +51,8 @@ struct PieceHead {
 };
 
 inline ElementSignature signature_of(const Envelope& envelope) noexcept {
-  return {envelope.count, envelope.hash, envelope.uniform != 0,
-          static_cast<ElementType>(envelope.type)};
+  return {envelope.count, envelope.hash, (envelope.type & Envelope::uniform) != 0,
+          static_cast<ElementType>(envelope.type & ~Envelope::uniform)};
 }
 
 }  // namespace quadriga::message

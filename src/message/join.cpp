@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "message/local_socket.h"
@@ -96,6 +97,15 @@ pid_t number_of(int process) {
   return number > 0 ? number : -1;
 }
 
+// What isn't one might make who writes to it wait.
+bool is_event(int descriptor) {
+  std::array<char, 64> target{};
+  const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) ==
+                           "anon_inode:[eventfd]";
+}
+
 Descriptor own_process() {
   Descriptor made(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   if (!made)
@@ -130,7 +140,7 @@ class FirstRank {
   FirstRank(const Joining& joining, const Patience& patience)
       : joining_(joining),
         until_(patience),
-        listener_(MeetingPoint::parse(joining.address)),
+        listener_(std::in_place, MeetingPoint::parse(joining.address)),
         sockets_(static_cast<std::size_t>(joining.size)),
         descriptors_(2 * static_cast<std::size_t>(joining.size)) {
     descriptors_[0] = own_process();
@@ -146,9 +156,14 @@ class FirstRank {
                          joining_.size, joining_.address, patience.seconds));
       wait();
     }
+    listener_.reset();  // Who comes to the address from now on belongs to the next world there.
     const Descriptor memory(SharedSegment::create(joining_.size));
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       if (!hand_out(sockets_[rank].get(), memory.get())) lost(static_cast<int>(rank));
+    // Nobody begins before everybody has everything.
+    const std::byte go{2};
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      send_packet(sockets_[rank].get(), {&go, 1}, {});
     return made(joining_, memory.get(), std::move(descriptors_));
   }
 
@@ -165,15 +180,15 @@ class FirstRank {
   }
 
   void wait() {
-    std::vector<pollfd> asked{{listener_.socket(), POLLIN, 0},
-                              {listener_.port_socket(), POLLIN, 0}};
+    std::vector<pollfd> asked{{listener_->socket(), POLLIN, 0},
+                              {listener_->port_socket(), POLLIN, 0}};
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       asked.push_back({sockets_[rank].get(), POLLIN, 0});
     if (poll(asked.data(), asked.size(), 50) <= 0) return;
     for (std::size_t i = 2; i < asked.size(); ++i)
       if (asked[i].revents) lost(static_cast<int>(i) - 1);  // It has nothing to say now.
-    if (asked[1].revents) listener_.answer_port();
-    if (asked[0].revents) admit(listener_.accept_one());
+    if (asked[1].revents) listener_->answer_port();
+    if (asked[0].revents) admit(listener_->accept_one());
   }
 
   void admit(Descriptor socket) {
@@ -194,7 +209,9 @@ class FirstRank {
     const auto rank = static_cast<std::size_t>(hello->rank);
     if (hello->rank <= 0 || rank >= sockets_.size() || sockets_[rank])
       return refuse(socket, fmt::format("says rank {}, which is taken or doesn't exist", rank));
-    if (answer->descriptors.size() != 2 || number_of(answer->descriptors[0].get()) != who->process)
+    if (answer->descriptors.size() != 2 ||
+        number_of(answer->descriptors[0].get()) != who->process ||
+        !is_event(answer->descriptors[1].get()))
       return refuse(socket, "sent other descriptors than its own");
     descriptors_[2 * rank] = std::move(answer->descriptors[0]);
     descriptors_[2 * rank + 1] = std::move(answer->descriptors[1]);
@@ -206,6 +223,15 @@ class FirstRank {
     send_packet(socket.get(), std::as_bytes(std::span(why)), {});
   }
 
+  bool answers(int socket) const {
+    while (true) {
+      pollfd asked{socket, POLLIN, 0};
+      if (poll(&asked, 1, 50) > 0) return receive_packet(socket, 0ms).has_value();
+      until_.look();
+      if (until_.is_over()) fail(Errc::deadline, "join: a rank that came doesn't answer");
+    }
+  }
+
   bool hand_out(int socket, int memory) const {
     const std::byte mark{1};
     if (!send_packet(socket, {&mark, 1}, {&memory, 1})) return false;
@@ -213,14 +239,20 @@ class FirstRank {
     for (const Descriptor& each : descriptors_) numbers.push_back(each.get());
     for (std::size_t at = 0; at < numbers.size(); at += most_descriptors) {
       const std::size_t count = std::min(most_descriptors, numbers.size() - at);
-      if (!send_packet(socket, {&mark, 1}, std::span(numbers).subspan(at, count))) return false;
+      if (!send_packet(socket, {&mark, 1}, std::span(numbers).subspan(at, count))) {
+        if (errno == ETOOMANYREFS || errno == EMFILE)
+          fail(Errc::unavailable, fmt::format("join: {}; raise the limit of open files (ulimit -n)",
+                                              std::strerror(errno)));
+        return false;
+      }
     }
-    return true;
+    // Descriptors that nobody has taken yet count against a limit: one rank at a time.
+    return answers(socket);
   }
 
   const Joining& joining_;
   Until until_;
-  Listener listener_;
+  std::optional<Listener> listener_;
   std::vector<Descriptor> sockets_;      // By rank; none for the first.
   std::vector<Descriptor> descriptors_;  // Process and event of each rank.
 };
@@ -232,11 +264,10 @@ class OtherRank {
 
   std::shared_ptr<Endpoint> run() {
     const MeetingPoint point = MeetingPoint::parse(joining_.address);
-    while (!(socket_ = connect_to(point))) {
+    while (!(socket_ = connect_to(point)) || !introduce()) {
       wait();
       std::this_thread::sleep_for(5ms);
     }
-    introduce();
     Packet first = next();
     if (first.descriptors.size() != 1)
       fail(Errc::invalid_argument,
@@ -249,6 +280,9 @@ class OtherRank {
       require(!packet.descriptors.empty(), "join: rank 0 sent a packet without descriptors");
       for (Descriptor& each : packet.descriptors) all.push_back(std::move(each));
     }
+    const std::byte mark{1};
+    send_packet(socket_.get(), {&mark, 1}, {});
+    require(next().bytes == std::vector<std::byte>{std::byte{2}}, "join: rank 0 gave up");
     return made(joining_, first.descriptors[0].get(), std::move(all));
   }
 
@@ -260,12 +294,14 @@ class OtherRank {
                                        joining_.size, joining_.address, patience_.seconds));
   }
 
-  void introduce() {
+  // False if the other side hung up before it said anything: it belonged to an earlier world.
+  bool introduce() {
     const auto who = peer_identity(socket_.get());
     require(who && who->user == geteuid(), "join: another user listens at the address");
     const Hello hello{protocol, joining_.rank, joining_.size, random_nonce()};
     send_packet(socket_.get(), bytes_of(hello), {});
-    const Packet packet = next();
+    const auto packet = next_if_any();
+    if (!packet) return false;
     const auto challenge = value_in<Challenge>(packet);
     if (!challenge ||
         !same_proof(challenge->proof, proof_of(joining_.token, hello, challenge->nonce, true)))
@@ -275,19 +311,23 @@ class OtherRank {
     const Descriptor process = own_process(), event = own_event();
     const std::array numbers{process.get(), event.get()};
     send_packet(socket_.get(), bytes_of(proof), numbers);
+    return true;
   }
 
-  // Waits for what rank 0 says.
-  Packet next() {
+  // Waits for what rank 0 says; nothing if it hung up.
+  std::optional<Packet> next_if_any() {
     while (true) {
       pollfd asked{socket_.get(), POLLIN, 0};
-      if (poll(&asked, 1, 50) > 0) {
-        auto packet = receive_packet(socket_.get(), 0ms);
-        if (packet) return std::move(*packet);
-        throw PeerLost(0, "join: rank 0 is lost: it ended before all had come, or gave up");
-      }
+      if (poll(&asked, 1, 50) > 0) return receive_packet(socket_.get(), 0ms);
       wait();
     }
+  }
+
+  Packet next() {
+    auto packet = next_if_any();
+    if (!packet)
+      throw PeerLost(0, "join: rank 0 is lost: it ended before all had come, or gave up");
+    return std::move(*packet);
   }
 
   const Joining& joining_;

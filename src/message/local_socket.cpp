@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <quadriga/error.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -61,6 +62,12 @@ bool connects(const Descriptor& socket, const UnixAddress& to) {
 
 [[noreturn]] void refuse(const std::string& place) {
   fail(Errc::unavailable, fmt::format("join: can't listen at {}: {}", place, std::strerror(errno)));
+}
+
+// Not the user's own file: nobody listens there either.
+bool is_socket(const std::string& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
 }
 
 sockaddr_in loopback(int port) {
@@ -178,8 +185,8 @@ Listener::Listener(const MeetingPoint& point) : socket_(unix_socket()) {
   const UnixAddress at = address_of(name_);
   bool bound = bind_to(socket_, at);
   // Somebody's who ended before everybody had come; or somebody listens there.
-  if (!bound && errno == EADDRINUSE && !point.path.empty() && !connects(unix_socket(), at) &&
-      errno == ECONNREFUSED && unlink(name_.c_str()) == 0)
+  if (!bound && errno == EADDRINUSE && !point.path.empty() && is_socket(name_) &&
+      !connects(unix_socket(), at) && errno == ECONNREFUSED && unlink(name_.c_str()) == 0)
     bound = bind_to(socket_, at);
   if (!bound) refuse("file:" + point.path);
   path_ = point.path;

@@ -14,7 +14,7 @@ inline constexpr int any_tag = -1;
 
 /// What a message is addressed by, or what a receive asks for; the latter may have wildcards.
 struct Address {
-  std::uint32_t context = 0;  ///< Communicators don't mix.
+  std::uint64_t context = 0;  ///< Communicators don't mix.
   int source = any_source;    ///< A rank of the world.
   int tag = any_tag;
 

@@ -20,7 +20,7 @@ struct Posting {
   MessageBuffer place;
   int peer = 0;  ///< Of the world; any_source.
   int tag = 0;
-  std::uint32_t context = 0;
+  std::uint64_t context = 0;
   std::shared_ptr<const Group> group;
   CallKind operation = CallKind::none;
   std::shared_ptr<void> keep{};

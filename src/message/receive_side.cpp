@@ -51,6 +51,7 @@ bool ReceiveSide::is_large(const MessageTransfer& transfer) noexcept {
 }
 
 void ReceiveSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
+  if (transfer.keep) let_go_.push_back(std::move(transfer.keep));
   transfer.finish(std::move(error));
   ended_ = true;
 }
@@ -83,19 +84,15 @@ void ReceiveSide::start(TransferPtr transfer) {
   matching_.add_receive(wanted, std::move(transfer));
 }
 
-void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint32_t context) {
+void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint64_t context) {
   Unexpected message{std::make_shared<Arrival>()};
   Arrival& arrival = *message.arrival;
   const ElementSignature& elements = place.layout.elements();
-  arrival.envelope = {context,
-                      tag,
-                      0,
-                      EnvelopeKind::whole,
-                      static_cast<std::uint8_t>(elements.type()),
-                      static_cast<std::uint8_t>(elements.uniform()),
-                      0,
-                      elements.count(),
-                      elements.hash()};
+  arrival.envelope.context = context;
+  arrival.envelope.tag = tag;
+  arrival.envelope.count = elements.count();
+  arrival.envelope.hash = elements.hash();
+  arrival.envelope.set_type(elements);
   arrival.bytes = place.bytes();
   arrival.source = rank_;
   // A copy in any case: sender's and receiver's elements may overlap.
@@ -125,14 +122,15 @@ bool ReceiveSide::advance(int peer, bool all) {
   PeerLink& link = links_[static_cast<std::size_t>(peer)];
   bool moved = false;
   // So many at a time that other ranks have their turn.
-  for (int turn = 0; turn < 64 || all; ++turn) {
+  const auto turns = static_cast<int>(link.messages_in.slots());
+  for (int turn = 0; turn < turns; ++turn) {
     const std::byte* const at = link.messages_in.front();
     if (at == nullptr || !take(link, peer, at, all)) break;
     if (link.messages_in.pop()) link.bell.ring();
     moved = true;
   }
   if (piecing_.empty() && !all) return moved;
-  for (int turn = 0; turn < 64 || all; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     const std::byte* const at = link.pieces_in.front();
     if (at == nullptr) break;
     if (!take_piece(link, peer, at)) return moved;
@@ -148,7 +146,7 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
   std::memcpy(&envelope, at, sizeof envelope);
   const std::byte* const content = at + sizeof envelope;
   if (envelope.bytes > link.messages_in.capacity() - sizeof envelope || envelope.tag < 0 ||
-      envelope.type >= element_types)
+      (envelope.type & ~Envelope::uniform) >= element_types)
     return fault(link, "sent an envelope that isn't valid");
   arrival.bytes = envelope.bytes;
   arrival.source = peer;
@@ -156,7 +154,9 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
   if (envelope.kind == EnvelopeKind::offer) {
     if (envelope.bytes != sizeof(Offer)) return fault(link, "sent an offer of a wrong size");
     std::memcpy(&arrival.offer, content, sizeof(Offer));
-    if (arrival.offer.index >= claims_per_rank || arrival.offer.bytes >= most_bytes)
+    if (arrival.offer.index >= claims_ ||
+        arrival.offer.bytes + sizeof envelope <= link.messages_in.capacity() ||
+        arrival.offer.bytes >= most_bytes)
       return fault(link, "sent an offer that isn't valid");
     arrival.bytes = arrival.offer.bytes;
     if (matching_.accepts(address)) {
@@ -167,7 +167,8 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     return true;
   }
   if (envelope.kind == EnvelopeKind::abort) {
-    const std::string why(reinterpret_cast<const char*>(content), envelope.bytes);
+    ContextAbort why{envelope.context, {}, envelope.tag - 1};
+    why.text.assign(reinterpret_cast<const char*>(content), envelope.bytes);
     if (aborts_.emplace(envelope.context, why).second) new_aborts_.push_back(envelope.context);
     return true;
   }
@@ -176,7 +177,7 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     deliver(**receive, arrival, content);
     return true;
   }
-  if (link.unexpected_bytes >= most_unexpected && !all && !matching_.is_awaited(peer)) return false;
+  if (link.unexpected_bytes >= most_unexpected && !all && !is_awaited(peer)) return false;
   // An empty message takes memory too.
   link.unexpected_bytes += arrival.bytes + sizeof(Arrival);
   arrival.packed =
@@ -188,12 +189,10 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
 
 bool ReceiveSide::claim(const Arrival& arrival) {
   PeerLink& link = links_[static_cast<std::size_t>(arrival.source)];
-  // A rank that is gone withdraws nothing; the receive will be told.
-  if (link.presence != Presence::here) return true;
-  const bool reads = link.can_read && link.pid > 0 && arrival.offer.address != 0;
   const Claim claim{arrival.offer.index, arrival.offer.number};
-  return link.claims.change(claim, ClaimState::offered,
-                            reads ? ClaimState::claimed : ClaimState::wanted);
+  // A rank that has left has withdrawn all; of a lost one the receive will be told.
+  if (link.presence == Presence::lost) return link.claims.state(claim) == ClaimState::offered;
+  return link.claims.change(claim, ClaimState::offered, ClaimState::claimed);
 }
 
 // Whether the message's elements are those that the receive expects, or fewer; else it ends.
@@ -237,24 +236,29 @@ void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arri
     return end(*transfer, loss_of(*transfer, arrival.source, link));
   if (!fits(*transfer, arrival)) {
     // A sender whose message is too long has done nothing wrong: it ends.
-    const ClaimState now =
-        arrival.bytes > transfer->place.bytes() ? ClaimState::done : ClaimState::refused;
-    if (!link.claims.change(transfer->claim, ClaimState::claimed, now))
-      link.claims.change(transfer->claim, ClaimState::wanted, now);
+    const bool is_longer = arrival.bytes > transfer->place.bytes();
+    link.claims.change(transfer->claim, ClaimState::claimed,
+                       is_longer ? ClaimState::done : ClaimState::refused);
     link.bell.ring();
     return;
   }
-  transfer->status.source = transfer->group->rank_of(arrival.source);
-  const bool reads = link.claims.state(transfer->claim) == ClaimState::claimed;
-  if (!reads) link.bell.ring();
-  (reads ? reading_ : piecing_).push_back(transfer);
+  if (link.can_read && link.pid > 0 && arrival.offer.address != 0)
+    reading_.push_back(transfer);
+  else
+    want_pieces(transfer);
+}
+
+void ReceiveSide::end_withdrawn(MessageTransfer& transfer) {
+  end(transfer,
+      std::make_exception_ptr(Error(
+          Errc::cancelled, transfer.text() + ": the sender gave up in the middle of the message")));
 }
 
 void ReceiveSide::want_pieces(const TransferPtr& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
-  link.can_read = false;
   transfer->moved = 0;
-  link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::wanted);
+  if (!link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::wanted))
+    return end_withdrawn(*transfer);
   link.bell.ring();
   piecing_.push_back(transfer);
 }
@@ -271,6 +275,7 @@ bool ReceiveSide::advance_reads() {
       continue;
     }
     remove(reading_, i);
+    moved = true;
     if (!ended) want_pieces(transfer);
   }
   return moved;
@@ -278,6 +283,10 @@ bool ReceiveSide::advance_reads() {
 
 bool ReceiveSide::read_on(MessageTransfer& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
+  if (link.claims.state(transfer.claim) != ClaimState::claimed) {
+    end_withdrawn(transfer);
+    return true;
+  }
   std::byte* const flat = transfer.place.flat();
   const std::size_t left = transfer.expected - transfer.moved;
   const std::size_t bytes = std::min(left, flat ? read_bytes : bounce_bytes);
@@ -288,7 +297,11 @@ bool ReceiveSide::read_on(MessageTransfer& transfer) {
   if (got <= 0) {
     // A process that has just ended is noticed by its descriptor.
     if (got < 0 && errno == ESRCH && link.process >= 0) return false;
-    link.can_read = false;
+    // One that gave up may have freed the memory: that says nothing of the next message.
+    if (link.claims.state(transfer.claim) == ClaimState::claimed)
+      link.can_read = false;
+    else
+      end_withdrawn(transfer);
     return true;
   }
   const auto count = static_cast<std::size_t>(got);
@@ -300,7 +313,10 @@ bool ReceiveSide::read_on(MessageTransfer& transfer) {
     transfer.moved = 0;
     return false;
   }
-  link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::done);
+  if (!link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::done)) {
+    end_withdrawn(transfer);
+    return true;
+  }
   link.bell.ring();
   end(transfer);
   return true;
@@ -338,9 +354,8 @@ bool ReceiveSide::look_for_abandoned(PeerLink& link, int peer) {
       continue;
     }
     remove(piecing_, i);
-    end(*transfer, std::make_exception_ptr(Error(
-                       Errc::cancelled,
-                       transfer->text() + ": the sender gave up in the middle of the message")));
+    link.claims.change(transfer->claim, ClaimState::abandoned, ClaimState::done);
+    end_withdrawn(*transfer);
     moved = true;
   }
   return moved;
@@ -359,7 +374,8 @@ void ReceiveSide::cancel(const TransferPtr& transfer) {
   }
   if (std::erase_if(piecing_, is_it) > 0) {
     PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
-    link.claims.change(transfer->claim, ClaimState::wanted, ClaimState::discarded);
+    if (!link.claims.change(transfer->claim, ClaimState::wanted, ClaimState::discarded))
+      link.claims.change(transfer->claim, ClaimState::abandoned, ClaimState::done);
     link.bell.ring();
   }
 }
@@ -400,7 +416,17 @@ void ReceiveSide::drop_if(
   }
 }
 
-const std::string* ReceiveSide::abort_of(std::uint32_t context) const noexcept {
+bool ReceiveSide::is_awaited(int peer) const noexcept {
+  const auto wants = [&](int source) { return source == any_source || source == peer; };
+  return matching_.is_awaited(peer) || std::ranges::any_of(probed_, wants);
+}
+
+void ReceiveSide::end_probe(int source) {
+  const auto at = std::ranges::find(probed_, source);
+  if (at != probed_.end()) probed_.erase(at);
+}
+
+const ContextAbort* ReceiveSide::abort_of(std::uint64_t context) const noexcept {
   const auto found = aborts_.find(context);
   return found == aborts_.end() ? nullptr : &found->second;
 }

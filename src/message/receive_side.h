@@ -33,13 +33,18 @@ inline constexpr std::size_t most_unexpected = std::size_t{4} << 20;
 
 class ReceiveSide {
  public:
-  ReceiveSide(int rank, PeerLinks& links) : rank_(rank), links_(links) {}
+  /// `claims` is how many each sender has.
+  ReceiveSide(int rank, std::uint32_t claims, PeerLinks& links)
+      : rank_(rank), claims_(claims), links_(links) {}
 
   void start(TransferPtr transfer);
   /// A message of this rank to itself. Nobody else will take it: it never waits for its receive.
-  void send_to_self(const MessageBuffer& place, int tag, std::uint32_t context);
+  void send_to_self(const MessageBuffer& place, int tag, std::uint64_t context);
   /// The oldest message that a receive would take.
   std::optional<MessageStatus> find(const Address& wanted, const Group& group);
+  /// Between them a probe waits for messages of a source, or any.
+  void begin_probe(int source) { probed_.push_back(source); }
+  void end_probe(int source);
   /// Takes what a rank has sent; whether anything moved. `all` of it: the rank is gone.
   bool advance(int peer, bool all = false);
   /// Goes on reading large messages; whether anything moved.
@@ -52,12 +57,14 @@ class ReceiveSide {
   void drop_if(const std::function<bool(const MessageTransfer&)>& which,
                const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Why a context was aborted; null if it wasn't.
-  const std::string* abort_of(std::uint32_t context) const noexcept;
-  void note_abort(std::uint32_t context, const std::string& why) { aborts_.emplace(context, why); }
+  const ContextAbort* abort_of(std::uint64_t context) const noexcept;
+  void note_abort(const ContextAbort& why) { aborts_.emplace(why.context, why); }
   /// Contexts that other ranks aborted since it was asked last.
-  std::vector<std::uint32_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
+  std::vector<std::uint64_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
   /// Whether receives wait whose messages may be large, or are being received.
   bool has_large() const noexcept { return large_ > 0 || !reading_.empty() || !piecing_.empty(); }
+  /// What ended transfers kept: destroyed by who asks, without the lock.
+  std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
   bool take_ended() noexcept { return std::exchange(ended_, false); }
   /// Whether a rank sent what it mustn't since it was asked last.
   bool take_fault() noexcept { return std::exchange(fault_, false); }
@@ -82,20 +89,25 @@ class ReceiveSide {
   void deliver_large(const TransferPtr& transfer, const Arrival& arrival);
   bool fits(MessageTransfer& transfer, const Arrival& arrival);
   bool read_on(MessageTransfer& transfer);
+  void end_withdrawn(MessageTransfer& transfer);
+  bool is_awaited(int peer) const noexcept;
   void want_pieces(const TransferPtr& transfer);
   bool fault(PeerLink& link, const char* what);
   bool look_for_abandoned(PeerLink& link, int peer);
   void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
 
   int rank_;
+  std::uint32_t claims_;
   PeerLinks& links_;
   Matching<TransferPtr, Unexpected> matching_;
   std::vector<TransferPtr> reading_;
   std::vector<TransferPtr> piecing_;
+  std::vector<int> probed_;  ///< Sources that probes wait for, as receives do.
   std::vector<std::byte> bounce_;
   std::size_t large_ = 0;  ///< Of the receives in matching_.
-  std::map<std::uint32_t, std::string> aborts_;
-  std::vector<std::uint32_t> new_aborts_;
+  std::map<std::uint64_t, ContextAbort> aborts_;
+  std::vector<std::uint64_t> new_aborts_;
+  std::vector<std::shared_ptr<void>> let_go_;
   bool ended_ = false;
   bool fault_ = false;
 };

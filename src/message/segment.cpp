@@ -22,7 +22,9 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 // The first line counts departures.
 constexpr std::size_t head_bytes = line_bytes;
 
-constexpr std::size_t rank_bytes = sizeof(RankWords) + claims_per_rank * sizeof(ClaimWord);
+std::size_t rank_bytes(const SegmentShape& shape) noexcept {
+  return sizeof(RankWords) + shape.claims() * sizeof(ClaimWord);
+}
 
 constexpr int needed_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -45,7 +47,7 @@ SegmentShape::SegmentShape(int count) noexcept : ranks(count) {
 
 std::size_t SegmentShape::bytes() const noexcept {
   const auto n = static_cast<std::size_t>(ranks);
-  return head_bytes + n * rank_bytes + n * n * (messages.bytes() + pieces.bytes());
+  return head_bytes + n * rank_bytes(*this) + n * n * (messages.bytes() + pieces.bytes());
 }
 
 int SharedSegment::create(int ranks) {
@@ -87,7 +89,7 @@ std::atomic<std::uint32_t>& SharedSegment::departures() const noexcept {
 }
 
 RankWords& SharedSegment::words(int rank) const noexcept {
-  std::byte* const at = base_ + head_bytes + static_cast<std::size_t>(rank) * rank_bytes;
+  std::byte* const at = base_ + head_bytes + static_cast<std::size_t>(rank) * rank_bytes(shape_);
   return *reinterpret_cast<RankWords*>(at);
 }
 
@@ -99,7 +101,7 @@ ClaimWord& SharedSegment::claim(int rank, std::uint32_t index) const noexcept {
 std::byte* SharedSegment::message_ring(int from, int to) const noexcept {
   const auto n = static_cast<std::size_t>(shape_.ranks);
   const std::size_t pair = static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to);
-  return base_ + head_bytes + n * rank_bytes +
+  return base_ + head_bytes + n * rank_bytes(shape_) +
          pair * (shape_.messages.bytes() + shape_.pieces.bytes());
 }
 

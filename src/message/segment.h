@@ -20,8 +20,8 @@ namespace quadriga::message {
 inline constexpr std::size_t line_bytes = 64;
 /// More ranks than this on one host are refused.
 inline constexpr int most_ranks = 256;
-/// Large messages that a rank offers at a time; later ones queue behind them.
-inline constexpr std::uint32_t claims_per_rank = 256;
+/// Large messages that a rank offers another at a time; later ones queue behind them.
+inline constexpr std::uint32_t claims_per_pair = 4096;
 
 /// What a rank says to all others: who is to be woken and how, whether it has left, what it awaits.
 struct alignas(line_bytes) RankWords {
@@ -36,8 +36,8 @@ struct alignas(line_bytes) ReadMark {
   std::atomic<std::uint64_t> consumed{0};
 };
 
-/// A large message's state (claims.h), on a line of its own.
-struct alignas(line_bytes) ClaimWord {
+/// A large message's state (claims.h).
+struct ClaimWord {
   std::atomic<std::uint64_t> word{0};
 };
 
@@ -55,6 +55,10 @@ struct SegmentShape {
   int ranks;
   RingShape messages;  ///< Envelopes with what fits beside them.
   RingShape pieces;    ///< Of large messages that can't be read in place.
+  /// Of one rank: claims_per_pair for each other one.
+  std::uint32_t claims() const noexcept {
+    return claims_per_pair * static_cast<std::uint32_t>(ranks);
+  }
   std::size_t bytes() const noexcept;
 };
 

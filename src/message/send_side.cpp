@@ -13,13 +13,12 @@
 namespace quadriga::message {
 namespace {
 
-Envelope envelope_of(const MessageBuffer& place, int tag, std::uint32_t context) noexcept {
+Envelope envelope_of(const MessageBuffer& place, int tag, std::uint64_t context) noexcept {
   const ElementSignature& elements = place.layout.elements();
   Envelope envelope;
   envelope.context = context;
   envelope.tag = tag;
-  envelope.type = static_cast<std::uint8_t>(elements.type());
-  envelope.uniform = elements.uniform() ? 1 : 0;
+  envelope.set_type(elements);
   envelope.count = elements.count();
   envelope.hash = elements.hash();
   return envelope;
@@ -42,12 +41,30 @@ void remove(std::vector<TransferPtr>& from, std::size_t index) {
 }  // namespace
 
 SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
-    : claims_(segment, rank), links_(links), backlog_(links.size()), numbers_(claims_per_rank) {
-  for (std::uint32_t i = claims_per_rank; i-- > 0;) free_claims_.push_back(i);
+    : claims_(segment, rank),
+      links_(links),
+      backlog_(links.size()),
+      free_claims_(links.size()),
+      numbers_(links.size()) {}
+
+Claim SendSide::next_claim(std::size_t peer) {
+  std::vector<std::uint32_t>& free = free_claims_[peer];
+  const auto first = static_cast<std::uint32_t>(peer) * claims_per_pair;
+  if (free.empty()) {
+    free.push_back(first + static_cast<std::uint32_t>(numbers_[peer].size()));
+    numbers_[peer].push_back(0);
+  }
+  const std::uint32_t index = free.back();
+  free.pop_back();
+  return {index, ++numbers_[peer][index - first]};
+}
+
+void SendSide::free(const Claim& claim) {
+  free_claims_[claim.index / claims_per_pair].push_back(claim.index);
 }
 
 bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
-                        std::uint32_t context) noexcept {
+                        std::uint64_t context) noexcept {
   const auto index = static_cast<std::size_t>(peer);
   PeerLink& link = links_[index];
   const std::size_t bytes = place.bytes();
@@ -56,7 +73,7 @@ bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
   std::byte* const at = link.messages_out.reserve();
   if (at == nullptr) return false;
   Envelope envelope = envelope_of(place, tag, context);
-  envelope.bytes = static_cast<std::uint32_t>(bytes);
+  envelope.bytes = static_cast<std::uint16_t>(bytes);
   std::memcpy(at, &envelope, sizeof envelope);
   pack_into(place, at + sizeof envelope, bytes);
   link.messages_out.publish();
@@ -64,16 +81,17 @@ bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
   return true;
 }
 
-void SendSide::send_abort(int peer, std::uint32_t context, const std::string& why) noexcept {
+void SendSide::send_abort(int peer, const ContextAbort& why) noexcept {
   PeerLink& link = links_[static_cast<std::size_t>(peer)];
   std::byte* const at = link.messages_out.reserve();
   if (at == nullptr) return;
   Envelope envelope;
-  envelope.context = context;
+  envelope.context = why.context;
   envelope.kind = EnvelopeKind::abort;
-  envelope.bytes = static_cast<std::uint32_t>(why.size());
+  envelope.tag = why.lost + 1;
+  envelope.bytes = static_cast<std::uint16_t>(why.text.size());
   std::memcpy(at, &envelope, sizeof envelope);
-  std::memcpy(at + sizeof envelope, why.data(), why.size());
+  std::memcpy(at + sizeof envelope, why.text.data(), why.text.size());
   link.messages_out.publish();
   link.bell.ring();
 }
@@ -86,6 +104,7 @@ void SendSide::start(TransferPtr transfer) {
 }
 
 void SendSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
+  if (transfer.keep) let_go_.push_back(std::move(transfer.keep));
   transfer.finish(std::move(error));
   ended_ = true;
 }
@@ -99,11 +118,11 @@ bool SendSide::publish(const TransferPtr& transfer) {
     end(*transfer);
     return true;
   }
-  std::byte* const at = free_claims_.empty() ? nullptr : link.messages_out.reserve();
+  const auto peer = static_cast<std::size_t>(transfer->peer);
+  const bool has_claim = !free_claims_[peer].empty() || numbers_[peer].size() < claims_per_pair;
+  std::byte* const at = has_claim ? link.messages_out.reserve() : nullptr;
   if (at == nullptr) return false;
-  transfer->claim.index = free_claims_.back();
-  free_claims_.pop_back();
-  transfer->claim.number = ++numbers_[transfer->claim.index];
+  transfer->claim = next_claim(peer);
   transfer->expected = transfer->place.bytes();
   claims_.offer(transfer->claim);
   offered_.push_back(transfer);
@@ -115,7 +134,7 @@ void SendSide::write(PeerLink& link, std::byte* at, const MessageTransfer& trans
   Envelope envelope = envelope_of(transfer.place, transfer.tag, transfer.context);
   if (transfer.expected == 0) {
     const std::size_t bytes = transfer.place.bytes();
-    envelope.bytes = static_cast<std::uint32_t>(bytes);
+    envelope.bytes = static_cast<std::uint16_t>(bytes);
     pack_into(transfer.place, at + sizeof envelope, bytes);
   } else {
     const Offer offer{transfer.expected, reinterpret_cast<std::uintptr_t>(transfer.place.flat()),
@@ -143,6 +162,11 @@ bool SendSide::flush(int peer) {
 bool SendSide::advance() {
   bool moved = false;
   if (!offered_.empty()) moved = look_at_claims();
+  std::erase_if(abandoned_, [&](const Claim& each) {
+    const bool is_over = claims_.state(each) != ClaimState::abandoned;
+    if (is_over) free(each);
+    return is_over;
+  });
   for (std::size_t i = 0; i < piecing_.size();) {
     const TransferPtr transfer = piecing_[i];
     moved = send_pieces(*transfer) || moved;
@@ -150,7 +174,7 @@ bool SendSide::advance() {
       ++i;
       continue;
     }
-    free_claims_.push_back(transfer->claim.index);
+    free(transfer->claim);
     remove(piecing_, i);
   }
   if (waiting_ > 0)
@@ -174,7 +198,7 @@ bool SendSide::look_at_claims() {
       piecing_.push_back(transfer);
       continue;
     }
-    free_claims_.push_back(transfer->claim.index);
+    free(transfer->claim);
     if (state == ClaimState::refused)
       end(*transfer, std::make_exception_ptr(Error(
                          Errc::invalid_argument,
@@ -187,14 +211,17 @@ bool SendSide::look_at_claims() {
 }
 
 bool SendSide::send_pieces(MessageTransfer& transfer) {
-  if (claims_.state(transfer.claim) == ClaimState::discarded) {
-    end(transfer);
+  if (claims_.state(transfer.claim) != ClaimState::wanted) {
+    end(transfer);  // The receiver wants no more of it.
     return true;
   }
   PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
   const Packer packer(transfer.place.layout, transfer.place.data);
   bool moved = false;
-  while (transfer.moved < transfer.expected) {
+  // No more than the ring holds at a time, however quick the receiver is.
+  for (std::size_t most = link.pieces_out.bytes(); transfer.moved < transfer.expected;) {
+    if (most < link.pieces_out.capacity()) return moved;
+    most -= link.pieces_out.capacity();
     std::byte* const at = link.pieces_out.reserve();
     if (at == nullptr) return moved;
     const std::size_t room = link.pieces_out.capacity() - sizeof(PieceHead);
@@ -218,24 +245,22 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
     --waiting_;
     return true;
   }
-  if (const auto at = std::ranges::find_if(offered_, is_it); at != offered_.end()) {
-    if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned)) {
-      offered_.erase(at);  // As below.
-      return true;
-    }
-    if (!claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn)) return false;
-    // The number makes the word another message's: what is said of this one comes to nothing.
-    free_claims_.push_back(transfer.claim.index);
-    offered_.erase(at);
-    return true;
-  }
-  if (const auto at = std::ranges::find_if(piecing_, is_it); at != piecing_.end()) {
-    // Not used again: the receiver must see that the message ends here, whenever it looks.
-    claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned);
-    piecing_.erase(at);
-    return true;
-  }
-  return false;
+  const auto in_offered = std::ranges::find_if(offered_, is_it);
+  const auto in_piecing = std::ranges::find_if(piecing_, is_it);
+  if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
+  if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
+    abandoned_.push_back(transfer.claim);
+  else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||
+           claims_.change(transfer.claim, ClaimState::claimed, ClaimState::withdrawn))
+    // With the next number the word is another message's: what is said of this one does nothing.
+    free(transfer.claim);
+  else
+    return false;  // The receiver has ended it.
+  if (in_offered != offered_.end())
+    offered_.erase(in_offered);
+  else
+    piecing_.erase(in_piecing);
+  return true;
 }
 
 void SendSide::drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
@@ -245,11 +270,19 @@ void SendSide::drop(int peer, const std::function<bool(const MessageTransfer&)>&
     if (!is_gone && !also(*each)) continue;
     // The message may have been read before its receiver went.
     const bool is_read = each->expected > 0 && claims_.state(each->claim) == ClaimState::done;
-    // Of those that live, one that reads just now is left to end.
+    // One that its receiver has ended is seen by the next advance().
     if (!cancel(*each) && !is_gone) continue;
-    if (is_gone) std::erase(offered_, each);
+    std::erase(offered_, each);
+    std::erase(piecing_, each);
     end(*each, is_read ? nullptr : error_of(*each));
   }
+  // Nobody acknowledges them any more.
+  if (peer >= 0)
+    std::erase_if(abandoned_, [&](const Claim& each) {
+      const bool is_there = static_cast<int>(each.index / claims_per_pair) == peer;
+      if (is_there) free(each);
+      return is_there;
+    });
 }
 
 std::vector<TransferPtr> SendSide::pending() const {

@@ -26,24 +26,28 @@ class SendSide {
   SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
 
   /// Sends what fits a slot if there is one now; false: start() it.
-  bool send_now(const MessageBuffer& place, int peer, int tag, std::uint32_t context) noexcept;
+  bool send_now(const MessageBuffer& place, int peer, int tag, std::uint64_t context) noexcept;
   void start(TransferPtr transfer);
   /// Says that a context is aborted, unless the ring is full.
-  void send_abort(int peer, std::uint32_t context, const std::string& why) noexcept;
+  void send_abort(int peer, const ContextAbort& why) noexcept;
   /// Whether anything moved.
   bool advance();
-  /// Takes a transfer out; false if its receiver is reading it just now.
+  /// Takes a transfer out; false if its receiver has ended it.
   bool cancel(const MessageTransfer& transfer);
   /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error.
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
             const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
-  bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty(); }
+  bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty() || waiting_ > 0; }
   std::vector<TransferPtr> pending() const;
   /// Transfers that ended since it was asked last.
+  /// What ended transfers kept: destroyed by who asks, without the lock.
+  std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
   bool take_ended() noexcept { return std::exchange(ended_, false); }
 
  private:
+  Claim next_claim(std::size_t peer);
+  void free(const Claim& claim);
   void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
   bool publish(const TransferPtr& transfer);
   bool flush(int peer);
@@ -57,8 +61,10 @@ class SendSide {
   std::size_t waiting_ = 0;                       ///< Of all backlogs.
   std::vector<TransferPtr> offered_;
   std::vector<TransferPtr> piecing_;
-  std::vector<std::uint32_t> free_claims_;
-  std::vector<std::uint32_t> numbers_;  ///< The last use of each claim.
+  std::vector<std::vector<std::uint32_t>> free_claims_;  ///< By rank.
+  std::vector<Claim> abandoned_;                         ///< Not acknowledged yet.
+  std::vector<std::vector<std::uint32_t>> numbers_;      ///< The last use of each claim, by rank.
+  std::vector<std::shared_ptr<void>> let_go_;
   bool ended_ = false;
 };
 

@@ -22,6 +22,9 @@ namespace quadriga::message {
 class SlotRing {
  public:
   SlotRing(std::byte* base, const RingShape& shape) noexcept : base_(base), shape_(shape) {}
+  /// Slots, and bytes of all of them.
+  std::uint32_t slots() const noexcept { return shape_.slots; }
+  std::size_t bytes() const noexcept { return shape_.bytes(); }
   /// Bytes of a slot that a user has.
   std::size_t capacity() const noexcept {
     return shape_.slot_bytes - sizeof(std::atomic<std::uint64_t>);

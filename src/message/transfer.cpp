@@ -3,6 +3,7 @@
 #include "message/transfer.h"
 
 #include <fmt/format.h>
+#include <quadriga/error.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,12 @@ int Group::rank_of(int world_rank) const noexcept {
 std::byte* MessageBuffer::flat() const noexcept {
   const Canonical& form = layout.form();
   return form.leaf == Leaf::run && form.strides.empty() ? data + form.origin : nullptr;
+}
+
+std::exception_ptr ContextAbort::error(const Group& group) const {
+  const int rank = lost < 0 ? -1 : group.rank_of(lost);
+  if (rank >= 0) return std::make_exception_ptr(PeerLost(rank, text));
+  return std::make_exception_ptr(Error(Errc::cancelled, text));
 }
 
 std::string MessageTransfer::text() const {

@@ -61,6 +61,15 @@ struct MessageBuffer {
   std::byte* flat() const noexcept;
 };
 
+/// Why the collectives of a communicator are over.
+struct ContextAbort {
+  std::uint64_t context = 0;
+  std::string text;
+  int lost = -1;  ///< The rank of the world that is lost, if that is why.
+  /// PeerLost, or an Error of code cancelled.
+  std::exception_ptr error(const Group& group) const;
+};
+
 /// A send or a receive. Guarded by its endpoint's lock, but for `done`.
 struct MessageTransfer {
   bool sends = false;
@@ -68,7 +77,7 @@ struct MessageTransfer {
   MessageBuffer place;
   int peer = 0;  ///< Of the world; any_source.
   int tag = 0;
-  std::uint32_t context = 0;
+  std::uint64_t context = 0;
   std::shared_ptr<const Group> group;
   std::shared_ptr<void> keep;  ///< Lives as long as the memory may be touched.
 

@@ -13,8 +13,8 @@ using Clock = std::chrono::steady_clock;
 // What a rank waits for, as one word: operation, peer + 1, tag + 1.
 std::uint64_t waiting_word(const Posting& what) noexcept {
   return static_cast<std::uint64_t>(what.operation) << 56 |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(what.peer + 1) & 0xffff) << 32 |
-         static_cast<std::uint32_t>(what.tag + 1);
+         static_cast<std::uint64_t>((static_cast<std::uint32_t>(what.peer) + 1) & 0xffff) << 32 |
+         (static_cast<std::uint32_t>(what.tag) + 1);
 }
 
 Clock::time_point end_of(const Patience& patience, Clock::time_point begin) {
@@ -26,7 +26,7 @@ Clock::time_point end_of(const Patience& patience, Clock::time_point begin) {
 std::string waiting_text(std::uint64_t word) {
   const auto operation = static_cast<CallKind>(word >> 56);
   const int peer = static_cast<int>(word >> 32 & 0xffff) - 1;
-  const int tag = static_cast<int>(word & 0xffffffff) - 1;
+  const int tag = static_cast<int>(static_cast<std::uint32_t>(word & 0xffffffff) - 1);
   if (operation == CallKind::none) return "isn't inside a call";
   const std::string other = peer < 0 ? "any rank" : fmt::format("rank {}", peer);
   if (operation > CallKind::probe) return fmt::format("{}, for {}", name(operation), other);

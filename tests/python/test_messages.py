@@ -134,6 +134,31 @@ def test_collectives_that_disagree_raise_on_all_ranks(tmp_path):
     )
 
 
+def test_a_rank_that_cannot_take_part_ends_the_collective_on_all(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        fixed = np.zeros(3)
+        fixed.flags.writeable = False
+        odd = comm.rank == 1
+        calls = [
+            lambda: comm.allreduce(np.zeros(3), op="sumx" if odd else "sum"),
+            lambda: comm.bcast(fixed if odd else np.ones(3)),
+            lambda: comm.allgather(np.array([{}]) if odd else np.ones(1), np.zeros(2)),
+        ]
+        for call in calls:
+            try:
+                call()
+            except quadriga.InvalidArgument as error:
+                assert odd or "rank 1: " in str(error), error
+            else:
+                raise AssertionError("nothing was wrong")
+        comm.barrier()
+        """,
+    )
+
+
 def test_wrong_elements_and_sizes_raise(tmp_path):
     run_ranks(
         tmp_path,

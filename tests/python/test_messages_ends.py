@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from ranks_of_tests import HEAD, launched, run_ranks
 
@@ -49,6 +50,20 @@ def test_launch_ends_all_when_one_fails(tmp_path):
     )
     assert ended.returncode == 7
     assert "rank 2 ended with status 7" in ended.stderr
+
+
+def test_launch_ends_what_its_programs_started(tmp_path):
+    script = tmp_path / "script.sh"
+    script.write_text(
+        'if [ "$QUADRIGA_LAUNCH_RANK" = 1 ]; then\n'
+        "while [ ! -s child ]; do sleep 0.05; done; exit 3; fi\n"
+        "sleep 100 &\necho $! > child\nwait\n"
+    )
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", "2", "sh", str(script)]
+    assert subprocess.run(command, cwd=tmp_path, timeout=60).returncode == 3
+    child = int((tmp_path / "child").read_text())
+    status = Path(f"/proc/{child}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
 
 
 def test_launch_without_a_program(tmp_path):

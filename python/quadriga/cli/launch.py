@@ -51,7 +51,7 @@ def _start(
     for rank in range(ranks):
         os.putenv(RANK, str(rank))
         try:
-            processes.append(subprocess.Popen(command))
+            processes.append(subprocess.Popen(command, process_group=0))
         except OSError as error:
             raise click.ClickException(f"launch: {command[0]}: {error.strerror}") from error
     for name in (ADDRESS, SIZE, TOKEN, RANK):
@@ -87,13 +87,15 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    # Groups, which programs that they have started belong to as well.
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGTERM)
     until = time.monotonic() + _GRACE
     for process in processes:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -29,7 +29,7 @@ _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 class Communicator:
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
-    Arrays may be any NumPy arrays and views, also strided ones, and whatever has the buffer protocol.
+    Arrays may be any NumPy arrays and views, also strided ones, and what has the buffer protocol.
     A message's elements must be those that its receive expects, in type and order; the receive may
     be longer. `layout` says which elements of an array are meant, `deadline` is in seconds: a call
     that takes longer raises `Deadline`, which says what each rank waits for.

@@ -19,6 +19,8 @@ def described(
 ) -> tuple[int, MessageLayout, np.ndarray[Any, Any]]:
     """The address, the layout and the array that must live as long as the message."""
     caller = "recv" if writes else "send"
+    if writes and isinstance(array, np.generic):
+        raise InvalidType(f"recv: {type(array).__name__} can't be written; expected an array")
     if not isinstance(array, np.ndarray):
         if not hasattr(array, "__array_interface__") and not hasattr(array, "__buffer__"):
             try:

@@ -25,5 +25,5 @@ class Request:
         return self.core.test()
 
     def cancel(self) -> bool:
-        """Withdraw it; false if it has ended, or its message is being read just now."""
+        """Withdraw it; false if it has ended."""
         return self.core.cancel()

@@ -94,10 +94,11 @@ def _join_torchrun(known: dict[str, str], deadline: float | None) -> Communicato
     name = f"torchrun-{known.get('TORCHELASTIC_RUN_ID', 'none')}-{known.get('MASTER_PORT', '0')}"
     path = _address(name.replace(os.sep, "-"))[len("file:") :]
     token = _shared_token(path + ".token", rank)
-    made = join(f"file:{path}", rank, size, token, deadline=deadline)
-    if rank == 0:
-        os.unlink(path + ".token")
-    return made
+    try:
+        return join(f"file:{path}", rank, size, token, deadline=deadline)
+    finally:
+        if rank == 0:
+            os.unlink(path + ".token")
 
 
 def _shared_token(path: str, rank: int) -> str:
@@ -114,7 +115,9 @@ def _shared_token(path: str, rank: int) -> str:
     until = time.monotonic() + _JOIN_SECONDS
     while time.monotonic() < until:
         try:
-            with open(path) as file:
+            # Neither a link nor a pipe of somebody else's.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with os.fdopen(os.open(path, flags)) as file:
                 if os.fstat(file.fileno()).st_uid != os.getuid():
                     raise InvalidArgument(f"world: {path} belongs to another user")
                 return file.read()

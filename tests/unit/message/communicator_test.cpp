@@ -71,6 +71,8 @@ TEST(Communicator, CollectivesOfAnyNumberOfRanks) {
         comm.all_to_all(place_of(all), place_of(turned), {});
         for (std::size_t i = 0; i < turned.size(); ++i)
           ASSERT_EQ(turned[i], static_cast<double>(100 * (i / count)) + comm.rank());
+        comm.all_to_all(place_of(turned), place_of(turned), {});  // In place: back again.
+        ASSERT_EQ(turned, all);
         comm.barrier({});
       }
     });
@@ -105,6 +107,10 @@ TEST(Communicator, CollectivesThatDisagreeRaiseOnAllRanksAndWorkAfterwards) {
         },
         [&] { comm.gather(place_of(data), place_of(odd ? other : all), 1, {}); },
         [&] { comm.broadcast(place_of(data), 7, {}); },
+        [&] {
+          odd ? comm.refuse(CallKind::bcast, "no array", {})
+              : comm.broadcast(place_of(data), 0, {});
+        },
     };
     for (const auto& call : calls) {
       const std::string text = error_of(call);

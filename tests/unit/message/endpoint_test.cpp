@@ -314,7 +314,7 @@ TEST(Endpoint, ARankThatLeavesIsNamedAndItsMessagesArrive) {
     std::vector<double> data = numbers(4, 0);
     if (endpoint.rank() == 0) {
       endpoint.send(to(endpoint, 1, 1, place_of(data)), {});
-      EXPECT_EQ(endpoint.close(1), "");
+      EXPECT_EQ(endpoint.close({1, {}}), "");
       EXPECT_EQ(code_of([&] { endpoint.send(to(endpoint, 1, 1, place_of(data)), {}); }),
                 Errc::unavailable);
       return;
@@ -340,7 +340,7 @@ TEST(Endpoint, ClosingSaysWhichSendsNobodyReceived) {
   Endpoints all = local_endpoints(2);
   std::vector<double> data(100000);
   const TransferPtr sent = all[0]->start_send(to(*all[0], 1, 9, place_of(data)));
-  EXPECT_EQ(all[0]->close(0.01), "closed before these were received: send to rank 1, tag 9");
+  EXPECT_EQ(all[0]->close({0.01, {}}), "closed before these were received: send to rank 1, tag 9");
   EXPECT_EQ(code_of([&] { all[0]->wait(sent, {}); }), Errc::cancelled);
   EXPECT_EQ(code_of([&] { all[1]->receive(from(*all[1], 0, 9, place_of(data)), {}); }),
             Errc::peer_lost);
@@ -359,6 +359,105 @@ TEST(Endpoint, AnInterruptEndsAWaitWithinItsSlices) {
     calls = 0;
     EXPECT_EQ(endpoint.probe(from(endpoint, 0, 1, {}), std::nullopt), std::nullopt);
   });
+}
+
+TEST(Endpoint, RefusedStridedMessagesEndForTheSenderToo) {
+  as_ranks(2, [](Endpoint& endpoint) {
+    // More than the piece ring holds; the sender polls while the receiver refuses.
+    for (int round = 0; round < 20; ++round) {
+      std::vector<double> data(200000);
+      auto* const at = reinterpret_cast<std::byte*>(data.data());
+      const MessageBuffer strided{Layout::vector(100000, 1, 2, ElementType::float64), at};
+      const MessageBuffer others{Layout::contiguous(100000, ElementType::int64), at};
+      const bool sends = endpoint.rank() == 0;
+      EXPECT_EQ(code_of([&] {
+                  sends
+                      ? endpoint.send(to(endpoint, 1, 1, strided), {20, {}})
+                      : static_cast<void>(endpoint.receive(from(endpoint, 0, 1, others), {20, {}}));
+                }),
+                Errc::invalid_argument);
+    }
+  });
+}
+
+TEST(Endpoint, LargeSendsToOneRankDoNotBlockThoseToAnother) {
+  as_ranks(3, [](Endpoint& endpoint) {
+    std::vector<double> data = numbers(2000, 0);
+    std::vector<TransferPtr> sent;
+    if (endpoint.rank() == 0) {
+      for (int i = 0; i < 300; ++i)
+        sent.push_back(endpoint.start_send(to(endpoint, 1, i, place_of(data))));
+      endpoint.send(to(endpoint, 2, 1, place_of(data)), {20, {}});
+      for (const TransferPtr& each : sent) endpoint.wait(each, {20, {}});
+    } else if (endpoint.rank() == 2) {
+      endpoint.receive(from(endpoint, 0, 1, place_of(data)), {20, {}});
+      endpoint.send(to(endpoint, 1, 0, place_of(data)), {20, {}});
+    } else {
+      endpoint.receive(from(endpoint, 2, 0, place_of(data)), {20, {}});
+      for (int i = 0; i < 300; ++i)
+        endpoint.receive(from(endpoint, 0, i, place_of(data)), {20, {}});
+    }
+  });
+}
+
+TEST(Endpoint, GivingUpManyTimesLeavesTheRankAbleToSend) {
+  as_ranks(2, [](Endpoint& endpoint) {
+    std::vector<double> data(200000);
+    auto* const at = reinterpret_cast<std::byte*>(data.data());
+    const MessageBuffer strided{Layout::vector(100000, 1, 2, ElementType::float64), at};
+    std::vector<TransferPtr> arriving;
+    for (int i = 0; i < 40; ++i) {
+      if (endpoint.rank() == 0) {
+        const TransferPtr sent = endpoint.start_send(to(endpoint, 1, i, strided));
+        for (int tries = 0; tries < 3 * i && !sent->done; ++tries) endpoint.test(sent);
+        endpoint.withdraw(sent);
+      } else {
+        const TransferPtr one = endpoint.start_receive(from(endpoint, 0, i, strided));
+        try {
+          endpoint.wait(one, {i % 2 == 0 ? 0.02 : 0.001, {}});
+        } catch (const Error&) {
+          endpoint.withdraw(one);
+        }
+      }
+    }
+    if (endpoint.rank() == 0)
+      endpoint.send(to(endpoint, 1, 100, strided), {20, {}});
+    else
+      endpoint.receive(from(endpoint, 0, 100, strided), {20, {}});
+  });
+}
+
+TEST(Endpoint, AProbeSeesWhatIsBehindManyMessages) {
+  as_ranks(2, [](Endpoint& endpoint) {
+    constexpr int count = 1500;  // Of 8 KB: more than is kept aside.
+    std::vector<double> data(1000);
+    std::vector<TransferPtr> sent;
+    if (endpoint.rank() == 0) {
+      for (int i = 0; i <= count; ++i)
+        sent.push_back(endpoint.start_send(to(endpoint, 1, i == count ? 2 : 1, place_of(data))));
+      for (const TransferPtr& each : sent) endpoint.wait(each, {20, {}});
+    } else {
+      EXPECT_TRUE(endpoint.probe(from(endpoint, any_source, 2, {}), Patience{20, {}}));
+      for (int i = 0; i <= count; ++i)
+        endpoint.receive(from(endpoint, 0, any_tag, place_of(data)), {20, {}});
+    }
+  });
+}
+
+TEST(Endpoint, NobodyLeftToReceiveFromIsAnError) {
+  Endpoints all = local_endpoints(3);
+  std::vector<double> data(1);
+  all[1]->close({0, {}});
+  EXPECT_EQ(all[0]->probe(from(*all[0], any_source, 1, {}), std::nullopt), std::nullopt);
+  all[2]->close({0, {}});
+  const auto receive = [&] {
+    all[0]->receive(from(*all[0], any_source, 1, place_of(data)), {20, {}});
+  };
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of(receive), Errc::peer_lost);
+  EXPECT_EQ(code_of([&] {
+              all[0]->probe(from(*all[0], any_source, 1, {}), Patience{20, {}});
+            }),
+            Errc::peer_lost);
 }
 
 // What another rank writes wrongly ends that rank's link only.

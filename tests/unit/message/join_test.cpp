@@ -148,6 +148,16 @@ TEST(Join, NamesTheRanksThatDoNotCome) {
   EXPECT_THROW(join({"file:/x", 2, 2, token}, {}), Error);
 }
 
+TEST(Join, LeavesTheUsersOwnFilesAlone) {
+  const std::string address = file_address();
+  std::FILE* const file = std::fopen(address.substr(5).c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fclose(file);
+  EXPECT_THROW(join({address, 0, 2, token}, {0.1, {}}), Error);
+  EXPECT_EQ(access(address.substr(5).c_str(), F_OK), 0);
+  unlink(address.substr(5).c_str());
+}
+
 TEST(Join, ARankThatDiesIsNamedByAllThatNeedIt) {
   const auto states = as_processes(3, file_address(), [](const Joining& joining) {
     const auto endpoint = join(joining, {20, {}});

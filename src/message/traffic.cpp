@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/traffic.cpp: starting transfers, moving them on, and ending those of gone ranks.
+#include "message/traffic.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+
+namespace quadriga::message {
+namespace {
+
+PeerLinks links_of(const SharedSegment& segment, int rank, const std::vector<Member>& members) {
+  PeerLinks links;
+  for (int other = 0; other < segment.shape().ranks; ++other) {
+    const Member& member = members[static_cast<std::size_t>(other)];
+    links.emplace_back(segment, rank, other, member.event);
+    links.back().pid = member.pid;
+    links.back().process = member.process;
+  }
+  return links;
+}
+
+bool has(const Group& group, int rank) noexcept { return group.rank_of(rank) >= 0; }
+
+}  // namespace
+
+Traffic::Traffic(const SharedSegment& segment, int rank, const std::vector<Member>& members)
+    : segment_(segment),
+      rank_(rank),
+      own_(segment.words(rank), members[static_cast<std::size_t>(rank)].event),
+      links_(links_of(segment, rank, members)),
+      sends_(segment, rank, links_),
+      receives_(rank, segment.shape().claims(), links_) {}
+
+bool Traffic::send_now(const Posting& message) {
+  const PeerLink& link = links_[static_cast<std::size_t>(message.peer)];
+  return message.peer != rank_ && link.presence == Presence::here &&
+         !receives_.abort_of(message.context) &&
+         sends_.send_now(message.place, message.peer, message.tag, message.context);
+}
+
+// Nothing starts that needs a rank that is gone.
+void Traffic::start(const TransferPtr& transfer) {
+  const int peer = transfer->peer;
+  if (const ContextAbort* const found = receives_.abort_of(transfer->context))
+    return transfer->finish(found->error(*transfer->group));
+  if (transfer->sends && peer == rank_) {
+    receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
+    return transfer->finish();
+  }
+  const auto fail_for = [&](int rank) {
+    receives_.cancel(transfer);
+    transfer->finish(loss_of(*transfer, rank, links_[static_cast<std::size_t>(rank)]));
+  };
+  const auto is_gone = [&](int rank) {
+    return links_[static_cast<std::size_t>(rank)].presence != Presence::here;
+  };
+  if (transfer->sends) {
+    if (is_gone(peer)) return fail_for(peer);
+    return sends_.start(transfer);
+  }
+  receives_.start(transfer);
+  if (transfer->done.load(std::memory_order_relaxed)) return;
+  if (peer != any_source) {
+    if (is_gone(peer) && transfer->expected == 0) fail_for(peer);
+    return;
+  }
+  if (transfer->expected > 0) return;
+  const int gone = needed_by_any(*transfer->group);
+  if (gone >= 0) fail_for(gone);
+}
+
+int Traffic::needed_by_any(const Group& group) const noexcept {
+  int gone = -1;
+  bool is_somebody_here = group.size() == 1;
+  for (const int rank : group.world) {
+    const Presence presence = links_[static_cast<std::size_t>(rank)].presence;
+    if (presence == Presence::lost) return rank;
+    if (presence == Presence::left) gone = rank;
+    is_somebody_here = is_somebody_here || (rank != rank_ && presence == Presence::here);
+  }
+  return is_somebody_here ? -1 : gone;
+}
+
+bool Traffic::progress() {
+  bool moved = false;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    moved = receives_.advance(peer) || moved;
+  }
+  moved = receives_.advance_reads() || moved;
+  moved = sends_.advance() || moved;
+  if (receives_.take_fault()) [[unlikely]]
+    for (int peer = 0; peer < size(); ++peer) {
+      PeerLink& link = links_[static_cast<std::size_t>(peer)];
+      if (!link.reason.empty() && link.presence == Presence::here)
+        lose(peer, Presence::lost, link.reason);
+    }
+  for (const std::uint64_t context : receives_.take_aborts()) end_aborted(context);
+  if (segment_.departures().load(std::memory_order_seq_cst) != departures_) [[unlikely]]
+    look_for_departures();
+  const bool received = receives_.take_ended(), sent = sends_.take_ended();
+  if (received || sent) own_.ring();
+  return moved;
+}
+
+void Traffic::look_for_departures() {
+  departures_ = segment_.departures().load(std::memory_order_seq_cst);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank_ && segment_.words(peer).left.load(std::memory_order_acquire) != 0)
+      lose(peer, Presence::left, "");
+  }
+}
+
+void Traffic::lose(int peer, Presence presence, const std::string& reason) {
+  PeerLink& link = links_[static_cast<std::size_t>(peer)];
+  if (link.presence != Presence::here) return;
+  if (link.reason.empty()) receives_.advance(peer, true);
+  link.presence = presence;
+  link.reason = reason;
+  const auto is_alone = [&](const Group& group) {
+    return std::ranges::all_of(group.world, [&](int rank) {
+      return rank == rank_ || links_[static_cast<std::size_t>(rank)].presence != Presence::here;
+    });
+  };
+  // A collective needs all ranks, and a receive from any rank can't tell whom it needs.
+  const auto also = [&](const MessageTransfer& transfer) {
+    const bool any = !transfer.sends && transfer.peer == any_source;
+    if (presence == Presence::left) return any && is_alone(*transfer.group);
+    return (any || transfer.operation > CallKind::probe) && has(*transfer.group, peer);
+  };
+  const auto error = [&](const MessageTransfer& transfer) { return loss_of(transfer, peer, link); };
+  receives_.drop(peer, also, error);
+  sends_.drop(peer, also, error);
+  own_.ring();
+}
+
+void Traffic::abort(const Group& group, const ContextAbort& why) {
+  receives_.note_abort(why);
+  for (const int peer : group.world) {
+    const PeerLink& link = links_[static_cast<std::size_t>(peer)];
+    if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, why);
+  }
+  end_aborted(why.context);
+}
+
+void Traffic::end_aborted(std::uint64_t context) {
+  const ContextAbort why = *receives_.abort_of(context);
+  const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
+  const auto error = [&](const MessageTransfer& transfer) { return why.error(*transfer.group); };
+  receives_.drop_if(belongs, error);
+  sends_.drop(-1, belongs, error);
+}
+
+std::vector<std::shared_ptr<void>> Traffic::take_kept() {
+  auto kept = sends_.take_kept();
+  for (auto& each : receives_.take_kept()) kept.push_back(std::move(each));
+  return kept;
+}
+
+void Traffic::leave() {
+  segment_.words(rank_).left.store(1, std::memory_order_seq_cst);
+  segment_.departures().fetch_add(1, std::memory_order_seq_cst);
+  for (const PeerLink& link : links_) link.bell.ring();
+}
+
+}  // namespace quadriga::message

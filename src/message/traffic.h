@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/traffic.h: all transfers of a rank, and what becomes of them when another rank goes.
+//
+// Invariants
+//   1. All functions are called with the endpoint's lock.
+//   2. A rank's loss is noted only after all that it had sent was taken from its rings.
+//   3. Nothing is started that needs a rank that is gone, or belongs to an aborted context.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "message/posting.h"
+#include "message/receive_side.h"
+#include "message/send_side.h"
+#include "message/service_thread.h"
+
+namespace quadriga::message {
+
+class Traffic {
+ public:
+  Traffic(const SharedSegment& segment, int rank, const std::vector<Member>& members);
+
+  SendSide& sends() noexcept { return sends_; }
+  ReceiveSide& receives() noexcept { return receives_; }
+  const PeerLink& link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
+  bool has_large() const noexcept { return receives_.has_large() || sends_.has_large(); }
+
+  /// Sends what fits a slot if there is one now.
+  bool send_now(const Posting& message);
+  void start(const TransferPtr& transfer);
+  /// Moves everything on; whether anything moved.
+  bool progress();
+  /// Ends what a rank that is gone was needed for.
+  void lose(int peer, Presence presence, const std::string& reason);
+  void look_for_departures();
+  /// A rank without which a receive from any rank can't go on: one that is lost, or, if nobody else
+  /// is here, one that left; else -1.
+  int needed_by_any(const Group& group) const noexcept;
+  /// Ends a context here, and tells the others.
+  void abort(const Group& group, const ContextAbort& why);
+  /// Tells the others that this rank has left.
+  void leave();
+  /// What ended transfers kept; it is destroyed without the lock.
+  std::vector<std::shared_ptr<void>> take_kept();
+
+ private:
+  int size() const noexcept { return segment_.shape().ranks; }
+  void end_aborted(std::uint64_t context);
+
+  const SharedSegment& segment_;
+  const int rank_;
+  const Doorbell own_;
+  PeerLinks links_;
+  SendSide sends_;
+  ReceiveSide receives_;
+  std::uint32_t departures_ = 0;
+};
+
+}  // namespace quadriga::message
