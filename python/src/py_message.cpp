@@ -212,7 +212,8 @@ struct PyCommunicator {
     const auto from = std::make_shared<ArrayPlace>(sent, send_layout, false);
     const auto into = std::make_shared<ArrayPlace>(received, receive_layout, true);
     const GilReleased released;
-    const Patience patience = patience_of(deadline);
+    Patience patience = patience_of(deadline);
+    patience.since = std::chrono::steady_clock::now();
     const auto arriving = communicator.start_receive(into->place, source, receive_tag, into);
     try {
       communicator.send(from->place, destination, send_tag, patience);
@@ -400,11 +401,15 @@ void bind_request(nb::module_& module) {
   nb::class_<PyRequest>(module, "MessageRequest", "A send or a receive that has been started.")
       .def(
           "wait",
-          [](const PyRequest& self, double deadline) {
+          [](const PyRequest& self, double deadline, double passed) {
             const GilReleased released;
-            return self.endpoint->wait(self.transfer, patience_of(deadline));
+            Patience patience = patience_of(deadline);
+            const std::chrono::duration<double> before(passed);
+            using Clock = std::chrono::steady_clock;
+            patience.since = Clock::now() - std::chrono::duration_cast<Clock::duration>(before);
+            return self.endpoint->wait(self.transfer, patience);
           },
-          nb::arg("deadline"))
+          nb::arg("deadline"), nb::arg("passed") = 0.0)
       .def("test",
            [](const PyRequest& self) {
              const GilReleased released;
