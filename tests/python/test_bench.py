@@ -155,9 +155,10 @@ def test_messages_alternate_with_mpi_size_by_size(monkeypatch):
     assert [row["reached"] for row in found] == [True, True]
 
 
-def test_messages_without_an_mpi_that_starts(monkeypatch):
+@pytest.mark.parametrize("failure", [Unavailable("no mpiexec"), Error("no network")])
+def test_messages_without_an_mpi_that_runs(monkeypatch, failure):
     ours = [{8: 1.0, 4096: 2.0}] * 3
-    calls, found = messages_by(monkeypatch, ours, [Unavailable("no mpiexec")])
+    calls, found = messages_by(monkeypatch, ours, [failure])
     assert len(calls) == 4
     assert [row["reference_value"] for row in found] == [None, None]
     assert [row["value"] for row in found] == [1.0, 2.0]

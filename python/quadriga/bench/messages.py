@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from ..errors import Unavailable
+from ..errors import Error, Unavailable
 from . import program
 
 Row = dict[str, Any]
+
+_log = logging.getLogger("quadriga")
 
 KINDS = ["pingpong", "bandwidth"]
 SIZES = (8, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20)
@@ -47,6 +50,9 @@ def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]
             if has_mpi:
                 theirs += program.run(program.MPI, kind, _BATCHES, words, *([pin] if pin else []))
         except Unavailable:
+            has_mpi = False
+        except Error as error:  # An installation that can't run here, mostly.
+            _log.warning("messages: MPI failed: %s", error)
             has_mpi = False
     for size in sizes:
         of_size = [row for row in ours if row["bytes"] == size]
