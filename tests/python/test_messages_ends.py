@@ -325,6 +325,7 @@ def test_what_a_sent_array_does_at_its_end_may_call_the_communicator(tmp_path):
         else:
             for count in (100000, 50000):
                 comm.recv(np.zeros(count), 0)
+        comm.barrier()  # Nobody leaves before it has probed.
         """,
     )
 
