@@ -47,6 +47,9 @@ void kernel_times(const Settings& settings);
 /// Packing and unpacking by layouts on one core, of a memcpy's rate: --bytes --repeat --segment
 /// (bytes at once) --only (part of a name) --drawn (cases at random) --seed.
 void message_packing(const Settings& settings);
+/// Messages between two processes: --case pingpong|bandwidth --sizes (bytes, with commas between)
+/// --repeat (batches) --pin (two cores).
+void messages(const Settings& settings);
 /// What another process does for them: --handles --sizes; prints what IpcFigure holds.
 void copy_from_other_process(const Settings& settings);
 /// The processor, its cores and the commit this was built from.

@@ -12,6 +12,7 @@
 #include <quadriga/error.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -19,6 +20,7 @@
 #include <optional>
 
 #include "base/config.h"
+#include "base/thread.h"
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/communicator.h"
@@ -152,6 +154,24 @@ struct ArrayPlace {
   MessageBuffer place;
 };
 
+// The last to hold it may be the thread that moves messages, which mustn't wait for the GIL: one
+// that Python doesn't know leaves it to a thread of its own.
+void let_go(ArrayPlace* place) noexcept {
+  if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
+    try {
+      start_thread([place] { delete place; }).detach();
+      return;
+    } catch (const std::exception&) {
+      // It waits, then.
+    }
+  }
+  delete place;
+}
+
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
+  return {new ArrayPlace(array, layout, writes), let_go};
+}
+
 void check_signals() {
   const GilHere gil;
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -197,22 +217,23 @@ struct PyCommunicator {
     return communicator.receive(into.place, source, tag, patience_of(deadline));
   }
   PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
-    const auto from = std::make_shared<ArrayPlace>(array, layout, false);
+    const auto from = shared_place(array, layout, false);
     const GilReleased released;
     return {endpoint, communicator.start_send(from->place, destination, tag, from)};
   }
   PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
-    const auto into = std::make_shared<ArrayPlace>(array, layout, true);
+    const auto into = shared_place(array, layout, true);
     const GilReleased released;
     return {endpoint, communicator.start_receive(into->place, source, tag, into)};
   }
   MessageStatus sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received,
                          int source, int receive_tag, nb::handle send_layout,
                          nb::handle receive_layout, double deadline) {
-    const auto from = std::make_shared<ArrayPlace>(sent, send_layout, false);
-    const auto into = std::make_shared<ArrayPlace>(received, receive_layout, true);
+    const auto from = shared_place(sent, send_layout, false);
+    const auto into = shared_place(received, receive_layout, true);
     const GilReleased released;
-    const Patience patience = patience_of(deadline);
+    Patience patience = patience_of(deadline);
+    patience.since = std::chrono::steady_clock::now();
     const auto arriving = communicator.start_receive(into->place, source, receive_tag, into);
     try {
       communicator.send(from->place, destination, send_tag, patience);
@@ -400,11 +421,15 @@ void bind_request(nb::module_& module) {
   nb::class_<PyRequest>(module, "MessageRequest", "A send or a receive that has been started.")
       .def(
           "wait",
-          [](const PyRequest& self, double deadline) {
+          [](const PyRequest& self, double deadline, double passed) {
             const GilReleased released;
-            return self.endpoint->wait(self.transfer, patience_of(deadline));
+            Patience patience = patience_of(deadline);
+            const std::chrono::duration<double> before(passed);
+            using Clock = std::chrono::steady_clock;
+            patience.since = Clock::now() - std::chrono::duration_cast<Clock::duration>(before);
+            return self.endpoint->wait(self.transfer, patience);
           },
-          nb::arg("deadline"))
+          nb::arg("deadline"), nb::arg("passed") = 0.0)
       .def("test",
            [](const PyRequest& self) {
              const GilReleased released;

@@ -142,11 +142,7 @@ void Collective::tell_differences(const CollectiveTerms& terms) {
   fail(Errc::invalid_argument, message);
 }
 
-Patience Collective::left() const {
-  if (patience_.seconds < 0) return patience_;
-  const std::chrono::duration<double> passed = Clock::now() - begin_;
-  return {std::max(0.0, patience_.seconds - passed.count()), patience_.interrupt};
-}
+Patience Collective::left() const { return {patience_.seconds, patience_.interrupt, begin_}; }
 
 Posting Collective::message(int peer, const MessageBuffer& place) const {
   const int world = communicator_.group_->world[static_cast<std::size_t>(peer)];

@@ -194,7 +194,9 @@ void Endpoint::leave_to_service() noexcept {
   } catch (...) {
     // The thread meets it too, and says so.
   }
-  if (moved) own_.wake_service();
+  if (!moved && !dozes_) return;
+  dozes_ = false;
+  own_.wake_service();
 }
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
@@ -311,6 +313,14 @@ std::optional<MessageStatus> Endpoint::probe(const Posting& message,
     if (needed >= 0) lost = loss_of(*message.group, needed, traffic_.link(needed), "probe");
     return lost != nullptr;
   };
+  {
+    const Hold hold(*this);
+    traffic_.progress();
+    is_over();
+  }
+  if (!found && lost) std::rethrow_exception(lost);
+  if (found) return found;
+  // Only what isn't there is worth reading on for, past what is kept aside.
   const ProbeNote note(*this, message.peer);
   if (patience) {
     wait_until(is_over, message, *patience);
@@ -406,18 +416,19 @@ std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
   return open;
 }
 
-// Whether there may be more to do at once.
-bool Endpoint::serve_once() {
+ServiceThread::Sleep Endpoint::serve_once() {
+  using Sleep = ServiceThread::Sleep;
   const Hold hold(*this);
-  if (attended_ > 0 || closed_) return false;
-  if (!traffic_.has_large()) return false;
+  dozes_ = closed_ || !traffic_.has_large();
+  if (dozes_) return Sleep::until_woken;
+  if (attended_ > 0) return Sleep::slice;
   // Armed first: what comes while it looks wakes it again.
   own_.arm(Doorbell::service);
   try {
-    return traffic_.progress();
+    return traffic_.progress() ? Sleep::none : Sleep::slice;
   } catch (const std::exception& error) {
     log(LogLevel::error, std::string("messages: ") + error.what());
-    return false;  // The calls meet it too.
+    return Sleep::slice;  // The calls meet it too.
   }
 }
 

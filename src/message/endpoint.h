@@ -8,7 +8,9 @@
 //      rings the own bell.
 //   3. The service thread moves messages only while no thread is inside a wait (attended_ is 0) and
 //      a large message needs this rank; small ones lie in their ring until a call looks. Else it
-//      sleeps in poll(), on the ends of the other processes and on its eventfd.
+//      sleeps in poll(), on the ends of the other processes and on its eventfd; while a large
+//      message needs this rank, 100 ms at a time: a rank that is stopped exactly between disarming
+//      the bell and waking delays it by that.
 //   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
 //      by what its interrupt throws; it sleeps 50 ms at a time.
 //   5. What ended transfers kept is destroyed without the lock: it may call anything.
@@ -83,7 +85,7 @@ class Endpoint {
                          const Patience& patience);
   void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
-  bool serve_once();
+  ServiceThread::Sleep serve_once();
   void note_end(int rank);
 
   const std::shared_ptr<SharedSegment> segment_;
@@ -95,6 +97,7 @@ class Endpoint {
   Traffic traffic_;
   int attended_ = 0;
   bool closed_ = false;
+  bool dozes_ = true;                     ///< The service thread may sleep until it is woken.
   std::optional<ServiceThread> service_;  ///< Last: it uses all the rest.
 };
 

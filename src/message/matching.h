@@ -75,6 +75,11 @@ class Matching {
     }
     return removed;
   }
+  /// Drops messages of which `which(address, message)` holds.
+  template <class Which>
+  void remove_messages(Which&& which) {
+    messages_.remove_if([&](const auto& each) { return which(each.first, each.second); });
+  }
   template <class Visit>
   void visit_receives(Visit&& visit) const {
     for (const auto& each : receives_) visit(each.second);

@@ -38,6 +38,8 @@ struct PeerLink {
   int process = -1;    ///< A descriptor of the process; -1: a thread of this one.
   bool can_read = true;
   std::size_t unexpected_bytes = 0;
+  std::size_t aborts = 0;  ///< That it sent.
+  std::size_t offers = 0;  ///< Of its that lie aside, withdrawn ones included.
 };
 
 using PeerLinks = std::vector<PeerLink>;

@@ -2,8 +2,10 @@
 // src/message/posting.h: what is asked of an endpoint: a message, and how long it may take.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "message/transfer.h"
 
@@ -13,6 +15,8 @@ namespace quadriga::message {
 struct Patience {
   double seconds = -1;                ///< Negative: for ever.
   std::function<void()> interrupt{};  ///< Called every 50 ms or so; may throw.
+  /// When the seconds begin; without it, with the wait. Several waits of one call share it.
+  std::optional<std::chrono::steady_clock::time_point> since{};
 };
 
 /// A message to be sent or received.

@@ -17,7 +17,7 @@ namespace quadriga::message {
 namespace {
 
 // Read at once with the lock held.
-constexpr std::size_t read_bytes = std::size_t{4} << 20;
+constexpr std::size_t read_bytes = std::size_t{1} << 20;
 // What isn't unpacked in place passes through a buffer that stays in the cache.
 constexpr std::size_t bounce_bytes = std::size_t{256} << 10;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
@@ -163,13 +163,14 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
       if (claim(arrival)) deliver_large(*take_receive(address), arrival);
       return true;
     }
-    matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
-    return true;
+    return set_aside_offer(link, address, std::move(arrival));
   }
   if (envelope.kind == EnvelopeKind::abort) {
     ContextAbort why{envelope.context, {}, envelope.tag - 1};
     why.text.assign(reinterpret_cast<const char*>(content), envelope.bytes);
-    if (aborts_.emplace(envelope.context, why).second) new_aborts_.push_back(envelope.context);
+    if (!aborts_.emplace(envelope.context, why).second) return true;
+    if (++link.aborts > most_aborts) return fault(link, "aborted more contexts than are kept");
+    new_aborts_.push_back(envelope.context);
     return true;
   }
   if (envelope.kind != EnvelopeKind::whole) return fault(link, "sent an envelope of no known kind");
@@ -183,6 +184,25 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
   arrival.packed =
       std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
   std::memcpy(arrival.packed.get(), content, arrival.bytes);
+  matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
+  return true;
+}
+
+// Withdrawn ones are dropped whenever there are so many that half of them must be.
+bool ReceiveSide::set_aside_offer(PeerLink& link, const Address& address, Arrival&& arrival) {
+  if (++link.offers > 2 * std::size_t{claims_per_pair}) {
+    link.offers = 1;
+    matching_.remove_messages([&](const Address& from, const Unexpected& message) {
+      const Arrival& each = *message.arrival;
+      if (from.source != address.source || each.envelope.kind != EnvelopeKind::offer) return false;
+      const Claim claim{each.offer.index, each.offer.number};
+      const bool is_over = link.claims.state(claim) != ClaimState::offered;
+      if (!is_over) ++link.offers;
+      return is_over;
+    });
+    if (link.offers > std::size_t{claims_per_pair} + 1)
+      return fault(link, "offered more messages than it may");
+  }
   matching_.add_message(address, {std::make_shared<Arrival>(std::move(arrival))});
   return true;
 }
@@ -265,9 +285,11 @@ void ReceiveSide::want_pieces(const TransferPtr& transfer) {
 
 bool ReceiveSide::advance_reads() {
   bool moved = false;
-  for (std::size_t i = 0; i < reading_.size();) {
+  // The oldest first; the others have their turn at the next look.
+  std::size_t left = read_bytes;
+  for (std::size_t i = 0; i < reading_.size() && left > 0;) {
     const TransferPtr transfer = reading_[i];
-    moved = read_on(*transfer) || moved;
+    moved = read_on(*transfer, left) || moved;
     PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
     const bool ended = transfer->done.load(std::memory_order_relaxed);
     if (!ended && link.can_read) {
@@ -281,7 +303,7 @@ bool ReceiveSide::advance_reads() {
   return moved;
 }
 
-bool ReceiveSide::read_on(MessageTransfer& transfer) {
+bool ReceiveSide::read_on(MessageTransfer& transfer, std::size_t& most) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
   if (link.claims.state(transfer.claim) != ClaimState::claimed) {
     end_withdrawn(transfer);
@@ -289,7 +311,7 @@ bool ReceiveSide::read_on(MessageTransfer& transfer) {
   }
   std::byte* const flat = transfer.place.flat();
   const std::size_t left = transfer.expected - transfer.moved;
-  const std::size_t bytes = std::min(left, flat ? read_bytes : bounce_bytes);
+  const std::size_t bytes = std::min({left, most, flat ? read_bytes : bounce_bytes});
   if (!flat) bounce_.resize(bounce_bytes);
   const iovec here{flat ? flat + transfer.moved : bounce_.data(), bytes};
   const iovec there{reinterpret_cast<void*>(transfer.address + transfer.moved), bytes};
@@ -305,6 +327,7 @@ bool ReceiveSide::read_on(MessageTransfer& transfer) {
     return true;
   }
   const auto count = static_cast<std::size_t>(got);
+  most -= count;
   if (!flat) unpack_from(transfer.place, transfer.moved, {bounce_.data(), count});
   transfer.moved += count;
   if (transfer.moved < transfer.expected) return true;

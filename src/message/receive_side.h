@@ -31,6 +31,9 @@ namespace quadriga::message {
 /// Packed bytes of messages from one rank that nobody has asked for yet.
 inline constexpr std::size_t most_unexpected = std::size_t{4} << 20;
 
+/// Contexts that a rank may abort: they are kept as long as the world lives.
+inline constexpr std::size_t most_aborts = 10'000;
+
 class ReceiveSide {
  public:
   /// `claims` is how many each sender has.
@@ -88,7 +91,8 @@ class ReceiveSide {
   void deliver(MessageTransfer& transfer, const Arrival& arrival, const std::byte* packed);
   void deliver_large(const TransferPtr& transfer, const Arrival& arrival);
   bool fits(MessageTransfer& transfer, const Arrival& arrival);
-  bool read_on(MessageTransfer& transfer);
+  bool set_aside_offer(PeerLink& link, const Address& address, Arrival&& arrival);
+  bool read_on(MessageTransfer& transfer, std::size_t& most);
   void end_withdrawn(MessageTransfer& transfer);
   bool is_awaited(int peer) const noexcept;
   void want_pieces(const TransferPtr& transfer);

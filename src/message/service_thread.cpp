@@ -3,6 +3,8 @@
 #include "message/service_thread.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -10,6 +12,32 @@
 #include "base/thread.h"
 
 namespace quadriga::message {
+namespace {
+
+// A thread that starts while it lives has them blocked. Faults of its own aren't blocked.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+      sigdelset(&all, own);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+std::thread start_without_signals(std::function<void()> work) {
+  const SignalsBlocked blocked;
+  return start_thread(std::move(work));
+}
+
+}  // namespace
 
 void close_all(std::vector<Member>& members) noexcept {
   for (Member& each : members) {
@@ -20,11 +48,11 @@ void close_all(std::vector<Member>& members) noexcept {
 }
 
 ServiceThread::ServiceThread(int rank, const std::vector<Member>& members,
-                             std::function<bool()> serve, std::function<void(int)> ended)
+                             std::function<Sleep()> serve, std::function<void(int)> ended)
     : event_(members[static_cast<std::size_t>(rank)].event),
       serve_(std::move(serve)),
       ended_(std::move(ended)),
-      thread_(start_thread([this, rank, members] { run(rank, members); })) {}
+      thread_(start_without_signals([this, rank, members] { run(rank, members); })) {}
 
 ServiceThread::~ServiceThread() {
   stopping_ = true;
@@ -47,8 +75,9 @@ void ServiceThread::run(int rank, const std::vector<Member>& members) {
     asked.push_back({process, POLLIN, 0});
     ranks.push_back(other);
   }
+  int longest = -1;
   while (!stopping_) {
-    if (poll(asked.data(), asked.size(), -1) < 0) continue;
+    if (poll(asked.data(), asked.size(), longest) < 0) continue;
     std::uint64_t count = 0;
     if (asked[0].revents) static_cast<void>(!read(event_, &count, sizeof count));
     for (std::size_t i = 1; i < asked.size(); ++i) {
@@ -56,8 +85,9 @@ void ServiceThread::run(int rank, const std::vector<Member>& members) {
       asked[i].fd = -1;  // An ended process stays readable.
       ended_(ranks[i]);
     }
-    while (!stopping_ && serve_()) {
-    }
+    Sleep sleep = Sleep::none;
+    while (!stopping_ && sleep == Sleep::none) sleep = serve_();
+    longest = sleep == Sleep::slice ? static_cast<int>(slice.count()) : -1;
   }
 }
 

@@ -2,14 +2,17 @@
 // src/message/service_thread.h: serves a rank while it computes, and sees others end.
 //
 // Invariants
-//   1. It sleeps in poll() on the own eventfd and on the ends of the other processes; nothing else
-//      wakes it, and it polls nothing by time.
-//   2. `serve` is called after each waking until it returns false; `ended` once for each process.
+//   1. It sleeps in poll() on the own eventfd and on the ends of the other processes, as long as
+//      `serve` says.
+//   2. `serve` is called after each waking until it says that there is no more to do at once;
+//      `ended` once for each process.
+//   3. It takes no signals: they are the program's.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -27,8 +30,11 @@ void close_all(std::vector<Member>& members) noexcept;
 
 class ServiceThread {
  public:
+  /// How long it may sleep.
+  enum class Sleep { none, slice, until_woken };
+  static constexpr std::chrono::milliseconds slice{100};
   /// The members' descriptors must live as long as it.
-  ServiceThread(int rank, const std::vector<Member>& members, std::function<bool()> serve,
+  ServiceThread(int rank, const std::vector<Member>& members, std::function<Sleep()> serve,
                 std::function<void(int rank)> ended);
   ~ServiceThread();
   ServiceThread(const ServiceThread&) = delete;
@@ -40,7 +46,7 @@ class ServiceThread {
   void run(int rank, const std::vector<Member>& members);
 
   const int event_;
-  const std::function<bool()> serve_;
+  const std::function<Sleep()> serve_;
   const std::function<void(int)> ended_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

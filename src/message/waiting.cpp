@@ -20,7 +20,7 @@ std::uint64_t waiting_word(const Posting& what) noexcept {
 Clock::time_point end_of(const Patience& patience, Clock::time_point begin) {
   if (patience.seconds < 0) return Clock::time_point::max();
   const std::chrono::duration<double> limit(std::min(patience.seconds, 1e9));
-  return begin + std::chrono::duration_cast<Clock::duration>(limit);
+  return patience.since.value_or(begin) + std::chrono::duration_cast<Clock::duration>(limit);
 }
 
 std::string waiting_text(std::uint64_t word) {

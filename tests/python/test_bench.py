@@ -10,9 +10,10 @@ import scipy.sparse
 
 import quadriga
 from quadriga.bench import commands, measure, program, rows, table
+from quadriga.bench import messages as message_cases
 from quadriga.bench.elasticity import box_stiffness
 from quadriga.cli.main import FAILED, MISUSED, UNAVAILABLE, status_of
-from quadriga.errors import Error, Unavailable
+from quadriga.errors import Error, InvalidArgument, Unavailable
 from quadriga.machine import Machine
 
 HOST = {"cpu": "a processor", "cores": 2}
@@ -68,7 +69,8 @@ def test_published_references():
 
 def test_every_target_is_of_a_case():
     for benchmark, targets in rows.TARGETS.items():
-        assert set(targets) <= set(measure.CASES[benchmark])
+        rows_of = message_cases.ROWS if benchmark == "messages" else measure.CASES[benchmark]
+        assert set(targets) <= set(rows_of)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +120,65 @@ def test_a_reference_that_does_not_start_is_null(monkeypatch):
     fake_program(monkeypatch, {program.OURS: ours, program.STARPU: [Unavailable("no library")]})
     (row,) = measure.overhead(["chains"], repeat=2)
     assert row["reference"] is None and row["reference_value"] is None and row["value"] == 100
+
+
+def messages_by(monkeypatch, ours, theirs):
+    """Rows of 8 and 4096 bytes, from runs whose values are given by size."""
+    runs = {program.OURS: iter(ours), program.MPI: iter(theirs)}
+    calls = []
+
+    def run(name, *words):
+        if words == ("machine",):
+            return iter([{**HOST, "commit": ""}])
+        calls.append((name, *words))
+        answer = next(runs[name])
+        if isinstance(answer, Exception):
+            raise answer
+        made = {"case": "pingpong", "unit": "us one way", "bound": 0.1, "reference": "MPI 1"}
+        return iter([{**made, "bytes": size, "value": value} for size, value in answer.items()])
+
+    monkeypatch.setattr(program, "run", run)
+    monkeypatch.setattr(program, "built", lambda name: True)
+    return calls, list(measure.messages(["pingpong"], 3, (8, 4096), "0,1"))
+
+
+def test_messages_alternate_with_mpi_size_by_size(monkeypatch):
+    ours = [{8: 1.0, 4096: 3.0}, {8: 9.0, 4096: 2.0}, {8: 0.5, 4096: 8.0}]
+    theirs = [{8: 0.5, 4096: 9.0}, {8: 0.4, 4096: 6.0}, {8: 3.0, 4096: 1.0}]
+    calls, found = messages_by(monkeypatch, ours, theirs)
+    assert [name for name, *_ in calls] == [program.OURS, program.MPI] * 3
+    assert calls[0][-2:] == ("--pin", "0,1") and calls[1][-2:] == ("8,4096", "0,1")
+    assert [row["case"] for row in found] == ["pingpong-8B", "pingpong-4KiB"]
+    assert [row["value"] for row in found] == [1.0, 3.0]
+    assert [row["reference_value"] for row in found] == [0.5, 6.0]
+    assert [row["ratio"] for row in found] == [0.5, 2.0]
+    assert [row["reached"] for row in found] == [True, True]
+
+
+@pytest.mark.parametrize("failure", [Unavailable("no mpiexec"), Error("no network")])
+def test_messages_without_an_mpi_that_runs(monkeypatch, failure):
+    ours = [{8: 1.0, 4096: 2.0}] * 3
+    calls, found = messages_by(monkeypatch, ours, [failure])
+    assert len(calls) == 4
+    assert [row["reference_value"] for row in found] == [None, None]
+    assert [row["value"] for row in found] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(("kind", "size"), [("pingpong", 64), ("bandwidth", 100_000)])
+def test_messages_between_two_processes_are_measured(kind, size):
+    (row,) = run_json("messages", "--case", kind, "--size", str(size), "--repeat", "1")
+    assert row["case"] == message_cases.case_of(kind, size) and row["bytes"] == size
+    assert row["value"] > 0 and row["bound"] > 0
+    if program.built(program.MPI) and row["reference"]:
+        assert row["reference_value"] > 0
+
+
+def test_messages_with_wrong_options():
+    for options in (["--pin", "x"], ["--pin", "0"]):
+        with pytest.raises(InvalidArgument, match="--pin"):
+            list(program.run(program.OURS, "messages", *options))
+    with pytest.raises(InvalidArgument, match="pingpong and bandwidth"):
+        list(program.run(program.OURS, "messages", "--case", "nothing"))
 
 
 def test_unknown_cases_and_missing_programs(monkeypatch, tmp_path):

@@ -176,7 +176,8 @@ def test_wrong_elements_and_sizes_raise(tmp_path):
                     raise AssertionError("too long")
         read_only = np.zeros(3)
         read_only.flags.writeable = False
-        for array, kind in ((read_only, ValueError), ([1, 2], TypeError)):
+        scalar = np.float64(0)
+        for array, kind in ((read_only, ValueError), ([1, 2], TypeError), (scalar, TypeError)):
             try:
                 comm.recv(array, 0)
             except kind as error:

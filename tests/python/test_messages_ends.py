@@ -27,7 +27,9 @@ def test_survivors_name_the_lost_rank_and_their_operation(tmp_path):
             else:
                 comm.allreduce(np.zeros(3))
         except ConnectionError as error:
-            print(type(error).__name__, error.rank, error, flush=True)
+            # At once: the other survivor writes too.
+            sys.stdout.write(f"{type(error).__name__} {error.rank} {error}\\n")
+            sys.stdout.flush()
         """,
     )
     lines = sorted(ended.stdout.splitlines())
@@ -64,6 +66,42 @@ def test_launch_ends_what_its_programs_started(tmp_path):
     child = int((tmp_path / "child").read_text())
     status = Path(f"/proc/{child}/stat")
     assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
+def is_running(process):
+    status = Path(f"/proc/{process}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_ranks_end_when_their_launcher_is_killed(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys, time\n"
+        "name = os.environ['QUADRIGA_LAUNCH_RANK']\n"
+        "open(name + '.new', 'w').write(str(os.getpid())); os.rename(name + '.new', name)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", "3", str(program)]
+    launcher = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        files = [tmp_path / str(rank) for rank in range(3)]
+        wait_until(lambda: all(each.exists() for each in files))
+        ranks = [int(each.read_text()) for each in files]
+        assert all(map(is_running, ranks))
+    finally:
+        launcher.kill()
+        launcher.wait()
+    wait_until(lambda: not any(map(is_running, ranks)))
+
+
+def wait_until(holds, seconds=30):
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_launch_without_a_program(tmp_path):
@@ -204,3 +242,117 @@ def test_ctrl_c_ends_a_wait(tmp_path):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=30)
     assert out == "interrupted\n3.0\n"
+
+
+def test_ctrl_c_ends_closing(tmp_path):
+    ended = launched(
+        tmp_path,
+        2,
+        """
+        flag = np.zeros(1)
+        if comm.rank == 0:
+            comm.isend(np.zeros(100000), 1, tag=9)  # nobody receives it
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            begin = time.monotonic()
+            try:
+                comm.close(deadline=40)
+            except KeyboardInterrupt:
+                print("interrupted", time.monotonic() - begin < 20, flush=True)
+        else:
+            try:
+                comm.recv(flag, 0, 1)
+            except quadriga.PeerLost as error:
+                assert "has left" in str(error)
+        """,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "interrupted True\n"
+
+
+def test_deadlines_of_several_waits_count_once(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        large = np.zeros(100000)
+        if comm.rank == 0:
+            # 1 receives the first part at 2 s, and sends nothing.
+            begin = time.monotonic()
+            try:
+                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=3)
+            except TimeoutError as error:
+                assert "within 3 s" in str(error), error
+            else:
+                raise AssertionError("in time")
+            assert 2.9 < time.monotonic() - begin < 4.9
+            requests = [comm.irecv(np.zeros(1), 1, tag) for tag in (1, 2)]
+            comm.barrier()
+            begin = time.monotonic()
+            try:
+                message.waitall(requests, deadline=3)
+            except TimeoutError as error:
+                assert "within 3 s" in str(error), error
+            else:
+                raise AssertionError("in time")
+            assert 2.9 < time.monotonic() - begin < 4.9
+            comm.barrier()
+        else:
+            time.sleep(2)
+            comm.recv(large, 0)
+            comm.barrier()
+            time.sleep(2)
+            comm.send(np.zeros(1), 0, 1)
+            comm.barrier()
+        """,
+    )
+
+
+def test_what_a_sent_array_does_at_its_end_may_call_the_communicator(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        import weakref
+        ended = threading.Event()
+        if comm.rank == 0:
+            for strided in (False, True):
+                data = np.zeros(100000)
+                weakref.finalize(data, lambda: (comm.iprobe(), ended.set()))
+                comm.isend(data[::2] if strided else data, 1)  # and forgets it
+                del data
+                assert ended.wait(20)
+                ended.clear()
+        else:
+            for count in (100000, 50000):
+                comm.recv(np.zeros(count), 0)
+        """,
+    )
+
+
+def test_messages_move_while_their_owner_keeps_the_lock_of_python(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        large = np.zeros(400000)
+        if comm.rank == 0:
+            # Strided ones need their sender, who computes.
+            sent = [np.zeros((400000, 2))[:, 0] for _ in range(2)]
+            flag = np.memmap("flag", np.uint8, "w+", shape=1)
+            sys.setswitchinterval(1000)  # nobody else gets it while this computes
+            forgotten, other = [comm.isend(each, 1, tag) for tag, each in enumerate(sent, 1)]
+            del forgotten, sent
+            comm.send(np.zeros(1), 1)
+            until = time.perf_counter() + 30
+            while not flag[0] and time.perf_counter() < until:
+                pass
+            assert flag[0]
+        else:
+            comm.recv(np.zeros(1), 0, 0)
+            flag = np.memmap("flag", np.uint8, "r+", shape=1)
+            for tag in (1, 2):
+                comm.recv(large, 0, tag)
+                time.sleep(0.2)
+            flag[0] = 1
+        """,
+    )

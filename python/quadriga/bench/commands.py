@@ -151,6 +151,16 @@ def spmv(**settings: Any) -> None:
 
 
 @bench.command()
+@_common("messages", repeat=5)
+@click.option("--size", "sizes", multiple=True, type=click.IntRange(1, 1 << 30),
+              help="Bytes of a message; may be given several times.")  # fmt: skip
+@click.option("--pin", default="", metavar="CORE,CORE", help="Bind the two processes to cores.")
+def messages(**settings: Any) -> None:
+    """Measure messages between two processes of this host, beside MPI if it was found."""
+    run("messages", **settings)
+
+
+@bench.command()
 @_common("copies", repeat=3)
 @click.option("--devices", default="", help="A device list; by default the configured one.")
 @click.option(

@@ -15,6 +15,7 @@ from ..beside import target_of, write_beside
 from ..errors import Unavailable
 from ..machine import Machine
 from . import from_python, program
+from . import messages as message_cases
 from . import sparse as sparse_cases
 from .description import describe
 from .rows import DECIDING, DEVICES, finish
@@ -39,6 +40,7 @@ CASES: dict[str, list[str]] = {
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
 CASES["spmv"] = sparse_cases.CASES
+CASES["messages"] = message_cases.KINDS
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -318,6 +320,39 @@ def spmv(
             yield from sparse_cases.run(case, n, repeat, devices, path)
 
     return _rows("spmv", lines())
+
+
+def messages(
+    cases: Iterable[str] = (),
+    repeat: int = 5,
+    sizes: Iterable[int] = (),
+    pin: str = "",
+    note: Note = _silent,
+) -> Iterator[Row]:
+    """Messages between two processes of this host, beside an MPI's where one was found.
+
+    Parameters
+    ----------
+    cases : iterable of str, optional
+        ``pingpong`` (microseconds one way) and ``bandwidth``; both by default.
+    repeat : int, optional
+        Runs, in turn with MPI's.
+    sizes : iterable of int, optional
+        Bytes of a message; 8 B to 64 MiB by default.
+    pin : str, optional
+        Two cores, such as ``"0,1"``, that the processes are bound to.
+    note : callable, optional
+        Called with what is measured next.
+    """
+    wanted = _wanted("messages", cases)
+    asked = list(sizes) or list(message_cases.SIZES)
+
+    def lines() -> Iterator[Row]:
+        for kind in wanted:
+            note(f"{kind} in turn with MPI")
+            yield from message_cases.run(kind, asked, repeat, pin)
+
+    return _rows("messages", lines())
 
 
 def _source() -> str:

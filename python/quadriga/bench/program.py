@@ -16,6 +16,7 @@ from ..errors import Error, InvalidArgument, Unavailable
 OURS = "quadriga-bench"
 STARPU = "quadriga-bench-starpu"
 TBB = "quadriga-bench-tbb"
+MPI = "quadriga-bench-mpi"
 
 
 def package() -> Path:

@@ -92,6 +92,11 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         **{f"csr-{points}": [Target("ratio", 1)] for points in (7, 27)},
         **{f"cg-{points}": [Target("ratio", 1.5)] for points in (7, 27)},
     },
+    # Host arrays, beside an MPI.
+    "messages": {
+        **{f"pingpong-{size}": [Target("ratio", 0.5)] for size in ("8B", "512B", "4KiB")},
+        "bandwidth-64MiB": [Target("ratio", 1)],
+    },
     "streams": {
         **{
             f"fixed-{n}": [Target("value", x)]

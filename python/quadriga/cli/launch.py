@@ -5,19 +5,22 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
 from ..message.start import ADDRESS, RANK, SIZE, TOKEN, new_token
 from .main import DONE
 
+# prctl: which signal this process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
 # Seconds between asking processes to end and ending them.
 _GRACE = 2.0
 
@@ -48,14 +51,32 @@ def _start(
     os.putenv(ADDRESS, f"file:{os.path.join(folder, 'join')}")
     os.putenv(SIZE, str(ranks))
     os.putenv(TOKEN, new_token())
+    end_with_us = _ending_with(os.getpid())
     for rank in range(ranks):
         os.putenv(RANK, str(rank))
         try:
-            processes.append(subprocess.Popen(command, process_group=0))
+            processes.append(subprocess.Popen(command, process_group=0, preexec_fn=end_with_us))
         except OSError as error:
             raise click.ClickException(f"launch: {command[0]}: {error.strerror}") from error
     for name in (ADDRESS, SIZE, TOKEN, RANK):
         os.unsetenv(name)
+
+
+def _ending_with(launcher: int) -> Callable[[], None]:
+    """What a child does before its program: it asks for SIGTERM when the launcher is gone.
+
+    All that it needs is made here: between fork and exec it takes no lock. The launcher waits in
+    the thread that starts the ranks, whose end would count as its own.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    terminate = ctypes.c_ulong(signal.SIGTERM)
+
+    def ask() -> None:
+        prctl(_PR_SET_PDEATHSIG, terminate)
+        if os.getppid() != launcher:  # It was gone before.
+            os._exit(1)
+
+    return ask
 
 
 def _wait(processes: list[subprocess.Popen[bytes]]) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import time
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -288,8 +289,9 @@ def as_world(core: MessageCommunicator, deadline: float | None) -> Communicator:
 
 
 def waitall(requests: Iterable[Request], deadline: float | None = None) -> list[MessageStatus]:
-    """Wait for all of several requests."""
-    return [each.wait(deadline=deadline) for each in requests]
+    """Wait for all of several requests, `deadline` seconds for all together."""
+    begin = time.monotonic()
+    return [each.wait_since(begin, deadline) for each in requests]
 
 
 @atexit.register

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 from .._core import MessageRequest, MessageStatus
 
 
@@ -19,6 +21,11 @@ class Request:
     def wait(self, *, deadline: float | None = None) -> MessageStatus:
         """Wait until it has ended, or raise what ended it; after `Deadline` it goes on."""
         return self.core.wait(self._limit if deadline is None else deadline)
+
+    def wait_since(self, begin: float, deadline: float | None = None) -> MessageStatus:
+        """Wait as `wait` does; the seconds count from a time of `time.monotonic`."""
+        limit = self._limit if deadline is None else deadline
+        return self.core.wait(limit, time.monotonic() - begin)
 
     def test(self) -> bool:
         """Whether it has ended; raises what ended it."""

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/bench/messages.py: messages between two processes, in turn with MPI's.
+"""Latency and bandwidth of messages between two processes of this host."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from ..errors import Error, Unavailable
+from . import program
+
+Row = dict[str, Any]
+
+_log = logging.getLogger("quadriga")
+
+KINDS = ["pingpong", "bandwidth"]
+SIZES = (8, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20)
+# Batches of a run; the medians of runs that alternate count.
+_BATCHES = 9
+
+
+def case_of(kind: str, size: int) -> str:
+    """The name of a row, such as ``pingpong-4KiB``."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{kind}-{size // unit}{name}"
+    return f"{kind}-{size}B"
+
+
+ROWS = [case_of(kind, size) for kind in KINDS for size in SIZES]
+
+
+def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]:
+    """A row for each size: ours and MPI's, if there is one, in turn, each in new processes."""
+    words = ",".join(map(str, sizes))
+    pinned = ["--pin", pin] if pin else []
+    ours: list[Row] = []
+    theirs: list[Row] = []
+    has_mpi = program.built(program.MPI)
+    for _ in range(repeat):
+        ours += program.run(
+            program.OURS,
+            *("messages", "--case", kind, "--sizes", words, "--repeat", _BATCHES),
+            *pinned,
+        )
+        try:
+            if has_mpi:
+                theirs += program.run(program.MPI, kind, _BATCHES, words, *([pin] if pin else []))
+        except Unavailable:
+            has_mpi = False
+        except Error as error:  # An installation that can't run here, mostly.
+            _log.warning("messages: MPI failed: %s", error)
+            has_mpi = False
+    for size in sizes:
+        of_size = [row for row in ours if row["bytes"] == size]
+        reference = [row for row in theirs if row["bytes"] == size]
+        best = max if kind == "bandwidth" else min
+        yield {
+            "case": case_of(kind, size),
+            "value": median(row["value"] for row in of_size),
+            "unit": of_size[0]["unit"],
+            "reference": reference[0]["reference"] if reference else None,
+            "reference_value": median(row["value"] for row in reference) if reference else None,
+            "bound": best(row["bound"] for row in of_size),
+            "bytes": size,
+            "pin": pin or None,
+            "runs": repeat,
+        }

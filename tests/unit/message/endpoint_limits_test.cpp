@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/message/endpoint_limits_test.cpp: what is bounded, and what others can't disturb.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <quadriga/error.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "message/endpoint.h"
+
+namespace quadriga::message {
+namespace {
+
+using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
+using Clock = std::chrono::steady_clock;
+
+MessageBuffer place_of(std::vector<double>& data) {
+  return {Layout::contiguous(static_cast<std::int64_t>(data.size()), ElementType::float64),
+          reinterpret_cast<std::byte*>(data.data())};
+}
+
+Posting message(const Endpoint& at, CallKind kind, int peer, int tag, MessageBuffer place) {
+  auto group = std::make_shared<Group>();
+  group->world.resize(static_cast<std::size_t>(at.size()));
+  std::iota(group->world.begin(), group->world.end(), 0);
+  group->rank = at.rank();
+  return {std::move(place), peer, tag, 1, std::move(group), kind};
+}
+
+Errc code_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Errc::internal;
+}
+
+// Whether a transfer ends without any call of its rank.
+bool ends_by_itself(const MessageTransfer& transfer) {
+  const auto until = Clock::now() + std::chrono::seconds(20);
+  while (!transfer.done.load(std::memory_order_acquire)) {
+    if (Clock::now() > until) return false;
+    poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+TEST(EndpointLimits, AWakingThatIsLostDelaysALargeMessageOnly) {
+  const auto segment = SharedSegment::local(2);
+  Endpoints all;
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<Member> members(2);
+    for (Member& each : members) each.pid = getpid();
+    members[static_cast<std::size_t>(rank)].event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    // The other rank's event stays -1: it disarms a bell, and never comes to write to the event.
+    all.push_back(std::make_shared<Endpoint>(segment, rank, std::move(members)));
+  }
+  std::vector<double> sent(100'000, 3), received(sent.size());
+  const auto sending = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(sent)));
+  const auto receiving =
+      all[1]->start_receive(message(*all[1], CallKind::recv, 0, 1, place_of(received)));
+  EXPECT_TRUE(ends_by_itself(*receiving));
+  EXPECT_TRUE(ends_by_itself(*sending));
+  EXPECT_EQ(received, sent);
+}
+
+TEST(EndpointLimits, SignalsAreTheProgramsAlone) {
+  Endpoints all = local_endpoints(2);
+  sigset_t usr1, before;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  static volatile sig_atomic_t handled = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { handled = 1; };
+  struct sigaction old {};
+  sigaction(SIGUSR1, &action, &old);
+  // The program masks it everywhere after it has joined, then waits for it.
+  pthread_sigmask(SIG_BLOCK, &usr1, &before);
+  kill(getpid(), SIGUSR1);
+  const timespec longest{10, 0};
+  EXPECT_EQ(sigtimedwait(&usr1, nullptr, &longest), SIGUSR1);
+  EXPECT_EQ(handled, 0);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  sigaction(SIGUSR1, &old, nullptr);
+}
+
+TEST(EndpointLimits, AskingForWhatIsThereReadsNoFurther) {
+  Endpoints all = local_endpoints(2);
+  std::vector<double> data(1000);
+  std::vector<TransferPtr> sent;
+  for (int i = 0; i < 3000; ++i)  // 24 MB
+    sent.push_back(all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data))));
+  for (int i = 0; i < 3000; ++i) {
+    EXPECT_TRUE(all[1]->probe(message(*all[1], CallKind::probe, 0, any_tag, {}), std::nullopt) ||
+                i == 0);
+    all[0]->test(sent.back());
+  }
+  const auto is_done = [](const TransferPtr& each) { return each->done.load(); };
+  const auto gone = std::ranges::count_if(sent, is_done);
+  EXPECT_LT(static_cast<std::size_t>(gone) * data.size() * sizeof(double), 2 * most_unexpected);
+  // A tag that isn't there is looked for behind all of them.
+  for (int i = 0; i < 3000; ++i) {
+    all[1]->probe(message(*all[1], CallKind::probe, 0, 2, {}), std::nullopt);
+    all[0]->test(sent.back());
+  }
+  EXPECT_EQ(std::ranges::count_if(sent, is_done), 3000);
+}
+
+TEST(EndpointLimits, ADeadlineCountsFromItsCallsBegin) {
+  Endpoints all = local_endpoints(2);
+  std::vector<double> data(1);
+  const auto receiving =
+      all[0]->start_receive(message(*all[0], CallKind::recv, 1, 1, place_of(data)));
+  const auto begin = Clock::now();
+  Patience patience{3600, {}, begin - std::chrono::hours(2)};
+  try {
+    all[0]->wait(receiving, patience);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::deadline);
+    EXPECT_NE(std::string(error.what()).find("within 3600 s"), std::string::npos) << error.what();
+  }
+  all[0]->cancel(receiving);
+}
+
+TEST(EndpointLimits, ManyOffersThatWereWithdrawnAreForgotten) {
+  Endpoints all = local_endpoints(2);
+  std::vector<double> data(2000, 5), got(data.size());
+  for (std::uint32_t i = 0; i < 3 * claims_per_pair; ++i) {
+    const auto each = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data)));
+    EXPECT_TRUE(all[0]->cancel(each));
+    if (i % 16 != 0) continue;
+    EXPECT_FALSE(all[1]->probe(message(*all[1], CallKind::probe, 0, 2, {}), std::nullopt));
+  }
+  const auto last = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data)));
+  all[1]->receive(message(*all[1], CallKind::recv, 0, 1, place_of(got)), {20, {}});
+  EXPECT_EQ(got, data);
+  all[0]->wait(last, {20, {}});
+}
+
+// A rank that writes what no rank of ours writes.
+class Hostile {
+ public:
+  Hostile()
+      : segment_(SharedSegment::local(2)),
+        endpoint_(segment_, 0, {{-1, -1, -1}, {-1, -1, -1}}),
+        writer_(segment_->message_ring(1, 0), segment_->shape().messages) {}
+  // How many the endpoint takes until it has enough of them.
+  int write(const std::function<void(int, Envelope&, std::byte*)>& fill, int most) {
+    for (int i = 0; i < most; ++i) {
+      std::byte* at = writer_.reserve();
+      if (at == nullptr) {
+        if (code_of([&] { look(); }) == Errc::peer_lost) return i;
+        at = writer_.reserve();
+        if (at == nullptr) return i;
+      }
+      Envelope envelope;
+      fill(i, envelope, at + sizeof envelope);
+      std::memcpy(at, &envelope, sizeof envelope);
+      writer_.publish();
+    }
+    return most;
+  }
+  Claims claims() const { return {*segment_, 1}; }
+
+ private:
+  void look() { endpoint_.probe(message(endpoint_, CallKind::probe, 1, 3, {}), std::nullopt); }
+  std::shared_ptr<SharedSegment> segment_;
+  Endpoint endpoint_;
+  RingWriter writer_;
+};
+
+TEST(EndpointLimits, ARankThatAbortsWithoutEndIsLost) {
+  Hostile other;
+  const int taken = other.write(
+      [](int i, Envelope& envelope, std::byte*) {
+        envelope.context = static_cast<std::uint64_t>(i) + 100;
+        envelope.kind = EnvelopeKind::abort;
+        envelope.tag = 0;
+      },
+      static_cast<int>(3 * most_aborts));
+  EXPECT_LT(taken, static_cast<int>(2 * most_aborts));
+}
+
+TEST(EndpointLimits, ARankThatOffersOneMessageWithoutEndIsLost) {
+  Hostile other;
+  other.claims().offer({0, 1});
+  const int taken = other.write(
+      [](int, Envelope& envelope, std::byte* content) {
+        const Offer offer{1 << 20, 4096, 0, 1};
+        envelope.context = 1;
+        envelope.kind = EnvelopeKind::offer;
+        envelope.tag = 1;
+        envelope.bytes = sizeof offer;
+        std::memcpy(content, &offer, sizeof offer);
+      },
+      8 * static_cast<int>(claims_per_pair));
+  EXPECT_LT(taken, 4 * static_cast<int>(claims_per_pair));
+}
+
+}  // namespace
+}  // namespace quadriga::message
