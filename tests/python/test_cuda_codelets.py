@@ -259,6 +259,7 @@ class OnTheHost(device_arrays.DeviceArrays):
     def __init__(self):
         super().__init__("numpy", "NumPy")
         self.current = []
+        self.made = []
 
     @contextlib.contextmanager
     def on_stream(self, stream, device):
@@ -266,8 +267,15 @@ class OnTheHost(device_arrays.DeviceArrays):
         yield
         self.current.pop()
 
-    def view(self, layout, address, ld, device):
+    def _stream(self, stream, device):
+        return stream, device
+
+    def _tile(self, layout, address, ld, device):
+        self.made.append(address)
         return layout.view(address, ld, True)
+
+    def _alias(self, tile):
+        return tile.view()
 
 
 def run_on_device(function, *arrays, **parameters):
@@ -310,6 +318,23 @@ def test_callables_get_arrays_on_the_stream_of_the_task():
     assert result.value == "done"
     assert (x == 3).all()
     assert (y == 3).all()
+
+
+def test_arrays_over_tiles_are_kept_and_whoever_gets_one_gets_its_own():
+    library, x = OnTheHost(), np.arange(6.0)
+    with quadriga.Engine("cpu:1") as engine:
+        layout = engine.data(x).place.layout
+        address = x.ctypes.data
+        first = library.view(layout, address, layout.ld, 0)
+        first.shape = (2, 3)
+        second = library.view(layout, address, layout.ld, 0)
+        assert second.shape == (6,)
+        assert np.shares_memory(first, second)
+        assert library.made == [address]
+        library.view(layout, address, layout.ld, 1)
+        library.view(layout, address + 8, layout.ld, 0)
+        assert library.made == [address, address, address + 8], "others are others"
+        assert library.stream(7, 0) == (7, 0)
 
 
 def test_what_a_callable_raises_is_kept_without_its_arrays():

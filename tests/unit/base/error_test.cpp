@@ -37,7 +37,7 @@ TEST(Names, AreDistinct) {
   std::set<std::string_view> names;
   for (int code = 0; code <= static_cast<int>(Errc::internal); ++code)
     names.insert(name(static_cast<Errc>(code)));
-  EXPECT_EQ(names.size(), 10u);
+  EXPECT_EQ(names.size(), 11u);
   EXPECT_EQ(names.count("unknown"), 0u);
   EXPECT_EQ(name(DType::complex64), "complex64");
   EXPECT_EQ(name(Access::commute), "commute");
