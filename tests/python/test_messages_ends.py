@@ -276,31 +276,31 @@ def test_deadlines_of_several_waits_count_once(tmp_path):
         """
         large = np.zeros(100000)
         if comm.rank == 0:
-            # 1 receives the first part at 2 s, and sends nothing.
+            # 1 receives the first part late, and sends nothing.
             begin = time.monotonic()
             try:
-                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=3)
+                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=1)
             except TimeoutError as error:
-                assert "within 3 s" in str(error), error
+                assert "within 1 s" in str(error), error
             else:
                 raise AssertionError("in time")
-            assert 2.9 < time.monotonic() - begin < 4.9
+            assert time.monotonic() - begin > 0.99
             requests = [comm.irecv(np.zeros(1), 1, tag) for tag in (1, 2)]
             comm.barrier()
             begin = time.monotonic()
             try:
-                message.waitall(requests, deadline=3)
+                message.waitall(requests, deadline=1)
             except TimeoutError as error:
-                assert "within 3 s" in str(error), error
+                assert "within 1 s" in str(error), error
             else:
                 raise AssertionError("in time")
-            assert 2.9 < time.monotonic() - begin < 4.9
+            assert time.monotonic() - begin > 0.99
             comm.barrier()
         else:
-            time.sleep(2)
+            time.sleep(0.6)
             comm.recv(large, 0)
             comm.barrier()
-            time.sleep(2)
+            time.sleep(0.6)
             comm.send(np.zeros(1), 0, 1)
             comm.barrier()
         """,

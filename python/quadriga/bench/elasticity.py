@@ -54,7 +54,7 @@ def _tetrahedra() -> list[list[tuple[int, ...]]]:
     """Corners of the six: from (0, 0, 0) to (1, 1, 1), one direction after the other."""
     found = []
     for order in permutations(range(3)):
-        corners = [(0, 0, 0)]
+        corners: list[tuple[int, ...]] = [(0, 0, 0)]
         for axis in order:
             step = list(corners[-1])
             step[axis] = 1

@@ -39,7 +39,8 @@ class Chunks:
         with np.errstate(over="ignore", invalid="ignore"):
             sums = self.each(lambda rows: np.einsum("ijk,ijk->j", parts[rows], parts[rows]))
             total = np.sum(sums, axis=0) if sums else np.zeros(columns.shape[1])
-        return np.sqrt(np.asarray(total, float))
+        norms: npt.NDArray[np.float64] = np.sqrt(np.asarray(total, float))
+        return norms
 
     def close(self) -> None:
         """No work may follow."""
