@@ -279,28 +279,28 @@ def test_deadlines_of_several_waits_count_once(tmp_path):
             # 1 receives the first part late, and sends nothing.
             begin = time.monotonic()
             try:
-                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=1)
+                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=2)
             except TimeoutError as error:
-                assert "within 1 s" in str(error), error
+                assert "within 2 s" in str(error), error
             else:
                 raise AssertionError("in time")
-            assert time.monotonic() - begin > 0.99
+            assert time.monotonic() - begin > 1.99
             requests = [comm.irecv(np.zeros(1), 1, tag) for tag in (1, 2)]
             comm.barrier()
             begin = time.monotonic()
             try:
-                message.waitall(requests, deadline=1)
+                message.waitall(requests, deadline=2)
             except TimeoutError as error:
-                assert "within 1 s" in str(error), error
+                assert "within 2 s" in str(error), error
             else:
                 raise AssertionError("in time")
-            assert time.monotonic() - begin > 0.99
+            assert time.monotonic() - begin > 1.99
             comm.barrier()
         else:
-            time.sleep(0.6)
+            time.sleep(0.3)
             comm.recv(large, 0)
             comm.barrier()
-            time.sleep(0.6)
+            time.sleep(0.3)
             comm.send(np.zeros(1), 0, 1)
             comm.barrier()
         """,
