@@ -22,9 +22,10 @@ using Clock = std::chrono::steady_clock;
 constexpr auto slice = 50ms;
 // Polls with the lock held, then without.
 constexpr int polls = 32;
-// Rounds of polls before others get the core, and before sleeping.
+// Rounds of polls before others get the core.
 constexpr int rounds_alone = 4;
-constexpr int rounds_awake = 40;
+// Without any movement before sleeping: about ten times what a waking costs.
+constexpr auto awake = 500us;
 // A yield that takes longer gave the core to another program, and the next one would too.
 constexpr auto longest_yield = 200us;
 
@@ -149,8 +150,9 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
   const Clock::time_point until = end_of(patience, begin);
   const WaitingNote note{segment_->words(rank_).waiting};
   auto asked = begin;
+  auto quiet_since = begin;
+  bool sleeps = false;
   for (int round = 1;; ++round) {
-    const bool sleeps = round > rounds_awake;
     const std::uint32_t seen = own_.count();
     if (sleeps) own_.arm(Doorbell::calls);
     const Polled polled = poll_until(is_over, sleeps ? 1 : polls);
@@ -159,16 +161,22 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
     auto now = Clock::now();
     if (polled == Polled::moved) {
       round = 0;
+      quiet_since = now;
+      sleeps = false;
     } else if (sleeps) {
       note.word.store(waiting_word(what), std::memory_order_relaxed);
       own_.sleep(seen, std::min<Clock::duration>(slice, until - now));
       now = Clock::now();
       // What woke it is often followed by more.
-      if (own_.count() != seen) round = rounds_alone;
+      if (own_.count() != seen) {
+        round = rounds_alone;
+        quiet_since = now;
+        sleeps = false;
+      }
     } else if (round > rounds_alone) {
       sched_yield();
       const auto back = Clock::now();
-      if (back - now > longest_yield) round = rounds_awake;
+      sleeps = back - now > longest_yield || back - quiet_since > awake;
       now = back;
     }
     if (patience.interrupt && now - asked >= slice) {

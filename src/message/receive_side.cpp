@@ -313,6 +313,8 @@ bool ReceiveSide::read_on(MessageTransfer& transfer, std::size_t& most) {
   const std::size_t left = transfer.expected - transfer.moved;
   const std::size_t bytes = std::min({left, most, flat ? read_bytes : bounce_bytes});
   if (!flat) bounce_.resize(bounce_bytes);
+  // A sender that sleeps wakes while the last of it is read.
+  if (transfer.moved > 0 && bytes == left) link.bell.ring();
   const iovec here{flat ? flat + transfer.moved : bounce_.data(), bytes};
   const iovec there{reinterpret_cast<void*>(transfer.address + transfer.moved), bytes};
   const ssize_t got = process_vm_readv(link.pid, &here, 1, &there, 1, 0);
