@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# bench/gpu_sparse.py: Jacobi-CG on GPUs, beside others' and beside the bytes of an iteration.
+# bench/gpu_sparse.py: Jacobi-CG on GPUs, beside CuPy's and beside the bytes of an iteration.
 """Milliseconds of an iteration, as the difference of two runs; prints lines of JSON.
 
 Grids, and linear elasticity like SuiteSparse's Serena (`elastic 77`); on one GPU beside CuPy's

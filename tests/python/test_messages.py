@@ -261,3 +261,12 @@ def test_join_names_who_did_not_come(tmp_path):
     with pytest.raises(Deadline, match="ranks 1, 2 of 3 didn't come"):
         message.join(f"file:{tmp_path / 'here'}", 0, 3, message.new_token(), patience=0.1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deadline_set_later_holds_for_calls_without_their_own():
+    with message.world() as comm:
+        comm.deadline = 0.05
+        with pytest.raises(TimeoutError, match=r"within 0\.05 s"):
+            comm.recv(np.zeros(1), 0)
+        with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
+            comm.recv(np.zeros(1), 0, deadline=0.01)

@@ -48,7 +48,6 @@ class Communicator:
         """Wrap what `join` made; `deadline` holds for calls that have none of their own."""
         self.core = core
         self.deadline = deadline
-        self._limit = -1.0 if deadline is None else float(deadline)
         self._is_world = False
 
     @property
@@ -71,7 +70,7 @@ class Communicator:
         deadline: float | None = None,
     ) -> None:
         """Send an array; returns once it may be changed again."""
-        self.core.send(array, dest, tag, layout, self._limit if deadline is None else deadline)
+        self.core.send(array, dest, tag, layout, self._limit(deadline))
 
     def recv(
         self,
@@ -83,14 +82,13 @@ class Communicator:
         deadline: float | None = None,
     ) -> MessageStatus:
         """Receive into an array; says from whom, with which tag and how many bytes."""
-        limit = self._limit if deadline is None else deadline
-        return self.core.recv(array, source, tag, layout, limit)
+        return self.core.recv(array, source, tag, layout, self._limit(deadline))
 
     def isend(
         self, array: Array, dest: int, tag: int = 0, *, layout: Layout | None = None
     ) -> Request:
         """Start to send; the array mustn't change until the request has ended."""
-        return Request(self.core.isend(array, dest, tag, layout), self._limit)
+        return Request(self.core.isend(array, dest, tag, layout), self._limit())
 
     def irecv(
         self,
@@ -101,7 +99,7 @@ class Communicator:
         layout: Layout | None = None,
     ) -> Request:
         """Start to receive; the array is filled once the request has ended."""
-        return Request(self.core.irecv(array, source, tag, layout), self._limit)
+        return Request(self.core.irecv(array, source, tag, layout), self._limit())
 
     def sendrecv(
         self,
@@ -117,17 +115,16 @@ class Communicator:
         deadline: float | None = None,
     ) -> MessageStatus:
         """Send one array and receive another at once."""
-        limit = self._limit if deadline is None else deadline
         return self.core.sendrecv(
-            sendarray, dest, sendtag, recvarray, source, recvtag, sendlayout, recvlayout, limit
-        )
+            sendarray, dest, sendtag, recvarray, source, recvtag, sendlayout, recvlayout,
+            self._limit(deadline),
+        )  # fmt: skip
 
     def probe(
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, deadline: float | None = None
     ) -> MessageStatus:
         """Wait for a message without receiving it."""
-        limit = self._limit if deadline is None else deadline
-        found = self.core.probe(source, tag, True, limit)
+        found = self.core.probe(source, tag, True, self._limit(deadline))
         assert found is not None
         return found
 
@@ -137,7 +134,7 @@ class Communicator:
 
     def barrier(self, *, deadline: float | None = None) -> None:
         """Wait until all ranks have come here."""
-        self.core.barrier(self._limit if deadline is None else deadline)
+        self.core.barrier(self._limit(deadline))
 
     def bcast(
         self,
@@ -148,7 +145,7 @@ class Communicator:
         deadline: float | None = None,
     ) -> Array:
         """Copy the root's array to all ranks; returns the array."""
-        self.core.bcast(array, root, layout, self._limit if deadline is None else deadline)
+        self.core.bcast(array, root, layout, self._limit(deadline))
         return array
 
     def reduce(
@@ -166,8 +163,7 @@ class Communicator:
         """
         if self.rank == root and recvarray is None:
             recvarray = np.empty_like(sendarray)
-        limit = self._limit if deadline is None else deadline
-        self.core.reduce(sendarray, recvarray, op, root, limit)
+        self.core.reduce(sendarray, recvarray, op, root, self._limit(deadline))
         return recvarray
 
     def allreduce(
@@ -181,8 +177,7 @@ class Communicator:
         """Combine the arrays of all ranks on all ranks; the same array may be given twice."""
         if recvarray is None:
             recvarray = np.empty_like(sendarray)
-        limit = self._limit if deadline is None else deadline
-        self.core.allreduce(sendarray, recvarray, op, limit)
+        self.core.allreduce(sendarray, recvarray, op, self._limit(deadline))
         return recvarray
 
     def gather(
@@ -196,8 +191,7 @@ class Communicator:
         """Put the ranks' arrays one after the other on the root: shape (size, ...) by default."""
         if self.rank == root and recvarray is None:
             recvarray = self._parts(sendarray)
-        limit = self._limit if deadline is None else deadline
-        self.core.gather(sendarray, recvarray, root, limit)
+        self.core.gather(sendarray, recvarray, root, self._limit(deadline))
         return recvarray
 
     def allgather(
@@ -210,8 +204,7 @@ class Communicator:
         """Put the ranks' arrays one after the other on all ranks."""
         if recvarray is None:
             recvarray = self._parts(sendarray)
-        limit = self._limit if deadline is None else deadline
-        self.core.allgather(sendarray, recvarray, limit)
+        self.core.allgather(sendarray, recvarray, self._limit(deadline))
         return recvarray
 
     def scatter(
@@ -223,8 +216,9 @@ class Communicator:
         deadline: float | None = None,
     ) -> Array:
         """Give each rank its part of the root's array, in order."""
-        limit = self._limit if deadline is None else deadline
-        self.core.scatter(sendarray if self.rank == root else None, recvarray, root, limit)
+        self.core.scatter(
+            sendarray if self.rank == root else None, recvarray, root, self._limit(deadline)
+        )
         return recvarray
 
     def alltoall(
@@ -237,8 +231,7 @@ class Communicator:
         """Give each rank a part of this array, and get one from each, in order."""
         if recvarray is None:
             recvarray = np.empty_like(sendarray)
-        limit = self._limit if deadline is None else deadline
-        self.core.alltoall(sendarray, recvarray, limit)
+        self.core.alltoall(sendarray, recvarray, self._limit(deadline))
         return recvarray
 
     def Split(
@@ -248,8 +241,7 @@ class Communicator:
 
         A negative color belongs to none.
         """
-        limit = self._limit if deadline is None else deadline
-        part = self.core.split(color, key, limit)
+        part = self.core.split(color, key, self._limit(deadline))
         return None if part is None else Communicator(part, self.deadline)
 
     def close(self, deadline: float = 5.0) -> None:
@@ -274,6 +266,11 @@ class Communicator:
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size})"
+
+    def _limit(self, deadline: float | None = None) -> float:
+        """The seconds of a call, or else the communicator's; negative: no end."""
+        chosen = self.deadline if deadline is None else deadline
+        return -1.0 if chosen is None else float(chosen)
 
     def _parts(self, array: Array) -> Array:
         own = np.asarray(array)

@@ -9,25 +9,18 @@
 #include <numeric>
 #include <thread>
 
-namespace quadriga::message {
+#include "unit/message/endpoints.h"
+
+namespace quadriga::message::testing {
 namespace {
 
 using Numbers = std::vector<double>;
 
-MessageBuffer place_of(Numbers& data, ElementType type = ElementType::float64) {
-  return {Layout::contiguous(static_cast<std::int64_t>(data.size()), type),
-          reinterpret_cast<std::byte*>(data.data())};
-}
-
 void as_ranks(int count, const std::function<void(Communicator&)>& run) {
-  const auto all = local_endpoints(count);
-  std::vector<std::thread> threads;
-  for (const auto& each : all)
-    threads.emplace_back([&run, &each] {
-      Communicator communicator(each);
-      run(communicator);
-    });
-  for (std::thread& each : threads) each.join();
+  as_threads(count, [&](const std::shared_ptr<Endpoint>& each) {
+    Communicator communicator(each);
+    run(communicator);
+  });
 }
 
 std::string error_of(const std::function<void()>& call) {
@@ -174,4 +167,4 @@ TEST(Communicator, RefusesRanksAndTagsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace quadriga::message
+}  // namespace quadriga::message::testing

@@ -17,34 +17,12 @@
 #include <thread>
 
 #include "message/endpoint.h"
+#include "unit/message/endpoints.h"
 
-namespace quadriga::message {
+namespace quadriga::message::testing {
 namespace {
 
-using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
 using Clock = std::chrono::steady_clock;
-
-MessageBuffer place_of(std::vector<double>& data) {
-  return {Layout::contiguous(static_cast<std::int64_t>(data.size()), ElementType::float64),
-          reinterpret_cast<std::byte*>(data.data())};
-}
-
-Posting message(const Endpoint& at, CallKind kind, int peer, int tag, MessageBuffer place) {
-  auto group = std::make_shared<Group>();
-  group->world.resize(static_cast<std::size_t>(at.size()));
-  std::iota(group->world.begin(), group->world.end(), 0);
-  group->rank = at.rank();
-  return {std::move(place), peer, tag, 1, std::move(group), kind};
-}
-
-Errc code_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::internal;
-}
 
 // Whether a transfer ends without any call of its rank.
 bool ends_by_itself(const MessageTransfer& transfer) {
@@ -67,9 +45,8 @@ TEST(EndpointLimits, AWakingThatIsLostDelaysALargeMessageOnly) {
     all.push_back(std::make_shared<Endpoint>(segment, rank, std::move(members)));
   }
   std::vector<double> sent(100'000, 3), received(sent.size());
-  const auto sending = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(sent)));
-  const auto receiving =
-      all[1]->start_receive(message(*all[1], CallKind::recv, 0, 1, place_of(received)));
+  const auto sending = all[0]->start_send(to(*all[0], 1, 1, place_of(sent)));
+  const auto receiving = all[1]->start_receive(from(*all[1], 0, 1, place_of(received)));
   EXPECT_TRUE(ends_by_itself(*receiving));
   EXPECT_TRUE(ends_by_itself(*sending));
   EXPECT_EQ(received, sent);
@@ -114,10 +91,9 @@ TEST(EndpointLimits, AskingForWhatIsThereReadsNoFurther) {
   std::vector<double> data(1000);
   std::vector<TransferPtr> sent;
   for (int i = 0; i < 3000; ++i)  // 24 MB
-    sent.push_back(all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data))));
+    sent.push_back(all[0]->start_send(to(*all[0], 1, 1, place_of(data))));
   for (int i = 0; i < 3000; ++i) {
-    EXPECT_TRUE(all[1]->probe(message(*all[1], CallKind::probe, 0, any_tag, {}), std::nullopt) ||
-                i == 0);
+    EXPECT_TRUE(all[1]->probe(question(*all[1], 0, any_tag), std::nullopt) || i == 0);
     all[0]->test(sent.back());
   }
   const auto is_done = [](const TransferPtr& each) { return each->done.load(); };
@@ -125,7 +101,7 @@ TEST(EndpointLimits, AskingForWhatIsThereReadsNoFurther) {
   EXPECT_LT(static_cast<std::size_t>(gone) * data.size() * sizeof(double), 2 * most_unexpected);
   // A tag that isn't there is looked for behind all of them.
   for (int i = 0; i < 3000; ++i) {
-    all[1]->probe(message(*all[1], CallKind::probe, 0, 2, {}), std::nullopt);
+    all[1]->probe(question(*all[1], 0, 2), std::nullopt);
     all[0]->test(sent.back());
   }
   EXPECT_EQ(std::ranges::count_if(sent, is_done), 3000);
@@ -134,8 +110,7 @@ TEST(EndpointLimits, AskingForWhatIsThereReadsNoFurther) {
 TEST(EndpointLimits, ADeadlineCountsFromItsCallsBegin) {
   Endpoints all = local_endpoints(2);
   std::vector<double> data(1);
-  const auto receiving =
-      all[0]->start_receive(message(*all[0], CallKind::recv, 1, 1, place_of(data)));
+  const auto receiving = all[0]->start_receive(from(*all[0], 1, 1, place_of(data)));
   const auto begin = Clock::now();
   Patience patience{3600, {}, begin - std::chrono::hours(2)};
   try {
@@ -152,13 +127,13 @@ TEST(EndpointLimits, ManyOffersThatWereWithdrawnAreForgotten) {
   Endpoints all = local_endpoints(2);
   std::vector<double> data(2000, 5), got(data.size());
   for (std::uint32_t i = 0; i < 3 * claims_per_pair; ++i) {
-    const auto each = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data)));
+    const auto each = all[0]->start_send(to(*all[0], 1, 1, place_of(data)));
     EXPECT_TRUE(all[0]->cancel(each));
     if (i % 16 != 0) continue;
-    EXPECT_FALSE(all[1]->probe(message(*all[1], CallKind::probe, 0, 2, {}), std::nullopt));
+    EXPECT_FALSE(all[1]->probe(question(*all[1], 0, 2), std::nullopt));
   }
-  const auto last = all[0]->start_send(message(*all[0], CallKind::send, 1, 1, place_of(data)));
-  all[1]->receive(message(*all[1], CallKind::recv, 0, 1, place_of(got)), {20, {}});
+  const auto last = all[0]->start_send(to(*all[0], 1, 1, place_of(data)));
+  all[1]->receive(from(*all[1], 0, 1, place_of(got)), {20, {}});
   EXPECT_EQ(got, data);
   all[0]->wait(last, {20, {}});
 }
@@ -189,7 +164,7 @@ class Hostile {
   Claims claims() const { return {*segment_, 1}; }
 
  private:
-  void look() { endpoint_.probe(message(endpoint_, CallKind::probe, 1, 3, {}), std::nullopt); }
+  void look() { endpoint_.probe(question(endpoint_, 1, 3), std::nullopt); }
   std::shared_ptr<SharedSegment> segment_;
   Endpoint endpoint_;
   RingWriter writer_;
@@ -224,4 +199,4 @@ TEST(EndpointLimits, ARankThatOffersOneMessageWithoutEndIsLost) {
 }
 
 }  // namespace
-}  // namespace quadriga::message
+}  // namespace quadriga::message::testing

@@ -10,34 +10,12 @@
 #include <thread>
 
 #include "base/random.h"
+#include "unit/message/endpoints.h"
 
-namespace quadriga::message {
+namespace quadriga::message::testing {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
-using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
-
-std::shared_ptr<const Group> world(const Endpoint& endpoint) {
-  auto group = std::make_shared<Group>();
-  group->world.resize(static_cast<std::size_t>(endpoint.size()));
-  std::iota(group->world.begin(), group->world.end(), 0);
-  group->rank = endpoint.rank();
-  return group;
-}
-
-MessageBuffer place_of(std::vector<double>& data) {
-  return {Layout::contiguous(static_cast<std::int64_t>(data.size()), ElementType::float64),
-          reinterpret_cast<std::byte*>(data.data())};
-}
-
-Posting to(const Endpoint& from, int peer, int tag, MessageBuffer place) {
-  return {std::move(place), peer, tag, 1, world(from), CallKind::send};
-}
-
-Posting from(const Endpoint& at, int peer, int tag, MessageBuffer place) {
-  return {std::move(place), peer, tag, 1, world(at), CallKind::recv};
-}
-
 std::vector<double> numbers(std::size_t count, double first) {
   std::vector<double> data(count);
   std::iota(data.begin(), data.end(), first);
@@ -46,19 +24,7 @@ std::vector<double> numbers(std::size_t count, double first) {
 
 // Runs a function for each rank, each in a thread of its own.
 void as_ranks(int count, const std::function<void(Endpoint&)>& run) {
-  Endpoints all = local_endpoints(count);
-  std::vector<std::thread> threads;
-  for (const auto& each : all) threads.emplace_back([&run, &each] { run(*each); });
-  for (std::thread& each : threads) each.join();
-}
-
-Errc code_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::internal;
+  as_threads(count, [&](const std::shared_ptr<Endpoint>& each) { run(*each); });
 }
 
 TEST(Endpoint, PassesMessagesOfAllSizesBothWays) {
@@ -480,4 +446,4 @@ TEST(Endpoint, AnEnvelopeThatIsNotValidEndsTheLink) {
 }
 
 }  // namespace
-}  // namespace quadriga::message
+}  // namespace quadriga::message::testing
