@@ -3,27 +3,29 @@
 #include "engine/task_bodies.h"
 
 #include "engine/bodies.h"
+#include "graph/failures.h"
 #include "schedule/recovery.h"
 #include "schedule/variants.h"
 
 namespace quadriga {
 namespace {
 
-/// Whether a task that wrote one of its operands failed: the scheduler may not know that yet.
-bool met_failure(const PlannedTask& planned) {
+/// Throws if a task that wrote one of its operands failed. The scheduler may not know that yet, and
+/// may hear of this one first: those of a group of mode reduce follow no order.
+void check_producers(const PlannedTask& planned) {
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
     const OperandSlot& slot = planned.task->operands[i];
     if (slot.access != Access::write && planned.number > slot.datum->failed_number.load() &&
         planned.accesses[i].epoch == slot.datum->failed_epoch.load())
-      return true;
+      throw LacksResult(slot.datum->failed_task.load());
   }
-  return false;
 }
 
 void note_failure(const PlannedTask& planned) noexcept {
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
     const OperandSlot& slot = planned.task->operands[i];
     if (!writes(slot.access)) continue;
+    slot.datum->failed_task.store(planned.task->id.load());
     slot.datum->failed_epoch.store(planned.accesses[i].epoch);
     slot.datum->failed_number.store(planned.number);
   }
@@ -42,7 +44,7 @@ void forget_failure(const PlannedTask& planned) noexcept {
 
 void TaskBodies::run(const PlannedTask& planned, const Arguments& arguments) {
   try {
-    if (met_failure(planned)) fail(Errc::cancelled, "an operand's producer failed");
+    check_producers(planned);
     run_variant(planned, arguments);
     forget_failure(planned);
   } catch (...) {

@@ -165,7 +165,11 @@ void Graph::remember(History& history, TaskRef reader) {
 
 void Graph::join_group(History& history, Task& task, OperandSlot& slot, Counts& counts) {
   const bool has_members = history.count || (history.more && !history.more->empty());
-  if (has_members && history.group != slot.access) {
+  const Codelet* const combine =
+      slot.access == Access::reduce && task.codelet ? task.codelet->combine : nullptr;
+  const bool is_other = combine && history.combine && combine != history.combine;
+  if (history.group != slot.access || is_other) history.combine = nullptr;
+  if (has_members && (history.group != slot.access || is_other)) {
     if (!history.before) history.before = std::make_unique<std::vector<TaskRef>>();
     history.before->assign(history.readers, history.readers + history.count);
     if (history.more) {
@@ -175,6 +179,7 @@ void Graph::join_group(History& history, Task& task, OperandSlot& slot, Counts& 
     history.count = 0;
   }
   history.group = slot.access;
+  if (combine) history.combine = combine;
   if (history.before && !history.before->empty())
     follow_all(history, true, task, slot, counts);
   else
@@ -195,6 +200,7 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   history.count = 0;
   if (history.more) history.more->clear();
   if (history.before) history.before->clear();
+  history.combine = nullptr;
   history.writer = {&task, task.id};
 }
 

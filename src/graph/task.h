@@ -57,7 +57,8 @@ struct History {
   /// Readers, or members of a group of commute or reduce, since the writer.
   TaskRef readers[inline_readers];
   std::uint8_t count = 0;
-  Access group = Access::read;  ///< Mode of the group.
+  Access group = Access::read;       ///< Mode of the group.
+  const Codelet* combine = nullptr;  ///< What a group of mode reduce combines by; null: anything.
   std::unique_ptr<std::vector<TaskRef>> more;
   /// Members of the last group of another mode, which each member of this group must follow.
   std::unique_ptr<std::vector<TaskRef>> before;
@@ -91,6 +92,7 @@ struct Datum {
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access
   /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
+  std::atomic<std::uint64_t> failed_task{0};
   std::atomic<std::uint32_t> failed_epoch{0};
   std::atomic<std::uint64_t> failed_number{UINT64_MAX};
   bool final = false;    ///< No later task writes it: the driver's to read and write.
