@@ -25,6 +25,7 @@
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "message/join.h"
+#include "py_message_tasks.h"
 
 namespace quadriga::python {
 namespace {
@@ -200,6 +201,7 @@ struct PyRequest {
 struct PyCommunicator {
   std::shared_ptr<Endpoint> endpoint;  // Outlives the communicator.
   Communicator communicator;
+  std::shared_ptr<MessageLane> lane;  // Null until tasks use it.
 
   explicit PyCommunicator(std::shared_ptr<Endpoint> made)
       : endpoint(std::move(made)), communicator(endpoint) {}
@@ -453,6 +455,12 @@ PyCommunicator join(const std::string& address, int rank, int size, const std::s
 }
 
 }  // namespace
+
+std::shared_ptr<MessageLane> lane_of(nb::handle communicator) {
+  auto& self = nb::cast<PyCommunicator&>(communicator);
+  if (!self.lane) self.lane = std::make_shared<MessageLane>(self.communicator);
+  return self.lane;
+}
 
 void bind_message(nb::module_& module) {
   bind_request(module);

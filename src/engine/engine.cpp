@@ -131,6 +131,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
 Engine::Impl::~Impl() {
   try {
     executor->cancel(true);
+    cancel_messages(true);
     end_holds();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
   } catch (const std::exception& error) {
@@ -303,7 +304,10 @@ const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
-std::string Engine::status() const { return checked().executor->status(); }
+std::string Engine::status() const {
+  const Impl& impl = checked();
+  return impl.executor->status() + (impl.messages ? impl.messages->status() : "");
+}
 
 Counters Engine::counters() const {
   const Impl& impl = checked();

@@ -57,6 +57,14 @@ Communicator::Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<c
                            std::uint64_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
+Communicator Communicator::apart(std::uint64_t number) const {
+  return {endpoint_, group_, mix(mix(context_ + 1) + mix(~number)) & ~std::uint64_t{1}};
+}
+
+void Communicator::give_up(const std::string& why) const noexcept {
+  endpoint_->abort(*group_, context_ + 1, why, -1);
+}
+
 Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
                               CallKind operation) const {
   const bool any = operation != CallKind::send;

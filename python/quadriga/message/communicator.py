@@ -11,13 +11,17 @@ import warnings
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import MessageCommunicator, MessageStatus
 from .layout import Layout
 from .request import Request
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+    from .tasks import MessageTasks
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -243,6 +247,12 @@ class Communicator:
         """
         part = self.core.split(color, key, self._limit(deadline))
         return None if part is None else Communicator(part, self.deadline)
+
+    def tasks(self, engine: Engine) -> MessageTasks:
+        """Messages of this communicator as tasks of an engine, on its `Data`."""
+        from .tasks import MessageTasks  # here, for few need them
+
+        return MessageTasks(self, engine)
 
     def close(self, deadline: float = 5.0) -> None:
         """Leave the world, once own sends have been received; communicators of it end as well."""
