@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .. import _core
 from .._core import MessageStatus
@@ -19,10 +19,23 @@ from .elements import element_of
 
 if TYPE_CHECKING:
     from ..engine import Engine
-    from .communicator import Communicator
 
 _ANY = -1
 _MANY_RETIRED = 64
+
+
+class Ranks(Protocol):
+    """The part of a communicator that its tasks use."""
+
+    core: _core.MessageCommunicator
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def _limit(self, deadline: float | None = None) -> float: ...
 
 
 class _Named(NamedTuple):
@@ -126,7 +139,7 @@ class MessageTasks:
     Status(source=0, tag=7, nbytes=24)
     """
 
-    def __init__(self, communicator: Communicator, engine: Engine) -> None:
+    def __init__(self, communicator: Ranks, engine: Engine) -> None:
         self.communicator = communicator
         self.engine = engine
 
