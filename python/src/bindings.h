@@ -7,6 +7,10 @@
 
 #include "text.h"
 
+namespace quadriga {
+struct MessageCounters;
+}  // namespace quadriga
+
 namespace quadriga::python {
 
 namespace nb = nanobind;
@@ -33,5 +37,6 @@ bool raise_as_python(const std::exception_ptr& error);
 
 /// The counters as quadriga.counters turns them into dataclasses.
 nb::typed<nb::dict, nb::str, nb::any> counters_as_dict(const Counters& counters);
+nb::typed<nb::dict, nb::str, nb::any> messages_as_dict(const MessageCounters& counters);
 
 }  // namespace quadriga::python

@@ -87,6 +87,16 @@ PyMessageTask submit(PyEngine& self, nb::handle communicator, const CallTuple& g
 
 }  // namespace
 
+nb::typed<nb::dict, nb::str, nb::any> messages_as_dict(const MessageCounters& counters) {
+  nb::dict dict;
+  dict["sent"] = counters.sent;
+  dict["received"] = counters.received;
+  dict["bytes_sent"] = counters.bytes_sent;
+  dict["bytes_received"] = counters.bytes_received;
+  dict["collectives"] = counters.collectives;
+  return dict;
+}
+
 void bind_message_tasks(nb::module_& module) {
   nb::class_<PyMessageTask>(module, "MessageTask", "A message that is a task.")
       .def("status", &PyMessageTask::status)

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -142,6 +143,7 @@ Engine::Impl::~Impl() {
     for (Datum& datum : data)
       if (Datum* const leaving = &datum; datum.engine == this)
         executor->remove(std::span(&leaving, 1));
+  while (executor->keepers.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   executor.reset();
   log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
                                    graph.submitted(), failures.count()));
@@ -331,6 +333,7 @@ void Engine::reset_counters() {
   impl.ended_before = impl.executor->ended();
   impl.failed_before = impl.failures.count();
   impl.first_submission = -1;
+  if (impl.messages) impl.messages->reset_counters();
 }
 
 }  // namespace quadriga

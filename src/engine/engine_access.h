@@ -21,6 +21,8 @@
 namespace quadriga {
 
 class MessageTasks;
+struct MessageCounters;
+struct MessageEvent;
 
 /// Puts something around a backend.
 using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
@@ -114,6 +116,9 @@ class EngineAccess {
   static std::exception_ptr failure_of(const Engine& engine, const TaskGroup& group);
   /// The messages of an engine's tasks; made when it is first asked for.
   static MessageTasks& messages(Engine& engine);
+  static MessageCounters count_messages(const Engine& engine);
+  /// For the trace, if there is one.
+  static void note_message(Engine& engine, MessageEvent event);
   /// Which task's body this thread runs; 0: none of this engine's.
   static std::uint64_t current(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.

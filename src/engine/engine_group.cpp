@@ -56,6 +56,16 @@ MessageTasks& EngineAccess::messages(Engine& engine) {
   return *impl.messages;
 }
 
+MessageCounters EngineAccess::count_messages(const Engine& engine) {
+  Engine::Impl& impl = engine.checked();
+  const std::lock_guard lock(impl.data_mutex);
+  return impl.messages ? impl.messages->counters() : MessageCounters{};
+}
+
+void EngineAccess::note_message(Engine& engine, MessageEvent event) {
+  engine.impl_->recorder.message(std::move(event));
+}
+
 std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
   const Task* const task = current_task(engine.impl_->graph);
   return task ? task->id.load(std::memory_order_relaxed) : 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "engine/recorder.h"
 #include "message/matching.h"
 
 namespace quadriga {
@@ -238,6 +239,23 @@ Courier& MessageTasks::courier_for(const std::shared_ptr<message::Endpoint>& end
 }
 
 void MessageTasks::note(const MessageTask& task, bool failed) {
+  const message::Communicator& comm = task.lane->messages();
+  const auto world = [&](int rank) {
+    return rank < 0 ? -1 : comm.group().world[static_cast<std::size_t>(rank)];
+  };
+  MessageEvent event{task.name, task.id, world(comm.rank()), comm.endpoint().size()};
+  if (!task.is_collective()) {
+    const int source = task.has_status ? task.status.source : task.call.peer;
+    event.from = task.sends() ? event.rank : world(source);
+    event.to = task.sends() ? world(task.call.peer) : event.rank;
+    event.tag = task.has_status ? task.status.tag : task.call.tag;
+  }
+  event.context = comm.context();
+  event.bytes = task.places.empty() ? 0 : task.places.front().bytes();
+  event.failed = failed;
+  event.end = engine_.now();
+  event.begin = task.started > 0 ? task.started : event.end;
+  EngineAccess::note_message(engine_, std::move(event));
   if (failed) return;
   const std::lock_guard lock(mutex_);
   if (task.is_collective()) {

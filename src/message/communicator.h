@@ -32,6 +32,8 @@ class Communicator {
   Endpoint& endpoint() const noexcept { return *endpoint_; }
   const std::shared_ptr<Endpoint>& shared_endpoint() const noexcept { return endpoint_; }
   const Group& group() const noexcept { return *group_; }
+  /// The same on all its ranks, and no other communicator's.
+  std::uint64_t context() const noexcept { return context_; }
   /// The same ranks with contexts of their own: all that give the same `number` mean each other.
   /// Nobody is asked.
   Communicator apart(std::uint64_t number) const;

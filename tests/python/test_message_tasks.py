@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_message_tasks.py: messages as tasks: order, results, failures, ends.
+import json
+import textwrap
+
 import numpy as np
 import pytest
 from ranks_of_tests import launched, run_ranks
 
 import quadriga
-from quadriga import message
+from quadriga import message, report
 
 DEVICES = ["cpu:2", "emulated:2,memory=64KiB"]
 
@@ -21,8 +24,6 @@ right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
 
 
 def ranks(folder, count, devices, body):
-    import textwrap
-
     return run_ranks(folder, count, HEAD.format(devices=devices) + textwrap.dedent(body))
 
 
@@ -315,3 +316,34 @@ def test_one_engine_at_a_time_has_the_collectives_of_a_communicator(alone):
             alone.tasks(other).barrier()
     with quadriga.Engine("cpu:1") as engine:
         alone.tasks(engine).barrier().result(20)
+
+
+def test_messages_are_counted_traced_and_told(alone, devices, tmp_path):
+    path = tmp_path / "trace.json"
+    with quadriga.Engine(devices, trace=path) as engine:
+        tasks = alone.tasks(engine)
+        x, y = engine.data(np.zeros(30)), engine.data(np.zeros(30))
+        waiting = tasks.recv(y, 0, 5)
+        with pytest.raises(quadriga.Deadline):
+            waiting.result(0.01)
+        assert "recv from 0, tag 5, 240 bytes, task 1: since" in engine.status()
+        tasks.send(x, 0, 5)
+        tasks.allreduce(x)
+        tasks.barrier()
+        engine.wait(20)
+        assert "messages" not in engine.status()
+        counted = engine.counters().messages
+        assert (counted.sent, counted.received, counted.collectives) == (1, 1, 2)
+        assert (counted.bytes_sent, counted.bytes_received) == (240, 240)
+        engine.reset_counters()
+        assert engine.counters().messages.sent == 0
+        tasks.recv(y)
+        tasks.send(x, 0, 6)
+    found = json.loads(path.read_text())
+    events = [each for each in found["traceEvents"] if each.get("cat") == "message"]
+    args = {each["name"]: each["args"] for each in events}
+    assert set(args) == {"recv from any", "send to 0"}
+    assert args["send to 0"]["bytes"] == 240
+    assert (args["recv from any"]["from"], args["recv from any"]["tag"]) == (0, 6)
+    assert found["quadriga"]["world"]["size"] == 1
+    assert report.check(report.load(path)) == []
