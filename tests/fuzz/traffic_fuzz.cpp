@@ -92,10 +92,10 @@ class OtherRank {
   }
   void mark(Input& input) {
     std::byte* const ring = input.take<std::uint8_t>() & 1 ? segment_.message_ring(own_, other_)
-                                                          : segment_.piece_ring(own_, other_);
+                                                           : segment_.piece_ring(own_, other_);
     auto& consumed = reinterpret_cast<ReadMark*>(ring)->consumed;
     consumed = input.take<std::uint8_t>() & 1 ? consumed + input.take<std::uint8_t>()
-                                             : input.take<std::uint64_t>();
+                                              : input.take<std::uint64_t>();
   }
   // Any word of the segment.
   void poke(Input& input) {
@@ -142,7 +142,8 @@ class TestedRank {
   void start(Input& input, bool sends) {
     if (transfers_.size() > 64) return;
     // Small, in several slots, and large; every other element, too, and as another type.
-    const std::int64_t count = input.take<std::uint8_t>() * (input.take<std::uint8_t>() & 1 ? 64 : 1);
+    const std::int64_t count =
+        input.take<std::uint8_t>() * (input.take<std::uint8_t>() & 1 ? 64 : 1);
     const std::int64_t step = 1 + (input.take<std::uint8_t>() & 1);
     const ElementType type =
         input.take<std::uint8_t>() & 1 ? ElementType::int64 : ElementType::float64;
@@ -194,15 +195,32 @@ void run(Input input) {
   TestedRank tested(*segment);
   while (!input.ended()) {
     switch (input.take<std::uint8_t>() % 9) {
-      case 0: tested.start(input, false); break;
-      case 1: tested.start(input, true); break;
-      case 2: tested.cancel(input); break;
-      case 3: tested.probe(input); break;
-      case 4: other.message(input); break;
-      case 5: other.piece(input); break;
-      case 6: other.claim(input); break;
-      case 7: other.mark(input); break;
-      default: other.poke(input);
+      case 0:
+        tested.start(input, false);
+        break;
+      case 1:
+        tested.start(input, true);
+        break;
+      case 2:
+        tested.cancel(input);
+        break;
+      case 3:
+        tested.probe(input);
+        break;
+      case 4:
+        other.message(input);
+        break;
+      case 5:
+        other.piece(input);
+        break;
+      case 6:
+        other.claim(input);
+        break;
+      case 7:
+        other.mark(input);
+        break;
+      default:
+        other.poke(input);
     }
     tested.progress();
   }
