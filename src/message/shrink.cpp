@@ -12,7 +12,7 @@ namespace quadriga::message {
 Communicator Communicator::shrink() {
   // All survivors have shrunk this communicator as often, whatever else failed.
   const std::uint64_t key = mix(mix(context_ + 2) ^ ++shrinks_) | 1;
-  const RankSet left = endpoint_->agree_on_present(*group_, key);
+  const RankSet left = endpoint_->agree_on_present(*group_, context_, key);
   auto group = std::make_shared<Group>();
   int lost = -1;
   for (const int world : group_->world) {
