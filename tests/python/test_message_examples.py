@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_message_examples.py: examples of messages, on several numbers of processes.
+"""Each checks its own result, and fails if it is wrong; here it is started as its reader would."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def drawn(name, ranks, folder):
+    """What an example prints."""
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", str(ranks), EXAMPLES / name]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6])
+def test_block_cyclic(ranks, tmp_path):
+    for picture in drawn("block_cyclic.py", ranks, tmp_path).split("transposed:"):
+        assert set("".join(picture.split())) == {str(rank) for rank in range(ranks)}
