@@ -23,3 +23,11 @@ def drawn(name, ranks, folder):
 def test_block_cyclic(ranks, tmp_path):
     for picture in drawn("block_cyclic.py", ranks, tmp_path).split("transposed:"):
         assert set("".join(picture.split())) == {str(rank) for rank in range(ranks)}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_summa(ranks, tmp_path):
+    *lines, rate = drawn("summa.py", ranks, tmp_path).splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(range(ranks))
+    assert all("#" in line for line in lines)
+    assert rate.endswith("GFLOP/s")
