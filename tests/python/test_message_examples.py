@@ -31,3 +31,19 @@ def test_summa(ranks, tmp_path):
     assert [int(line.split()[0]) for line in lines] == list(range(ranks))
     assert all("#" in line for line in lines)
     assert rate.endswith("GFLOP/s")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_gradients(ranks, tmp_path):
+    pytest.importorskip("scipy")
+    lines = drawn("gradients.py", ranks, tmp_path).splitlines()
+    norms = [float(line.split()[1]) for line in lines]
+    assert norms[0] == 1 and norms[-1] < 1e-8
+    assert all(line.endswith("*") for line in lines)
+
+
+def test_particles_make_one_picture_on_any_number_of_processes(tmp_path):
+    pictures = [drawn("particles.py", ranks, tmp_path).splitlines() for ranks in (1, 2, 3, 4)]
+    for ranks, (*picture, counts) in enumerate(pictures, 1):
+        assert picture == pictures[0][:-1]
+        assert len(counts.split(": ")[1].split()) == ranks
