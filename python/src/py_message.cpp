@@ -144,7 +144,7 @@ struct ArrayPlace {
 void let_go(ArrayPlace* place) noexcept {
   if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
     try {
-      start_thread([place] { delete place; }).detach();
+      start_thread("quadriga freer", [place] { delete place; }).detach();
       return;
     } catch (const std::exception&) {
       // It waits, then.
