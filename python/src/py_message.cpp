@@ -159,7 +159,7 @@ struct ArrayPlace {
 void let_go(ArrayPlace* place) noexcept {
   if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
     try {
-      start_thread([place] { delete place; }).detach();
+      start_thread("quadriga freer", [place] { delete place; }).detach();
       return;
     } catch (const std::exception&) {
       // It waits, then.
@@ -405,7 +405,11 @@ void bind_collectives(Collectives& comm) {
             if (part) made.emplace(self.endpoint, std::move(*part));
             return made;
           },
-          a("color"), a("key"), a("deadline"));
+          a("color"), a("key"), a("deadline"))
+      .def("shrink", [](PyCommunicator& self) {
+        const GilReleased released;
+        return PyCommunicator(self.endpoint, self.communicator.shrink());
+      });
 }
 
 void bind_request(nb::module_& module) {

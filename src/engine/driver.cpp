@@ -57,7 +57,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .log = log_.get()});
   backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
-  if (!virtual_) thread_ = start_thread([this] { loop(); });
+  if (!virtual_) thread_ = start_thread("quadriga driver", [this] { loop(); });
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.

@@ -350,15 +350,38 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
 
 void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
                      int lost) noexcept {
+  const std::string text = fmt::format("a collective failed on rank {}: {}", group.rank, why);
+  abort_with(group, {context, text.substr(0, 1000), lost});
+}
+
+void Endpoint::revoke(const Group& group, std::uint64_t context, int lost) noexcept {
+  abort_with(group, {context,
+                     fmt::format("rank {} has shrunk the communicator, as rank {} is gone",
+                                 group.rank, group.rank_of(lost)),
+                     lost});
+}
+
+void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept {
   if (process_id() != owner_) return;
   try {
     const Hold hold(*this);
-    const std::string text =
-        fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
-    traffic_.abort(group, {context, text, lost});
+    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
   } catch (...) {
     // The others have their own deadlines.
   }
+}
+
+RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t key) {
+  check_not_forked(owner_);
+  RankSet present;
+  {
+    const Hold hold(*this);
+    check_usable();
+    traffic_.look_for_departures();
+    for (const int rank : group.world)
+      if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
+  }
+  return agree(*segment_, rank_, key, present);
 }
 
 void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {

@@ -246,6 +246,21 @@ class Communicator:
         part = self.core.split(color, key, self._limit(deadline))
         return None if part is None else Communicator(part, self.deadline)
 
+    def shrink(self) -> Communicator:
+        """Form the communicator of the ranks that are left, in their order, after others were lost.
+
+        All that are left call it, each once for each loss; they get the same ranks whatever each of
+        them knows. Nobody waits. Whatever else is under way in this communicator raises `PeerLost`.
+
+        Examples
+        --------
+        >>> from quadriga import message
+        >>> with message.world() as comm:
+        ...     print(comm.shrink().size)
+        1
+        """
+        return Communicator(self.core.shrink(), self.deadline)
+
     def close(self, deadline: float = 5.0) -> None:
         """Leave the world, once own sends have been received; communicators of it end as well."""
         left = self.core.close(deadline)
