@@ -170,7 +170,7 @@ void Driver::execute(const std::function<void()>& work) {
     work();
     return true;
   };
-  const auto request = std::make_shared<Request>(once);
+  const auto request = std::make_shared<DriverRequest>(once);
   inbox_.post(request);
   backend_->wake();
   request->await();
@@ -185,7 +185,7 @@ bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadli
     };
     return condition() || wait(condition, deadline);
   }
-  const auto request = std::make_shared<Request>(work);
+  const auto request = std::make_shared<DriverRequest>(work);
   inbox_.post(request);
   backend_->wake();
   bool is_done = true;
@@ -201,7 +201,7 @@ bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadli
 }
 
 bool Driver::run_requests() {
-  std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
+  std::vector<std::shared_ptr<DriverRequest>> requests = inbox_.take_requests();
   if (requests.empty()) return false;
   take_messages();  // of the data that they are about
   std::size_t left = 0;

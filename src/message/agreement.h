@@ -19,6 +19,7 @@ namespace quadriga::message {
 class RankSet {
  public:
   void add(int rank) noexcept { word(rank) |= bit(rank); }
+  void remove(int rank) noexcept { word(rank) &= ~bit(rank); }
   bool has(int rank) const noexcept {
     return (words_[static_cast<std::size_t>(rank) / 64] & bit(rank)) != 0;
   }

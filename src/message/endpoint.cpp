@@ -371,15 +371,22 @@ void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept 
   }
 }
 
-RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t key) {
+RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
   check_not_forked(owner_);
   RankSet present;
   {
     const Hold hold(*this);
     check_usable();
     traffic_.look_for_departures();
-    for (const int rank : group.world)
+    for (const int rank : group.world) {
+      // Another may have told of a loss that this rank's service thread hasn't seen yet.
+      if (rank != rank_ && !process_lives(traffic_.link(rank).process))
+        traffic_.lose(rank, Presence::lost, "has ended");
       if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
+    }
+    for (const std::uint64_t each : {context, context + 1})
+      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
+        if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
   }
   return agree(*segment_, rank_, key, present);
 }

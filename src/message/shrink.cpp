@@ -9,10 +9,10 @@
 
 namespace quadriga::message {
 
-Communicator Communicator::shrink() {
+CommunicatorCore CommunicatorCore::shrink() {
   // All survivors have shrunk this communicator as often, whatever else failed.
   const std::uint64_t key = mix(mix(context_ + 2) ^ ++shrinks_) | 1;
-  const RankSet left = endpoint_->agree_on_present(*group_, key);
+  const RankSet left = endpoint_->agree_on_present(*group_, context_, key);
   auto group = std::make_shared<Group>();
   int lost = -1;
   for (const int world : group_->world) {
@@ -29,7 +29,7 @@ Communicator Communicator::shrink() {
   if (lost >= 0)
     for (const std::uint64_t context : {context_, context_ + 1})
       endpoint_->revoke(*group_, context, lost);
-  return Communicator(endpoint_, std::move(group), key & ~std::uint64_t{1});
+  return CommunicatorCore(endpoint_, std::move(group), key & ~std::uint64_t{1});
 }
 
 }  // namespace quadriga::message
