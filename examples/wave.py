@@ -43,11 +43,13 @@ def run(comm):
         ((row, col + 1), now[inner, -2], (inner, -1)),
     ]
     near = [(r * side + c, own, to) for (r, c), own, to in borders if {r, c} <= set(range(side))]
+    exchange = comm.plan(
+        sends=[(own, other) for other, own, _ in near],
+        receives=[(now[to], other) for other, _, to in near],
+    )
     for _ in range(STEPS):
-        sent = [comm.isend(own, other) for other, own, _ in near]
-        for other, _, to in near:
-            comm.recv(now[to], other)
-        message.waitall(sent)
+        exchange.start()
+        exchange.wait()
         after = step(now, before)
         before[...] = now
         now[inner, inner] = after
