@@ -46,7 +46,7 @@ std::exception_ptr fault_of(const MessageTask& task, const message::MessageStatu
 Courier::Courier(std::shared_ptr<message::Endpoint> endpoint, std::function<Nanoseconds()> now,
                  Told told)
     : endpoint_(std::move(endpoint)), now_(std::move(now)), told_(std::move(told)) {
-  thread_ = start_thread([this] { run(); });
+  thread_ = start_thread("quadriga tasks", [this] { run(); });
 }
 
 Courier::~Courier() {
@@ -100,7 +100,7 @@ void Courier::start(const MessageTaskPtr& task) {
   message::TransferPtr transfer;
   std::exception_ptr fault;
   if (!is_refused) {
-    const message::Communicator& comm = task->lane->messages();
+    const message::CommunicatorCore& comm = task->lane->messages();
     const message::MessageBuffer& place = task->places.front();
     try {
       transfer = task->sends()

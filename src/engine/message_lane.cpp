@@ -14,7 +14,7 @@ constexpr std::uint64_t of_tasks = 0x7461736b73;
 
 }  // namespace
 
-MessageLane::MessageLane(const message::Communicator& communicator)
+MessageLane::MessageLane(const message::CommunicatorCore& communicator)
     : messages_(communicator), collectives_(communicator.apart(of_tasks)) {}
 
 void MessageLane::enter(MessageTask& task) {

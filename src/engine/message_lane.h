@@ -20,11 +20,11 @@ namespace quadriga {
 
 class MessageLane {
  public:
-  explicit MessageLane(const message::Communicator& communicator);
+  explicit MessageLane(const message::CommunicatorCore& communicator);
 
-  const message::Communicator& messages() const noexcept { return messages_; }
+  const message::CommunicatorCore& messages() const noexcept { return messages_; }
   /// Used by the one task of the sequence that runs.
-  message::Communicator& collectives() noexcept { return collectives_; }
+  message::CommunicatorCore& collectives() noexcept { return collectives_; }
 
   /// It was submitted: later ones may have to wait for it. Sets its number.
   void enter(MessageTask& task);
@@ -55,8 +55,8 @@ class MessageLane {
     return task.sends() ? sends_ : receives_;
   }
 
-  const message::Communicator messages_;
-  message::Communicator collectives_;
+  const message::CommunicatorCore messages_;
+  message::CommunicatorCore collectives_;
   std::mutex mutex_;  ///< Guards the members below.
   StartOrder sends_{StartOrder::Of::sends};
   StartOrder receives_{StartOrder::Of::receives};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -75,6 +76,7 @@ void check(const MessageTask& task) {
   const MessageCall& call = task.call;
   const int size = task.lane->messages().size();
   const bool any = call.kind == CallKind::recv;
+  require(!std::isnan(call.seconds), "deadline isn't a number");
   if (call.peer >= size || (call.peer < 0 && !any && !task.is_collective()) ||
       (call.peer < 0 && call.peer != message::any_source))
     fail(Errc::invalid_argument, fmt::format("{}: rank {}; expected 0 to {}",
@@ -203,7 +205,7 @@ void MessageTasks::collect(const MessageTaskPtr& task, const Arguments& argument
 }
 
 void MessageTasks::call(MessageTask& task, const message::Patience& patience) {
-  message::Communicator& comm = task.lane->collectives();
+  message::CommunicatorCore& comm = task.lane->collectives();
   const message::MessageBuffer& from = task.place(task.from);
   const message::MessageBuffer& into = task.place(task.into);
   const int root = task.call.peer;
@@ -239,7 +241,7 @@ Courier& MessageTasks::courier_for(const std::shared_ptr<message::Endpoint>& end
 }
 
 void MessageTasks::note(const MessageTask& task, bool failed) {
-  const message::Communicator& comm = task.lane->messages();
+  const message::CommunicatorCore& comm = task.lane->messages();
   const auto world = [&](int rank) {
     return rank < 0 ? -1 : comm.group().world[static_cast<std::size_t>(rank)];
   };

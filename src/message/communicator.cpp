@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <tuple>
@@ -50,23 +51,23 @@ std::string root_fault(int root, int size) {
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<Endpoint> endpoint)
+CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint)
     : endpoint_(std::move(endpoint)), group_(world_of(*endpoint_)) {}
 
-Communicator::Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-                           std::uint64_t context)
+CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint,
+                                   std::shared_ptr<const Group> group, std::uint64_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
-Communicator Communicator::apart(std::uint64_t number) const {
+CommunicatorCore CommunicatorCore::apart(std::uint64_t number) const {
   return {endpoint_, group_, mix(mix(context_ + 1) + mix(~number)) & ~std::uint64_t{1}};
 }
 
-void Communicator::give_up(const std::string& why) const noexcept {
+void CommunicatorCore::give_up(const std::string& why) const noexcept {
   endpoint_->abort(*group_, context_ + 1, why, -1);
 }
 
-Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
-                              CallKind operation) const {
+Posting CommunicatorCore::message(const MessageBuffer& place, int peer, int tag,
+                                  CallKind operation) const {
   const bool any = operation != CallKind::send;
   if (!(any && peer == any_source))
     check_rank(peer, size(), operation == CallKind::send ? "send: destination" : "recv: source");
@@ -77,44 +78,71 @@ Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
   return {place, world, tag, context_, group_, operation};
 }
 
-void Communicator::send(const MessageBuffer& place, int destination, int tag,
-                        const Patience& patience) const {
+void CommunicatorCore::send(const MessageBuffer& place, int destination, int tag,
+                            const Patience& patience) const {
   endpoint_->send(message(place, destination, tag, CallKind::send), patience);
 }
 
-MessageStatus Communicator::receive(const MessageBuffer& place, int source, int tag,
-                                    const Patience& patience) const {
+MessageStatus CommunicatorCore::receive(const MessageBuffer& place, int source, int tag,
+                                        const Patience& patience) const {
   return endpoint_->receive(message(place, source, tag, CallKind::recv), patience);
 }
 
-TransferPtr Communicator::start_send(const MessageBuffer& place, int destination, int tag,
-                                     std::shared_ptr<void> keep) const {
+TransferPtr CommunicatorCore::start_send(const MessageBuffer& place, int destination, int tag,
+                                         std::shared_ptr<void> keep) const {
   Posting made = message(place, destination, tag, CallKind::send);
   made.keep = std::move(keep);
   return endpoint_->start_send(made);
 }
 
-TransferPtr Communicator::start_receive(const MessageBuffer& place, int source, int tag,
-                                        std::shared_ptr<void> keep) const {
+TransferPtr CommunicatorCore::start_receive(const MessageBuffer& place, int source, int tag,
+                                            std::shared_ptr<void> keep) const {
   Posting made = message(place, source, tag, CallKind::recv);
   made.keep = std::move(keep);
   return endpoint_->start_receive(made);
 }
 
-std::optional<MessageStatus> Communicator::probe(int source, int tag,
-                                                 const std::optional<Patience>& patience) const {
+MessageStatus CommunicatorCore::send_receive(const MessageBuffer& from, int destination,
+                                             int send_tag, const MessageBuffer& into, int source,
+                                             int receive_tag, Patience patience) const {
+  patience.since = std::chrono::steady_clock::now();
+  const TransferPtr arriving = start_receive(into, source, receive_tag);
+  try {
+    send(from, destination, send_tag, patience);
+    return endpoint_->wait(arriving, patience);
+  } catch (...) {
+    endpoint_->withdraw(arriving);
+    throw;
+  }
+}
+
+std::optional<MessageStatus> CommunicatorCore::probe(
+    int source, int tag, const std::optional<Patience>& patience) const {
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
-void Communicator::refuse(CallKind kind, const std::string& why, const Patience& patience) {
+ExchangeTransfers CommunicatorCore::plan(const std::vector<PlannedMessage>& sends,
+                                         const std::vector<PlannedMessage>& receives,
+                                         std::shared_ptr<void> keep) const {
+  const auto postings = [&](const std::vector<PlannedMessage>& from, CallKind operation) {
+    std::vector<Posting> made;
+    for (const PlannedMessage& each : from)
+      made.push_back(message(each.place, each.peer, each.tag, operation));
+    return made;
+  };
+  return {endpoint_, postings(receives, CallKind::recv), postings(sends, CallKind::send),
+          std::move(keep)};
+}
+
+void CommunicatorCore::refuse(CallKind kind, const std::string& why, const Patience& patience) {
   Collective(*this, kind, patience).run({kind, -1, -1, {}, why}, [] {});
 }
 
-void Communicator::barrier(const Patience& patience) {
+void CommunicatorCore::barrier(const Patience& patience) {
   Collective(*this, CallKind::barrier, patience).run({CallKind::barrier}, [] {});
 }
 
-void Communicator::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
+void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
   Collective collective(*this, CallKind::bcast, patience);
   const bool receives = rank() != root;
   const std::string fault =
@@ -150,8 +178,8 @@ Combine combine_for(ReduceOperation operation, const ElementSignature& elements)
 
 }  // namespace
 
-void Communicator::reduce(const MessageBuffer& from, const MessageBuffer& into,
-                          ReduceOperation operation, int root, const Patience& patience) {
+void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& into,
+                              ReduceOperation operation, int root, const Patience& patience) {
   Collective collective(*this, CallKind::reduce, patience);
   const bool is_root = rank() == root;
   const std::string fault = first_of(root_fault(root, size()),
@@ -169,8 +197,8 @@ void Communicator::reduce(const MessageBuffer& from, const MessageBuffer& into,
   });
 }
 
-void Communicator::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
-                              ReduceOperation operation, const Patience& patience) {
+void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
+                                  ReduceOperation operation, const Patience& patience) {
   Collective collective(*this, CallKind::allreduce, patience);
   const ElementSignature elements = from.layout.elements();
   const std::string fault = reduction_fault(from, &into, operation);
@@ -188,8 +216,8 @@ void Communicator::all_reduce(const MessageBuffer& from, const MessageBuffer& in
   });
 }
 
-void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
-                          const Patience& patience) {
+void CommunicatorCore::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
+                              const Patience& patience) {
   Collective collective(*this, CallKind::gather, patience);
   std::string fault = root_fault(root, size());
   if (rank() == root)
@@ -211,8 +239,8 @@ void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, 
   });
 }
 
-void Communicator::scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
-                           const Patience& patience) {
+void CommunicatorCore::scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
+                               const Patience& patience) {
   Collective collective(*this, CallKind::scatter, patience);
   std::string fault = first_of(root_fault(root, size()), overlap_fault(into));
   if (rank() == root) fault = first_of(fault, part_fault(from, into, size()));
@@ -260,8 +288,8 @@ void exchange_all(Collective& collective, const std::byte* from, std::size_t fro
 
 }  // namespace
 
-void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& into,
-                              const Patience& patience) {
+void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer& into,
+                                  const Patience& patience) {
   Collective collective(*this, CallKind::allgather, patience);
   const std::string fault = first_of(part_fault(into, from, size()), overlap_fault(into));
   collective.run({CallKind::allgather, -1, -1, from.layout.elements(), fault}, [&] {
@@ -271,8 +299,8 @@ void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& in
   });
 }
 
-void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& into,
-                              const Patience& patience) {
+void CommunicatorCore::all_to_all(const MessageBuffer& from, const MessageBuffer& into,
+                                  const Patience& patience) {
   Collective collective(*this, CallKind::alltoall, patience);
   std::string fault = overlap_fault(into);
   const auto ranks = static_cast<std::uint64_t>(size());
@@ -288,7 +316,8 @@ void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& in
   });
 }
 
-std::optional<Communicator> Communicator::split(int color, int key, const Patience& patience) {
+std::optional<CommunicatorCore> CommunicatorCore::split(int color, int key,
+                                                        const Patience& patience) {
   struct Wish {
     std::int32_t color, key;
   };
@@ -314,7 +343,7 @@ std::optional<Communicator> Communicator::split(int color, int key, const Patien
     if (other == rank()) group->rank = static_cast<int>(group->world.size());
     group->world.push_back(group_->world[static_cast<std::size_t>(other)]);
   }
-  return Communicator(endpoint_, std::move(group), context);
+  return CommunicatorCore(endpoint_, std::move(group), context);
 }
 
 }  // namespace quadriga::message

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/communicator.h: ranks that exchange messages, one to one and all together.
+// src/message/communicator.h: ranks that exchange messages, one to one and all together; public
+// communicators and Python's are made of it.
 //
 // Invariants
 //   1. Each communicator has two contexts of its own: one for messages, the next for collectives.
@@ -18,14 +19,22 @@
 #include <vector>
 
 #include "message/endpoint.h"
+#include "message/exchange_transfers.h"
 #include "message/pack_reduce.h"
 
 namespace quadriga::message {
 
-class Communicator {
+/// A message of an exchange that is set up once.
+struct PlannedMessage {
+  MessageBuffer place;
+  int peer = 0;
+  int tag = 0;
+};
+
+class CommunicatorCore {
  public:
   /// All ranks of an endpoint's world.
-  explicit Communicator(std::shared_ptr<Endpoint> endpoint);
+  explicit CommunicatorCore(std::shared_ptr<Endpoint> endpoint);
 
   int rank() const noexcept { return group_->rank; }
   int size() const noexcept { return group_->size(); }
@@ -36,7 +45,7 @@ class Communicator {
   std::uint64_t context() const noexcept { return context_; }
   /// The same ranks with contexts of their own: all that give the same `number` mean each other.
   /// Nobody is asked.
-  Communicator apart(std::uint64_t number) const;
+  CommunicatorCore apart(std::uint64_t number) const;
   /// This rank takes no part in later collectives: they raise on all ranks, with the reason.
   void give_up(const std::string& why) const noexcept;
 
@@ -48,8 +57,17 @@ class Communicator {
                          std::shared_ptr<void> keep = {}) const;
   TransferPtr start_receive(const MessageBuffer& place, int source, int tag,
                             std::shared_ptr<void> keep = {}) const;
+  /// Sends and receives at once, `patience` for both together.
+  MessageStatus send_receive(const MessageBuffer& from, int destination, int send_tag,
+                             const MessageBuffer& into, int source, int receive_tag,
+                             Patience patience) const;
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
+
+  /// Sends and receives that are started together, again and again.
+  ExchangeTransfers plan(const std::vector<PlannedMessage>& sends,
+                         const std::vector<PlannedMessage>& receives,
+                         std::shared_ptr<void> keep = {}) const;
 
   /// Stands for a collective in which this rank can't take part: it raises on all ranks.
   void refuse(CallKind kind, const std::string& why, const Patience& patience);
@@ -70,18 +88,24 @@ class Communicator {
   /// Both hold a part for each rank, in order.
   void all_to_all(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
   /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
-  std::optional<Communicator> split(int color, int key, const Patience& patience);
+  std::optional<CommunicatorCore> split(int color, int key, const Patience& patience);
+  /// Those that are neither lost nor gone, in their order: the same on all that call it, each as
+  /// often, whatever they know at that time. If any are lost or gone, all transfers of this
+  /// communicator end, now and later, on all ranks: PeerLost. Waits for nobody.
+  /// Errors: peer_lost if the others take this rank for lost; unavailable (agreement.h).
+  CommunicatorCore shrink();
 
  private:
   friend class Collective;
-  Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-               std::uint64_t context);
+  CommunicatorCore(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
+                   std::uint64_t context);
   Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
 
   std::shared_ptr<Endpoint> endpoint_;
   std::shared_ptr<const Group> group_;
   std::uint64_t context_ = 0;
   int collectives_ = 0;
+  std::uint64_t shrinks_ = 0;
 };
 
 }  // namespace quadriga::message

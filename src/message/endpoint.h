@@ -20,8 +20,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "message/agreement.h"
 #include "message/posting.h"
 #include "message/service_thread.h"
 #include "message/traffic.h"
@@ -49,6 +51,12 @@ class Endpoint {
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
   bool test(const TransferPtr& transfer);
+  /// Starts transfers in order, under one lock, that have ended; each holds `keep` until it has.
+  /// Errors: invalid_argument if one hasn't: none is started then.
+  void start_all(std::span<const TransferPtr> transfers, const std::shared_ptr<void>& keep);
+  /// Waits until all have ended. Errors: of one that failed, the others being withdrawn; deadline:
+  /// all go on.
+  void wait_all(std::span<const TransferPtr> transfers, const Patience& patience);
   /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
@@ -63,6 +71,12 @@ class Endpoint {
   /// reached: a rank whose ring is full isn't.
   /// `lost` is the rank of the world that is lost, if that is why; else -1.
   void abort(const Group& group, std::uint64_t context, const std::string& why, int lost) noexcept;
+
+  /// Ends them since a rank of the world is lost or gone and the others go on without it.
+  void revoke(const Group& group, std::uint64_t context, int lost) noexcept;
+  /// The ranks of a group that are here and were named by no abort of its two contexts, as the first
+  /// rank knows that asks by this key.
+  RankSet agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key);
 
   /// Waits for own sends, then leaves. What is open when that ends early is
   /// cancelled; says what it was.
@@ -85,6 +99,7 @@ class Endpoint {
                          const Patience& patience);
   void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
+  void abort_with(const Group& group, const ContextAbort& why) noexcept;
   ServiceThread::Sleep serve_once();
   void note_end(int rank);
 

@@ -44,12 +44,7 @@ struct Group {
   int rank_of(int world_rank) const noexcept;
 };
 
-/// What was received.
-struct MessageStatus {
-  int source = -1;  ///< A rank of the communicator.
-  int tag = -1;
-  std::size_t bytes = 0;
-};
+using MessageStatus = Status;
 
 /// Elements in memory, from where or to where they travel.
 struct MessageBuffer {
@@ -95,6 +90,8 @@ struct MessageTransfer {
 
   /// "recv from rank 1, tag 5".
   std::string text() const;
+  /// As if it had never started, for the same message again.
+  void renew(std::shared_ptr<void> with) noexcept;
   /// Ends it; waiters look at `done` without the lock.
   void finish(std::exception_ptr with = nullptr) noexcept;
 };

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_message_tasks.py: messages as tasks: order, results, failures, ends.
 import json
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -9,6 +11,7 @@ from ranks_of_tests import launched, run_ranks
 
 import quadriga
 from quadriga import message, report
+from quadriga.report.analysis.world import join
 
 DEVICES = ["cpu:2", "emulated:2,memory=64KiB"]
 
@@ -347,3 +350,42 @@ def test_messages_are_counted_traced_and_told(alone, devices, tmp_path):
     assert (args["recv from any"]["from"], args["recv from any"]["tag"]) == (0, 6)
     assert found["quadriga"]["world"]["size"] == 1
     assert report.check(report.load(path)) == []
+
+
+def test_traces_of_ranks_make_one_page_with_arrows(tmp_path):
+    ranks(
+        tmp_path,
+        3,
+        "cpu:1",
+        """
+        engine.close()
+        for shape in (3000, 3):
+            with quadriga.Engine("cpu:1", trace=f"trace.{comm.rank}.json") as engine:
+                tasks = comm.tasks(engine)
+                x, y = engine.data(np.zeros(3000)), engine.data(np.zeros(3000))
+                for _ in range(3):
+                    engine.submit(more, x.update())
+                    tasks.recv(y, left, 4)
+                    tasks.send(x, right, 4)
+                tasks.allreduce(y)
+        """,
+    )
+    traces = [report.load(tmp_path / f"trace.{rank}.json") for rank in range(3)]
+    world = join(traces)
+    assert world.unmatched == 0
+    pairs = [(arrow.source, arrow.target, arrow.bytes) for arrow in world.arrows]
+    assert sorted(pairs) == [(r, (r + 1) % 3, 24000) for r in range(3) for _ in range(3)]
+    assert all(arrow.start <= arrow.end <= world.end for arrow in world.arrows)
+    html = report.to_world_html(traces)
+    assert html.count('class="arrow"') == 9
+    assert "https://" not in html
+    assert "rank 2" in html
+    page = tmp_path / "report.html"
+    files = [str(tmp_path / f"trace.{rank}.json") for rank in (2, 0, 1)]
+    command = [sys.executable, "-m", "quadriga", "report", *files, "-o", str(page)]
+    subprocess.run(command, check=True, timeout=60)
+    assert page.read_text().count("<line") == html.count("<line")
+    refused = subprocess.run([*command, "--json"], capture_output=True, timeout=60)
+    assert refused.returncode == 2
+    with pytest.raises(report.TraceError, match="is of rank 0"):
+        join([traces[0], traces[0]])

@@ -97,6 +97,36 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
     wait_until(lambda: not any(map(is_running, ranks)))
 
 
+def test_ctrl_c_reaches_the_ranks(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        HEAD + "comm.deadline = None\n"
+        "open(f'ready-{comm.rank}', 'w').close()\n"
+        "try:\n    comm.recv(np.zeros(1))\n"
+        "except (KeyboardInterrupt, quadriga.PeerLost) as end:\n"
+        "    open(f'{type(end).__name__}-{comm.rank}', 'w').close()\n"
+    )
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", "2", str(program)]
+    launcher = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        wait_until(lambda: len(list(tmp_path.glob("ready-*"))) == 2)
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.wait(60) == 1
+    finally:
+        launcher.kill()
+        launcher.wait()
+    # Who is interrupted first leaves, which the other may notice before its own interrupt.
+    ends = sorted(path.name for path in tmp_path.glob("*-?") if "ready" not in path.name)
+    assert len(ends) == 2 and any("KeyboardInterrupt" in each for each in ends), ends
+
+
+def test_a_long_folder_of_temporary_files(tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    assert run_ranks(tmp_path, 2, "comm.barrier(); print('met')") == "met\n" * 2
+
+
 def wait_until(holds, seconds=30):
     until = time.monotonic() + seconds
     while not holds():
@@ -144,6 +174,25 @@ def test_sends_that_nobody_receives_are_reported_at_exit(tmp_path):
     )
     assert ended.returncode == 0
     assert "closed before these were received: send to rank 1, tag 9" in ended.stderr
+
+
+def test_a_warning_of_many_messages_names_a_few(tmp_path):
+    ended = launched(
+        tmp_path,
+        2,
+        """
+        if comm.rank == 0:
+            for tag in range(50):
+                comm.isend(np.zeros(10000), 1, tag)
+            comm.close(deadline=0.1)
+        else:
+            comm.probe(0, 9)  # and receives none
+            time.sleep(1)
+        """,
+    )
+    assert ended.returncode == 0
+    assert "send to rank 1, tag 7 and 42 more\n" in ended.stderr
+    assert "tag 8" not in ended.stderr
 
 
 def test_python_ends_with_communicators_and_requests_alive(tmp_path):

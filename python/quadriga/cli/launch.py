@@ -21,27 +21,44 @@ from .main import DONE
 
 # prctl: which signal this process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
+# Bytes of a folder's path with which that of a socket in it is short enough.
+_LONGEST_PLACE = 80
 # Seconds between asking processes to end and ending them.
 _GRACE = 2.0
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-n", "--ranks", type=click.IntRange(1, 256), required=True, help="Processes.")
+@click.option(
+    "--keep-going", is_flag=True, help="Let the others go on when a signal ends one (shrink())."
+)
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def launch(ranks: int, program: Sequence[str]) -> int:
+def launch(ranks: int, keep_going: bool, program: Sequence[str]) -> int:
     """Start PROGRAM as several processes that quadriga.message.world() joins.
 
     A program that ends in .py is run by this Python. When one process fails, all are ended, and
-    its status is this command's.
+    its status is this command's. With --keep-going a process that a signal ends is only reported,
+    unless none is left.
     """
     command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
-    with tempfile.TemporaryDirectory(prefix="quadriga-") as folder:
+    with tempfile.TemporaryDirectory(prefix="quadriga-", dir=_place_of_sockets()) as folder:
         processes: list[subprocess.Popen[bytes]] = []
+        asks = [signal.SIGTERM]
         try:
             _start(processes, command, ranks, folder)
-            return _wait(processes)
+            return _wait(processes, keep_going)
+        except KeyboardInterrupt:
+            # A terminal's Ctrl-C doesn't reach the ranks: they are in groups of their own.
+            asks.insert(0, signal.SIGINT)
+            raise
         finally:
-            _end(processes)
+            _end(processes, asks)
+
+
+def _place_of_sockets() -> str:
+    """Where temporary files go, unless it makes the path of a socket too long (107 bytes)."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= _LONGEST_PLACE else "/tmp"
 
 
 def _start(
@@ -79,8 +96,8 @@ def _ending_with(launcher: int) -> Callable[[], None]:
     return ask
 
 
-def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
-    """The first status that isn't 0, or 0 when all have ended."""
+def _wait(processes: list[subprocess.Popen[bytes]], keep_going: bool) -> int:
+    """The first status that isn't 0, or 0 when all have ended; going on, signals don't count."""
     running = dict(enumerate(processes))
     descriptors = {rank: os.pidfd_open(each.pid) for rank, each in running.items()}
     import select
@@ -100,6 +117,9 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
                 if status != 0:
                     how = f"signal {-status}" if status < 0 else f"status {status}"
                     click.echo(f"quadriga: launch: rank {rank} ended with {how}", err=True)
+                    goes_on = keep_going and status < 0
+                    if goes_on and (running or any(each.returncode == 0 for each in processes)):
+                        continue
                     return 128 - status if status < 0 else status
     finally:
         for descriptor in descriptors.values():
@@ -107,16 +127,22 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
     return DONE
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    # Groups, which programs that they have started belong to as well.
+def _end(processes: list[subprocess.Popen[bytes]], asks: Sequence[signal.Signals]) -> None:
+    try:
+        for ask in asks:
+            _send(processes, ask)
+            until = time.monotonic() + _GRACE
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, until - time.monotonic()))
+    finally:  # A second Ctrl-C comes here at once.
+        _send(processes, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+
+
+def _send(processes: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    # To groups, which programs that they have started belong to as well.
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-    until = time.monotonic() + _GRACE
-    for process in processes:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, until - time.monotonic()))
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(process.pid, number)

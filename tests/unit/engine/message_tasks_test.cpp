@@ -29,7 +29,7 @@ struct Rank {
   Rank(const std::shared_ptr<message::Endpoint>& endpoint, const std::string& devices,
        std::size_t tiles)
       : engine({.devices = devices}),
-        lane(std::make_shared<MessageLane>(message::Communicator(endpoint))),
+        lane(std::make_shared<MessageLane>(message::CommunicatorCore(endpoint))),
         homes(tiles) {
     for (Tile& each : homes) {
       each.fill(0);
@@ -305,7 +305,7 @@ TEST_P(MessageTasksTest, AMessageThatDoesNotFillItsDataFails) {
   Rank own(endpoints[0], GetParam(), 1);
   const Future receive = own.receive(0, 1, 1);
   double few[2] = {};
-  message::Communicator(endpoints[1])
+  message::CommunicatorCore(endpoints[1])
       .send({message::Layout::contiguous(2, message::ElementType::float64),
              reinterpret_cast<std::byte*>(few)},
             0, 1, {patience, {}, {}});
@@ -315,7 +315,7 @@ TEST_P(MessageTasksTest, AMessageThatDoesNotFillItsDataFails) {
 TEST(MessageTasks, AreRefusedUnderTheVirtualClock) {
   const auto endpoints = message::local_endpoints(1);
   Engine engine({.devices = "emulated:1,memory=1MiB", .virtual_clock = true});
-  const auto lane = std::make_shared<MessageLane>(message::Communicator(endpoints[0]));
+  const auto lane = std::make_shared<MessageLane>(message::CommunicatorCore(endpoints[0]));
   EXPECT_THROW(EngineAccess::messages(engine).make(lane, {CallKind::barrier}, {}, -1, -1), Error);
 }
 
