@@ -277,6 +277,18 @@ MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patien
   return transfer->status;
 }
 
+void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& patience) {
+  check_not_forked(owner_);
+  const auto is_over = [&] {
+    return std::ranges::any_of(transfers, [](const TransferPtr& each) {
+      return each->done.load(std::memory_order_acquire);
+    });
+  };
+  if (transfers.empty() || is_over()) return;
+  // What it says that it waits for is the oldest.
+  wait_until(is_over, posting_of(*transfers.front()), patience);
+}
+
 bool Endpoint::test(const TransferPtr& transfer) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {

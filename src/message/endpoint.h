@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "message/posting.h"
@@ -48,6 +49,9 @@ class Endpoint {
   TransferPtr start_receive(const Posting& message);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
+  /// Returns once at least one of them has ended; says nothing of their errors.
+  /// Errors: deadline, or what the interrupt throws; the transfers go on.
+  void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
   /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);

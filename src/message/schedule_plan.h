@@ -27,6 +27,7 @@ struct CollectiveShape {
   /// Of the data; for reduce_scatter and all_gather of each rank's part.
   std::vector<std::int64_t> bytes;
   std::int64_t element_bytes = 1;  ///< No segment ends within one.
+  bool operator==(const CollectiveShape&) const = default;
 };
 
 /// What is forced; the rest is chosen.

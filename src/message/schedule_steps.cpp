@@ -242,23 +242,51 @@ Schedule schedule_of(const Cluster& cluster, const SchedulePlan& plan) {
   return schedule;
 }
 
-RankSteps direct_steps(int own, std::span<const PairPart> parts) {
+namespace {
+
+// Indices of what is to be moved, by how far the ranks are to go round.
+std::vector<std::size_t> by_distance(std::span<const Parcel> parcels, int own, int ranks,
+                                     bool backwards) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < parcels.size(); ++i)
+    if (parcels[i].bytes > 0) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const int distance = backwards ? own - parcels[i].peer : parcels[i].peer - own;
+    return (distance + ranks) % ranks;
+  });
+  return order;
+}
+
+}  // namespace
+
+RankSteps direct_steps(int own, int ranks, std::span<const Parcel> sends,
+                       std::span<const Parcel> receives) {
   StepWriter writer;
-  const int ranks = static_cast<int>(parts.size());
-  for (int distance = 1; distance < ranks; ++distance) {
-    const int source = (own + ranks - distance) % ranks;
-    const PairPart& part = parts[index(source)];
-    if (part.received > 0)
-      writer.receive({StepBuffer::output, part.into}, part.received, source, 0, {});
+  std::vector<const Parcel*> arriving;  // From this rank itself.
+  for (const std::size_t i : by_distance(receives, own, ranks, true)) {
+    const Parcel& each = receives[i];
+    if (each.peer == own)
+      arriving.push_back(&each);
+    else
+      writer.receive({StepBuffer::output, each.offset}, each.bytes, each.peer, 0, {});
   }
-  for (int distance = 1; distance < ranks; ++distance) {
-    const int target = (own + distance) % ranks;
-    const PairPart& part = parts[index(target)];
-    if (part.sent > 0) writer.send({StepBuffer::input, part.from}, part.sent, target, 0, {});
+  std::size_t copied = 0;
+  std::vector<Step> copies;
+  for (const std::size_t i : by_distance(sends, own, ranks, false)) {
+    const Parcel& each = sends[i];
+    if (each.peer != own)
+      writer.send({StepBuffer::input, each.offset}, each.bytes, each.peer, 0, {});
+    else if (copied < arriving.size())
+      copies.push_back({StepKind::copy,
+                        -1,
+                        0,
+                        each.bytes,
+                        {StepBuffer::output, arriving[copied++]->offset},
+                        {StepBuffer::input, each.offset},
+                        {}});
   }
-  const PairPart& mine = parts[index(own)];
-  if (mine.sent > 0)
-    writer.copy({StepBuffer::output, mine.into}, {StepBuffer::input, mine.from}, mine.sent, {});
+  // Last: meanwhile the others' bytes are on their way.
+  for (const Step& each : copies) writer.add(each, {});
   return writer.finish();
 }
 

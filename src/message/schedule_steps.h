@@ -11,14 +11,17 @@ namespace quadriga::message {
 RankSteps steps_of(const Cluster& cluster, const SchedulePlan& plan, int rank);
 Schedule schedule_of(const Cluster& cluster, const SchedulePlan& plan);
 
-/// Bytes that a rank exchanges with another, and where they are in its input and output.
-struct PairPart {
-  std::int64_t sent = 0, received = 0;
-  std::int64_t from = 0, into = 0;
+/// Bytes for or from another rank, or this one, and where they are in the input or the output.
+struct Parcel {
+  int peer = 0;
+  std::int64_t bytes = 0;  ///< None: left out, on both sides.
+  std::int64_t offset = 0;
 };
 
-/// Direct transfers between all pairs that have something to exchange, the next ranks first: gather,
-/// scatter, alltoall and neighbour exchange of any sizes. `parts[own]` is copied: its `sent` counts.
-RankSteps direct_steps(int own, std::span<const PairPart> parts);
+/// Direct transfers, the next ranks first: gather, scatter, alltoall and neighbour exchange of any
+/// sizes. Of several parcels for one rank the first that is listed goes to the first that is
+/// listed there. Both lists must agree for `own`.
+RankSteps direct_steps(int own, int ranks, std::span<const Parcel> sends,
+                       std::span<const Parcel> receives);
 
 }  // namespace quadriga::message

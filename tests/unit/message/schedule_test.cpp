@@ -148,37 +148,40 @@ TEST(Schedule, DirectExchangesOfAnySizes) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const int ranks = 1 + static_cast<int>(random.below(7));
-    std::vector<std::vector<PairPart>> parts(index(ranks), std::vector<PairPart>(index(ranks)));
+    // Up to two parcels for each ordered pair, oneself included.
+    std::vector<std::vector<Parcel>> sends(index(ranks)), receives(index(ranks));
     for (int from = 0; from < ranks; ++from)
-      for (int to = 0; to < ranks; ++to) {
-        const auto bytes = static_cast<std::int64_t>(random.below(5));
-        parts[index(from)][index(to)].sent = bytes;
-        parts[index(to)][index(from)].received = bytes;
-      }
+      for (int to = 0; to < ranks; ++to)
+        for (std::uint64_t count = random.below(3); count > 0; --count) {
+          const auto bytes = static_cast<std::int64_t>(random.below(5));
+          sends[index(from)].push_back({to, bytes, 0});
+          receives[index(to)].push_back({from, bytes, 0});
+        }
     std::vector<std::size_t> given, got;
     Schedule schedule;
     for (int rank = 0; rank < ranks; ++rank) {
       std::int64_t from = 0;
       std::int64_t into = 0;
-      for (PairPart& each : parts[index(rank)]) {
-        each.from = std::exchange(from, from + each.sent);
-        each.into = std::exchange(into, into + each.received);
-      }
+      for (Parcel& each : sends[index(rank)]) each.offset = std::exchange(from, from + each.bytes);
+      for (Parcel& each : receives[index(rank)])
+        each.offset = std::exchange(into, into + each.bytes);
       given.push_back(static_cast<std::size_t>(from));
       got.push_back(static_cast<std::size_t>(into));
-      schedule.push_back(direct_steps(rank, parts[index(rank)]));
+      schedule.push_back(direct_steps(rank, ranks, sends[index(rank)], receives[index(rank)]));
     }
     const std::vector<RankMemory> input = draw_memory(random, ranks, given);
     const CarriedOut result = carry_out(random, schedule, input, got, {});
     ASSERT_EQ(result.fault, "");
-    for (int to = 0; to < ranks; ++to)
-      for (int from = 0; from < ranks; ++from) {
-        const PairPart& out = parts[index(from)][index(to)];
-        const PairPart& in = parts[index(to)][index(from)];
-        EXPECT_TRUE(std::equal(input[index(from)].begin() + out.from,
-                               input[index(from)].begin() + out.from + out.sent,
-                               result.output[index(to)].begin() + in.into));
-      }
+    for (int to = 0; to < ranks; ++to) {
+      RankMemory wanted;
+      for (int from = 0; from < ranks; ++from)
+        for (const Parcel& each : sends[index(from)])
+          if (each.peer == to) {
+            const auto begin = input[index(from)].begin() + each.offset;
+            wanted.insert(wanted.end(), begin, begin + each.bytes);
+          }
+      EXPECT_EQ(result.output[index(to)], wanted);
+    }
   }
 }
 
