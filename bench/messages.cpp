@@ -22,7 +22,7 @@
 namespace quadriga::bench {
 namespace {
 
-using message::Communicator;
+using message::CommunicatorCore;
 using message::ElementType;
 using message::Layout;
 using message::MessageBuffer;
@@ -33,7 +33,7 @@ constexpr double longest = 120;  // Seconds a call: one of the two may have fail
 
 class OurPair : public MessagePair {
  public:
-  OurPair(Communicator& communicator, bool is_first)
+  OurPair(CommunicatorCore& communicator, bool is_first)
       : communicator_(communicator), is_first_(is_first) {}
   bool is_first() const override { return is_first_; }
   void use(std::byte* data, std::size_t bytes, int parts) override {
@@ -66,7 +66,7 @@ class OurPair : public MessagePair {
   void wait(const std::vector<TransferPtr>& all) {
     for (const TransferPtr& each : all) communicator_.endpoint().wait(each, patience_);
   }
-  Communicator& communicator_;
+  CommunicatorCore& communicator_;
   const bool is_first_;
   const Patience patience_{longest, {}};
   std::vector<MessageBuffer> parts_;
@@ -136,7 +136,7 @@ void run(const Asked& asked, const message::Joining& joining, Flags& flags) {
   const bool is_first = joining.rank == 0;
   pin_to(asked.cores, is_first);
   const double word = word_seconds(flags, is_first, asked.batches);
-  Communicator communicator(message::join(joining, {longest, {}}));
+  CommunicatorCore communicator(message::join(joining, {longest, {}}));
   OurPair pair(communicator, is_first);
   for (const std::size_t bytes : asked.sizes) {
     MessageRounds rounds(pair, bytes, asked.batches);

@@ -75,7 +75,7 @@ Submitting::~Submitting() {
 void end_elsewhere(std::shared_ptr<EngineState> last) noexcept {
   auto* const held = new std::shared_ptr<EngineState>(std::move(last));
   try {
-    start_thread([held] { delete held; }).detach();
+    start_thread("quadriga freer", [held] { delete held; }).detach();
   } catch (const Error&) {
     // The engine idles until the process ends.
   }
@@ -88,7 +88,7 @@ void run_behind(std::function<void()> work) {
     *job = nullptr;  // what it held is let go here
   };
   try {
-    start_thread(run).detach();
+    start_thread("quadriga waiter", run).detach();
   } catch (const Error&) {
     const GilReleased released;
     run();

@@ -6,7 +6,6 @@
 //   2. An array that a message uses is exported (Py_buffer) until the message has ended: nobody can
 //      resize it or free it. The export is given back with the GIL, or not at all once Python ends.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <quadriga/error.h>
@@ -25,12 +24,13 @@
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "message/join.h"
+#include "message/start.h"
 
 namespace quadriga::python {
 namespace {
 
 using message::CallKind;
-using message::Communicator;
+using message::CommunicatorCore;
 using message::ElementType;
 using message::Endpoint;
 using message::Layout;
@@ -71,21 +71,6 @@ std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
   }
 }
 
-// Layouts of the arrays that are sent again and again are made once. Guarded by the GIL.
-Layout contiguous(std::int64_t count, ElementType type) {
-  struct Known {
-    std::int64_t count = -1;
-    ElementType type = ElementType::bytes;
-    Layout layout;
-  };
-  static std::array<Known, 16> known;
-  const auto mixed = static_cast<std::uint64_t>(count) * 7 + static_cast<std::uint64_t>(type);
-  Known& each = known[mixed % known.size()];
-  if (each.count != count || each.type != type)
-    each = {count, type, Layout::contiguous(count, type)};
-  return each.layout;
-}
-
 // An exported array. Needs the GIL from its making to its end, where it isn't empty.
 class Export {
  public:
@@ -111,7 +96,7 @@ class Export {
       return std::nullopt;
     auto* const data = static_cast<std::byte*>(view_.buf);
     if (PyBuffer_IsContiguous(&view_, 'C'))
-      return MessageBuffer{contiguous(view_.len / view_.itemsize, *type), data};
+      return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
     const auto rank = static_cast<std::size_t>(view_.ndim);
     std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
     std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
@@ -159,7 +144,7 @@ struct ArrayPlace {
 void let_go(ArrayPlace* place) noexcept {
   if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
     try {
-      start_thread([place] { delete place; }).detach();
+      start_thread("quadriga freer", [place] { delete place; }).detach();
       return;
     } catch (const std::exception&) {
       // It waits, then.
@@ -199,11 +184,11 @@ struct PyRequest {
 
 struct PyCommunicator {
   std::shared_ptr<Endpoint> endpoint;  // Outlives the communicator.
-  Communicator communicator;
+  CommunicatorCore communicator;
 
   explicit PyCommunicator(std::shared_ptr<Endpoint> made)
       : endpoint(std::move(made)), communicator(endpoint) {}
-  explicit PyCommunicator(std::shared_ptr<Endpoint> of, Communicator part)
+  explicit PyCommunicator(std::shared_ptr<Endpoint> of, CommunicatorCore part)
       : endpoint(std::move(of)), communicator(std::move(part)) {}
 
   void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
@@ -229,19 +214,10 @@ struct PyCommunicator {
   MessageStatus sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received,
                          int source, int receive_tag, nb::handle send_layout,
                          nb::handle receive_layout, double deadline) {
-    const auto from = shared_place(sent, send_layout, false);
-    const auto into = shared_place(received, receive_layout, true);
+    const ArrayPlace from(sent, send_layout, false), into(received, receive_layout, true);
     const GilReleased released;
-    Patience patience = patience_of(deadline);
-    patience.since = std::chrono::steady_clock::now();
-    const auto arriving = communicator.start_receive(into->place, source, receive_tag, into);
-    try {
-      communicator.send(from->place, destination, send_tag, patience);
-      return endpoint->wait(arriving, patience);
-    } catch (...) {
-      endpoint->withdraw(arriving);
-      throw;
-    }
+    return communicator.send_receive(from.place, destination, send_tag, into.place, source,
+                                     receive_tag, patience_of(deadline));
   }
   std::optional<MessageStatus> probe(int source, int tag, bool waits, double deadline) {
     const GilReleased released;
@@ -396,7 +372,7 @@ void bind_collectives(Collectives& comm) {
       .def(
           "split",
           [](PyCommunicator& self, int color, int key, double deadline) {
-            std::optional<Communicator> part;
+            std::optional<CommunicatorCore> part;
             {
               const GilReleased released;
               part = self.communicator.split(color, key, patience_of(deadline));
@@ -405,7 +381,11 @@ void bind_collectives(Collectives& comm) {
             if (part) made.emplace(self.endpoint, std::move(*part));
             return made;
           },
-          a("color"), a("key"), a("deadline"));
+          a("color"), a("key"), a("deadline"))
+      .def("shrink", [](PyCommunicator& self) {
+        const GilReleased released;
+        return PyCommunicator(self.endpoint, self.communicator.shrink());
+      });
 }
 
 void bind_request(nb::module_& module) {
@@ -441,15 +421,29 @@ void bind_request(nb::module_& module) {
       });
 }
 
-PyCommunicator join(const std::string& address, int rank, int size, const std::string& token,
-                    double deadline) {
+// Joins by a function that takes the patience.
+template <class Join>
+PyCommunicator joined(double deadline, const Join& join) {
   std::shared_ptr<Endpoint> endpoint;
   {
     const GilReleased released;
-    endpoint =
-        message::join({address, rank, size, message::parse_token(token)}, patience_of(deadline));
+    endpoint = join(patience_of(deadline));
   }
   return PyCommunicator(without_gil(std::move(endpoint)));
+}
+
+PyCommunicator join(const std::string& address, int rank, int size, const std::string& token,
+                    double deadline) {
+  return joined(deadline, [&](const Patience& patience) {
+    return message::join(message::Joining{address, rank, size, message::parse_token(token)},
+                         patience);
+  });
+}
+
+PyCommunicator world(double deadline) {
+  return joined(deadline, [](const Patience& patience) {
+    return message::join_world(launch_variables(), patience);
+  });
 }
 
 }  // namespace
@@ -473,7 +467,7 @@ void bind_message(nb::module_& module) {
       .def("close", &PyCommunicator::close, a("seconds"));
   bind_collectives(comm);
   module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
-  module.def("launch_variables", [] { return launch_variables(); });
+  module.def("message_world", world, a("deadline"));
 }
 
 }  // namespace quadriga::python

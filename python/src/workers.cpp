@@ -28,7 +28,7 @@ Workers& Workers::here() {
 
 void Workers::start(std::function<void()> job) {
   const std::lock_guard lock(mutex_);
-  if (idle_ <= jobs_.size()) start_thread([this] { work(); }).detach();
+  if (idle_ <= jobs_.size()) start_thread("quadriga body", [this] { work(); }).detach();
   jobs_.push_back(std::move(job));
   available_.notify_one();
 }

@@ -27,7 +27,7 @@ bool bind_thread(const std::vector<int>& processors) noexcept {
 void run_near(const std::vector<int>& processors, const std::function<void()>& call) {
   if (processors.empty()) return call();
   std::exception_ptr error;
-  start_thread([&] {
+  start_thread("quadriga near", [&] {
     bind_thread(processors);
     try {
       call();

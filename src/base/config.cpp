@@ -302,7 +302,9 @@ std::map<std::string, std::string> launch_variables() {
   std::map<std::string, std::string> found = process_environment();
   std::erase_if(found, [](const auto& each) { return !each.first.starts_with(launch_prefix); });
   for (const char* const name :
-       {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_RUN_ID"})
+       {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "PMIX_NAMESPACE", "PMI_RANK", "PMI_SIZE"})
     if (const char* const value = std::getenv(name)) found.emplace(name, value);
   return found;
 }

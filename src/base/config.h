@@ -85,7 +85,7 @@ int computing_cores();
 std::string cache_folder();
 
 /// What a launcher says of this process: the variables QUADRIGA_LAUNCH_*, and those of torchrun
-/// that are set (RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_PORT, TORCHELASTIC_RUN_ID).
+/// (RANK, WORLD_SIZE and more) and of MPIs' mpiexec that name ranks and their world.
 std::map<std::string, std::string> launch_variables();
 
 /// What CUDA_VISIBLE_DEVICES says, if it is set.

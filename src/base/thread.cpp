@@ -3,6 +3,7 @@
 #include "base/thread.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <quadriga/error.h>
 
 #include <system_error>
@@ -10,9 +11,12 @@
 
 namespace quadriga {
 
-std::thread start_thread(std::function<void()> work) {
+std::thread start_thread(const char* name, std::function<void()> work) {
   try {
-    return std::thread(std::move(work));
+    return std::thread([name, work = std::move(work)] {
+      pthread_setname_np(pthread_self(), name);
+      work();
+    });
   } catch (const std::system_error& error) {
     fail(Errc::unavailable,
          fmt::format("can't start a thread: {}; a limit of processes (ulimit -u), of the control "

@@ -7,9 +7,9 @@
 
 namespace quadriga {
 
-/// Starts a thread.
+/// Starts a thread. Debuggers and profilers show its name, which has at most 15 characters.
 ///
 /// Errors:  unavailable if the system refuses one more, naming its reason and the usual limits.
-std::thread start_thread(std::function<void()> work);
+std::thread start_thread(const char* name, std::function<void()> work);
 
 }  // namespace quadriga

@@ -22,7 +22,7 @@ void CallThread::add(std::function<void()> call) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
-    if (!thread_.joinable()) thread_ = start_thread([this] { run(); });
+    if (!thread_.joinable()) thread_ = start_thread("quadriga caller", [this] { run(); });
     waiting_.push_back(std::move(call));
   }
   changed_.notify_one();

@@ -43,7 +43,7 @@ Event StreamThreads::enqueue(StreamId id, Operation operation) {
   check_stream(id, streams_.size());
   Stream& stream = streams_[id];
   if (!stream.thread.joinable()) {
-    stream.thread = start_thread([this, &stream, id] { run(stream, id); });
+    stream.thread = start_thread("quadriga stream", [this, &stream, id] { run(stream, id); });
   }
   stream.queue.push({std::move(operation), ++sequence_});
   stream.changed.notify_one();

@@ -57,7 +57,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
                       .log = log_.get()});
   backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
-  if (!virtual_) thread_ = start_thread([this] { loop(); });
+  if (!virtual_) thread_ = start_thread("quadriga driver", [this] { loop(); });
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
@@ -170,7 +170,7 @@ void Driver::execute(const std::function<void()>& work) {
     work();
     return true;
   };
-  const auto request = std::make_shared<Request>(once);
+  const auto request = std::make_shared<DriverRequest>(once);
   inbox_.post(request);
   backend_->wake();
   request->await();
@@ -185,7 +185,7 @@ bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadli
     };
     return condition() || wait(condition, deadline);
   }
-  const auto request = std::make_shared<Request>(work);
+  const auto request = std::make_shared<DriverRequest>(work);
   inbox_.post(request);
   backend_->wake();
   bool is_done = true;
@@ -201,7 +201,7 @@ bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadli
 }
 
 bool Driver::run_requests() {
-  std::vector<std::shared_ptr<Request>> requests = inbox_.take_requests();
+  std::vector<std::shared_ptr<DriverRequest>> requests = inbox_.take_requests();
   if (requests.empty()) return false;
   take_messages();  // of the data that they are about
   std::size_t left = 0;

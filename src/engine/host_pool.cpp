@@ -49,7 +49,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
   try {
     for (int i = 0; i < options.workers; ++i) {
       Worker& worker = *workers_[static_cast<std::size_t>(i)];
-      worker.thread = start_thread([this, &worker] { loop(worker); });
+      worker.thread = start_thread("quadriga worker", [this, &worker] { loop(worker); });
     }
   } catch (...) {
     stop();

@@ -6,20 +6,20 @@
 
 namespace quadriga {
 
-void Request::answer(std::exception_ptr error) {
+void DriverRequest::answer(std::exception_ptr error) {
   const std::lock_guard lock(mutex_);
   error_ = std::move(error);
   answered_ = true;
   changed_.notify_all();
 }
 
-void Request::await() const {
+void DriverRequest::await() const {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return answered_; });
   if (error_) std::rethrow_exception(error_);
 }
 
-bool Request::await_for(std::chrono::nanoseconds time) const {
+bool DriverRequest::await_for(std::chrono::nanoseconds time) const {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, time, [&] { return answered_; })) return false;
   if (error_) std::rethrow_exception(error_);
@@ -37,7 +37,7 @@ bool Inbox::post(const Message& message) {
   return was_empty;
 }
 
-void Inbox::post(std::shared_ptr<Request> request) {
+void Inbox::post(std::shared_ptr<DriverRequest> request) {
   const std::lock_guard lock(mutex_);
   if (broken_) std::rethrow_exception(broken_);
   requests_.push_back(std::move(request));
@@ -48,13 +48,13 @@ void Inbox::take(std::vector<Message>& messages) {
   messages.swap(messages_);
 }
 
-std::vector<std::shared_ptr<Request>> Inbox::take_requests() {
+std::vector<std::shared_ptr<DriverRequest>> Inbox::take_requests() {
   const std::lock_guard lock(mutex_);
   retried_ = 0;
   return std::exchange(requests_, {});
 }
 
-void Inbox::put_back(std::vector<std::shared_ptr<Request>> requests) {
+void Inbox::put_back(std::vector<std::shared_ptr<DriverRequest>> requests) {
   std::exception_ptr broken;
   {
     const std::lock_guard lock(mutex_);
@@ -65,7 +65,7 @@ void Inbox::put_back(std::vector<std::shared_ptr<Request>> requests) {
     }
   }
   if (broken)
-    for (const std::shared_ptr<Request>& each : requests) each->answer(broken);
+    for (const std::shared_ptr<DriverRequest>& each : requests) each->answer(broken);
 }
 
 bool Inbox::empty() {
@@ -84,14 +84,14 @@ void Inbox::wait_for(std::chrono::milliseconds a_while) {
 }
 
 void Inbox::break_down(std::exception_ptr error) {
-  std::vector<std::shared_ptr<Request>> requests;
+  std::vector<std::shared_ptr<DriverRequest>> requests;
   {
     const std::lock_guard lock(mutex_);
     broken_ = error;
     requests.swap(requests_);
     retried_ = 0;
   }
-  for (const std::shared_ptr<Request>& request : requests) request->answer(error);
+  for (const std::shared_ptr<DriverRequest>& request : requests) request->answer(error);
 }
 
 void Inbox::rethrow_if_broken() {

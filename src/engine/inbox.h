@@ -35,9 +35,9 @@ struct Message {
 
 /// Work that another thread waits for. As long as it returns false it is tried again whenever
 /// something has happened.
-class Request {
+class DriverRequest {
  public:
-  explicit Request(const std::function<bool()>& work) : work_(work) {}
+  explicit DriverRequest(const std::function<bool()>& work) : work_(work) {}
   bool run() const { return work_(); }
   void answer(std::exception_ptr error);
   /// Waits for the answer. Errors: as answered.
@@ -62,12 +62,12 @@ class Inbox {
   /// True if no message lay there.
   bool post(const Message& message);
   /// Leaves the request to the driver. Errors: what broke it.
-  void post(std::shared_ptr<Request> request);
+  void post(std::shared_ptr<DriverRequest> request);
   /// Exchanges the messages for an empty list's memory.
   void take(std::vector<Message>& messages);
-  std::vector<std::shared_ptr<Request>> take_requests();
+  std::vector<std::shared_ptr<DriverRequest>> take_requests();
   /// Keeps those that are to be tried again.
-  void put_back(std::vector<std::shared_ptr<Request>> requests);
+  void put_back(std::vector<std::shared_ptr<DriverRequest>> requests);
   bool empty();
   bool has_messages();
   /// Until there is a message, or so long.
@@ -82,7 +82,7 @@ class Inbox {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Message> messages_;
-  std::vector<std::shared_ptr<Request>> requests_;
+  std::vector<std::shared_ptr<DriverRequest>> requests_;
   std::size_t retried_ = 0;  ///< Of them, which are no news.
   std::exception_ptr broken_;
 };

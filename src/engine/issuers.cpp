@@ -21,7 +21,7 @@ Issuers::Issuers(Backend& backend, std::vector<DeviceId> device_of_stream, bool 
     issuers_.push_back(std::make_unique<Issuer>());
   try {
     for (const std::unique_ptr<Issuer>& issuer : issuers_)
-      issuer->thread = start_thread([this, &issuer = *issuer] { loop(issuer); });
+      issuer->thread = start_thread("quadriga issuer", [this, &issuer = *issuer] { loop(issuer); });
   } catch (...) {
     stop();
     throw;

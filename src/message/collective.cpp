@@ -70,7 +70,7 @@ std::string CollectiveTerms::text() const {
   return fault.empty() ? text : text + ": " + fault;
 }
 
-Collective::Collective(Communicator& communicator, CallKind operation, const Patience& patience)
+Collective::Collective(CommunicatorCore& communicator, CallKind operation, const Patience& patience)
     : communicator_(communicator),
       operation_(operation),
       patience_(patience),

@@ -48,7 +48,7 @@ class Collective {
   static constexpr int lanes = 1024;
   static constexpr int agreement_lane = lanes - 1;
 
-  Collective(Communicator& communicator, CallKind operation, const Patience& patience);
+  Collective(CommunicatorCore& communicator, CallKind operation, const Patience& patience);
 
   /// Agrees on the terms, then takes the steps. What ends it early ends it on all ranks.
   /// Errors: invalid_argument on all ranks where they disagree, naming who said what.
@@ -83,7 +83,7 @@ class Collective {
   Posting message(int peer, const MessageBuffer& place, int lane = agreement_lane) const;
   Patience left() const;
 
-  Communicator& communicator_;
+  CommunicatorCore& communicator_;
   const CallKind operation_;
   const Patience& patience_;
   const std::chrono::steady_clock::time_point begin_;

@@ -51,8 +51,8 @@ Collective::PlaceOf bytes_of(const PackedPlace& input, const PackedPlace& output
 
 }  // namespace
 
-void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
-                          const Patience& patience) {
+void CommunicatorCore::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
+                              const Patience& patience) {
   Collective collective(*this, CallKind::gather, patience);
   const bool is_root = rank() == root;
   std::string fault = root_fault(root, size());
@@ -69,8 +69,8 @@ void Communicator::gather(const MessageBuffer& from, const MessageBuffer& into, 
   });
 }
 
-void Communicator::scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
-                           const Patience& patience) {
+void CommunicatorCore::scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
+                               const Patience& patience) {
   Collective collective(*this, CallKind::scatter, patience);
   const bool is_root = rank() == root;
   std::string fault = first_of(root_fault(root, size()), overlap_fault(into));
@@ -86,8 +86,8 @@ void Communicator::scatter(const MessageBuffer& from, const MessageBuffer& into,
   });
 }
 
-void Communicator::all_to_all(const MessageBuffer& from, const MessageBuffer& into,
-                              const Patience& patience) {
+void CommunicatorCore::all_to_all(const MessageBuffer& from, const MessageBuffer& into,
+                                  const Patience& patience) {
   Collective collective(*this, CallKind::alltoall, patience);
   std::string fault = overlap_fault(into);
   const auto ranks = static_cast<std::uint64_t>(size());
@@ -173,8 +173,8 @@ std::vector<Parcel> numbered(std::span<const RankPart> parts) {
 
 }  // namespace
 
-void Communicator::exchange(CallKind kind, int root, std::span<const RankPart> sends,
-                            std::span<const RankPart> receives, const Patience& patience) {
+void CommunicatorCore::exchange(CallKind kind, int root, std::span<const RankPart> sends,
+                                std::span<const RankPart> receives, const Patience& patience) {
   Collective collective(*this, kind, patience);
   CollectiveTerms terms{
       kind,

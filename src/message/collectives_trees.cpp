@@ -82,14 +82,14 @@ Collective::PlaceOf places_of(const PackedPlace& input, const PackedPlace& outpu
 
 }  // namespace
 
-void Communicator::force(const ScheduleOptions& options) {
+void CommunicatorCore::force(const ScheduleOptions& options) {
   if (size() <= 0) return;
   const CollectiveShape nothing{TreeCollective::broadcast, 0, {0}, 1};
   static_cast<void>(plan_collective(Cluster::host(size(), 1, 0), nothing, options));
   forced_ = options;
 }
 
-void Communicator::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
+void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
   Collective collective(*this, CallKind::bcast, patience);
   const bool receives = rank() != root;
   CollectiveTerms terms{
@@ -111,9 +111,9 @@ void Communicator::broadcast(const MessageBuffer& place, int root, const Patienc
   });
 }
 
-void Communicator::reduce(const MessageBuffer& from, const MessageBuffer& into,
-                          ReduceOperation operation, int root, const Patience& patience,
-                          bool reproducible) {
+void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& into,
+                              ReduceOperation operation, int root, const Patience& patience,
+                              bool reproducible) {
   Collective collective(*this, CallKind::reduce, patience);
   const bool is_root = rank() == root;
   const ElementSignature elements = from.layout.elements();
@@ -137,9 +137,9 @@ void Communicator::reduce(const MessageBuffer& from, const MessageBuffer& into,
   });
 }
 
-void Communicator::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
-                              ReduceOperation operation, const Patience& patience,
-                              bool reproducible) {
+void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
+                                  ReduceOperation operation, const Patience& patience,
+                                  bool reproducible) {
   Collective collective(*this, CallKind::allreduce, patience);
   const ElementSignature elements = from.layout.elements();
   ScheduleOptions options = forced_;
@@ -181,9 +181,10 @@ std::string counts_fault(const MessageBuffer& from, const MessageBuffer& into, i
 
 }  // namespace
 
-void Communicator::reduce_scatter(const MessageBuffer& from, const MessageBuffer& into,
-                                  std::span<const std::int64_t> counts, ReduceOperation operation,
-                                  const Patience& patience, bool reproducible) {
+void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBuffer& into,
+                                      std::span<const std::int64_t> counts,
+                                      ReduceOperation operation, const Patience& patience,
+                                      bool reproducible) {
   Collective collective(*this, CallKind::reduce_scatter, patience);
   const ElementSignature elements = from.layout.elements();
   ScheduleOptions options = forced_;
@@ -204,8 +205,8 @@ void Communicator::reduce_scatter(const MessageBuffer& from, const MessageBuffer
   });
 }
 
-void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& into,
-                              const Patience& patience) {
+void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer& into,
+                                  const Patience& patience) {
   Collective collective(*this, CallKind::allgather, patience);
   CollectiveTerms terms{CallKind::allgather, -1, -1, from.layout.elements(),
                         first_of(part_fault(into, from, size()), overlap_fault(into))};
@@ -219,8 +220,9 @@ void Communicator::all_gather(const MessageBuffer& from, const MessageBuffer& in
   });
 }
 
-void Communicator::all_gather_parts(const MessageBuffer& from, std::span<const MessageBuffer> into,
-                                    const Patience& patience) {
+void CommunicatorCore::all_gather_parts(const MessageBuffer& from,
+                                        std::span<const MessageBuffer> into,
+                                        const Patience& patience) {
   Collective collective(*this, CallKind::allgatherv, patience);
   CollectiveTerms terms{CallKind::allgatherv};
   std::vector<std::int64_t> counts;

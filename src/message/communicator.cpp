@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <tuple>
@@ -31,15 +32,15 @@ void check_rank(int rank, int size, const char* what) {
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<Endpoint> endpoint)
+CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint)
     : endpoint_(std::move(endpoint)), group_(world_of(*endpoint_)) {}
 
-Communicator::Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-                           std::uint64_t context)
+CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint,
+                                   std::shared_ptr<const Group> group, std::uint64_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
-Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
-                              CallKind operation) const {
+Posting CommunicatorCore::message(const MessageBuffer& place, int peer, int tag,
+                                  CallKind operation) const {
   const bool any = operation != CallKind::send;
   if (!(any && peer == any_source))
     check_rank(peer, size(), operation == CallKind::send ? "send: destination" : "recv: source");
@@ -50,44 +51,59 @@ Posting Communicator::message(const MessageBuffer& place, int peer, int tag,
   return {place, world, tag, context_, group_, operation};
 }
 
-void Communicator::send(const MessageBuffer& place, int destination, int tag,
-                        const Patience& patience) const {
+void CommunicatorCore::send(const MessageBuffer& place, int destination, int tag,
+                            const Patience& patience) const {
   endpoint_->send(message(place, destination, tag, CallKind::send), patience);
 }
 
-MessageStatus Communicator::receive(const MessageBuffer& place, int source, int tag,
-                                    const Patience& patience) const {
+MessageStatus CommunicatorCore::receive(const MessageBuffer& place, int source, int tag,
+                                        const Patience& patience) const {
   return endpoint_->receive(message(place, source, tag, CallKind::recv), patience);
 }
 
-TransferPtr Communicator::start_send(const MessageBuffer& place, int destination, int tag,
-                                     std::shared_ptr<void> keep) const {
+TransferPtr CommunicatorCore::start_send(const MessageBuffer& place, int destination, int tag,
+                                         std::shared_ptr<void> keep) const {
   Posting made = message(place, destination, tag, CallKind::send);
   made.keep = std::move(keep);
   return endpoint_->start_send(made);
 }
 
-TransferPtr Communicator::start_receive(const MessageBuffer& place, int source, int tag,
-                                        std::shared_ptr<void> keep) const {
+TransferPtr CommunicatorCore::start_receive(const MessageBuffer& place, int source, int tag,
+                                            std::shared_ptr<void> keep) const {
   Posting made = message(place, source, tag, CallKind::recv);
   made.keep = std::move(keep);
   return endpoint_->start_receive(made);
 }
 
-std::optional<MessageStatus> Communicator::probe(int source, int tag,
-                                                 const std::optional<Patience>& patience) const {
+MessageStatus CommunicatorCore::send_receive(const MessageBuffer& from, int destination,
+                                             int send_tag, const MessageBuffer& into, int source,
+                                             int receive_tag, Patience patience) const {
+  patience.since = std::chrono::steady_clock::now();
+  const TransferPtr arriving = start_receive(into, source, receive_tag);
+  try {
+    send(from, destination, send_tag, patience);
+    return endpoint_->wait(arriving, patience);
+  } catch (...) {
+    endpoint_->withdraw(arriving);
+    throw;
+  }
+}
+
+std::optional<MessageStatus> CommunicatorCore::probe(
+    int source, int tag, const std::optional<Patience>& patience) const {
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
-void Communicator::refuse(CallKind kind, const std::string& why, const Patience& patience) {
+void CommunicatorCore::refuse(CallKind kind, const std::string& why, const Patience& patience) {
   Collective(*this, kind, patience).run({kind, -1, -1, {}, why}, [] {});
 }
 
-void Communicator::barrier(const Patience& patience) {
+void CommunicatorCore::barrier(const Patience& patience) {
   Collective(*this, CallKind::barrier, patience).run({CallKind::barrier}, [] {});
 }
 
-std::optional<Communicator> Communicator::split(int color, int key, const Patience& patience) {
+std::optional<CommunicatorCore> CommunicatorCore::split(int color, int key,
+                                                        const Patience& patience) {
   struct Wish {
     std::int32_t color, key;
   };
@@ -111,7 +127,7 @@ std::optional<Communicator> Communicator::split(int color, int key, const Patien
     if (other == rank()) group->rank = static_cast<int>(group->world.size());
     group->world.push_back(group_->world[static_cast<std::size_t>(other)]);
   }
-  return Communicator(endpoint_, std::move(group), context);
+  return CommunicatorCore(endpoint_, std::move(group), context);
 }
 
 }  // namespace quadriga::message

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/communicator.h: ranks that exchange messages, one to one and all together.
+// src/message/communicator.h: ranks that exchange messages, one to one and all together; public
+// communicators and Python's are made of it.
 //
 // Invariants
 //   1. Each communicator has two contexts of its own: one for messages, the next for collectives.
@@ -30,10 +31,10 @@ struct RankPart {
   MessageBuffer place;
 };
 
-class Communicator {
+class CommunicatorCore {
  public:
   /// All ranks of an endpoint's world.
-  explicit Communicator(std::shared_ptr<Endpoint> endpoint);
+  explicit CommunicatorCore(std::shared_ptr<Endpoint> endpoint);
 
   int rank() const noexcept { return group_->rank; }
   int size() const noexcept { return group_->size(); }
@@ -47,6 +48,10 @@ class Communicator {
                          std::shared_ptr<void> keep = {}) const;
   TransferPtr start_receive(const MessageBuffer& place, int source, int tag,
                             std::shared_ptr<void> keep = {}) const;
+  /// Sends and receives at once, `patience` for both together.
+  MessageStatus send_receive(const MessageBuffer& from, int destination, int send_tag,
+                             const MessageBuffer& into, int source, int receive_tag,
+                             Patience patience) const;
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 
@@ -84,12 +89,17 @@ class Communicator {
   void exchange(CallKind kind, int root, std::span<const RankPart> sends,
                 std::span<const RankPart> receives, const Patience& patience);
   /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
-  std::optional<Communicator> split(int color, int key, const Patience& patience);
+  std::optional<CommunicatorCore> split(int color, int key, const Patience& patience);
+  /// Those that are neither lost nor gone, in their order: the same on all that call it, each as
+  /// often, whatever they know at that time. If any are lost or gone, all transfers of this
+  /// communicator end, now and later, on all ranks: PeerLost. Waits for nobody.
+  /// Errors: peer_lost if the others take this rank for lost; unavailable (agreement.h).
+  CommunicatorCore shrink();
 
  private:
   friend class Collective;
-  Communicator(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
-               std::uint64_t context);
+  CommunicatorCore(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<const Group> group,
+                   std::uint64_t context);
   Posting message(const MessageBuffer& place, int peer, int tag, CallKind operation) const;
 
   std::shared_ptr<Endpoint> endpoint_;
@@ -98,6 +108,7 @@ class Communicator {
   int collectives_ = 0;
   ScheduleOptions forced_;
   StepCache known_;
+  std::uint64_t shrinks_ = 0;
 };
 
 }  // namespace quadriga::message

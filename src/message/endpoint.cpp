@@ -362,15 +362,45 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
 
 void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
                      int lost) noexcept {
+  const std::string text = fmt::format("a collective failed on rank {}: {}", group.rank, why);
+  abort_with(group, {context, text.substr(0, 1000), lost});
+}
+
+void Endpoint::revoke(const Group& group, std::uint64_t context, int lost) noexcept {
+  abort_with(group, {context,
+                     fmt::format("rank {} has shrunk the communicator, as rank {} is gone",
+                                 group.rank, group.rank_of(lost)),
+                     lost});
+}
+
+void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept {
   if (process_id() != owner_) return;
   try {
     const Hold hold(*this);
-    const std::string text =
-        fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
-    traffic_.abort(group, {context, text, lost});
+    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
   } catch (...) {
     // The others have their own deadlines.
   }
+}
+
+RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
+  check_not_forked(owner_);
+  RankSet present;
+  {
+    const Hold hold(*this);
+    check_usable();
+    traffic_.look_for_departures();
+    for (const int rank : group.world) {
+      // Another may have told of a loss that this rank's service thread hasn't seen yet.
+      if (rank != rank_ && !process_lives(traffic_.link(rank).process))
+        traffic_.lose(rank, Presence::lost, "has ended");
+      if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
+    }
+    for (const std::uint64_t each : {context, context + 1})
+      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
+        if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
+  }
+  return agree(*segment_, rank_, key, present);
 }
 
 void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {

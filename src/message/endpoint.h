@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "message/agreement.h"
 #include "message/posting.h"
 #include "message/service_thread.h"
 #include "message/traffic.h"
@@ -68,6 +69,12 @@ class Endpoint {
   /// `lost` is the rank of the world that is lost, if that is why; else -1.
   void abort(const Group& group, std::uint64_t context, const std::string& why, int lost) noexcept;
 
+  /// Ends them since a rank of the world is lost or gone and the others go on without it.
+  void revoke(const Group& group, std::uint64_t context, int lost) noexcept;
+  /// The ranks of a group that are here and were named by no abort of its two contexts, as the first
+  /// rank knows that asks by this key.
+  RankSet agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key);
+
   /// Waits for own sends, then leaves. What is open when that ends early is
   /// cancelled; says what it was.
   std::string close(const Patience& patience);
@@ -89,6 +96,7 @@ class Endpoint {
                          const Patience& patience);
   void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
+  void abort_with(const Group& group, const ContextAbort& why) noexcept;
   ServiceThread::Sleep serve_once();
   void note_end(int rank);
 

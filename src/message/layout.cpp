@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/random.h"
 
@@ -101,10 +102,35 @@ Layout Layout::from_parts(Canonical form, const ElementSignature& elements, std:
   return Layout(std::shared_ptr<const Parts>(std::move(parts)));
 }
 
+std::int64_t Layout::bytes() const noexcept { return parts_->bytes; }
+std::int64_t Layout::count() const noexcept {
+  return static_cast<std::int64_t>(parts_->elements.count());
+}
+std::int64_t Layout::lower() const noexcept { return parts_->lower; }
+std::int64_t Layout::upper() const noexcept { return parts_->lower + parts_->extent; }
+std::int64_t Layout::extent() const noexcept { return parts_->extent; }
+std::pair<std::int64_t, std::int64_t> Layout::bounds() const noexcept { return parts_->bounds; }
+const ElementSignature& Layout::elements() const noexcept { return parts_->elements; }
+const Canonical& Layout::form() const noexcept { return parts_->form; }
+
 Layout Layout::contiguous(std::int64_t count, const Layout& of) {
   check_count("contiguous", "count", count);
   const Block block{count, 0};
   return of_blocks({&block, 1}, of);
+}
+
+Layout contiguous_layout(std::int64_t count, ElementType type) {
+  struct Known {
+    std::int64_t count = -1;
+    ElementType type = ElementType::bytes;
+    Layout layout;
+  };
+  static thread_local std::array<Known, 16> known;
+  const auto mixed = static_cast<std::uint64_t>(count) * 7 + static_cast<std::uint64_t>(type);
+  Known& each = known[mixed % known.size()];
+  if (each.count != count || each.type != type)
+    each = {count, type, Layout::contiguous(count, type)};
+  return each.layout;
 }
 
 Layout Layout::vector(std::int64_t count, std::int64_t length, std::int64_t stride,

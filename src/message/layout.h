@@ -1,130 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/layout.h: where the elements of a message are in memory, and in which order.
+// src/message/layout.h: what a layout is made of: its canonical form and its elements.
 #pragma once
 
+#include <quadriga/message_layout.h>
+
 #include <atomic>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "message/layout_element.h"
 #include "message/layout_form.h"
 
 namespace quadriga::message {
 
-/// Which index of an array is the slowest: the first (C) or the last (Fortran).
-enum class StorageOrder : std::uint8_t { c, fortran };
-/// Which half of a square matrix.
-enum class Half : std::uint8_t { lower, upper };
-
-/// A square matrix's half, as its elements lie in memory.
-struct TrianglePart {
-  std::int64_t order = 0;              ///< Rows, and columns.
-  std::int64_t leading_dimension = 0;  ///< Elements from a row (C) or column (Fortran) to the next.
-  Half half = Half::lower;
-  StorageOrder storage = StorageOrder::c;
-  bool diagonal = true;  ///< Whether the diagonal belongs to it.
+// from_parts() takes parts that were checked, as they were encoded (layout_code.h);
+// check_same_elements() raises invalid_argument naming both unless the signatures are equal.
+struct Layout::Parts {
+  Canonical form;
+  ElementSignature elements;
+  std::int64_t lower = 0;
+  std::int64_t extent = 0;
+  std::int64_t bytes = 0;
+  std::pair<std::int64_t, std::int64_t> bounds;
+  /// Unknown, no, yes: found out when first asked.
+  mutable std::atomic<signed char> overlap{-1};
 };
 
-/// One process's part of an array that is dealt out in blocks, as ScaLAPACK does and MPI's darray.
-struct BlockCyclic {
-  std::vector<std::int64_t> shape;        ///< Of the whole array.
-  std::vector<std::int64_t> block;        ///< Elements of a block along each dimension.
-  std::vector<std::int64_t> processes;    ///< The grid of processes; 1: not dealt out.
-  std::vector<std::int64_t> coordinates;  ///< This process's place in the grid.
-  StorageOrder order = StorageOrder::c;
-  /// Whether the elements lie as in the whole array (as darray's), or as in this process's part.
-  bool in_whole = true;
-};
-
-/// Where the elements of a message are, in the order in which they travel: a pure value.
-///
-/// Offsets count bytes from the address that the layout is used with, as MPI's displacements.
-/// Layouts of equal elements at equal places in equal order are equal, however they were made.
-/// A sender's and a receiver's layout may differ if their signatures are equal.
-/// Errors of all makers: invalid_argument naming the number that is wrong; too_large if sizes or
-/// offsets reach 2^62 bytes, or runs that no rule describes are more than most_listed_runs.
-class Layout {
- public:
-  /// Nothing.
-  Layout();
-  /// One element.
-  Layout(ElementType type);
-
-  /// `count` one after the other, each an extent after the last.
-  static Layout contiguous(std::int64_t count, const Layout& of);
-  /// `count` blocks of `length`, `stride` extents apart.
-  static Layout vector(std::int64_t count, std::int64_t length, std::int64_t stride,
-                       const Layout& of);
-  /// The same with the stride in bytes (MPI's hvector).
-  static Layout vector_bytes(std::int64_t count, std::int64_t length, std::int64_t stride_bytes,
-                             const Layout& of);
-  /// The part of an array of `shape` that begins at `start`; its extent is the whole array's.
-  static Layout subarray(std::span<const std::int64_t> shape, std::span<const std::int64_t> part,
-                         std::span<const std::int64_t> start, StorageOrder order, const Layout& of);
-  /// Blocks of lengths[i] at displacements[i] extents.
-  static Layout indexed(std::span<const std::int64_t> lengths,
-                        std::span<const std::int64_t> displacements, const Layout& of);
-  /// The same with displacements in bytes (MPI's hindexed).
-  static Layout indexed_bytes(std::span<const std::int64_t> lengths,
-                              std::span<const std::int64_t> displacements, const Layout& of);
-  /// lengths[i] of fields[i] at displacements[i] bytes; nothing is added for alignment.
-  static Layout structure(std::span<const std::int64_t> lengths,
-                          std::span<const std::int64_t> displacements,
-                          std::span<const Layout> fields);
-  /// The same elements with another lower bound and extent, in bytes.
-  static Layout resized(const Layout& of, std::int64_t lower, std::int64_t extent);
-  static Layout block_cyclic(const BlockCyclic& part, const Layout& of);
-  /// In the order in which a matrix stored so has them: row by row, or column by column.
-  static Layout triangle(const TrianglePart& triangle, const Layout& of);
-  /// A view of any strides in bytes, the last index fastest; offset 0 is its first element.
-  static Layout view(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                     const Layout& of);
-  /// As it was encoded (layout_code.h): parts that were checked.
-  static Layout from_parts(Canonical form, const ElementSignature& elements, std::int64_t lower,
-                           std::int64_t extent);
-
-  /// Packed bytes of all elements.
-  std::int64_t bytes() const noexcept { return parts_->bytes; }
-  std::int64_t count() const noexcept {
-    return static_cast<std::int64_t>(parts_->elements.count());
-  }
-  std::int64_t lower() const noexcept { return parts_->lower; }
-  std::int64_t upper() const noexcept { return parts_->lower + parts_->extent; }
-  /// From where one begins to where the next one does.
-  std::int64_t extent() const noexcept { return parts_->extent; }
-  /// Least offset of a byte that belongs to it, and one past the greatest.
-  std::pair<std::int64_t, std::int64_t> bounds() const noexcept { return parts_->bounds; }
-  const ElementSignature& elements() const noexcept { return parts_->elements; }
-  const Canonical& form() const noexcept { return parts_->form; }
-
-  /// Whether a byte belongs to several elements: such a layout can only send.
-  /// Errors: too_large as message::overlaps(). Cost: found out once for all copies of this value.
-  bool overlapping() const;
-  /// Errors: invalid_argument if it overlaps, naming it.
-  void check_receives() const;
-  /// Errors: invalid_argument naming both unless the signatures are equal.
-  void check_same_elements(const ElementSignature& other) const;
-  /// "strides 3 x 100 B of runs of 16 B, 6 float64".
-  std::string text() const;
-  std::uint64_t hash() const noexcept;
-  /// The same elements at the same places in the same order, with the same extent.
-  bool operator==(const Layout& other) const noexcept;
-
- private:
-  struct Parts {
-    Canonical form;
-    ElementSignature elements;
-    std::int64_t lower = 0;
-    std::int64_t extent = 0;
-    std::int64_t bytes = 0;
-    std::pair<std::int64_t, std::int64_t> bounds;
-    /// Unknown, no, yes: found out when first asked.
-    mutable std::atomic<signed char> overlap{-1};
-  };
-  explicit Layout(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
-  std::shared_ptr<const Parts> parts_;
-};
+/// Elements that lie together. Each thread keeps those that it used last, since messages of one
+/// size are sent again and again.
+Layout contiguous_layout(std::int64_t count, ElementType type);
 
 }  // namespace quadriga::message

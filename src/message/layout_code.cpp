@@ -121,11 +121,13 @@ Canonical read_list(Reader& reader, std::int64_t origin) {
   const std::int64_t count = reader.number("the number of runs", 2, most);
   std::vector<ByteRun> runs;
   runs.reserve(static_cast<std::size_t>(count));
+  std::int64_t total = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t offset = reader.offset("a run's offset");
     const std::int64_t bytes = reader.number("a run's length", 1, most_bytes);
     runs.push_back({checked_sum(origin, offset), bytes});
     checked_sum(runs.back().offset, bytes);
+    total = checked_sum(total, bytes);
   }
   return form_of(std::move(runs));
 }

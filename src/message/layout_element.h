@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/layout_element.h: the elements that messages carry, and the signature that two sides
-// must share.
+// src/message/layout_element.h: the signature of a message's elements, which two sides must share.
 #pragma once
 
-#include <cstddef>
+#include <quadriga/message_types.h>
+
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace quadriga::message {
-
-/// What an element is. `bytes` are opaque: moved, never computed with.
-enum class ElementType : std::uint8_t {
-  bytes,
-  boolean,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  float16,
-  bfloat16,
-  float32,
-  float64,
-  complex64,
-  complex128,
-};
-inline constexpr int element_types = 16;
-
-std::size_t size_of(ElementType type) noexcept;
-std::string_view name(ElementType type) noexcept;
 
 /// The sequence of a message's elements without their places, in constant size: how many there are,
 /// and a polynomial of their types, so that sequences can be joined and repeated without a walk.

@@ -2,15 +2,14 @@
 // src/message/matching.h: which message a receive gets: pure, by source and tag, in order.
 #pragma once
 
+#include <quadriga/message_types.h>
+
 #include <cstdint>
 #include <list>
 #include <optional>
 #include <utility>
 
 namespace quadriga::message {
-
-inline constexpr int any_source = -1;
-inline constexpr int any_tag = -1;
 
 /// What a message is addressed by, or what a receive asks for; the latter may have wildcards.
 struct Address {

@@ -2,32 +2,12 @@
 // src/message/pack_reduce.h: what is done with an element that arrives where there is one.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string_view>
+#include <quadriga/message_types.h>
 
-#include "message/layout_element.h"
+#include <cstddef>
+#include <functional>
 
 namespace quadriga::message {
-
-/// MPI's operations: land, lor and lxor take elements as true or false, band, bor and bxor bit by
-/// bit. Complex numbers have sum and prod, bytes the bitwise ones.
-enum class ReduceOperation : std::uint8_t {
-  sum,
-  prod,
-  min,
-  max,
-  land,
-  lor,
-  lxor,
-  band,
-  bor,
-  bxor,
-};
-inline constexpr int reduce_operations = 10;
-
-std::string_view name(ReduceOperation operation) noexcept;
 
 /// into[i] = into[i] op from[i] for elements of a type that it knows; they may lie at any address.
 using Combine = std::function<void(std::byte* into, const std::byte* from, std::size_t elements)>;

@@ -34,7 +34,7 @@ class SignalsBlocked {
 
 std::thread start_without_signals(std::function<void()> work) {
   const SignalsBlocked blocked;
-  return start_thread(std::move(work));
+  return start_thread("quadriga peers", std::move(work));
 }
 
 }  // namespace

@@ -51,12 +51,7 @@ struct Group {
   int rank_of(int world_rank) const noexcept;
 };
 
-/// What was received.
-struct MessageStatus {
-  int source = -1;  ///< A rank of the communicator.
-  int tag = -1;
-  std::size_t bytes = 0;
-};
+using MessageStatus = Status;
 
 /// Elements in memory, from where or to where they travel.
 struct MessageBuffer {

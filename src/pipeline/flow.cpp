@@ -217,7 +217,7 @@ bool Flow::run_behind(double seconds) {
 
 /// Under the real clock the run goes on while nobody asks for results.
 void Flow::start_thread() {
-  thread_ = quadriga::start_thread([this] {
+  thread_ = quadriga::start_thread("quadriga chunks", [this] {
     std::exception_ptr error;
     try {
       drive(-1, [this] { return is_over(); });

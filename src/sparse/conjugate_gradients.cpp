@@ -120,7 +120,7 @@ std::int64_t SolveContent::iterations() const noexcept {
   return most;
 }
 
-bool SolveContent::any(Status status) const noexcept {
+bool SolveContent::any(IterationStatus status) const noexcept {
   return std::ranges::any_of(states_,
                              [=](const ColumnState& each) { return each.status == status; });
 }
@@ -163,21 +163,21 @@ void SolveContent::start() {
   started_ = true;
   renew(!zero_start_);
   for (std::size_t c = 0; c < states_.size(); ++c) residuals_[c].push_back(true_[c]);
-  over_ = !any(Status::running);
+  over_ = !any(IterationStatus::running);
 }
 
 /// No column runs any more by the recurrence.
 void SolveContent::check() {
   if (!options_.checked || std::ranges::any_of(states_, [](const auto& each) {
-        return each.status > Status::converged;
+        return each.status > IterationStatus::converged;
       })) {
     over_ = true;
     return;
   }
   renew(true);
-  over_ = !any(Status::running);
+  over_ = !any(IterationStatus::running);
   for (std::size_t c = 0; c < states_.size(); ++c) {
-    if (states_[c].status == Status::running && !(true_[c] * least_gain < last_true_[c]))
+    if (states_[c].status == IterationStatus::running && !(true_[c] * least_gain < last_true_[c]))
       stagnated_ = over_ = true;
     last_true_[c] = true_[c];
   }
@@ -196,8 +196,8 @@ void SolveContent::run_until(std::int64_t target) {
   std::size_t next = 0;
   std::int64_t size = batch_;
   auto last = steady_clock::now();
-  while (behind > 0 || (any(Status::running) && submitted < target)) {
-    while (behind < snapshots_.size() && any(Status::running) && submitted < target) {
+  while (behind > 0 || (any(IterationStatus::running) && submitted < target)) {
+    while (behind < snapshots_.size() && any(IterationStatus::running) && submitted < target) {
       const std::int64_t count = std::min(size, target - submitted);
       data()->iterate(x_, count);
       submitted += count;
@@ -228,7 +228,7 @@ void SolveContent::make(std::int64_t count) {
   const std::int64_t target = iterations() + std::min(room, count);
   while (!over_ && iterations() < target) {
     run_until(target);
-    if (!any(Status::running)) check();
+    if (!any(IterationStatus::running)) check();
   }
   over_ = over_ || iterations() >= limit();
   for (const Data& each : x_) data()->wait_for(each);
@@ -237,19 +237,19 @@ void SolveContent::make(std::int64_t count) {
 StopReason SolveContent::reason() const noexcept {
   if (stagnated_) return StopReason::stagnated;
   const auto first = std::ranges::find_if(
-      states_, [](const ColumnState& each) { return each.status != Status::converged; });
+      states_, [](const ColumnState& each) { return each.status != IterationStatus::converged; });
   if (first == states_.end() || solver_->parts() == 0) return StopReason::converged;
   switch (first->status) {
-    case Status::not_positive_definite:
+    case IterationStatus::not_positive_definite:
       return StopReason::not_positive_definite;
-    case Status::indefinite_preconditioner:
+    case IterationStatus::indefinite_preconditioner:
       return StopReason::indefinite_preconditioner;
-    case Status::not_finite:
+    case IterationStatus::not_finite:
       return StopReason::not_finite;
-    case Status::diverged:
+    case IterationStatus::diverged:
       return StopReason::diverged;
-    case Status::running:
-    case Status::converged:
+    case IterationStatus::running:
+    case IterationStatus::converged:
       break;
   }
   return StopReason::iterations;

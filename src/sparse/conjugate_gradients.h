@@ -43,7 +43,7 @@ class SolveContent {
   };
 
   std::int64_t limit() const noexcept;
-  bool any(Status status) const noexcept;
+  bool any(IterationStatus status) const noexcept;
   PartData* data() const noexcept { return &**data_; }
   void prepare();
   void attach();

@@ -10,7 +10,6 @@ import tempfile
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgument, Unavailable
 from .communicator import Communicator, as_world
 
 _JOIN_SECONDS = 60.0
@@ -59,18 +58,22 @@ def join(
     return as_world(_core.message_join(address, rank, size, token, patience), deadline)
 
 
-def world(*, deadline: float | None = None) -> Communicator:
-    """All processes that the launcher started, or this process alone.
+def world(*, deadline: float | None = None, patience: float = _JOIN_SECONDS) -> Communicator:
+    """All processes that the launcher started on this host, or this process alone.
 
-    Understands `quadriga launch` and torchrun on one host.
+    Understands `quadriga launch`, torchrun, and the mpiexec of Open MPI; for another MPI's see
+    `join_mpi`. `patience` is in seconds, until all ranks must have come.
+
+    Raises
+    ------
+    InvalidArgument
+        If one of the launcher's variables is wrong or absent; it is named.
+    Unavailable
+        If the ranks are on several hosts, or nothing tells which of them belong together.
+    Deadline
+        If ranks didn't come.
     """
-    known = _core.launch_variables()
-    if ADDRESS in known:
-        rank, size = int(known[RANK]), int(known[SIZE])
-        return join(known[ADDRESS], rank, size, known[TOKEN], deadline=deadline)
-    if int(known.get("WORLD_SIZE", "1")) > 1:
-        return _join_torchrun(known, deadline)
-    return join("file:alone", 0, 1, new_token(), deadline=deadline)
+    return as_world(_core.message_world(patience), deadline)
 
 
 def join_mpi(comm: Any, *, deadline: float | None = None) -> Communicator:
@@ -84,43 +87,3 @@ def join_mpi(comm: Any, *, deadline: float | None = None) -> Communicator:
 
 def _address(name: str) -> str:
     return f"file:{os.path.join(tempfile.gettempdir(), f'quadriga-{os.getuid()}-{name}')}"
-
-
-def _join_torchrun(known: dict[str, str], deadline: float | None) -> Communicator:
-    """The processes share a token by a file that only this user can read."""
-    rank, size = int(known["RANK"]), int(known["WORLD_SIZE"])
-    if int(known.get("LOCAL_WORLD_SIZE", size)) != size:
-        raise Unavailable(f"world: {size} ranks are on several hosts; this works on one host")
-    name = f"torchrun-{known.get('TORCHELASTIC_RUN_ID', 'none')}-{known.get('MASTER_PORT', '0')}"
-    path = _address(name.replace(os.sep, "-"))[len("file:") :]
-    token = _shared_token(path + ".token", rank)
-    try:
-        return join(f"file:{path}", rank, size, token, deadline=deadline)
-    finally:
-        if rank == 0:
-            os.unlink(path + ".token")
-
-
-def _shared_token(path: str, rank: int) -> str:
-    import time
-
-    if rank == 0:
-        token = new_token()
-        # A file of an earlier run that failed is replaced at once, never seen half-written.
-        descriptor, own = tempfile.mkstemp(dir=os.path.dirname(path))
-        with os.fdopen(descriptor, "w") as file:
-            file.write(token)
-        os.replace(own, path)
-        return token
-    until = time.monotonic() + _JOIN_SECONDS
-    while time.monotonic() < until:
-        try:
-            # Neither a link nor a pipe of somebody else's.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            with os.fdopen(os.open(path, flags)) as file:
-                if os.fstat(file.fileno()).st_uid != os.getuid():
-                    raise InvalidArgument(f"world: {path} belongs to another user")
-                return file.read()
-        except FileNotFoundError:
-            time.sleep(0.01)
-    raise Unavailable(f"world: rank 0 left no token at {path}")

@@ -206,7 +206,7 @@ void StagingBuffers::queue_piece(cudaStream_t stream, Lane& lane, const Chunk& c
 
 void StagingBuffers::start_threads() {
   while (threads_.size() < static_cast<std::size_t>(most_threads_))
-    threads_.push_back(start_thread([this] { work(); }));
+    threads_.push_back(start_thread("quadriga copier", [this] { work(); }));
 }
 
 bool StagingBuffers::can_move(const Lane& lane, const Chunk& chunk) {

@@ -49,8 +49,9 @@ class Iteration {
 
 bool any_runs(const View& states) noexcept {
   const auto* const first = states.as<const ColumnState>();
-  return std::any_of(first, first + bytes_of(states) / sizeof(ColumnState),
-                     [](const ColumnState& each) { return each.status == Status::running; });
+  return std::any_of(
+      first, first + bytes_of(states) / sizeof(ColumnState),
+      [](const ColumnState& each) { return each.status == IterationStatus::running; });
 }
 
 Kernel on_host(const Iteration& iteration) {

@@ -63,7 +63,7 @@ class Bodies {
 
  private:
   static bool is_running(const ColumnState& state) noexcept {
-    return state.status == Status::running;
+    return state.status == IterationStatus::running;
   }
   PartArrays<T> arrays(const Arguments& a) const { return {plan_->shape, a.operands[0].data}; }
 

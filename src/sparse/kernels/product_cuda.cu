@@ -195,7 +195,7 @@ template <int K>
 __device__ void set_steps(const Ending& ending, const double* sums, std::int64_t blocks,
                           int columns, int column) {
   for (int c = column; c < column + K; ++c) {
-    if (ending.states[c].status != Status::running) continue;
+    if (ending.states[c].status != IterationStatus::running) continue;
     const double pq = sum_of_part(sums, blocks, columns, 0, c);
     if (threadIdx.x == 0) sparse::set_step(ending.states[c], pq);
   }
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(threads, R::resident)
     multiply_blocks(DevicePart<N> a, std::int64_t first, DeviceVectors<N> v, int column,
                     const ColumnState* states, double* sums, Ending ending) {
   bool runs = states == nullptr;
-  for (int c = 0; !runs && c < K; ++c) runs = states[column + c].status == Status::running;
+  for (int c = 0; !runs && c < K; ++c) runs = states[column + c].status == IterationStatus::running;
   if (!runs) return;
   // Where no block is border they stand in their own order.
   const std::int64_t place = first + blockIdx.x;

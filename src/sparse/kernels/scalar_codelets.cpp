@@ -79,7 +79,7 @@ Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t c
     const AllSums sums(a, 1, blocks, columns);
     auto* const states = a.operands[0].as<ColumnState>();
     for (std::int64_t c = 0; c < columns; ++c)
-      if (states[c].status == Status::running) set_step(states[c], sums.of(0, c));
+      if (states[c].status == IterationStatus::running) set_step(states[c], sums.of(0, c));
   };
   codelet.cuda = set_step_on_cuda(blocks, columns);
   return codelet;
@@ -95,7 +95,7 @@ Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int6
     auto* const history = a.operands[1].as<double>();
     for (std::int64_t c = 0; c < columns; ++c) {
       ColumnState& state = states[c];
-      if (state.status != Status::running) continue;
+      if (state.status != IterationStatus::running) continue;
       set_direction(state, {sums.of(0, c), sums.of(1, c), 0});
       history[(state.iterations - 1) % history_length * columns + c] = std::sqrt(state.squared);
     }

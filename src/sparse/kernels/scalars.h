@@ -9,7 +9,7 @@
 
 namespace quadriga::sparse {
 
-enum class Status : std::int32_t {
+enum class IterationStatus : std::int32_t {
   running,
   converged,
   not_positive_definite,
@@ -28,7 +28,7 @@ struct ColumnState {
   double squared = 0;  ///< ||r||^2.
   double tolerance = 0;
   std::int64_t iterations = 0;
-  Status status = Status::running;
+  IterationStatus status = IterationStatus::running;
   std::int32_t unused = 0;
   double first = 0;  ///< ||r||^2 before the first iteration.
 };
@@ -49,15 +49,15 @@ struct Tolerances {
 constexpr void judge(ColumnState& state, const ColumnSums& sums) noexcept {
   state.rho = sums.rz;
   state.squared = sums.rr;
-  state.status = Status::running;
+  state.status = IterationStatus::running;
   if (!(sums.rr - sums.rr == 0) || !(sums.rz - sums.rz == 0))
-    state.status = Status::not_finite;
+    state.status = IterationStatus::not_finite;
   else if (sums.rr <= state.tolerance * state.tolerance)
-    state.status = Status::converged;
+    state.status = IterationStatus::converged;
   else if (sums.rz <= 0)
-    state.status = Status::indefinite_preconditioner;
+    state.status = IterationStatus::indefinite_preconditioner;
   else if (sums.rr > largest_growth * state.first)
-    state.status = Status::diverged;
+    state.status = IterationStatus::diverged;
 }
 
 /// Of a right side of that norm.
@@ -78,25 +78,25 @@ constexpr void restart(ColumnState& state, const ColumnSums& sums, double tolera
   state.tolerance = tolerance;
   state.beta = share * sums.rz;
   if (state.iterations == 0) state.first = sums.rr;
-  const Status before = state.status;
+  const IterationStatus before = state.status;
   judge(state, sums);
-  if (before > Status::converged) state.status = before;
+  if (before > IterationStatus::converged) state.status = before;
 }
 
 /// p^H*A*p is known.
 constexpr void set_step(ColumnState& state, double pq) noexcept {
-  if (state.status != Status::running) return;
+  if (state.status != IterationStatus::running) return;
   if (!(pq - pq == 0))
-    state.status = Status::not_finite;
+    state.status = IterationStatus::not_finite;
   else if (pq <= 0)
-    state.status = Status::not_positive_definite;
+    state.status = IterationStatus::not_positive_definite;
   else
     state.alpha = state.rho / pq;
 }
 
 /// The residual after a step is known.
 constexpr void set_direction(ColumnState& state, const ColumnSums& sums) noexcept {
-  if (state.status != Status::running) return;
+  if (state.status != IterationStatus::running) return;
   ++state.iterations;
   state.beta = sums.rz / state.rho;
   judge(state, sums);

@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void __launch_bounds__(threads) set_all_steps(SumTable table, ColumnState* states) {
   for (int c = 0; c < table.columns; ++c) {
-    if (states[c].status != Status::running) continue;
+    if (states[c].status != IterationStatus::running) continue;
     const double pq = sum_of_parts(table, 0, c);
     if (threadIdx.x == 0) sparse::set_step(states[c], pq);
   }
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(threads) set_all_steps(SumTable table, ColumnS
 __global__ void __launch_bounds__(threads)
     set_all_directions(SumTable table, ColumnState* states, double* history) {
   for (int c = 0; c < table.columns; ++c) {
-    if (states[c].status != Status::running) continue;
+    if (states[c].status != IterationStatus::running) continue;
     const ColumnSums sums{sum_of_parts(table, 0, c), sum_of_parts(table, 1, c), 0};
     if (threadIdx.x == 0) end_iteration(states[c], sums, history, table.columns, c);
   }

@@ -21,7 +21,7 @@ __global__ void turn_rows(DevicePart<N> a, DeviceVectors<N> v, const ColumnState
   const std::int64_t at = element();
   if (at >= a.rows * v.columns) return;
   const ColumnState& state = states[at % v.columns];
-  if (state.status != Status::running) return;
+  if (state.status != IterationStatus::running) return;
   turn_element(v.p[at],
                scaled(a.inverses, a.inverse_rows, v.r, v.columns, at / v.columns,
                       static_cast<int>(at % v.columns)),
@@ -34,7 +34,7 @@ __global__ void turn_arrived(N* p, const N* arrived, std::int64_t count, int col
   const std::int64_t at = element();
   if (at >= count) return;
   const ColumnState& state = states[at % columns];
-  if (state.status == Status::running) turn_element(p[at], arrived[at], state.beta);
+  if (state.status == IterationStatus::running) turn_element(p[at], arrived[at], state.beta);
 }
 
 template <class N>
@@ -79,7 +79,7 @@ struct Ending {
 __device__ void set_directions(const Ending& ending, const double* sums, std::int64_t blocks,
                                int columns) {
   for (int c = 0; c < columns; ++c) {
-    if (ending.states[c].status != Status::running) continue;
+    if (ending.states[c].status != IterationStatus::running) continue;
     const double rz = sum_of_part(sums, blocks, columns, 0, c);
     const double rr = sum_of_part(sums, blocks, columns, 1, c);
     if (threadIdx.x == 0) end_iteration(ending.states[c], {rz, rr, 0}, ending.history, columns, c);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t first = blockIdx.x * a.block_rows;
   const std::int64_t last = min(first + a.block_rows, a.rows);
   for (int c = 0; c < v.columns; ++c) {
-    if (states[c].status != Status::running) continue;
+    if (states[c].status != IterationStatus::running) continue;
     const double alpha = states[c].alpha;
     double rz = 0;
     double rr = 0;

@@ -87,8 +87,9 @@ double dot_scaled(RowRange rows, const T* r, const Inverses<T>& m, std::int64_t 
 }
 
 bool any_runs(const ColumnState* states, std::int64_t columns) noexcept {
-  return std::any_of(states, states + columns,
-                     [](const ColumnState& each) { return each.status == Status::running; });
+  return std::any_of(states, states + columns, [](const ColumnState& each) {
+    return each.status == IterationStatus::running;
+  });
 }
 
 /// p = z + beta*p for one row and column; p may be anything where beta is zero.
@@ -128,7 +129,7 @@ template <class T>
 void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states) {
   const Inverses<T> m(a);
   for (std::int64_t c = 0; c < v.columns; ++c) {
-    if (states[c].status != Status::running) continue;
+    if (states[c].status != IterationStatus::running) continue;
     const double beta = states[c].beta;
     for (std::int64_t row = 0; row < a.shape().rows; ++row) {
       const std::int64_t at = row * v.columns + c;
@@ -143,7 +144,7 @@ void turn_halo(const PartShape& shape, const PartVectors<T>& v, const ColumnStat
   T* const halo = v.p + (shape.rows + first) * v.columns;
   for (std::int64_t row = 0; row < count; ++row)
     for (std::int64_t c = 0; c < v.columns; ++c)
-      if (states[c].status == Status::running)
+      if (states[c].status == IterationStatus::running)
         turn_element(halo[row * v.columns + c], arrived[row * v.columns + c], states[c].beta);
 }
 
@@ -154,7 +155,7 @@ void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* st
   for (std::int64_t block = 0; block < a.shape().blocks; ++block) {
     const RowRange rows = rows_in(a.shape(), block);
     for (std::int64_t c = 0; c < v.columns; ++c) {
-      if (states[c].status != Status::running) continue;
+      if (states[c].status != IterationStatus::running) continue;
       const auto alpha = static_cast<Real<T>>(states[c].alpha);
       for (std::int64_t at = rows.first * v.columns + c; at < rows.last * v.columns;
            at += v.columns) {

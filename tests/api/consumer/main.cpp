@@ -2,8 +2,11 @@
 // tests/api/consumer/main.cpp: a user's program on the installed headers and archive.
 #include <quadriga/engine.h>
 #include <quadriga/linalg.h>
+#include <quadriga/message.h>
 
 #include <cstdio>
+#include <span>
+#include <thread>
 #include <vector>
 
 namespace linalg = quadriga::linalg;
@@ -36,4 +39,24 @@ bool bad_devices_are_refused() {
   return false;
 }
 
-int main() { return product_is_right() && bad_devices_are_refused() ? 0 : 1; }
+// Two ranks, each a thread: a column of one's matrix becomes a row of the other's.
+bool messages_arrive() {
+  namespace message = quadriga::message;
+  constexpr std::size_t order = 100;
+  const auto ranks = message::local(2, 60);
+  std::vector<double> sent(order * order, 1), got(order * order);
+  for (std::size_t i = 0; i < order; ++i) sent[i * order + 3] = static_cast<double>(i);
+  std::thread first([&] {
+    const auto column = message::Layout::vector(order, 1, order, message::ElementType::float64);
+    ranks[0].send({&sent[3], column}, 1);
+    ranks[0].allreduce(1.0);
+  });
+  const message::Status status = ranks[1].recv(std::span(got).first(order));
+  const double ranks_here = ranks[1].allreduce(1.0);
+  first.join();
+  for (std::size_t i = 0; i < order; ++i)
+    if (got[i] != static_cast<double>(i)) return false;
+  return status.bytes == order * sizeof(double) && ranks_here == 2;
+}
+
+int main() { return product_is_right() && bad_devices_are_refused() && messages_arrive() ? 0 : 1; }

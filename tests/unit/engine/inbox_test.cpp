@@ -29,8 +29,8 @@ TEST(InboxTest, WhoAsksGetsTheAnswer) {
   Inbox inbox;
   int runs = 0;
   const std::function<bool()> work = [&] { return ++runs > 0; };
-  const auto good = std::make_shared<Request>(work);
-  const auto bad = std::make_shared<Request>(work);
+  const auto good = std::make_shared<DriverRequest>(work);
+  const auto bad = std::make_shared<DriverRequest>(work);
   inbox.post(good);
   inbox.post(bad);
   std::thread driver([&] {
@@ -48,7 +48,7 @@ TEST(InboxTest, WhoAsksGetsTheAnswer) {
 TEST(InboxTest, WhatIsTriedAgainIsNoNewsAndIsAnsweredWhenAllBreaks) {
   Inbox inbox;
   const std::function<bool()> work = [] { return false; };
-  const auto request = std::make_shared<Request>(work);
+  const auto request = std::make_shared<DriverRequest>(work);
   inbox.post(request);
   EXPECT_FALSE(inbox.empty());
   inbox.put_back(inbox.take_requests());
@@ -64,11 +64,11 @@ TEST(InboxTest, WhatIsTriedAgainIsNoNewsAndIsAnsweredWhenAllBreaks) {
 TEST(InboxTest, OnceBrokenNobodyWaits) {
   Inbox inbox;
   const std::function<bool()> work = [] { return true; };
-  const auto before = std::make_shared<Request>(work);
+  const auto before = std::make_shared<DriverRequest>(work);
   inbox.post(before);
   inbox.break_down(broken());
   EXPECT_THROW(before->await(), Error);
-  EXPECT_THROW(inbox.post(std::make_shared<Request>(work)), Error);
+  EXPECT_THROW(inbox.post(std::make_shared<DriverRequest>(work)), Error);
   EXPECT_THROW(inbox.rethrow_if_broken(), Error);
   EXPECT_TRUE(inbox.is_broken());
 }

@@ -19,9 +19,9 @@ using Numbers = std::vector<double>;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-void as_ranks(int count, const std::function<void(Communicator&)>& run) {
+void as_ranks(int count, const std::function<void(CommunicatorCore&)>& run) {
   as_threads(count, [&](const std::shared_ptr<Endpoint>& each) {
-    Communicator communicator(each);
+    CommunicatorCore communicator(each);
     run(communicator);
   });
 }
@@ -37,7 +37,7 @@ double value(int rank, std::size_t i) {
 }
 
 // All ranks draw the same.
-void check_trees(Communicator& comm, std::uint64_t seed) {
+void check_trees(CommunicatorCore& comm, std::uint64_t seed) {
   Random random(seed);
   ScheduleOptions options = draw_options(random);
   const bool reproducible = std::exchange(options.reproducible, false);
@@ -87,7 +87,7 @@ void check_trees(Communicator& comm, std::uint64_t seed) {
 
 TEST(Collectives, TreesForcedInAnyWayGiveTheSame) {
   for (const int ranks : {1, 2, 3, 5})
-    as_ranks(ranks, [](Communicator& comm) {
+    as_ranks(ranks, [](CommunicatorCore& comm) {
       for (std::uint64_t seed = 0; seed < 25; ++seed) {
         SCOPED_TRACE(seed);
         try {
@@ -102,7 +102,7 @@ TEST(Collectives, TreesForcedInAnyWayGiveTheSame) {
 
 TEST(Collectives, ExchangesOfAnySizesBetweenAnyPairs) {
   for (const int ranks : {1, 2, 4})
-    as_ranks(ranks, [ranks](Communicator& comm) {
+    as_ranks(ranks, [ranks](CommunicatorCore& comm) {
       for (std::uint64_t seed = 0; seed < 25; ++seed) {
         // How much each pair exchanges, in up to two parts.
         Random random(seed);
@@ -133,7 +133,7 @@ TEST(Collectives, ExchangesOfAnySizesBetweenAnyPairs) {
 }
 
 TEST(Collectives, SidesThatDisagreeRaiseOnAllRanksAndTheCommunicatorStaysUsable) {
-  as_ranks(3, [](Communicator& comm) {
+  as_ranks(3, [](CommunicatorCore& comm) {
     const bool odd = comm.rank() == 1;
     Numbers a(6, 1), b(6), c(5);
     std::vector<RankPart> sends{{(comm.rank() + 1) % 3, place_of(a)}};

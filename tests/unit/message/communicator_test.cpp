@@ -16,9 +16,9 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-void as_ranks(int count, const std::function<void(Communicator&)>& run) {
+void as_ranks(int count, const std::function<void(CommunicatorCore&)>& run) {
   as_threads(count, [&](const std::shared_ptr<Endpoint>& each) {
-    Communicator communicator(each);
+    CommunicatorCore communicator(each);
     run(communicator);
   });
 }
@@ -35,7 +35,7 @@ std::string error_of(const std::function<void()>& call) {
 TEST(Communicator, CollectivesOfAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
     SCOPED_TRACE(ranks);
-    as_ranks(ranks, [ranks](Communicator& comm) {
+    as_ranks(ranks, [ranks](CommunicatorCore& comm) {
       for (const std::size_t count : {0, 1, 7, 3000}) {
         const auto n = static_cast<std::size_t>(ranks);
         for (int root = 0; root < ranks; ++root) {
@@ -73,7 +73,7 @@ TEST(Communicator, CollectivesOfAnyNumberOfRanks) {
 }
 
 TEST(Communicator, CollectivesOfStridedArrays) {
-  as_ranks(3, [](Communicator& comm) {
+  as_ranks(3, [](CommunicatorCore& comm) {
     Numbers data(40, comm.rank()), sum(40, -1);
     const Layout other = Layout::vector(20, 1, 2, ElementType::float64);
     const MessageBuffer from{other, reinterpret_cast<std::byte*>(data.data())};
@@ -87,7 +87,7 @@ TEST(Communicator, CollectivesOfStridedArrays) {
 }
 
 TEST(Communicator, CollectivesThatDisagreeRaiseOnAllRanksAndWorkAfterwards) {
-  as_ranks(3, [](Communicator& comm) {
+  as_ranks(3, [](CommunicatorCore& comm) {
     Numbers data(5, 1), other(6), all(15);
     const bool odd = comm.rank() == 1;
     const std::vector<std::function<void()>> calls{
@@ -116,7 +116,7 @@ TEST(Communicator, CollectivesThatDisagreeRaiseOnAllRanksAndWorkAfterwards) {
 }
 
 TEST(Communicator, ARankThatGivesUpEndsTheCollectiveOnAll) {
-  as_ranks(3, [](Communicator& comm) {
+  as_ranks(3, [](CommunicatorCore& comm) {
     Numbers data(100000, 1);
     if (comm.rank() == 2) {
       comm.receive(place_of(data), 1, 1, {});  // Comes after the others have given up.
@@ -135,7 +135,7 @@ TEST(Communicator, ARankThatGivesUpEndsTheCollectiveOnAll) {
 }
 
 TEST(Communicator, SplitsByColorAndKey) {
-  as_ranks(5, [](Communicator& comm) {
+  as_ranks(5, [](CommunicatorCore& comm) {
     auto part = comm.split(comm.rank() % 2, -comm.rank(), {});
     ASSERT_TRUE(part);
     EXPECT_EQ(part->size(), comm.rank() % 2 == 0 ? 3 : 2);
@@ -156,7 +156,7 @@ TEST(Communicator, SplitsByColorAndKey) {
 }
 
 TEST(Communicator, RefusesRanksAndTagsThatDoNotExist) {
-  as_ranks(2, [](Communicator& comm) {
+  as_ranks(2, [](CommunicatorCore& comm) {
     Numbers data(1);
     EXPECT_EQ(error_of([&] { comm.send(place_of(data), 2, 0, {}); }),
               "invalid_argument: send: destination is 2; expected 0 to 1");

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -52,14 +51,16 @@ TEST(EndpointLimits, AWakingThatIsLostDelaysALargeMessageOnly) {
   EXPECT_EQ(received, sent);
 }
 
-/// The threads of this process, with the signals that each blocks.
-std::map<std::string, std::uint64_t> blocked_by_threads() {
-  std::map<std::string, std::uint64_t> blocked;
+/// The signals that each thread that moves messages blocks.
+std::vector<std::uint64_t> blocked_by_service_threads() {
+  std::vector<std::uint64_t> blocked;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm"), name);
+    if (name != "quadriga peers") continue;
     std::ifstream status(entry.path() / "status");
     for (std::string line; std::getline(status, line);)
-      if (line.starts_with("SigBlk:"))
-        blocked[entry.path().filename()] = std::stoull(line.substr(7), nullptr, 16);
+      if (line.starts_with("SigBlk:")) blocked.push_back(std::stoull(line.substr(7), nullptr, 16));
   }
   return blocked;
 }
@@ -67,23 +68,18 @@ std::map<std::string, std::uint64_t> blocked_by_threads() {
 bool blocks(std::uint64_t blocked, int signal) { return (blocked >> (signal - 1) & 1) != 0; }
 
 TEST(EndpointLimits, SignalsAreTheProgramsAlone) {
-  const auto before = blocked_by_threads();
   const Endpoints all = local_endpoints(2);
-  std::map<std::string, std::uint64_t> begun;
-  // Threads block all signals while they begin; their own faults they don't block later.
-  const auto have_begun = [&] {
-    begun = blocked_by_threads();
-    for (const auto& [thread, blocked] : before) begun.erase(thread);
-    return std::ranges::none_of(begun,
-                                [](const auto& each) { return blocks(each.second, SIGSEGV); });
-  };
-  const auto until = Clock::now() + std::chrono::seconds(10);
-  while (!have_begun() && Clock::now() < until) std::this_thread::yield();
-  EXPECT_TRUE(have_begun());
-  EXPECT_EQ(begun.size(), 2u) << "a rank's thread";
-  for (const auto& [thread, blocked] : begun)
+  std::vector<std::uint64_t> each_blocks;
+  const auto until = Clock::now() + std::chrono::seconds(20);
+  // Threads name themselves as they begin.
+  do each_blocks = blocked_by_service_threads();
+  while (each_blocks.size() < 2 && Clock::now() < until);
+  ASSERT_EQ(each_blocks.size(), 2u) << "a rank's thread";
+  for (const std::uint64_t blocked : each_blocks) {
     for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD})
       EXPECT_TRUE(blocks(blocked, each)) << "signal " << each;
+    EXPECT_FALSE(blocks(blocked, SIGSEGV));
+  }
 }
 
 TEST(EndpointLimits, AskingForWhatIsThereReadsNoFurther) {

@@ -8,53 +8,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 #include <numeric>
+
+#include "unit/message/processes.h"
 
 namespace quadriga::message {
 namespace {
 
 const Token token = parse_token("00112233445566778899aabbccddeeff");
 
-std::string file_address() {
-  static int count = 0;
-  return "file:" + testing::TempDir() + "quadriga-join-" + std::to_string(getpid()) + "-" +
-         std::to_string(count++);
-}
-
-// Fails in a child, where gtest's own checks tell nobody.
-void expect(bool condition, const char* what) {
-  if (!condition) throw std::runtime_error(what);
-}
+using testing::expect;
+using testing::file_address;
 
 using Body = std::function<void(const Joining&)>;
 
-// Runs each rank in a process of its own; says how each ended. None outlives the test.
 std::vector<int> as_processes(int size, const std::string& address, const Body& body) {
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < size; ++rank) {
-    const pid_t child = fork();
-    if (child != 0) {
-      children.push_back(child);
-      continue;
-    }
-    alarm(60);
-    try {
-      body({address, rank, size, token});
-      _exit(0);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-      _exit(1);
-    }
-  }
-  std::vector<int> states;
-  for (const pid_t child : children) {
-    int state = 0;
-    waitpid(child, &state, 0);
-    states.push_back(state);
-  }
-  return states;
+  return testing::as_processes(size, [&](int rank) { body({address, rank, size, token}); });
 }
 
 std::shared_ptr<const Group> world(const Endpoint& endpoint) {

@@ -102,6 +102,15 @@ TEST(EncodedLayout, SaysWhatIsWrong) {
   EXPECT_NE(refusal(bytes).find("2^62 bytes or more"), std::string::npos);
 }
 
+TEST(EncodedLayout, ListsOfLongRunsAreBounded) {
+  // Each run is short enough, all together aren't: lengths that are added up must not wrap.
+  Bytes bytes = encoded(Layout::indexed(std::vector<std::int64_t>{1, 2, 1},
+                                        std::vector<std::int64_t>{0, 2, 7}, ElementType::int8));
+  ASSERT_EQ(bytes.size() / 8, 6u + 1 + 2 * 3);
+  for (const std::size_t run : {0, 1, 2}) put(bytes, 8 + 2 * run, (std::int64_t{1} << 61) + 8);
+  EXPECT_NE(refusal(bytes).find("2^62 bytes or more"), std::string::npos) << refusal(bytes);
+}
+
 TEST(EncodedLayout, CannotAskForMemory) {
   // A list that claims more runs than there are, and a taper that would have to be listed.
   Bytes bytes = encoded(Layout::indexed(std::vector<std::int64_t>{1, 1, 1},

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/communicator_common.h: what all copies of a public communicator share.
+#pragma once
+
+#include <quadriga/error.h>
+#include <quadriga/message.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "message/communicator.h"
+
+namespace quadriga::message {
+
+/// Calls from outside the library aren't interrupted: signals are the program's.
+/// Errors: invalid_argument if the seconds aren't a number.
+inline Patience patience_for(Seconds given, double otherwise = -1) {
+  const double seconds = given.value_or(otherwise);
+  require(seconds == seconds, "deadline isn't a number");
+  Patience patience;
+  patience.seconds = seconds;
+  return patience;
+}
+
+struct Communicator::Common {
+  Common(std::shared_ptr<Endpoint> of, CommunicatorCore made, double seconds)
+      : endpoint(std::move(of)), core(std::move(made)), deadline(seconds) {}
+  Patience patience(Seconds given) const { return patience_for(given, deadline.load()); }
+  Request request(TransferPtr transfer) const {
+    Request made;
+    made.endpoint_ = endpoint;
+    made.transfer_ = std::move(transfer);
+    made.deadline_ = deadline.load();
+    return made;
+  }
+
+  const std::shared_ptr<Endpoint> endpoint;
+  CommunicatorCore core;
+  std::atomic<double> deadline;  ///< Negative: none.
+};
+
+}  // namespace quadriga::message

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/message.cpp: the public communicator, on the library's own.
+#include <quadriga/message.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/config.h"
+#include "message/communicator_common.h"
+#include "message/join.h"
+#include "message/start.h"
+
+namespace quadriga::message {
+namespace {
+
+// The library doesn't write to what is sent.
+MessageBuffer place_of(const SendBuffer& from) {
+  return {from.layout(), static_cast<std::byte*>(const_cast<void*>(from.data()))};
+}
+MessageBuffer place_of(const ReceiveBuffer& into) {
+  return {into.layout(), static_cast<std::byte*>(into.data())};
+}
+
+Communicator communicator_of(std::shared_ptr<Endpoint> endpoint, Seconds deadline) {
+  const double seconds = patience_for(deadline).seconds;
+  CommunicatorCore core(endpoint);
+  return Communicator(
+      std::make_shared<Communicator::Common>(std::move(endpoint), std::move(core), seconds));
+}
+
+}  // namespace
+
+SendBuffer::SendBuffer(const void* data, std::int64_t count, ElementType type)
+    : layout_(contiguous_layout(count, type)), data_(data) {}
+
+ReceiveBuffer::ReceiveBuffer(void* data, std::int64_t count, ElementType type)
+    : layout_(contiguous_layout(count, type)), data_(data) {}
+
+Status Request::wait(Seconds deadline) const {
+  if (!transfer_) return {};
+  return endpoint_->wait(transfer_, patience_for(deadline, deadline_));
+}
+
+bool Request::test() const { return !transfer_ || endpoint_->test(transfer_); }
+
+bool Request::cancel() const { return transfer_ && endpoint_->cancel(transfer_); }
+
+std::vector<Status> waitall(std::span<const Request> requests, Seconds deadline) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Status> all;
+  for (const Request& each : requests) {
+    Patience patience = patience_for(deadline, each.deadline_);
+    patience.since = begin;
+    all.push_back(each.transfer_ ? each.endpoint_->wait(each.transfer_, patience) : Status{});
+  }
+  return all;
+}
+
+int Communicator::rank() const noexcept { return state_->core.rank(); }
+int Communicator::size() const noexcept { return state_->core.size(); }
+Seconds Communicator::deadline() const noexcept {
+  const double seconds = state_->deadline.load();
+  return seconds < 0 ? Seconds() : Seconds(seconds);
+}
+void Communicator::set_deadline(Seconds seconds) const {
+  state_->deadline = patience_for(seconds).seconds;
+}
+
+void Communicator::send(const SendBuffer& from, int destination, int tag, Seconds deadline) const {
+  state_->core.send(place_of(from), destination, tag, state_->patience(deadline));
+}
+
+Status Communicator::recv(const ReceiveBuffer& into, int source, int tag, Seconds deadline) const {
+  return state_->core.receive(place_of(into), source, tag, state_->patience(deadline));
+}
+
+Request Communicator::isend(const SendBuffer& from, int destination, int tag) const {
+  return state_->request(state_->core.start_send(place_of(from), destination, tag));
+}
+
+Request Communicator::irecv(const ReceiveBuffer& into, int source, int tag) const {
+  return state_->request(state_->core.start_receive(place_of(into), source, tag));
+}
+
+Status Communicator::sendrecv(const SendBuffer& from, int destination, const ReceiveBuffer& into,
+                              int source, int send_tag, int receive_tag, Seconds deadline) const {
+  return state_->core.send_receive(place_of(from), destination, send_tag, place_of(into), source,
+                                   receive_tag, state_->patience(deadline));
+}
+
+Status Communicator::probe(int source, int tag, Seconds deadline) const {
+  return *state_->core.probe(source, tag, state_->patience(deadline));
+}
+
+std::optional<Status> Communicator::iprobe(int source, int tag) const {
+  return state_->core.probe(source, tag, std::nullopt);
+}
+
+void Communicator::barrier(Seconds deadline) const {
+  state_->core.barrier(state_->patience(deadline));
+}
+
+void Communicator::bcast(const ReceiveBuffer& elements, int root, Seconds deadline) const {
+  state_->core.broadcast(place_of(elements), root, state_->patience(deadline));
+}
+
+void Communicator::reduce(const SendBuffer& from, const ReceiveBuffer& into,
+                          ReduceOperation operation, int root, Seconds deadline) const {
+  state_->core.reduce(place_of(from), place_of(into), operation, root, state_->patience(deadline));
+}
+
+void Communicator::allreduce(const SendBuffer& from, const ReceiveBuffer& into,
+                             ReduceOperation operation, Seconds deadline) const {
+  state_->core.all_reduce(place_of(from), place_of(into), operation, state_->patience(deadline));
+}
+
+void Communicator::gather(const SendBuffer& from, const ReceiveBuffer& into, int root,
+                          Seconds deadline) const {
+  state_->core.gather(place_of(from), place_of(into), root, state_->patience(deadline));
+}
+
+void Communicator::allgather(const SendBuffer& from, const ReceiveBuffer& into,
+                             Seconds deadline) const {
+  state_->core.all_gather(place_of(from), place_of(into), state_->patience(deadline));
+}
+
+void Communicator::scatter(const SendBuffer& from, const ReceiveBuffer& into, int root,
+                           Seconds deadline) const {
+  state_->core.scatter(place_of(from), place_of(into), root, state_->patience(deadline));
+}
+
+void Communicator::alltoall(const SendBuffer& from, const ReceiveBuffer& into,
+                            Seconds deadline) const {
+  state_->core.all_to_all(place_of(from), place_of(into), state_->patience(deadline));
+}
+
+std::optional<Communicator> Communicator::Split(int color, int key, Seconds deadline) const {
+  auto part = state_->core.split(color, key, state_->patience(deadline));
+  if (!part) return std::nullopt;
+  return Communicator(
+      std::make_shared<Common>(state_->endpoint, std::move(*part), state_->deadline.load()));
+}
+
+std::string Communicator::close(double seconds) const {
+  return state_->endpoint->close(patience_for(seconds));
+}
+
+Communicator world(const StartOptions& options) {
+  return communicator_of(join_world(launch_variables(), patience_for(options.patience)),
+                         options.deadline);
+}
+
+Communicator join(const std::string& address, int rank, int size, std::string_view token,
+                  const StartOptions& options) {
+  return communicator_of(message::join(Joining{address, rank, size, parse_token(token)},
+                                       patience_for(options.patience)),
+                         options.deadline);
+}
+
+std::vector<Communicator> local(int ranks, Seconds deadline) {
+  require(ranks >= 1 && ranks <= most_ranks, "local: expected 1 to 256 ranks");
+  std::vector<Communicator> all;
+  for (auto& each : local_endpoints(ranks))
+    all.push_back(communicator_of(std::move(each), deadline));
+  return all;
+}
+
+}  // namespace quadriga::message

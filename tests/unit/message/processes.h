@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/message/processes.h: ranks that are processes, for tests of messages.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace quadriga::message::testing {
+
+/// A place to meet that no other test uses.
+inline std::string file_address() {
+  static int count = 0;
+  return "file:" + ::testing::TempDir() + "quadriga-join-" + std::to_string(getpid()) + "-" +
+         std::to_string(count++);
+}
+
+/// Fails in a child, where gtest's own checks tell nobody.
+inline void expect(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+/// Runs each rank in a process of its own; says how each ended. None outlives the test.
+inline std::vector<int> as_processes(int size, const std::function<void(int rank)>& body) {
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t child = fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    alarm(60);
+    try {
+      body(rank);
+      _exit(0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+      _exit(1);
+    }
+  }
+  std::vector<int> states;
+  for (const pid_t child : children) {
+    int state = 0;
+    waitpid(child, &state, 0);
+    states.push_back(state);
+  }
+  return states;
+}
+
+}  // namespace quadriga::message::testing
