@@ -50,6 +50,9 @@ class Endpoint {
   TransferPtr start_receive(const Posting& message);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
+  /// Returns once at least one of them has ended; says nothing of their errors.
+  /// Errors: deadline, or what the interrupt throws; the transfers go on.
+  void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
   /// Starts transfers in order, under one lock, that have ended; each holds `keep` until it has.
   /// Errors: invalid_argument if one hasn't: none is started then.

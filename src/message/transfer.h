@@ -32,6 +32,13 @@ enum class CallKind : std::uint8_t {
   alltoall,
   split,
   close,
+  reduce_scatter,
+  gatherv,
+  allgatherv,
+  scatterv,
+  alltoallv,
+  alltoallw,
+  neighbor_alltoall,
 };
 std::string_view name(CallKind operation) noexcept;
 
