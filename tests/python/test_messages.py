@@ -296,3 +296,30 @@ def test_bytes_are_sent_but_not_received_into():
                 call(b"xyz", 0)
         comm.recv(got, 0)
         assert got == sent
+
+
+class Tensor:
+    """What PyTorch's tensors are to NumPy."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        if self.device[0] != 1:
+            raise BufferError("it is on a GPU")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_tensors_on_the_host_are_sent_and_received_in_place():
+    with message.world(deadline=30) as comm:
+        mine, theirs = np.arange(12.0).reshape(3, 4), np.zeros((4, 3))
+        comm.isend(Tensor(mine[:, ::2]), 0)
+        comm.recv(Tensor(theirs.T[:, ::2]), 0)
+        assert (theirs.T[:, ::2] == mine[:, ::2]).all() and not theirs.T[:, 1::2].any()
+        comm.allreduce(Tensor(mine), Tensor(mine))
+        for call in (comm.isend, comm.irecv):
+            with pytest.raises(InvalidType, match="Tensor is no array on the host: it is on"):
+                call(Tensor(mine, (2, 0)), 0)
