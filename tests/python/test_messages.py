@@ -323,3 +323,12 @@ def test_tensors_on_the_host_are_sent_and_received_in_place():
         for call in (comm.isend, comm.irecv):
             with pytest.raises(InvalidType, match="Tensor is no array on the host: it is on"):
                 call(Tensor(mine, (2, 0)), 0)
+
+
+def test_closing_a_part_leaves_the_world_open():
+    with message.world(deadline=30) as comm:
+        part = comm.Split(0)
+        part.close()
+        assert part.allreduce(np.ones(1)) == comm.allreduce(np.ones(1)) == 1
+    with pytest.raises(RuntimeError, match="closed"):
+        part.barrier()
