@@ -46,11 +46,13 @@ def run(comm):
     near = [
         (r * wide + c, own, to) for (r, c), own, to in borders if 0 <= r < high and 0 <= c < wide
     ]
+    exchange = comm.plan(
+        sends=[(own, other) for other, own, _ in near],
+        receives=[(now[to], other) for other, _, to in near],
+    )
     for _ in range(STEPS):
-        sent = [comm.isend(own, other) for other, own, _ in near]
-        for other, _, to in near:
-            comm.recv(now[to], other)
-        message.waitall(sent)
+        exchange.start()
+        exchange.wait()
         after = step(now, before)
         before[...] = now
         now[inner, inner] = after

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/py_message.cpp: communicators, requests, and arrays as places of messages.
+// python/src/py_message.cpp: communicators and requests.
 //
 // Invariants
 //   1. No call enters the library with the GIL: its lock is never waited for by who holds the GIL.
-//   2. An array that a message uses is exported (Py_buffer) until the message has ended: nobody can
-//      resize it or free it. The export is given back with the GIL, or not at all once Python ends.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -19,12 +17,13 @@
 #include <optional>
 
 #include "base/config.h"
-#include "base/thread.h"
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "message/join.h"
 #include "message/start.h"
+#include "py_array_place.h"
+#include "py_plan.h"
 
 namespace quadriga::python {
 namespace {
@@ -39,133 +38,6 @@ using message::MessageStatus;
 using message::Patience;
 using message::ReduceOperation;
 using message::TransferPtr;
-
-std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
-  if (format == nullptr) return ElementType::uint8;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  const bool is_complex = *format == 'Z';
-  if (is_complex) ++format;
-  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
-  if (is_complex) {
-    if (*format == 'f') return ElementType::complex64;
-    return *format == 'd' ? std::optional(ElementType::complex128) : std::nullopt;
-  }
-  constexpr std::array integers{ElementType::int8, ElementType::int16, ElementType::int32,
-                                ElementType::int64};
-  constexpr std::array naturals{ElementType::uint8, ElementType::uint16, ElementType::uint32,
-                                ElementType::uint64};
-  const std::size_t width = item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3;
-  if (std::strchr("bhilq", *format)) return integers[width];
-  if (std::strchr("BHILQ", *format)) return naturals[width];
-  switch (*format) {
-    case '?':
-      return ElementType::boolean;
-    case 'e':
-      return ElementType::float16;
-    case 'f':
-      return ElementType::float32;
-    case 'd':
-      return ElementType::float64;
-    default:
-      return std::nullopt;
-  }
-}
-
-// An exported array. Needs the GIL from its making to its end, where it isn't empty.
-class Export {
- public:
-  Export() = default;
-  Export(const Export&) = delete;
-  Export& operator=(const Export&) = delete;
-  ~Export() {
-    if (view_.obj == nullptr) return;
-    const GilHere gil;
-    if (gil) PyBuffer_Release(&view_);
-  }
-  bool open(PyObject* array, bool writes) {
-    const int flags = writes ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
-    if (PyObject_GetBuffer(array, &view_, flags) == 0) return true;
-    PyErr_Clear();
-    view_.obj = nullptr;
-    return false;
-  }
-  // Nothing if its elements have no type of one letter.
-  std::optional<MessageBuffer> place() const {
-    const auto type = type_of(view_.format, view_.itemsize);
-    if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
-      return std::nullopt;
-    auto* const data = static_cast<std::byte*>(view_.buf);
-    if (PyBuffer_IsContiguous(&view_, 'C'))
-      return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
-    const auto rank = static_cast<std::size_t>(view_.ndim);
-    std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
-    std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
-    return MessageBuffer{Layout::view(shape, strides, *type), data};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
-// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
-// describe, or that goes with a layout, is described in Python.
-struct ArrayPlace {
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
-    if (layout.is_none() && exported.open(array.ptr(), writes)) {
-      if (auto found = exported.place()) {
-        place = std::move(*found);
-        return;
-      }
-    }
-    const nb::object described =
-        nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
-    place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
-    place.layout = nb::cast<Layout>(described[1]);
-    kept = nb::object(described[2]);
-  }
-  ~ArrayPlace() {
-    if (!kept.is_valid()) return;
-    const GilHere gil;
-    if (gil)
-      kept.reset();
-    else
-      static_cast<void>(kept.release());
-  }
-  ArrayPlace(const ArrayPlace&) = delete;
-  ArrayPlace& operator=(const ArrayPlace&) = delete;
-
-  Export exported;
-  nb::object kept;
-  MessageBuffer place;
-};
-
-// The last to hold it may be the thread that moves messages, which mustn't wait for the GIL: one
-// that Python doesn't know leaves it to a thread of its own.
-void let_go(ArrayPlace* place) noexcept {
-  if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
-    try {
-      start_thread("quadriga freer", [place] { delete place; }).detach();
-      return;
-    } catch (const std::exception&) {
-      // It waits, then.
-    }
-  }
-  delete place;
-}
-
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
-  return {new ArrayPlace(array, layout, writes), let_go};
-}
-
-void check_signals() {
-  const GilHere gil;
-  if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-Patience patience_of(double seconds) {
-  require(!std::isnan(seconds), "deadline isn't a number");
-  return {seconds, check_signals};
-}
 
 // The last one to hold an endpoint ends it, which waits for its thread: without the GIL.
 std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
@@ -464,8 +336,15 @@ void bind_message(nb::module_& module) {
            a("source"), a("recvtag"), a("send_layout").none(), a("recv_layout").none(),
            a("deadline"))
       .def("probe", &PyCommunicator::probe, a("source"), a("tag"), a("waits"), a("deadline"))
+      .def(
+          "plan",
+          [](const PyCommunicator& self, const nb::list& sends, const nb::list& receives) {
+            return plan_of(self.communicator, sends, receives);
+          },
+          a("sends"), a("receives"))
       .def("close", &PyCommunicator::close, a("seconds"));
   bind_collectives(comm);
+  bind_plan(module);
   module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
   module.def("message_world", world, a("deadline"));
 }

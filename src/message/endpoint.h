@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "message/agreement.h"
@@ -49,7 +50,16 @@ class Endpoint {
   TransferPtr start_receive(const Posting& message);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
+  /// Returns once at least one of them has ended; says nothing of their errors.
+  /// Errors: deadline, or what the interrupt throws; the transfers go on.
+  void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
+  /// Starts transfers in order, under one lock, that have ended; each holds `keep` until it has.
+  /// Errors: invalid_argument if one hasn't: none is started then.
+  void start_all(std::span<const TransferPtr> transfers, const std::shared_ptr<void>& keep);
+  /// Waits until all have ended. Errors: of one that failed, the others being withdrawn; deadline:
+  /// all go on.
+  void wait_all(std::span<const TransferPtr> transfers, const Patience& patience);
   /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.

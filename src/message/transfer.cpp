@@ -13,9 +13,13 @@
 namespace quadriga::message {
 
 std::string_view name(CallKind operation) noexcept {
-  constexpr std::array<std::string_view, 14> names{
-      "nothing",   "send",   "recv",      "probe",   "barrier",  "bcast", "reduce",
-      "allreduce", "gather", "allgather", "scatter", "alltoall", "Split", "close"};
+  constexpr std::array<std::string_view, 21> names{"nothing",   "send",       "recv",
+                                                   "probe",     "barrier",    "bcast",
+                                                   "reduce",    "allreduce",  "gather",
+                                                   "allgather", "scatter",    "alltoall",
+                                                   "Split",     "close",      "reduce_scatter",
+                                                   "gatherv",   "allgatherv", "scatterv",
+                                                   "alltoallv", "alltoallw",  "neighbor_alltoall"};
   const auto index = static_cast<std::size_t>(operation);
   return index < names.size() ? names[index] : "unknown";
 }
@@ -43,6 +47,18 @@ std::string MessageTransfer::text() const {
                                ? (tag == any_tag ? ", any tag" : fmt::format(", tag {}", tag))
                                : "";
   return fmt::format("{} {} {}{}", name(operation), sends ? "to" : "from", other, with);
+}
+
+void MessageTransfer::renew(std::shared_ptr<void> with) noexcept {
+  keep = std::move(with);
+  error = nullptr;
+  status = {};
+  claim = {};
+  sender = 0;
+  address = 0;
+  expected = 0;
+  moved = 0;
+  done.store(false, std::memory_order_relaxed);
 }
 
 void MessageTransfer::finish(std::exception_ptr with) noexcept {
