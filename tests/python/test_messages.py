@@ -285,6 +285,11 @@ def test_a_deadline_that_has_passed_is_no_wait_without_end():
         with pytest.raises(InvalidArgument, match="isn't a number"):
             waiting.wait(deadline=float("nan"))
         assert waiting.cancel()
+        plan = comm.plan(receives=[(np.zeros(1), 0)])
+        plan.start()
+        with pytest.raises(Deadline):
+            plan.wait(deadline=-1)
+        assert plan.cancel()
 
 
 def test_bytes_are_sent_but_not_received_into():
