@@ -56,6 +56,7 @@ class Communicator:
         self.core = core
         self.deadline = deadline
         self._is_world = False
+        self._is_part = False
 
     @property
     def rank(self) -> int:
@@ -254,10 +255,14 @@ class Communicator:
     ) -> Communicator | None:
         """Form a communicator of the ranks that give the same color, ordered by key.
 
-        A negative color belongs to none.
+        A negative color belongs to none. A part needs no close, and ends with its world.
         """
-        part = self.core.split(color, key, self._limit(deadline))
-        return None if part is None else Communicator(part, self.deadline)
+        core = self.core.split(color, key, self._limit(deadline))
+        if core is None:
+            return None
+        part = Communicator(core, self.deadline)
+        part._is_part = True
+        return part
 
     def shrink(self) -> Communicator:
         """Form the communicator of the ranks that are left, in their order, after others were lost.
@@ -281,7 +286,12 @@ class Communicator:
         return MessageTasks(self, engine)
 
     def close(self, deadline: float = 5.0) -> None:
-        """Leave the world, once own sends have been received; communicators of it end as well."""
+        """Leave the world, once own sends have been received; communicators of it end as well.
+
+        Of what `Split` made it does nothing: the others of the world are still needed.
+        """
+        if self._is_part:
+            return
         left = self.core.close(deadline)
         _worlds.discard(self)
         if left:
