@@ -253,7 +253,11 @@ void bind_collectives(Collectives& comm) {
             if (part) made.emplace(self.endpoint, std::move(*part));
             return made;
           },
-          a("color"), a("key"), a("deadline"));
+          a("color"), a("key"), a("deadline"))
+      .def("shrink", [](PyCommunicator& self) {
+        const GilReleased released;
+        return PyCommunicator(self.endpoint, self.communicator.shrink());
+      });
 }
 
 void bind_request(nb::module_& module) {

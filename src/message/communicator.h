@@ -80,6 +80,11 @@ class CommunicatorCore {
   void all_to_all(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
   /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
   std::optional<CommunicatorCore> split(int color, int key, const Patience& patience);
+  /// Those that are neither lost nor gone, in their order: the same on all that call it, each as
+  /// often, whatever they know at that time. If any are lost or gone, all transfers of this
+  /// communicator end, now and later, on all ranks: PeerLost. Waits for nobody.
+  /// Errors: peer_lost if the others take this rank for lost; unavailable (agreement.h).
+  CommunicatorCore shrink();
 
  private:
   friend class Collective;
@@ -91,6 +96,7 @@ class CommunicatorCore {
   std::shared_ptr<const Group> group_;
   std::uint64_t context_ = 0;
   int collectives_ = 0;
+  std::uint64_t shrinks_ = 0;
 };
 
 }  // namespace quadriga::message

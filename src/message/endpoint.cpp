@@ -282,9 +282,6 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
   check_not_forked(owner_);
   const Hold hold(*this);
   check_usable();
-  for (const TransferPtr& each : transfers)
-    if (!each->done.load(std::memory_order_relaxed))
-      fail(Errc::invalid_argument, fmt::format("start: {} hasn't ended yet", each->text()));
   for (const TransferPtr& each : transfers) {
     each->renew(keep);
     traffic_.start(each);
@@ -292,25 +289,10 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
   leave_to_service();
 }
 
-void Endpoint::wait_all(std::span<const TransferPtr> transfers, const Patience& patience) {
+void Endpoint::wait_for(const std::function<bool()>& is_over, const Posting& what,
+                        const Patience& patience) {
   check_not_forked(owner_);
-  const auto is_open = [](const TransferPtr& each) {
-    return !each->done.load(std::memory_order_acquire);
-  };
-  const auto has_failed = [&](const TransferPtr& each) { return !is_open(each) && each->error; };
-  const auto is_over = [&] {
-    return std::ranges::none_of(transfers, is_open) || std::ranges::any_of(transfers, has_failed);
-  };
-  if (!is_over()) {
-    const auto open = std::ranges::find_if(transfers, is_open);
-    wait_until(is_over, posting_of(open == transfers.end() ? *transfers.front() : **open),
-               patience);
-  }
-  const auto failed = std::ranges::find_if(transfers, has_failed);
-  if (failed == transfers.end()) return;
-  const std::exception_ptr error = (*failed)->error;
-  for (const TransferPtr& each : transfers) withdraw(each);
-  std::rethrow_exception(error);
+  wait_until(is_over, what, patience);
 }
 
 bool Endpoint::test(const TransferPtr& transfer) {
@@ -386,15 +368,45 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
 
 void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
                      int lost) noexcept {
+  const std::string text = fmt::format("a collective failed on rank {}: {}", group.rank, why);
+  abort_with(group, {context, text.substr(0, 1000), lost});
+}
+
+void Endpoint::revoke(const Group& group, std::uint64_t context, int lost) noexcept {
+  abort_with(group, {context,
+                     fmt::format("rank {} has shrunk the communicator, as rank {} is gone",
+                                 group.rank, group.rank_of(lost)),
+                     lost});
+}
+
+void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept {
   if (process_id() != owner_) return;
   try {
     const Hold hold(*this);
-    const std::string text =
-        fmt::format("a collective failed on rank {}: {}", group.rank, why).substr(0, 1000);
-    traffic_.abort(group, {context, text, lost});
+    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
   } catch (...) {
     // The others have their own deadlines.
   }
+}
+
+RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
+  check_not_forked(owner_);
+  RankSet present;
+  {
+    const Hold hold(*this);
+    check_usable();
+    traffic_.look_for_departures();
+    for (const int rank : group.world) {
+      // Another may have told of a loss that this rank's service thread hasn't seen yet.
+      if (rank != rank_ && !process_lives(traffic_.link(rank).process))
+        traffic_.lose(rank, Presence::lost, "has ended");
+      if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
+    }
+    for (const std::uint64_t each : {context, context + 1})
+      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
+        if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
+  }
+  return agree(*segment_, rank_, key, present);
 }
 
 void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {

@@ -3,9 +3,16 @@
 #include "message/peer_link.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <quadriga/error.h>
 
 namespace quadriga::message {
+
+bool process_lives(int descriptor) noexcept {
+  if (descriptor < 0) return true;
+  pollfd asked{descriptor, POLLIN, 0};
+  return poll(&asked, 1, 0) == 0;
+}
 
 std::exception_ptr loss_of(const Group& group, int rank, const PeerLink& link,
                            const std::string& during) {

@@ -42,6 +42,9 @@ struct PeerLink {
   std::size_t offers = 0;  ///< Of its that lie aside, withdrawn ones included.
 };
 
+/// Whether a process has not ended yet; -1 is this one.
+bool process_lives(int descriptor) noexcept;
+
 using PeerLinks = std::vector<PeerLink>;
 
 /// PeerLost for what a transfer, or a call that has none, needed of a rank of the world.

@@ -3,7 +3,6 @@
 #include "message/receive_side.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <quadriga/error.h>
 #include <sys/uio.h>
 
@@ -28,12 +27,6 @@ void unpack_from(const MessageBuffer& place, std::size_t offset, std::span<const
     std::memcpy(flat + offset, from.data(), from.size());
   else
     Unpacker(place.layout, place.data).unpack(offset, from);
-}
-
-bool process_lives(int descriptor) {
-  if (descriptor < 0) return true;
-  pollfd asked{descriptor, POLLIN, 0};
-  return poll(&asked, 1, 0) == 0;
 }
 
 bool is_of(const MessageTransfer& transfer, int sender, const Claim& claim) {

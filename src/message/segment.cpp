@@ -20,7 +20,14 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 // The first line counts departures.
-constexpr std::size_t head_bytes = line_bytes;
+constexpr std::size_t agreements_at = line_bytes;
+constexpr std::size_t proposals_at = agreements_at + most_agreements * sizeof(AgreementWords);
+static_assert(proposals_at % line_bytes == 0 && sizeof(ProposalWords) * 2 == line_bytes);
+
+std::size_t head_bytes(const SegmentShape& shape) noexcept {
+  return proposals_at +
+         most_agreements * static_cast<std::size_t>(shape.ranks) * sizeof(ProposalWords);
+}
 
 std::size_t rank_bytes(const SegmentShape& shape) noexcept {
   return sizeof(RankWords) + shape.claims() * sizeof(ClaimWord);
@@ -47,7 +54,7 @@ SegmentShape::SegmentShape(int count) noexcept : ranks(count) {
 
 std::size_t SegmentShape::bytes() const noexcept {
   const auto n = static_cast<std::size_t>(ranks);
-  return head_bytes + n * rank_bytes(*this) + n * n * (messages.bytes() + pieces.bytes());
+  return head_bytes(*this) + n * rank_bytes(*this) + n * n * (messages.bytes() + pieces.bytes());
 }
 
 int SharedSegment::create(int ranks) {
@@ -88,8 +95,19 @@ std::atomic<std::uint32_t>& SharedSegment::departures() const noexcept {
   return *reinterpret_cast<std::atomic<std::uint32_t>*>(base_);
 }
 
+AgreementWords& SharedSegment::agreement(std::uint32_t place) const noexcept {
+  return reinterpret_cast<AgreementWords*>(base_ + agreements_at)[place];
+}
+
+ProposalWords& SharedSegment::proposal(std::uint32_t place, int rank) const noexcept {
+  const std::size_t first = place * static_cast<std::size_t>(shape_.ranks);
+  return reinterpret_cast<ProposalWords*>(base_ +
+                                          proposals_at)[first + static_cast<std::size_t>(rank)];
+}
+
 RankWords& SharedSegment::words(int rank) const noexcept {
-  std::byte* const at = base_ + head_bytes + static_cast<std::size_t>(rank) * rank_bytes(shape_);
+  std::byte* const at =
+      base_ + head_bytes(shape_) + static_cast<std::size_t>(rank) * rank_bytes(shape_);
   return *reinterpret_cast<RankWords*>(at);
 }
 
@@ -101,7 +119,7 @@ ClaimWord& SharedSegment::claim(int rank, std::uint32_t index) const noexcept {
 std::byte* SharedSegment::message_ring(int from, int to) const noexcept {
   const auto n = static_cast<std::size_t>(shape_.ranks);
   const std::size_t pair = static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to);
-  return base_ + head_bytes + n * rank_bytes(shape_) +
+  return base_ + head_bytes(shape_) + n * rank_bytes(shape_) +
          pair * (shape_.messages.bytes() + shape_.pieces.bytes());
 }
 

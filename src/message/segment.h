@@ -10,6 +10,7 @@
 //   3. The file is sealed against shrinking before anybody maps it: no access can fault.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,20 @@ struct alignas(line_bytes) RankWords {
   std::atomic<std::uint32_t> bell{0};     ///< Calls sleep on it.
   std::atomic<std::uint32_t> left{0};     ///< 1 once it has closed its communicator.
   std::atomic<std::uint64_t> waiting{0};  ///< What its call waits for (Waiting), 0: nothing.
+};
+
+/// Questions that the ranks of a world may agree on (agreement.h).
+inline constexpr std::uint32_t most_agreements = 256;
+
+/// A question, and whose proposal was chosen.
+struct AgreementWords {
+  std::atomic<std::uint64_t> key{0};     ///< 0: none.
+  std::atomic<std::uint32_t> chosen{0};  ///< The rank and one more; 0: none yet.
+};
+
+/// What a rank proposes.
+struct ProposalWords {
+  std::array<std::atomic<std::uint64_t>, most_ranks / 64> words{};
 };
 
 /// How far a reader of a ring is.
@@ -82,6 +97,8 @@ class SharedSegment {
   std::atomic<std::uint32_t>& departures() const noexcept;
   RankWords& words(int rank) const noexcept;
   ClaimWord& claim(int rank, std::uint32_t index) const noexcept;
+  AgreementWords& agreement(std::uint32_t place) const noexcept;
+  ProposalWords& proposal(std::uint32_t place, int rank) const noexcept;
   /// Where the rings from one rank to another begin.
   std::byte* message_ring(int from, int to) const noexcept;
   std::byte* piece_ring(int from, int to) const noexcept;

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from quadriga.errors import InvalidArgument
+from quadriga.errors import InvalidArgument, InvalidType
 from quadriga.message import Layout
 
 
@@ -165,3 +165,13 @@ def test_types_that_cannot_travel_are_refused():
         Layout(">f8" if np.little_endian else "<f8")
     with pytest.raises(InvalidArgument, match="expected 'C' or 'F'"):
         Layout.triangle(3, "f8", order="K")
+
+
+def test_blocks_of_one_length_and_what_is_no_index():
+    assert Layout.indexed(2, [0, 5, 9], "f8") == Layout.indexed([2, 2, 2], [0, 5, 9], "f8")
+    assert Layout.indexed(1, np.array([]), "f8").count == 0
+    for wrong in ([0.5, 2.0], np.array([True, False]), ["a"], [[0, 1]]):
+        with pytest.raises(InvalidType, match="expected integers in one dimension"):
+            Layout.indexed(1, wrong, "f8")
+        with pytest.raises(InvalidType, match="lengths are"):
+            Layout.indexed(wrong, range(len(wrong)), "f8")

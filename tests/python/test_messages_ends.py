@@ -146,6 +146,25 @@ def test_sends_that_nobody_receives_are_reported_at_exit(tmp_path):
     assert "closed before these were received: send to rank 1, tag 9" in ended.stderr
 
 
+def test_a_warning_of_many_messages_names_a_few(tmp_path):
+    ended = launched(
+        tmp_path,
+        2,
+        """
+        if comm.rank == 0:
+            for tag in range(50):
+                comm.isend(np.zeros(10000), 1, tag)
+            comm.close(deadline=0.1)
+        else:
+            comm.probe(0, 9)  # and receives none
+            time.sleep(1)
+        """,
+    )
+    assert ended.returncode == 0
+    assert "send to rank 1, tag 7 and 42 more\n" in ended.stderr
+    assert "tag 8" not in ended.stderr
+
+
 def test_python_ends_with_communicators_and_requests_alive(tmp_path):
     run_ranks(
         tmp_path,

@@ -27,19 +27,23 @@ _GRACE = 2.0
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-n", "--ranks", type=click.IntRange(1, 256), required=True, help="Processes.")
+@click.option(
+    "--keep-going", is_flag=True, help="Let the others go on when a signal ends one (shrink())."
+)
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def launch(ranks: int, program: Sequence[str]) -> int:
+def launch(ranks: int, keep_going: bool, program: Sequence[str]) -> int:
     """Start PROGRAM as several processes that quadriga.message.world() joins.
 
     A program that ends in .py is run by this Python. When one process fails, all are ended, and
-    its status is this command's.
+    its status is this command's. With --keep-going a process that a signal ends is only reported,
+    unless none is left.
     """
     command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
     with tempfile.TemporaryDirectory(prefix="quadriga-") as folder:
         processes: list[subprocess.Popen[bytes]] = []
         try:
             _start(processes, command, ranks, folder)
-            return _wait(processes)
+            return _wait(processes, keep_going)
         finally:
             _end(processes)
 
@@ -79,8 +83,8 @@ def _ending_with(launcher: int) -> Callable[[], None]:
     return ask
 
 
-def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
-    """The first status that isn't 0, or 0 when all have ended."""
+def _wait(processes: list[subprocess.Popen[bytes]], keep_going: bool) -> int:
+    """The first status that isn't 0, or 0 when all have ended; going on, signals don't count."""
     running = dict(enumerate(processes))
     descriptors = {rank: os.pidfd_open(each.pid) for rank, each in running.items()}
     import select
@@ -100,6 +104,9 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> int:
                 if status != 0:
                     how = f"signal {-status}" if status < 0 else f"status {status}"
                     click.echo(f"quadriga: launch: rank {rank} ended with {how}", err=True)
+                    goes_on = keep_going and status < 0
+                    if goes_on and (running or any(each.returncode == 0 for each in processes)):
+                        continue
                     return 128 - status if status < 0 else status
     finally:
         for descriptor in descriptors.values():

@@ -18,12 +18,14 @@ import numpy as np
 from .._core import MessageCommunicator, MessageStatus
 from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
-from .request import Request
+from .request import Request, limit_of
 
 ANY_SOURCE = -1
 ANY_TAG = -1
 Array = Any
 
+# Messages that a warning names.
+_MOST_NAMED = 8
 _log = logging.getLogger("quadriga")
 _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
@@ -253,12 +255,27 @@ class Communicator:
         part = self.core.split(color, key, self._limit(deadline))
         return None if part is None else Communicator(part, self.deadline)
 
+    def shrink(self) -> Communicator:
+        """Form the communicator of the ranks that are left, in their order, after others were lost.
+
+        All that are left call it, each once for each loss; they get the same ranks whatever each of
+        them knows. Nobody waits. Whatever else is under way in this communicator raises `PeerLost`.
+
+        Examples
+        --------
+        >>> from quadriga import message
+        >>> with message.world() as comm:
+        ...     print(comm.shrink().size)
+        1
+        """
+        return Communicator(self.core.shrink(), self.deadline)
+
     def close(self, deadline: float = 5.0) -> None:
         """Leave the world, once own sends have been received; communicators of it end as well."""
         left = self.core.close(deadline)
         _worlds.discard(self)
         if left:
-            warnings.warn(left, RuntimeWarning, stacklevel=2)
+            warnings.warn(_shortened(left), RuntimeWarning, stacklevel=2)
 
     def __enter__(self) -> Communicator:
         return self
@@ -277,9 +294,8 @@ class Communicator:
         return f"Communicator(rank={self.rank}, size={self.size})"
 
     def _limit(self, deadline: float | None = None) -> float:
-        """The seconds of a call, or else the communicator's; negative: no end."""
-        chosen = self.deadline if deadline is None else deadline
-        return -1.0 if chosen is None else float(chosen)
+        """The seconds of a call, or else the communicator's; to the core, less than 0 is no end."""
+        return limit_of(self.deadline if deadline is None else deadline)
 
     def _parts(self, array: Array) -> Array:
         own = np.asarray(array)
@@ -298,6 +314,13 @@ def waitall(requests: Iterable[Request], deadline: float | None = None) -> list[
     """Wait for all of several requests, `deadline` seconds for all together."""
     begin = time.monotonic()
     return [each.wait_since(begin, deadline) for each in requests]
+
+
+def _shortened(left: str) -> str:
+    """A list of messages, of which there may be thousands."""
+    parts = left.split(", send ")
+    more = len(parts) - _MOST_NAMED
+    return left if more <= 0 else ", send ".join(parts[:_MOST_NAMED]) + f" and {more} more"
 
 
 @atexit.register

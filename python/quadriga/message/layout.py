@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import MessageLayout
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidType
 from .elements import address_of, dtype_of, element_of, reach_of
 
 Array = npt.NDArray[Any]
@@ -78,14 +78,20 @@ class Layout:
     @classmethod
     def indexed(
         cls,
-        lengths: Sequence[int] | Array,
+        lengths: int | Sequence[int] | Array,
         displacements: Sequence[int] | Array,
         of: Layout | npt.DTypeLike,
         in_bytes: bool = False,
     ) -> Layout:
-        """Blocks of `lengths[i]` elements at `displacements[i]`, which may count in bytes."""
-        places = np.asarray(displacements, dtype=np.int64).tolist()
-        counts = np.asarray(lengths, dtype=np.int64).tolist()
+        """Blocks of `lengths[i]` elements at `displacements[i]`, which may count in bytes.
+
+        One length holds for all blocks. Displacements may repeat in what is sent.
+        """
+        places = _integers(displacements, "displacements")
+        if np.ndim(lengths) == 0:
+            counts = _integers(lengths, "lengths") * len(places)
+        else:
+            counts = _integers(lengths, "lengths")
         return cls(MessageLayout.indexed(counts, places, in_bytes, cls(of).core))
 
     @classmethod
@@ -254,6 +260,19 @@ def _is_fortran(order: str) -> bool:
     if order not in ("C", "F"):
         raise InvalidArgument(f"layout: order is {order!r}; expected 'C' or 'F'")
     return order == "F"
+
+
+def _integers(given: Any, what: str) -> list[int]:
+    """One number or a list of them; a mask, or what would be cut to integers, is a mistake."""
+    numbers = np.asarray(given)
+    if numbers.size == 0:
+        numbers = numbers.astype(np.int64)
+    if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
+        raise InvalidType(
+            f"layout: {what} are {numbers.dtype} of shape {numbers.shape}; "
+            "expected integers in one dimension"
+        )
+    return numbers.reshape(-1).tolist()
 
 
 def _as_bytes(array: Array, caller: str) -> Array:

@@ -29,6 +29,9 @@ def described(
                 raise InvalidType(
                     f"{caller}: {type(array).__name__} is no array; messages carry arrays only"
                 ) from None
+        if writes and isinstance(array, bytes):
+            # NumPy would make a copy of it, which nobody sees.
+            raise InvalidType("recv: bytes can't be written; expected a bytearray or an array")
         array = np.asarray(array)
     if writes and not array.flags.writeable:
         raise InvalidArgument(f"{caller}: the array can't be written")

@@ -9,6 +9,14 @@ import time
 from .._core import MessageRequest, MessageStatus
 
 
+def limit_of(seconds: float | None) -> float:
+    """What the core takes: a deadline that has passed already isn't one that never comes."""
+    if seconds is None:
+        return -1.0
+    limit = float(seconds)
+    return 0.0 if limit < 0 else limit
+
+
 class Request:
     """A send or a receive that has been started; it goes on when this object is dropped."""
 
@@ -20,11 +28,11 @@ class Request:
 
     def wait(self, *, deadline: float | None = None) -> MessageStatus:
         """Wait until it has ended, or raise what ended it; after `Deadline` it goes on."""
-        return self.core.wait(self._limit if deadline is None else deadline)
+        return self.core.wait(self._limit if deadline is None else limit_of(deadline))
 
     def wait_since(self, begin: float, deadline: float | None = None) -> MessageStatus:
         """Wait as `wait` does; the seconds count from a time of `time.monotonic`."""
-        limit = self._limit if deadline is None else deadline
+        limit = self._limit if deadline is None else limit_of(deadline)
         return self.core.wait(limit, time.monotonic() - begin)
 
     def test(self) -> bool:
