@@ -53,6 +53,10 @@ void messages(const Settings& settings);
 /// Seconds of a halo's exchange between two threads, each message started by itself, and by a plan:
 /// --sizes (doubles of a border, with commas between) --repeat (batches).
 void exchange_plans(const Settings& settings);
+/// Collectives by the virtual clock: --machine FILE --nodes --ports --rate (bytes/s) --latency (ns)
+/// --at host|devices --kind broadcast|reduce|allreduce --bytes --orders (by core, by node, random)
+/// --algorithm --segment --leaders (else chosen).
+void schedules(const Settings& settings);
 /// What another process does for them: --handles --sizes; prints what IpcFigure holds.
 void copy_from_other_process(const Settings& settings);
 /// The processor, its cores and the commit this was built from.

@@ -23,6 +23,7 @@
 #include "message/join.h"
 #include "message/start.h"
 #include "py_array_place.h"
+#include "py_message_tasks.h"
 #include "py_plan.h"
 
 namespace quadriga::python {
@@ -57,6 +58,7 @@ struct PyRequest {
 struct PyCommunicator {
   std::shared_ptr<Endpoint> endpoint;  // Outlives the communicator.
   CommunicatorCore communicator;
+  std::shared_ptr<MessageLane> lane;  // Null until tasks use it.
 
   explicit PyCommunicator(std::shared_ptr<Endpoint> made)
       : endpoint(std::move(made)), communicator(endpoint) {}
@@ -319,6 +321,12 @@ PyCommunicator world(double deadline) {
 }
 
 }  // namespace
+
+std::shared_ptr<MessageLane> lane_of(nb::handle communicator) {
+  auto& self = nb::cast<PyCommunicator&>(communicator);
+  if (!self.lane) self.lane = std::make_shared<MessageLane>(self.communicator);
+  return self.lane;
+}
 
 void bind_message(nb::module_& module) {
   bind_request(module);

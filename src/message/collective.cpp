@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "base/random.h"
 #include "message/pack_stream.h"
@@ -17,19 +18,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-MessageBuffer bytes_place(const void* data, std::size_t bytes) {
-  return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
-          static_cast<std::byte*>(const_cast<void*>(data))};
-}
-
 std::uint64_t fingerprint(const CollectiveTerms& terms) noexcept {
   std::uint64_t value = mix(static_cast<std::uint64_t>(terms.operation));
   value = mix(value ^ static_cast<std::uint64_t>(terms.root + 1));
   value = mix(value ^ static_cast<std::uint64_t>(terms.reduction + 1));
   value = mix(value ^ terms.elements.count());
   value = mix(value ^ terms.elements.hash());
+  value = mix(value ^ terms.detail);
   // Ranks with faults agree with nobody, another with the same fault included.
   return terms.fault.empty() ? value & ~std::uint64_t{1} : value | 1;
+}
+
+}  // namespace
+
+MessageBuffer bytes_place(const void* data, std::size_t bytes) {
+  return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
+          static_cast<std::byte*>(const_cast<void*>(data))};
 }
 
 bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept {
@@ -40,8 +44,6 @@ bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept {
   };
   return at(a, a_first) < at(b, b_last) && at(b, b_first) < at(a, a_last);
 }
-
-}  // namespace
 
 PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from)
     : place_(place), data_(place.flat()) {
@@ -59,9 +61,12 @@ void PackedPlace::write_back() const {
 
 std::string CollectiveTerms::text() const {
   std::string text = fmt::format("{} of {}", name(operation), elements.text());
-  if (operation == CallKind::barrier || operation == CallKind::split) text = name(operation);
+  const bool is_of_pairs = operation >= CallKind::gatherv && operation != CallKind::allgatherv;
+  if (operation == CallKind::barrier || operation == CallKind::split || is_of_pairs)
+    text = name(operation);
   if (root >= 0) text += fmt::format(", root {}", root);
   if (reduction >= 0) text += fmt::format(", {}", name(static_cast<ReduceOperation>(reduction)));
+  if (!detail_text.empty()) text += ", " + detail_text;
   return fault.empty() ? text : text + ": " + fault;
 }
 
@@ -70,7 +75,7 @@ Collective::Collective(CommunicatorCore& communicator, CallKind operation, const
       operation_(operation),
       patience_(patience),
       begin_(Clock::now()),
-      tag_(communicator.collectives_) {
+      tag_((communicator.collectives_ & 0xfffff) * lanes) {
   communicator.collectives_ = (communicator.collectives_ + 1) & 0x3fffffff;
 }
 
@@ -78,11 +83,10 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
   Endpoint& endpoint = communicator_.endpoint();
   const std::uint64_t context = communicator_.context_ + 1;
   endpoint.check(*communicator_.group_, operation_, context);
-  bool agreed = false;
   const Group& group = *communicator_.group_;
   try {
     agree(terms);
-    agreed = true;
+    agreed_ = true;
     steps();
   } catch (const PeerLost& error) {
     const int rank = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
@@ -92,13 +96,19 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
     throw;
   } catch (const Error& error) {
     // Differences are told to all; the communicator stays usable.
-    if (agreed || error.code() != Errc::invalid_argument)
+    if (agreed_ || error.code() != Errc::invalid_argument)
       endpoint.abort(group, context, error.what(), -1);
     throw;
   } catch (...) {
     endpoint.abort(group, context, fmt::format("{} was interrupted", name(operation_)), -1);
     throw;
   }
+}
+
+void Collective::agree_again(const CollectiveTerms& terms) {
+  agreed_ = false;
+  agree(terms);
+  agreed_ = true;
 }
 
 // Least and greatest fingerprint of all ranks, doubling the ranks that are known about each round.
@@ -128,10 +138,11 @@ void Collective::tell_differences(const CollectiveTerms& terms) {
     all[0] = own;
     for (int from = 1; from < size(); ++from)
       receive(from, all[static_cast<std::size_t>(from)].data(), own.size());
+    for (int to = 1; to < size(); ++to) send(to, all.data(), all.size() * own.size());
   } else {
     send(0, own.data(), own.size());
+    receive(0, all.data(), all.size() * own.size());
   }
-  broadcast(bytes_place(all.data(), all.size() * own.size()), 0);
   std::string message = "the ranks' collectives differ:";
   if (size() == 1) message.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -144,9 +155,9 @@ void Collective::tell_differences(const CollectiveTerms& terms) {
 
 Patience Collective::left() const { return {patience_.seconds, patience_.interrupt, begin_}; }
 
-Posting Collective::message(int peer, const MessageBuffer& place) const {
+Posting Collective::message(int peer, const MessageBuffer& place, int lane) const {
   const int world = communicator_.group_->world[static_cast<std::size_t>(peer)];
-  return {place, world, tag_, communicator_.context_ + 1, communicator_.group_, operation_};
+  return {place, world, tag_ + lane, communicator_.context_ + 1, communicator_.group_, operation_};
 }
 
 void Collective::send_place(int to, const MessageBuffer& place) {
@@ -182,31 +193,51 @@ void Collective::wait(const std::vector<TransferPtr>& transfers) {
   }
 }
 
-void Collective::broadcast(const MessageBuffer& place, int root) {
-  const int own = (rank() + size() - root) % size();
-  int distance = 1;
-  while (distance < size() && (own & distance) == 0) distance *= 2;
-  if (own != 0) receive_place((own - distance + root) % size(), place);
-  if (own == 0) {
-    distance = 1;
-    while (distance < size()) distance *= 2;
+void Collective::all_to_all(const void* from, std::size_t from_step, void* into,
+                            std::size_t bytes) {
+  const auto* const given = static_cast<const std::byte*>(from);
+  auto* const got = static_cast<std::byte*>(into);
+  const auto at = [](int rank, std::size_t step) { return static_cast<std::size_t>(rank) * step; };
+  std::vector<TransferPtr> all;
+  for (int distance = 1; distance < size(); ++distance) {
+    const int source = (rank() + size() - distance) % size();
+    all.push_back(start_receive(source, got + at(source, bytes), bytes));
   }
-  // The farthest first: its subtree is the largest.
-  for (distance /= 2; distance > 0; distance /= 2)
-    if (own + distance < size()) send_place((own + distance + root) % size(), place);
+  // Beginning with the nearest, so that not all send to the same rank first.
+  for (int distance = 1; distance < size(); ++distance) {
+    const int target = (rank() + distance) % size();
+    all.push_back(start_send(target, given + at(target, from_step), bytes));
+  }
+  std::memcpy(got + at(rank(), bytes), given + at(rank(), from_step), bytes);
+  wait(all);
 }
 
-void Collective::reduce(std::byte* data, std::size_t bytes, std::size_t elements,
-                        const Combine& combine, int root) {
-  const int own = (rank() + size() - root) % size();
-  std::vector<std::byte> part;
-  for (int distance = 1; distance < size(); distance *= 2) {
-    if (own & distance) return send((own - distance + root) % size(), data, bytes);
-    if (own + distance >= size()) continue;
-    part.resize(bytes);
-    receive((own + distance + root) % size(), part.data(), bytes);
-    combine(data, part.data(), elements);
-  }
+void Collective::take(const RankSteps& steps, const PlaceOf& places, const Combine& combine,
+                      std::size_t element_bytes) {
+  const auto room = [](std::int64_t bytes) {
+    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  };
+  const auto work = room(steps.work_bytes);
+  const auto stage = room(steps.stage_bytes);
+  Endpoint& endpoint = communicator_.endpoint();
+  StepMeans means;
+  means.start_send = [&](int peer, int lane, const MessageBuffer& place) {
+    return endpoint.start_send(message(peer, place, lane));
+  };
+  means.start_receive = [&](int peer, int lane, const MessageBuffer& place) {
+    return endpoint.start_receive(message(peer, place, lane));
+  };
+  means.wait_any = [&](std::span<const TransferPtr> open) { endpoint.wait_any(open, left()); };
+  means.withdraw = [&](const TransferPtr& transfer) { endpoint.withdraw(transfer); };
+  means.place = [&](const StepPlace& place, std::int64_t bytes) {
+    const auto size = static_cast<std::size_t>(bytes);
+    if (place.buffer == StepBuffer::work) return bytes_place(work.get() + place.offset, size);
+    if (place.buffer == StepBuffer::stage) return bytes_place(stage.get() + place.offset, size);
+    return places(place, bytes);
+  };
+  means.combine = combine;
+  means.element_bytes = element_bytes;
+  take_steps(steps, means);
 }
 
 }  // namespace quadriga::message

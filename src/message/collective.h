@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "message/communicator.h"
+#include "message/schedule.h"
+#include "message/step_runner.h"
 
 namespace quadriga::message {
 
@@ -34,11 +36,18 @@ struct CollectiveTerms {
   int reduction = -1;
   ElementSignature elements{};  ///< Of one rank's part.
   std::string fault{};          ///< Why this rank can't take part.
+  /// What else all must agree on, and in words.
+  std::uint64_t detail = 0;
+  std::string detail_text{};
   std::string text() const;
 };
 
 class Collective {
  public:
+  /// Schedules have fewer.
+  static constexpr int lanes = 1024;
+  static constexpr int agreement_lane = lanes - 1;
+
   Collective(CommunicatorCore& communicator, CallKind operation, const Patience& patience);
 
   /// Agrees on the terms, then takes the steps. What ends it early ends it on all ranks.
@@ -57,23 +66,34 @@ class Collective {
   /// Sends one and receives another at once.
   void exchange(int to, const void* sent, int from, void* received, std::size_t bytes);
   void wait(const std::vector<TransferPtr>& transfers);
-  /// Down a binomial tree.
-  void broadcast(const MessageBuffer& place, int root);
-  /// Up a binomial tree; `data` is each rank's part, and the result on the root.
-  void reduce(std::byte* data, std::size_t bytes, std::size_t elements, const Combine& combine,
-              int root);
+  /// A few bytes for each rank and from each: of `from`, so many bytes apart.
+  void all_to_all(const void* from, std::size_t from_step, void* into, std::size_t bytes);
+  /// Agrees once more within the steps, on what these have found out.
+  /// Errors: as run(); the communicator stays usable.
+  void agree_again(const CollectiveTerms& terms);
+
+  using PlaceOf = std::function<MessageBuffer(const StepPlace& place, std::int64_t bytes)>;
+  /// Takes a rank's steps. `places` says where input and output are; the rest is made here.
+  void take(const RankSteps& steps, const PlaceOf& places, const Combine& combine = {},
+            std::size_t element_bytes = 1);
 
  private:
   void agree(const CollectiveTerms& terms);
   [[noreturn]] void tell_differences(const CollectiveTerms& terms);
-  Posting message(int peer, const MessageBuffer& place) const;
+  Posting message(int peer, const MessageBuffer& place, int lane = agreement_lane) const;
   Patience left() const;
 
   CommunicatorCore& communicator_;
   const CallKind operation_;
   const Patience& patience_;
   const std::chrono::steady_clock::time_point begin_;
-  const int tag_;
+  const int tag_;  ///< Of its first lane.
+  bool agreed_ = false;
 };
+
+/// Bytes as they are.
+MessageBuffer bytes_place(const void* data, std::size_t bytes);
+/// Whether they share memory.
+bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept;
 
 }  // namespace quadriga::message

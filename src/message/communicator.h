@@ -15,12 +15,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "message/endpoint.h"
 #include "message/exchange_transfers.h"
 #include "message/pack_reduce.h"
+#include "message/step_cache.h"
 
 namespace quadriga::message {
 
@@ -31,6 +33,12 @@ struct PlannedMessage {
   int tag = 0;
 };
 
+/// Elements for or from a rank.
+struct RankPart {
+  int peer = 0;
+  MessageBuffer place;
+};
+
 class CommunicatorCore {
  public:
   /// All ranks of an endpoint's world.
@@ -39,6 +47,15 @@ class CommunicatorCore {
   int rank() const noexcept { return group_->rank; }
   int size() const noexcept { return group_->size(); }
   Endpoint& endpoint() const noexcept { return *endpoint_; }
+  const std::shared_ptr<Endpoint>& shared_endpoint() const noexcept { return endpoint_; }
+  const Group& group() const noexcept { return *group_; }
+  /// The same on all its ranks, and no other communicator's.
+  std::uint64_t context() const noexcept { return context_; }
+  /// The same ranks with contexts of their own: all that give the same `number` mean each other.
+  /// Nobody is asked.
+  CommunicatorCore apart(std::uint64_t number) const;
+  /// This rank takes no part in later collectives: they raise on all ranks, with the reason.
+  void give_up(const std::string& why) const noexcept;
 
   /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
   void send(const MessageBuffer& place, int destination, int tag, const Patience& patience) const;
@@ -64,20 +81,35 @@ class CommunicatorCore {
   void refuse(CallKind kind, const std::string& why, const Patience& patience);
   void barrier(const Patience& patience);
   void broadcast(const MessageBuffer& place, int root, const Patience& patience);
-  /// `into` counts on the root only. Elements of one type; the order of operations depends on size
-  /// and root alone, so results are the same to the bit for any mapping of ranks to cores.
+  /// What the collectives along trees below use instead of what is chosen; the same on all ranks.
+  /// Errors: invalid_argument for nonsense.
+  void force(const ScheduleOptions& options);
+  /// `into` counts on the root only. Elements of one type. The order of operations depends on the
+  /// number of ranks, the root and the size; with `reproducible` it doesn't depend on the size.
   void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
-              int root, const Patience& patience);
+              int root, const Patience& patience, bool reproducible = false);
   void all_reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
-                  const Patience& patience);
+                  const Patience& patience, bool reproducible = false);
+  /// Rank i gets counts[i] elements of the result. Errors: also counts that don't sum up to `from`.
+  void reduce_scatter(const MessageBuffer& from, const MessageBuffer& into,
+                      std::span<const std::int64_t> counts, ReduceOperation operation,
+                      const Patience& patience, bool reproducible = false);
   /// The root's `into` holds each rank's part in order.
   void gather(const MessageBuffer& from, const MessageBuffer& into, int root,
               const Patience& patience);
   void all_gather(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
+  /// into[i] gets what rank i gives: any sizes and places, which all ranks agree on.
+  void all_gather_parts(const MessageBuffer& from, std::span<const MessageBuffer> into,
+                        const Patience& patience);
   void scatter(const MessageBuffer& from, const MessageBuffer& into, int root,
                const Patience& patience);
   /// Both hold a part for each rank, in order.
   void all_to_all(const MessageBuffer& from, const MessageBuffer& into, const Patience& patience);
+  /// Parts of any sizes and places for and from any ranks: gatherv and scatterv (root is -1 for the
+  /// rest), alltoallv, alltoallw, neighbour exchange. Of several parts for one rank the first goes
+  /// to the first that is listed there. Both sides' elements must agree, or all ranks raise.
+  void exchange(CallKind kind, int root, std::span<const RankPart> sends,
+                std::span<const RankPart> receives, const Patience& patience);
   /// Ranks of the same color form one, ordered by key, then rank; a negative color: none.
   std::optional<CommunicatorCore> split(int color, int key, const Patience& patience);
   /// Those that are neither lost nor gone, in their order: the same on all that call it, each as
@@ -96,6 +128,8 @@ class CommunicatorCore {
   std::shared_ptr<const Group> group_;
   std::uint64_t context_ = 0;
   int collectives_ = 0;
+  ScheduleOptions forced_;
+  StepCache known_;
   std::uint64_t shrinks_ = 0;
 };
 

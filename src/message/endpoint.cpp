@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/endpoint.cpp: calls, waits, losses, and the thread that serves while nobody calls.
+// src/message/endpoint.cpp: calls, waits, and the thread that serves while nobody calls.
 #include "message/endpoint.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "message/endpoint_hold.h"
 #include "message/waiting.h"
 
 namespace quadriga::message {
@@ -36,31 +37,6 @@ void pause_briefly() noexcept {
 }
 
 }  // namespace
-
-// The lock; what transfers kept is let go after it.
-class Endpoint::Hold {
- public:
-  explicit Hold(Endpoint& endpoint) : self_(endpoint), lock_(endpoint.mutex_) {}
-  ~Hold() {
-    resume();
-    kept_ = self_.traffic_.take_kept();
-    lock_.unlock();
-  }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  void pause() {
-    const auto kept = self_.traffic_.take_kept();
-    lock_.unlock();
-  }
-  void resume() {
-    if (!lock_.owns_lock()) lock_.lock();
-  }
-
- private:
-  std::vector<std::shared_ptr<void>> kept_;
-  Endpoint& self_;
-  std::unique_lock<std::mutex> lock_;
-};
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
@@ -295,6 +271,18 @@ void Endpoint::wait_for(const std::function<bool()>& is_over, const Posting& wha
   wait_until(is_over, what, patience);
 }
 
+void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& patience) {
+  check_not_forked(owner_);
+  const auto is_over = [&] {
+    return std::ranges::any_of(transfers, [](const TransferPtr& each) {
+      return each->done.load(std::memory_order_acquire);
+    });
+  };
+  if (transfers.empty() || is_over()) return;
+  // What it says that it waits for is the oldest.
+  wait_until(is_over, posting_of(*transfers.front()), patience);
+}
+
 bool Endpoint::test(const TransferPtr& transfer) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {
@@ -316,8 +304,8 @@ bool Endpoint::cancel(const TransferPtr& transfer) {
   } else {
     traffic_.receives().cancel(transfer);
   }
-  transfer->finish(
-      std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
+  traffic_.end(*transfer,
+               std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
   own_.ring();
   return true;
 }
@@ -366,67 +354,6 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
   traffic_.progress();
 }
 
-void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
-                     int lost) noexcept {
-  const std::string text = fmt::format("a collective failed on rank {}: {}", group.rank, why);
-  abort_with(group, {context, text.substr(0, 1000), lost});
-}
-
-void Endpoint::revoke(const Group& group, std::uint64_t context, int lost) noexcept {
-  abort_with(group, {context,
-                     fmt::format("rank {} has shrunk the communicator, as rank {} is gone",
-                                 group.rank, group.rank_of(lost)),
-                     lost});
-}
-
-void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept {
-  if (process_id() != owner_) return;
-  try {
-    const Hold hold(*this);
-    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
-  } catch (...) {
-    // The others have their own deadlines.
-  }
-}
-
-RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
-  check_not_forked(owner_);
-  RankSet present;
-  {
-    const Hold hold(*this);
-    check_usable();
-    traffic_.look_for_departures();
-    for (const int rank : group.world) {
-      // Another may have told of a loss that this rank's service thread hasn't seen yet.
-      if (rank != rank_ && !process_lives(traffic_.link(rank).process))
-        traffic_.lose(rank, Presence::lost, "has ended");
-      if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
-    }
-    for (const std::uint64_t each : {context, context + 1})
-      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
-        if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
-  }
-  return agree(*segment_, rank_, key, present);
-}
-
-void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {
-  check_not_forked(owner_);
-  const Hold hold(*this);
-  check_usable();
-  if (const ContextAbort* const found = traffic_.receives().abort_of(context))
-    std::rethrow_exception(found->error(group));
-  for (const int rank : group.world) {
-    const PeerLink& link = traffic_.link(rank);
-    if (link.presence == Presence::lost)
-      std::rethrow_exception(loss_of(group, rank, link, std::string(name(operation))));
-  }
-}
-
-Presence Endpoint::presence(int rank) {
-  const Hold hold(*this);
-  return traffic_.link(rank).presence;
-}
-
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;
@@ -459,8 +386,8 @@ std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
   for (const TransferPtr& each : given_up) {
     if (!traffic_.sends().cancel(*each)) continue;
     open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
-    each->finish(std::make_exception_ptr(
-        Error(Errc::cancelled, each->text() + ": the communicator was closed")));
+    traffic_.end(*each, std::make_exception_ptr(Error(
+                            Errc::cancelled, each->text() + ": the communicator was closed")));
   }
   closed_ = true;
   const auto error = [](const MessageTransfer& transfer) {
@@ -486,12 +413,6 @@ ServiceThread::Sleep Endpoint::serve_once() {
     log(LogLevel::error, std::string("messages: ") + error.what());
     return Sleep::slice;  // The calls meet it too.
   }
-}
-
-void Endpoint::note_end(int rank) {
-  const Hold hold(*this);
-  traffic_.look_for_departures();
-  traffic_.lose(rank, Presence::lost, "has ended");
 }
 
 }  // namespace quadriga::message

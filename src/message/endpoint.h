@@ -51,6 +51,9 @@ class Endpoint {
   TransferPtr start_receive(const Posting& message);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
+  /// Returns once at least one of them has ended; says nothing of their errors.
+  /// Errors: deadline, or what the interrupt throws; the transfers go on.
+  void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
   /// Starts transfers in order, under one lock, once more: they have ended. Each holds `keep`
   /// until it has ended again.

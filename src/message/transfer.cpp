@@ -13,9 +13,13 @@
 namespace quadriga::message {
 
 std::string_view name(CallKind operation) noexcept {
-  constexpr std::array<std::string_view, 14> names{
-      "nothing",   "send",   "recv",      "probe",   "barrier",  "bcast", "reduce",
-      "allreduce", "gather", "allgather", "scatter", "alltoall", "Split", "close"};
+  constexpr std::array<std::string_view, 21> names{"nothing",   "send",       "recv",
+                                                   "probe",     "barrier",    "bcast",
+                                                   "reduce",    "allreduce",  "gather",
+                                                   "allgather", "scatter",    "alltoall",
+                                                   "Split",     "close",      "reduce_scatter",
+                                                   "gatherv",   "allgatherv", "scatterv",
+                                                   "alltoallv", "alltoallw",  "neighbor_alltoall"};
   const auto index = static_cast<std::size_t>(operation);
   return index < names.size() ? names[index] : "unknown";
 }

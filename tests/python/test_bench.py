@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import quadriga
-from quadriga.bench import commands, measure, program, rows, table
+from quadriga.bench import commands, measure, program, rows, simulated_collectives, table
 from quadriga.bench import messages as message_cases
 from quadriga.bench.elasticity import box_stiffness
 from quadriga.cli.main import FAILED, MISUSED, UNAVAILABLE, status_of
@@ -171,6 +171,30 @@ def test_messages_between_two_processes_are_measured(kind, size):
     assert row["value"] > 0 and row["bound"] > 0
     if program.built(program.MPI) and row["reference"]:
         assert row["reference_value"] > 0
+
+
+def test_simulated_collectives_have_a_row_each(monkeypatch):
+    answer = {"case": "x", "value": 30.0, "unit": "ms", "bound": 29.0, "spread": 1.01}
+
+    def run(name, *words):
+        return iter([{**HOST, "commit": ""} if words == ("machine",) else dict(answer)])
+
+    monkeypatch.setattr(program, "run", run)
+    found = list(measure.messages(["simulated"]))
+    assert [row["case"] for row in found] == simulated_collectives.ROWS
+    assert found[0]["reached"] is True and found[6]["value"] == 1.01
+
+
+def test_a_collective_on_simulated_nodes():
+    machine = program.machine_file("k40x4")
+    words = ["--machine", machine, "--nodes", 4, "--rate", 5_000_000_000, "--bytes", 32_000_000]
+    (row,) = program.run(program.OURS, "schedules", *words, "--orders", 6)
+    assert row["bound"] <= row["value"] <= 1.15 * row["bound"]
+    assert row["spread"] < 1.02 and row["read_back"] == 0
+    (linear,) = program.run(program.OURS, "schedules", *words, "--algorithm", "linear")
+    assert linear["value"] > 2 * row["value"]
+    with pytest.raises(InvalidArgument, match="binomial"):
+        list(program.run(program.OURS, "schedules", *words, "--algorithm", "star"))
 
 
 def test_messages_with_wrong_options():

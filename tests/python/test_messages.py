@@ -272,6 +272,32 @@ def test_a_deadline_set_later_holds_for_calls_without_their_own():
             comm.recv(np.zeros(1), 0, deadline=0.01)
 
 
+def test_a_deadline_that_has_passed_is_no_wait_without_end():
+    with message.world(deadline=-1) as comm:
+        with pytest.raises(Deadline, match="within 0 s"):
+            comm.recv(np.zeros(1), 0)
+        waiting = comm.irecv(np.zeros(1), 0)
+        for call in (waiting.wait, lambda: waiting.wait(deadline=-3)):
+            with pytest.raises(Deadline):
+                call()
+        with pytest.raises(Deadline):
+            message.waitall([waiting], deadline=float("-inf"))
+        with pytest.raises(InvalidArgument, match="isn't a number"):
+            waiting.wait(deadline=float("nan"))
+        assert waiting.cancel()
+
+
+def test_bytes_are_sent_but_not_received_into():
+    with message.world(deadline=30) as comm:
+        sent, got = b"abc", bytearray(3)
+        comm.isend(sent, 0)
+        for call in (comm.recv, comm.irecv):
+            with pytest.raises(InvalidType, match="bytes can't be written"):
+                call(b"xyz", 0)
+        comm.recv(got, 0)
+        assert got == sent
+
+
 def test_plans(tmp_path):
     run_ranks(
         tmp_path,
@@ -323,29 +349,3 @@ def test_plans(tmp_path):
         comm.barrier()
         """,
     )
-
-
-def test_a_deadline_that_has_passed_is_no_wait_without_end():
-    with message.world(deadline=-1) as comm:
-        with pytest.raises(Deadline, match="within 0 s"):
-            comm.recv(np.zeros(1), 0)
-        waiting = comm.irecv(np.zeros(1), 0)
-        for call in (waiting.wait, lambda: waiting.wait(deadline=-3)):
-            with pytest.raises(Deadline):
-                call()
-        with pytest.raises(Deadline):
-            message.waitall([waiting], deadline=float("-inf"))
-        with pytest.raises(InvalidArgument, match="isn't a number"):
-            waiting.wait(deadline=float("nan"))
-        assert waiting.cancel()
-
-
-def test_bytes_are_sent_but_not_received_into():
-    with message.world(deadline=30) as comm:
-        sent, got = b"abc", bytearray(3)
-        comm.isend(sent, 0)
-        for call in (comm.recv, comm.irecv):
-            with pytest.raises(InvalidType, match="bytes can't be written"):
-                call(b"xyz", 0)
-        comm.recv(got, 0)
-        assert got == sent

@@ -151,13 +151,17 @@ def spmv(**settings: Any) -> None:
 
 
 @bench.command()
+@click.argument("kinds", nargs=-1, metavar="[KIND]...")
 @_common("messages", repeat=5)
 @click.option("--size", "sizes", multiple=True, type=click.IntRange(1, 1 << 30),
               help="Bytes of a message; may be given several times.")  # fmt: skip
 @click.option("--pin", default="", metavar="CORE,CORE", help="Bind the two processes to cores.")
-def messages(**settings: Any) -> None:
-    """Measure messages between two processes of this host, beside MPI if it was found."""
-    run("messages", **settings)
+def messages(kinds: tuple[str, ...], cases: tuple[str, ...], **settings: Any) -> None:
+    """Measure messages between processes of this host, beside MPI if it was found.
+
+    KIND is a case; `simulated` are collectives between nodes, by the virtual clock.
+    """
+    run("messages", cases=[*kinds, *cases], **settings)
 
 
 @bench.command()

@@ -14,7 +14,7 @@ from typing import Any
 from ..beside import target_of, write_beside
 from ..errors import Unavailable
 from ..machine import Machine
-from . import from_python, program
+from . import from_python, program, simulated_collectives
 from . import messages as message_cases
 from . import sparse as sparse_cases
 from .description import describe
@@ -40,7 +40,7 @@ CASES: dict[str, list[str]] = {
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
 CASES["spmv"] = sparse_cases.CASES
-CASES["messages"] = message_cases.KINDS
+CASES["messages"] = [*message_cases.KINDS, "simulated"]
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -329,12 +329,13 @@ def messages(
     pin: str = "",
     note: Note = _silent,
 ) -> Iterator[Row]:
-    """Messages between two processes of this host, beside an MPI's where one was found.
+    """Messages between processes of this host, beside an MPI's where one was found.
 
     Parameters
     ----------
     cases : iterable of str, optional
-        ``pingpong`` (microseconds one way) and ``bandwidth``; both by default.
+        ``pingpong`` (microseconds one way) and ``bandwidth``, the default; ``simulated``:
+        collectives between nodes by the virtual clock.
     repeat : int, optional
         Runs, in turn with MPI's.
     sizes : iterable of int, optional
@@ -344,11 +345,14 @@ def messages(
     note : callable, optional
         Called with what is measured next.
     """
-    wanted = _wanted("messages", cases)
+    wanted = _wanted("messages", list(cases) or message_cases.KINDS)
     asked = list(sizes) or list(message_cases.SIZES)
 
     def lines() -> Iterator[Row]:
         for kind in wanted:
+            if kind == "simulated":
+                yield from simulated_collectives.run(note)
+                continue
             note(f"{kind} in turn with MPI")
             yield from message_cases.run(kind, asked, repeat, pin)
 

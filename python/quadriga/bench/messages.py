@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..errors import Error, Unavailable
-from . import program
+from . import program, simulated_collectives
 
 Row = dict[str, Any]
 
@@ -30,7 +30,7 @@ def case_of(kind: str, size: int) -> str:
     return f"{kind}-{size}B"
 
 
-ROWS = [case_of(kind, size) for kind in KINDS for size in SIZES]
+ROWS = [case_of(kind, size) for kind in KINDS for size in SIZES] + simulated_collectives.ROWS
 
 
 def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]:

@@ -19,7 +19,7 @@ KEYS = (
     "commit",
 )
 # Units of which more is better; of the others less is.
-_MORE = {"GFLOP/s", "bytes/s", "kernels / total", "of first-come's rate"}
+_MORE = {"GFLOP/s", "bytes/s", "kernels / total", "of first-come's rate", "times one port's rate"}
 
 DEVICES = (1, 2, 4, 8)
 DECIDING = (1, 4, 8)
@@ -96,6 +96,22 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
     "messages": {
         **{f"pingpong-{size}": [Target("ratio", 0.5)] for size in ("8B", "512B", "4KiB")},
         "bandwidth-64MiB": [Target("ratio", 1)],
+        **{
+            f"simulated-{kind}-{size}": [Target("part", x)]
+            for kind in ("broadcast", "reduce")
+            for size, x in (("1GiB", 1.05), ("32MiB", 1.25))
+        },
+        "simulated-allreduce-1GiB": [Target("part", 1.1)],
+        **{
+            f"simulated-{kind}-orders": [Target("value", 1.02)]
+            for kind in ("broadcast", "reduce", "allreduce")
+        },
+        "simulated-broadcast-ports": [Target("value", 4)],
+        **{
+            f"simulated-{kind}-k40x4-{nodes}": [Target("part", 1.15)]
+            for kind in ("broadcast", "reduce")
+            for nodes in (2, 4, 8)
+        },
     },
     "streams": {
         **{

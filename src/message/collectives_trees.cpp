@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/collectives_trees.cpp: collectives of a communicator that run along trees.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.h"
+#include "message/collective.h"
+#include "message/collective_faults.h"
+#include "message/pack_stream.h"
+
+namespace quadriga::message {
+namespace {
+
+// What keeps a rank from reducing: elements of several types, or an operation they don't have.
+std::string reduction_fault(const MessageBuffer& from, const MessageBuffer* into,
+                            ReduceOperation operation) {
+  const ElementSignature& elements = from.layout.elements();
+  if (elements.count() == 0)
+    return into != nullptr && into->bytes() > 0 ? "nothing is reduced" : "";
+  if (!elements.uniform()) return "elements are of several types";
+  if (into != nullptr && !(into->layout.elements() == elements))
+    return fmt::format("the result's elements are {}", into->layout.elements().text());
+  try {
+    static_cast<void>(combine_of(operation, elements.type()));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return into != nullptr ? overlap_fault(*into) : std::string();
+}
+
+// No elements have no type either.
+Combine combine_for(ReduceOperation operation, const ElementSignature& elements) {
+  if (elements.count() == 0) return [](std::byte*, const std::byte*, std::size_t) {};
+  return combine_of(operation, elements.type());
+}
+
+std::int64_t element_bytes(const ElementSignature& elements) {
+  return elements.count() == 0 ? 1 : static_cast<std::int64_t>(size_of(elements.type()));
+}
+
+// All ranks must follow the same plan.
+void add_options(CollectiveTerms& terms, const ScheduleOptions& options) {
+  if (options == ScheduleOptions{}) return;
+  std::uint64_t value = mix(static_cast<std::uint64_t>(options.segment_bytes));
+  std::string shapes;
+  for (const TreeShape each : options.shapes) {
+    value = mix(value ^ static_cast<std::uint64_t>(each));
+    shapes += fmt::format("{} ", name(each));
+  }
+  value = mix(value ^ static_cast<std::uint64_t>(options.leaders));
+  value = mix(value ^ static_cast<std::uint64_t>(options.rotates ? 1 + *options.rotates : 0));
+  value = mix(value ^ static_cast<std::uint64_t>(options.reproducible));
+  terms.detail = mix(terms.detail ^ value);
+  terms.detail_text +=
+      fmt::format("{}{}segment {}{}", terms.detail_text.empty() ? "" : ", ", shapes,
+                  options.segment_bytes, options.reproducible ? ", reproducible" : "");
+}
+
+void add_counts(CollectiveTerms& terms, std::span<const std::int64_t> counts) {
+  std::string text;
+  for (const std::int64_t each : counts) {
+    terms.detail = mix(terms.detail ^ mix(static_cast<std::uint64_t>(each)));
+    text += fmt::format("{}{}", text.empty() ? "counts " : ", ", each);
+  }
+  terms.detail_text = std::move(text);
+}
+
+// Input and output that are one and the same may stay so.
+bool is_same(const MessageBuffer& a, const MessageBuffer& b) {
+  return a.data == b.data && a.layout == b.layout;
+}
+
+Collective::PlaceOf places_of(const PackedPlace& input, const PackedPlace& output) {
+  return [&](const StepPlace& place, std::int64_t bytes) {
+    const PackedPlace& whole = place.buffer == StepBuffer::input ? input : output;
+    return bytes_place(whole.data() + place.offset, static_cast<std::size_t>(bytes));
+  };
+}
+
+}  // namespace
+
+void CommunicatorCore::force(const ScheduleOptions& options) {
+  if (size() <= 0) return;
+  const CollectiveShape nothing{TreeCollective::broadcast, 0, {0}, 1};
+  static_cast<void>(plan_collective(Cluster::host(size(), 1, 0), nothing, options));
+  forced_ = options;
+}
+
+void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
+  Collective collective(*this, CallKind::bcast, patience);
+  const bool receives = rank() != root;
+  CollectiveTerms terms{
+      CallKind::bcast, root, -1, place.layout.elements(),
+      first_of(root_fault(root, size()), receives ? overlap_fault(place) : std::string())};
+  add_options(terms, forced_);
+  collective.run(terms, [&] {
+    const auto whole = static_cast<std::int64_t>(place.bytes());
+    const auto steps =
+        known_.steps(size(), rank(), {TreeCollective::broadcast, root, {whole}, 1}, forced_);
+    const bool in_one =
+        std::ranges::all_of(steps->steps, [&](const Step& each) { return each.bytes == whole; });
+    // In one piece it travels as it lies.
+    if (in_one)
+      return collective.take(*steps, [&](const StepPlace&, std::int64_t) { return place; });
+    const PackedPlace packed(place, !receives);
+    collective.take(*steps, places_of(packed, packed));
+    if (receives) packed.write_back();
+  });
+}
+
+void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& into,
+                              ReduceOperation operation, int root, const Patience& patience,
+                              bool reproducible) {
+  Collective collective(*this, CallKind::reduce, patience);
+  const bool is_root = rank() == root;
+  const ElementSignature elements = from.layout.elements();
+  ScheduleOptions options = forced_;
+  options.reproducible = options.reproducible || reproducible;
+  CollectiveTerms terms{CallKind::reduce, root, static_cast<int>(operation), elements,
+                        first_of(root_fault(root, size()),
+                                 reduction_fault(from, is_root ? &into : nullptr, operation))};
+  add_options(terms, options);
+  collective.run(terms, [&] {
+    const PackedPlace own(from, true, is_root && !is_same(from, into) ? &into : nullptr);
+    const PackedPlace result(is_root ? into : MessageBuffer{}, false);
+    const CollectiveShape shape{TreeCollective::reduce,
+                                root,
+                                {static_cast<std::int64_t>(own.bytes())},
+                                element_bytes(elements)};
+    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+                    combine_for(operation, elements),
+                    static_cast<std::size_t>(shape.element_bytes));
+    if (is_root) result.write_back();
+  });
+}
+
+void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer& into,
+                                  ReduceOperation operation, const Patience& patience,
+                                  bool reproducible) {
+  Collective collective(*this, CallKind::allreduce, patience);
+  const ElementSignature elements = from.layout.elements();
+  ScheduleOptions options = forced_;
+  options.reproducible = options.reproducible || reproducible;
+  CollectiveTerms terms{CallKind::allreduce, -1, static_cast<int>(operation), elements,
+                        reduction_fault(from, &into, operation)};
+  add_options(terms, options);
+  collective.run(terms, [&] {
+    const PackedPlace own(from, true, is_same(from, into) ? nullptr : &into), result(into, false);
+    const CollectiveShape shape{TreeCollective::all_reduce,
+                                0,
+                                {static_cast<std::int64_t>(own.bytes())},
+                                element_bytes(elements)};
+    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+                    combine_for(operation, elements),
+                    static_cast<std::size_t>(shape.element_bytes));
+    result.write_back();
+  });
+}
+
+namespace {
+
+std::string counts_fault(const MessageBuffer& from, const MessageBuffer& into, int rank, int ranks,
+                         std::span<const std::int64_t> counts) {
+  if (counts.size() != static_cast<std::size_t>(ranks))
+    return fmt::format("{} counts; expected {}", counts.size(), ranks);
+  if (std::ranges::any_of(counts, [](std::int64_t each) { return each < 0; }))
+    return "a count is negative";
+  const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (total != from.layout.count())
+    return fmt::format("counts sum up to {}; expected {}", total, from.layout.count());
+  if (counts[static_cast<std::size_t>(rank)] != into.layout.count())
+    return fmt::format("the result's elements are {}", into.layout.elements().text());
+  if (into.layout.count() > 0 && (!into.layout.elements().uniform() ||
+                                  into.layout.elements().type() != from.layout.elements().type()))
+    return fmt::format("the result's elements are {}", into.layout.elements().text());
+  return overlap_fault(into);
+}
+
+}  // namespace
+
+void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBuffer& into,
+                                      std::span<const std::int64_t> counts,
+                                      ReduceOperation operation, const Patience& patience,
+                                      bool reproducible) {
+  Collective collective(*this, CallKind::reduce_scatter, patience);
+  const ElementSignature elements = from.layout.elements();
+  ScheduleOptions options = forced_;
+  options.reproducible = options.reproducible || reproducible;
+  CollectiveTerms terms{CallKind::reduce_scatter, -1, static_cast<int>(operation), elements,
+                        first_of(reduction_fault(from, nullptr, operation),
+                                 counts_fault(from, into, rank(), size(), counts))};
+  add_counts(terms, counts);
+  add_options(terms, options);
+  collective.run(terms, [&] {
+    const PackedPlace own(from, true, &into), result(into, false);
+    CollectiveShape shape{TreeCollective::reduce_scatter, 0, {}, element_bytes(elements)};
+    for (const std::int64_t each : counts) shape.bytes.push_back(each * shape.element_bytes);
+    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+                    combine_for(operation, elements),
+                    static_cast<std::size_t>(shape.element_bytes));
+    result.write_back();
+  });
+}
+
+void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer& into,
+                                  const Patience& patience) {
+  Collective collective(*this, CallKind::allgather, patience);
+  CollectiveTerms terms{CallKind::allgather, -1, -1, from.layout.elements(),
+                        first_of(part_fault(into, from, size()), overlap_fault(into))};
+  add_options(terms, forced_);
+  collective.run(terms, [&] {
+    const PackedPlace own(from, true, &into), all(into, false);
+    CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
+    shape.bytes.assign(static_cast<std::size_t>(size()), static_cast<std::int64_t>(own.bytes()));
+    collective.take(*known_.steps(size(), rank(), shape, forced_), places_of(own, all));
+    all.write_back();
+  });
+}
+
+void CommunicatorCore::all_gather_parts(const MessageBuffer& from,
+                                        std::span<const MessageBuffer> into,
+                                        const Patience& patience) {
+  Collective collective(*this, CallKind::allgatherv, patience);
+  CollectiveTerms terms{CallKind::allgatherv};
+  std::vector<std::int64_t> counts;
+  CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
+  for (const MessageBuffer& each : into) {
+    terms.elements = terms.elements.followed_by(each.layout.elements());
+    terms.fault = first_of(terms.fault, overlap_fault(each));
+    counts.push_back(each.layout.count());
+    shape.bytes.push_back(static_cast<std::int64_t>(each.bytes()));
+  }
+  add_counts(terms, counts);
+  if (into.size() != static_cast<std::size_t>(size()))
+    terms.fault = fmt::format("{} parts; expected {}", into.size(), size());
+  else if (!(into[static_cast<std::size_t>(rank())].layout.elements() == from.layout.elements()))
+    terms.fault = fmt::format("this rank gives {}", from.layout.elements().text());
+  add_options(terms, forced_);
+  collective.run(terms, [&] {
+    const PackedPlace own(from, true);
+    std::vector<std::byte> all(static_cast<std::size_t>(
+        std::accumulate(shape.bytes.begin(), shape.bytes.end(), std::int64_t{0})));
+    const auto places = [&](const StepPlace& place, std::int64_t bytes) {
+      std::byte* const whole = place.buffer == StepBuffer::input ? own.data() : all.data();
+      return bytes_place(whole + place.offset, static_cast<std::size_t>(bytes));
+    };
+    collective.take(*known_.steps(size(), rank(), shape, forced_), places);
+    std::size_t at = 0;
+    for (const MessageBuffer& each : into) {
+      if (each.bytes() > 0)
+        Unpacker(each.layout, each.data).unpack(0, std::span(all).subspan(at, each.bytes()));
+      at += each.bytes();
+    }
+  });
+}
+
+}  // namespace quadriga::message

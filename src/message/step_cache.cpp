@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/step_cache.cpp: plans for the processes of one host.
+#include "message/step_cache.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace quadriga::message {
+namespace {
+
+constexpr std::size_t most_known = 16;
+// What a core reads of another process's memory, and what a message costs before that. Estimates:
+// only their product counts, which decides from where on segments pay.
+constexpr double bytes_per_second = 10e9;
+constexpr double latency_seconds = 4e-6;
+// Messages that pass through slots: their number counts, not their size.
+constexpr std::int64_t small_bytes = 8192;
+
+SchedulePlan planned(int ranks, const CollectiveShape& shape, ScheduleOptions forced) {
+  const std::int64_t total =
+      std::accumulate(shape.bytes.begin(), shape.bytes.end(), std::int64_t{0});
+  const Cluster host = Cluster::host(ranks, bytes_per_second, latency_seconds);
+  if (total > small_bytes || !forced.shapes.empty() || forced.segment_bytes > 0)
+    return plan_collective(host, shape, forced);
+  forced.shapes = {shape.bytes.size() > 1 ? TreeShape::linear : TreeShape::binomial};
+  forced.segment_bytes = std::max<std::int64_t>(total, shape.element_bytes);
+  return forced_plan(host, shape, forced);
+}
+
+}  // namespace
+
+std::shared_ptr<const RankSteps> StepCache::steps(int ranks, int own, const CollectiveShape& shape,
+                                                  const ScheduleOptions& forced) {
+  for (const Known& each : known_)
+    if (each.shape == shape && each.forced == forced) return each.steps;
+  const Cluster host = Cluster::host(ranks, bytes_per_second, latency_seconds);
+  auto made = std::make_shared<const RankSteps>(steps_of(host, planned(ranks, shape, forced), own));
+  if (known_.size() < most_known) known_.emplace_back();
+  Known& slot = known_[next_++ % most_known];
+  slot = {shape, forced, made};
+  return made;
+}
+
+}  // namespace quadriga::message

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/step_runner.cpp: begins each step once it may, and waits for whichever ends first.
+#include "message/step_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <tuple>
+
+#include "message/pack_stream.h"
+
+namespace quadriga::message {
+namespace {
+
+class StepRunner {
+ public:
+  StepRunner(const RankSteps& own, const StepMeans& means)
+      : own_(own), means_(means), waits_(own.steps.size()), followers_(own.steps.size()) {
+    for (std::uint32_t i = 0; i < own.steps.size(); ++i) {
+      const Step& step = own.steps[i];
+      waits_[i] = step.afters;
+      for (const std::uint32_t before : own.awaited(step)) followers_[before].push_back(i);
+      if (is_transfer(step)) lane_of(step).listed.push_back(i);
+      if (step.afters == 0) ready_.push_back(i);
+    }
+  }
+
+  void run() {
+    try {
+      advance();
+      while (!open_.empty()) {
+        means_.wait_any(open_);
+        end_transfers();
+        advance();
+      }
+    } catch (...) {
+      for (const TransferPtr& each : open_) means_.withdraw(each);
+      throw;
+    }
+  }
+
+ private:
+  struct Lane {
+    std::deque<std::uint32_t> listed;  // Not begun.
+    int in_flight = 0;
+  };
+
+  static bool is_transfer(const Step& step) {
+    return step.kind == StepKind::send || step.kind == StepKind::receive;
+  }
+  Lane& lane_of(const Step& step) { return lanes_[{step.kind, step.peer, step.lane}]; }
+
+  // Takes what can be taken now; transfers first, since others wait for them.
+  void advance() {
+    while (!ready_.empty() || !local_.empty()) {
+      if (!ready_.empty()) {
+        const std::uint32_t i = ready_.front();
+        ready_.pop_front();
+        if (is_transfer(own_.steps[i]))
+          start_lane(lane_of(own_.steps[i]));
+        else
+          local_.push_back(i);
+        continue;
+      }
+      const std::uint32_t i = local_.front();
+      local_.pop_front();
+      take(own_.steps[i]);
+      end(i);
+    }
+  }
+
+  void start_lane(Lane& lane) {
+    while (!lane.listed.empty() && waits_[lane.listed.front()] == 0 &&
+           lane.in_flight < transfers_in_flight) {
+      const std::uint32_t i = lane.listed.front();
+      const Step& step = own_.steps[i];
+      const bool sends = step.kind == StepKind::send;
+      const MessageBuffer place = means_.place(sends ? step.from : step.into, step.bytes);
+      TransferPtr transfer =
+          (sends ? means_.start_send : means_.start_receive)(step.peer, step.lane, place);
+      lane.listed.pop_front();
+      ++lane.in_flight;
+      open_.push_back(std::move(transfer));
+      open_steps_.push_back(i);
+    }
+  }
+
+  void end_transfers() {
+    for (std::size_t i = 0; i < open_.size();) {
+      if (!open_[i]->done.load(std::memory_order_acquire)) {
+        ++i;
+        continue;
+      }
+      if (open_[i]->error) std::rethrow_exception(open_[i]->error);
+      const std::uint32_t step = open_steps_[i];
+      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+      open_steps_.erase(open_steps_.begin() + static_cast<std::ptrdiff_t>(i));
+      Lane& lane = lane_of(own_.steps[step]);
+      --lane.in_flight;
+      end(step);
+      start_lane(lane);
+      // What has been started comes last, and may have ended already.
+    }
+  }
+
+  void end(std::uint32_t step) {
+    for (const std::uint32_t each : followers_[step])
+      if (--waits_[each] == 0) ready_.push_back(each);
+  }
+
+  void take(const Step& step) const {
+    const MessageBuffer into = means_.place(step.into, step.bytes);
+    const MessageBuffer from = means_.place(step.from, step.bytes);
+    copy(from, into);
+    if (step.kind != StepKind::reduce) return;
+    const MessageBuffer with = means_.place(step.with, step.bytes);
+    means_.combine(into.data, with.data,
+                   static_cast<std::size_t>(step.bytes) / means_.element_bytes);
+  }
+
+  static void copy(const MessageBuffer& from, const MessageBuffer& into) {
+    std::byte* const source = from.flat();
+    std::byte* const target = into.flat();
+    if (source != nullptr && target != nullptr) {
+      if (source != target) std::memmove(target, source, from.bytes());
+      return;
+    }
+    if (from.data == into.data && from.layout == into.layout) return;
+    std::vector<std::byte> packed(from.bytes());
+    Packer(from.layout, from.data).pack(0, packed);
+    Unpacker(into.layout, into.data).unpack(0, packed);
+  }
+
+  const RankSteps& own_;
+  const StepMeans& means_;
+  std::vector<std::uint32_t> waits_;
+  std::vector<std::vector<std::uint32_t>> followers_;
+  std::map<std::tuple<StepKind, int, int>, Lane> lanes_;
+  std::deque<std::uint32_t> ready_, local_;
+  std::vector<TransferPtr> open_;
+  std::vector<std::uint32_t> open_steps_;
+};
+
+}  // namespace
+
+void take_steps(const RankSteps& steps, const StepMeans& means) { StepRunner(steps, means).run(); }
+
+}  // namespace quadriga::message

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/step_runner.h: takes a rank's steps of a schedule by messages.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "message/pack_reduce.h"
+#include "message/schedule.h"
+#include "message/transfer.h"
+
+namespace quadriga::message {
+
+/// What steps are taken with. All of it may throw, which ends the run.
+struct StepMeans {
+  std::function<TransferPtr(int peer, int lane, const MessageBuffer& place)> start_send;
+  std::function<TransferPtr(int peer, int lane, const MessageBuffer& place)> start_receive;
+  /// Returns once one of the transfers has ended.
+  std::function<void(std::span<const TransferPtr> transfers)> wait_any;
+  /// Afterwards the transfer doesn't use its memory any more.
+  std::function<void(const TransferPtr& transfer)> withdraw;
+  /// Where the bytes of a step are.
+  std::function<MessageBuffer(const StepPlace& place, std::int64_t bytes)> place;
+  Combine combine;
+  std::size_t element_bytes = 1;  ///< Of what is combined.
+};
+
+/// Takes all steps; whatever happens, nothing uses their memory afterwards.
+void take_steps(const RankSteps& steps, const StepMeans& means);
+
+}  // namespace quadriga::message
