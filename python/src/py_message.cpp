@@ -346,7 +346,7 @@ void bind_message(nb::module_& module) {
       .def("probe", &PyCommunicator::probe, a("source"), a("tag"), a("waits"), a("deadline"))
       .def(
           "plan",
-          [](const PyCommunicator& self, const nb::list& sends, const nb::list& receives) {
+          [](const PyCommunicator& self, nb::handle sends, nb::handle receives) {
             return plan_of(self.communicator, sends, receives);
           },
           a("sends"), a("receives"))
