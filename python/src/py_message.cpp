@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/py_message.cpp: communicators, requests, and arrays as places of messages.
-//
-// Invariants
-//   1. No call enters the library with the GIL: its lock is never waited for by who holds the GIL.
-//   2. An array that a message uses is exported (Py_buffer) until the message has ended: nobody can
-//      resize it or free it. The export is given back with the GIL, or not at all once Python ends.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -22,9 +17,9 @@
 #include "base/thread.h"
 #include "bindings.h"
 #include "gil_gate.h"
-#include "message/communicator.h"
 #include "message/join.h"
 #include "message/start.h"
+#include "py_message.h"
 
 namespace quadriga::python {
 namespace {
@@ -71,74 +66,6 @@ std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
   }
 }
 
-// An exported array. Needs the GIL from its making to its end, where it isn't empty.
-class Export {
- public:
-  Export() = default;
-  Export(const Export&) = delete;
-  Export& operator=(const Export&) = delete;
-  ~Export() {
-    if (view_.obj == nullptr) return;
-    const GilHere gil;
-    if (gil) PyBuffer_Release(&view_);
-  }
-  bool open(PyObject* array, bool writes) {
-    const int flags = writes ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
-    if (PyObject_GetBuffer(array, &view_, flags) == 0) return true;
-    PyErr_Clear();
-    view_.obj = nullptr;
-    return false;
-  }
-  // Nothing if its elements have no type of one letter.
-  std::optional<MessageBuffer> place() const {
-    const auto type = type_of(view_.format, view_.itemsize);
-    if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
-      return std::nullopt;
-    auto* const data = static_cast<std::byte*>(view_.buf);
-    if (PyBuffer_IsContiguous(&view_, 'C'))
-      return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
-    const auto rank = static_cast<std::size_t>(view_.ndim);
-    std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
-    std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
-    return MessageBuffer{Layout::view(shape, strides, *type), data};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
-// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
-// describe, or that goes with a layout, is described in Python.
-struct ArrayPlace {
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
-    if (layout.is_none() && exported.open(array.ptr(), writes)) {
-      if (auto found = exported.place()) {
-        place = std::move(*found);
-        return;
-      }
-    }
-    const nb::object described =
-        nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
-    place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
-    place.layout = nb::cast<Layout>(described[1]);
-    kept = nb::object(described[2]);
-  }
-  ~ArrayPlace() {
-    if (!kept.is_valid()) return;
-    const GilHere gil;
-    if (gil)
-      kept.reset();
-    else
-      static_cast<void>(kept.release());
-  }
-  ArrayPlace(const ArrayPlace&) = delete;
-  ArrayPlace& operator=(const ArrayPlace&) = delete;
-
-  Export exported;
-  nb::object kept;
-  MessageBuffer place;
-};
-
 // The last to hold it may be the thread that moves messages, which mustn't wait for the GIL: one
 // that Python doesn't know leaves it to a thread of its own.
 void let_go(ArrayPlace* place) noexcept {
@@ -153,18 +80,9 @@ void let_go(ArrayPlace* place) noexcept {
   delete place;
 }
 
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
-  return {new ArrayPlace(array, layout, writes), let_go};
-}
-
 void check_signals() {
   const GilHere gil;
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-Patience patience_of(double seconds) {
-  require(!std::isnan(seconds), "deadline isn't a number");
-  return {seconds, check_signals};
 }
 
 // The last one to hold an endpoint ends it, which waits for its thread: without the GIL.
@@ -177,216 +95,54 @@ std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
           }};
 }
 
-struct PyRequest {
-  std::shared_ptr<Endpoint> endpoint;
-  TransferPtr transfer;
-};
+}  // namespace
 
-struct PyCommunicator {
-  std::shared_ptr<Endpoint> endpoint;  // Outlives the communicator.
-  CommunicatorCore communicator;
-
-  explicit PyCommunicator(std::shared_ptr<Endpoint> made)
-      : endpoint(std::move(made)), communicator(endpoint) {}
-  explicit PyCommunicator(std::shared_ptr<Endpoint> of, CommunicatorCore part)
-      : endpoint(std::move(of)), communicator(std::move(part)) {}
-
-  void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
-    const ArrayPlace from(array, layout, false);
-    const GilReleased released;
-    communicator.send(from.place, destination, tag, patience_of(deadline));
-  }
-  MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout, double deadline) {
-    const ArrayPlace into(array, layout, true);
-    const GilReleased released;
-    return communicator.receive(into.place, source, tag, patience_of(deadline));
-  }
-  PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
-    const auto from = shared_place(array, layout, false);
-    const GilReleased released;
-    return {endpoint, communicator.start_send(from->place, destination, tag, from)};
-  }
-  PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
-    const auto into = shared_place(array, layout, true);
-    const GilReleased released;
-    return {endpoint, communicator.start_receive(into->place, source, tag, into)};
-  }
-  MessageStatus sendrecv(nb::handle sent, int destination, int send_tag, nb::handle received,
-                         int source, int receive_tag, nb::handle send_layout,
-                         nb::handle receive_layout, double deadline) {
-    const ArrayPlace from(sent, send_layout, false), into(received, receive_layout, true);
-    const GilReleased released;
-    return communicator.send_receive(from.place, destination, send_tag, into.place, source,
-                                     receive_tag, patience_of(deadline));
-  }
-  std::optional<MessageStatus> probe(int source, int tag, bool waits, double deadline) {
-    const GilReleased released;
-    std::optional<Patience> patience;
-    if (waits) patience = patience_of(deadline);
-    return communicator.probe(source, tag, patience);
-  }
-  std::string close(double seconds) {
-    const GilReleased released;
-    return endpoint->close(patience_of(seconds));
-  }
-};
-
-ReduceOperation operation_named(std::string_view name) {
-  for (int i = 0; i < message::reduce_operations; ++i)
-    if (message::name(static_cast<ReduceOperation>(i)) == name)
-      return static_cast<ReduceOperation>(i);
-  fail(Errc::invalid_argument,
-       "reduce: no operation '" + std::string(name) +
-           "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
+std::optional<MessageBuffer> Export::place() const {
+  const auto type = type_of(view_.format, view_.itemsize);
+  if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
+    return std::nullopt;
+  auto* const data = static_cast<std::byte*>(view_.buf);
+  if (PyBuffer_IsContiguous(&view_, 'C'))
+    return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
+  const auto rank = static_cast<std::size_t>(view_.ndim);
+  std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
+  std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
+  return MessageBuffer{Layout::view(shape, strides, *type), data};
 }
 
-// All ranks raise; what this one raises is said by the caller.
-void refuse(PyCommunicator& self, CallKind kind, const std::string& why, double deadline) {
-  const GilReleased released;
-  try {
-    self.communicator.refuse(kind, why, patience_of(deadline));
-  } catch (const Error&) {
-    // As it must.
+ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
+  if (layout.is_none() && exported.open(array.ptr(), writes)) {
+    if (auto found = exported.place()) {
+      place = std::move(*found);
+      return;
+    }
   }
+  const nb::object described =
+      nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
+  place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
+  place.layout = nb::cast<Layout>(described[1]);
+  kept = nb::object(described[2]);
 }
 
-// A place that doesn't count on this rank.
-std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
-  return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
-}
-const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
-  static const MessageBuffer nothing;
-  return array ? array->place : nothing;
-}
-
-// Makes what a collective needs. A rank that can't tells the others, who would wait for it.
-template <class Make>
-auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
-  std::string why;
-  try {
-    return make();
-  } catch (nb::python_error& error) {
-    why = error.what();
-    refuse(self, kind, why, deadline);
-    throw;
-  } catch (const Error& error) {
-    why = error.what();
-    refuse(self, kind, why, deadline);
-    throw;
-  }
+ArrayPlace::~ArrayPlace() {
+  if (!kept.is_valid()) return;
+  const GilHere gil;
+  if (gil)
+    kept.reset();
+  else
+    static_cast<void>(kept.release());
 }
 
-// What a collective takes on this rank; either may be absent.
-struct Operands {
-  std::unique_ptr<ArrayPlace> from;
-  std::unique_ptr<ArrayPlace> into;
-  ReduceOperation operation = ReduceOperation::sum;
-};
-
-Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::handle from,
-                  nb::handle into, const std::string& operation = "sum") {
-  return prepared(self, kind, deadline, [&] {
-    return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
-                    operation_named(operation)};
-  });
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
+  return {new ArrayPlace(array, layout, writes), let_go};
 }
 
-using Collectives = nb::class_<PyCommunicator>;
-
-void bind_collectives(Collectives& comm) {
-  const auto a = [](const char* name) { return nb::arg(name); };
-  comm.def(
-          "barrier",
-          [](PyCommunicator& self, double deadline) {
-            const GilReleased released;
-            self.communicator.barrier(patience_of(deadline));
-          },
-          a("deadline"))
-      .def(
-          "bcast",
-          [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
-            const auto place = prepared(self, CallKind::bcast, deadline, [&] {
-              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != root);
-            });
-            const GilReleased released;
-            self.communicator.broadcast(place->place, root, patience_of(deadline));
-          },
-          a("array"), a("root"), a("layout").none(), a("deadline"))
-      .def(
-          "reduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
-             int root, double deadline) {
-            const Operands with = operands(self, CallKind::reduce, deadline, from, into, operation);
-            const GilReleased released;
-            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation, root,
-                                     patience_of(deadline));
-          },
-          a("sent"), a("received").none(), a("operation"), a("root"), a("deadline"))
-      .def(
-          "allreduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
-             double deadline) {
-            const Operands with =
-                operands(self, CallKind::allreduce, deadline, from, into, operation);
-            const GilReleased released;
-            self.communicator.all_reduce(place_in(with.from), place_in(with.into), with.operation,
-                                         patience_of(deadline));
-          },
-          a("sent"), a("received"), a("operation"), a("deadline"))
-      .def(
-          "gather",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const Operands with = operands(self, CallKind::gather, deadline, from, into);
-            const GilReleased released;
-            self.communicator.gather(place_in(with.from), place_in(with.into), root,
-                                     patience_of(deadline));
-          },
-          a("sent"), a("received").none(), a("root"), a("deadline"))
-      .def(
-          "scatter",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const Operands with = operands(self, CallKind::scatter, deadline, from, into);
-            const GilReleased released;
-            self.communicator.scatter(place_in(with.from), place_in(with.into), root,
-                                      patience_of(deadline));
-          },
-          a("sent").none(), a("received"), a("root"), a("deadline"))
-      .def(
-          "allgather",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const Operands with = operands(self, CallKind::allgather, deadline, from, into);
-            const GilReleased released;
-            self.communicator.all_gather(place_in(with.from), place_in(with.into),
-                                         patience_of(deadline));
-          },
-          a("sent"), a("received"), a("deadline"))
-      .def(
-          "alltoall",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const Operands with = operands(self, CallKind::alltoall, deadline, from, into);
-            const GilReleased released;
-            self.communicator.all_to_all(place_in(with.from), place_in(with.into),
-                                         patience_of(deadline));
-          },
-          a("sent"), a("received"), a("deadline"))
-      .def(
-          "split",
-          [](PyCommunicator& self, int color, int key, double deadline) {
-            std::optional<CommunicatorCore> part;
-            {
-              const GilReleased released;
-              part = self.communicator.split(color, key, patience_of(deadline));
-            }
-            std::optional<PyCommunicator> made;
-            if (part) made.emplace(self.endpoint, std::move(*part));
-            return made;
-          },
-          a("color"), a("key"), a("deadline"))
-      .def("shrink", [](PyCommunicator& self) {
-        const GilReleased released;
-        return PyCommunicator(self.endpoint, self.communicator.shrink());
-      });
+Patience patience_of(double seconds) {
+  require(!std::isnan(seconds), "deadline isn't a number");
+  return {seconds, check_signals};
 }
+
+namespace {
 
 void bind_request(nb::module_& module) {
   nb::class_<MessageStatus>(module, "MessageStatus", "What was received.")
@@ -450,7 +206,7 @@ PyCommunicator world(double deadline) {
 
 void bind_message(nb::module_& module) {
   bind_request(module);
-  Collectives comm(module, "MessageCommunicator", "Ranks that exchange messages.");
+  CommunicatorClass comm(module, "MessageCommunicator", "Ranks that exchange messages.");
   const auto a = [](const char* name) { return nb::arg(name); };
   comm.def_prop_ro("rank", [](const PyCommunicator& self) { return self.communicator.rank(); })
       .def_prop_ro("size", [](const PyCommunicator& self) { return self.communicator.size(); })
