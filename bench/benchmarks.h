@@ -50,6 +50,9 @@ void message_packing(const Settings& settings);
 /// Messages between two processes: --case pingpong|bandwidth --sizes (bytes, with commas between)
 /// --repeat (batches) --pin (two cores).
 void messages(const Settings& settings);
+/// Seconds of a halo's exchange between two threads, each message started by itself, and by a plan:
+/// --sizes (doubles of a border, with commas between) --repeat (batches).
+void exchange_plans(const Settings& settings);
 /// Collectives by the virtual clock: --machine FILE --nodes --ports --rate (bytes/s) --latency (ns)
 /// --at host|devices --kind broadcast|reduce|allreduce --bytes --orders (by core, by node, random)
 /// --algorithm --segment --leaders (else chosen).

@@ -29,7 +29,8 @@ constexpr std::array commands{
     Command{"decide", decide},        Command{"replay", replay_log},
     Command{"plans", plans},          Command{"streams", streams},
     Command{"kernels", kernel_times}, Command{"pack", message_packing},
-    Command{"messages", messages},    Command{"schedules", schedules},
+    Command{"messages", messages},    Command{"exchange", exchange_plans},
+    Command{"schedules", schedules},
 };
 
 void run(int count, char** words) {

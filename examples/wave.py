@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# examples/wave.py: a wave on a drum, on 4 processes; equal to one process to the bit, and drawn.
-# Run it as is, or by: quadriga launch -n 4 examples/wave.py
+# examples/wave.py: a wave on a drum, by processes; equal to one process to the bit, and drawn.
+# Run it as is (it starts four processes, to compare); or: quadriga launch -n 4 examples/wave.py
 import subprocess
 import sys
 
@@ -25,11 +25,12 @@ def step(now, before):
 
 
 def run(comm):
-    """The part of this rank: a block of a grid of 2 x 2, or all of it alone."""
-    side = 2 if comm.size == 4 else 1
-    row, col = divmod(comm.rank, side)
-    size = N // side
-    places = [np.arange(i * size - 1, (i + 1) * size + 1) for i in (row, col)]
+    """The part of this rank: a block of a grid of processes."""
+    high = max(p for p in range(1, 17) if comm.size % p == 0 and p * p <= comm.size)
+    wide = comm.size // high
+    row, col = divmod(comm.rank, wide)
+    ends = [[N * i // parts for i in range(parts + 1)] for parts in (high, wide)]
+    places = [np.arange(ends[k][i] - 1, ends[k][i + 1] + 1) for k, i in ((0, row), (1, col))]
     now = start(*places)
     for k, at in ((0, places[0]), (1, places[1])):
         np.moveaxis(now, k, 0)[(at < 0) | (at >= N)] = 0  # the drum's rim
@@ -42,21 +43,26 @@ def run(comm):
         ((row, col - 1), now[inner, 1], (inner, 0)),
         ((row, col + 1), now[inner, -2], (inner, -1)),
     ]
-    near = [(r * side + c, own, to) for (r, c), own, to in borders if {r, c} <= set(range(side))]
+    near = [
+        (r * wide + c, own, to) for (r, c), own, to in borders if 0 <= r < high and 0 <= c < wide
+    ]
+    exchange = comm.plan(
+        sends=[(own, other) for other, own, _ in near],
+        receives=[(now[to], other) for other, _, to in near],
+    )
     for _ in range(STEPS):
-        sent = [comm.isend(own, other) for other, own, _ in near]
-        for other, _, to in near:
-            comm.recv(now[to], other)
-        message.waitall(sent)
+        exchange.start()
+        exchange.wait()
         after = step(now, before)
         before[...] = now
         now[inner, inner] = after
-    blocks = comm.gather(now[inner, inner])
-    return (
-        None
-        if blocks is None
-        else np.block([list(blocks[i : i + side]) for i in range(0, side * side, side)])
-    )
+    comm.isend(now[inner, inner], 0)
+    if comm.rank != 0:
+        return None
+    wave = np.empty((N, N))
+    for rank, (i, j) in enumerate(np.ndindex(high, wide)):
+        comm.recv(wave[slice(*ends[0][i : i + 2]), slice(*ends[1][j : j + 2])], rank)
+    return wave
 
 
 if __name__ == "__main__":

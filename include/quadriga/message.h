@@ -3,6 +3,7 @@
 #pragma once
 
 #include <quadriga/message_buffer.h>
+#include <quadriga/message_request.h>
 #include <quadriga/message_types.h>
 
 #include <memory>
@@ -13,37 +14,6 @@
 #include <vector>
 
 namespace quadriga::message {
-
-class Endpoint;
-struct MessageTransfer;
-
-/// Seconds that a call may take; nothing: as long as the communicator's deadline says.
-using Seconds = std::optional<double>;
-
-/// A send or a receive that has been started. It goes on when this object ends; its memory must
-/// live, and stay as it is, until it has ended. Copies are the same one; any thread may wait.
-class Request {
- public:
-  /// One that has ended.
-  Request() = default;
-  /// Waits until it has ended.
-  /// Errors: what ended it; deadline: it goes on.
-  Status wait(Seconds deadline = {}) const;
-  /// Whether it has ended. Errors: what ended it.
-  bool test() const;
-  /// Withdraws it; false if it has ended.
-  bool cancel() const;
-
- private:
-  friend class Communicator;
-  friend std::vector<Status> waitall(std::span<const Request>, Seconds);
-  std::shared_ptr<Endpoint> endpoint_;
-  std::shared_ptr<MessageTransfer> transfer_;
-  double deadline_ = -1;  ///< Negative: none.
-};
-
-/// Waits for all, `deadline` seconds for all together. Errors: those of the first that has one.
-std::vector<Status> waitall(std::span<const Request> requests, Seconds deadline = {});
 
 /// Ranks of one host that exchange messages, made by world(), join(), local() or Split().
 ///
@@ -75,6 +45,11 @@ class Communicator {
   Status probe(int source = any_source, int tag = any_tag, Seconds deadline = {}) const;
   /// Which message could be received now.
   std::optional<Status> iprobe(int source = any_source, int tag = any_tag) const;
+
+  /// Prepares sends and receives that are started together; those between two ranks meet in the
+  /// order in which both sides list them.
+  ExchangePlan plan(std::span<const PlannedSend> sends,
+                    std::span<const PlannedReceive> receives) const;
 
   /// Waits until all ranks have come here.
   void barrier(Seconds deadline = {}) const;

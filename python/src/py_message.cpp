@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/py_message.cpp: communicators, requests, and arrays as places of messages.
+// python/src/py_message.cpp: communicators and requests.
+//
+// Invariants
+//   1. No call enters the library with the GIL: its lock is never waited for by who holds the GIL.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -14,12 +17,14 @@
 #include <optional>
 
 #include "base/config.h"
-#include "base/thread.h"
 #include "bindings.h"
 #include "gil_gate.h"
+#include "message/communicator.h"
 #include "message/join.h"
 #include "message/start.h"
+#include "py_array_place.h"
 #include "py_message.h"
+#include "py_plan.h"
 
 namespace quadriga::python {
 namespace {
@@ -35,56 +40,6 @@ using message::Patience;
 using message::ReduceOperation;
 using message::TransferPtr;
 
-std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
-  if (format == nullptr) return ElementType::uint8;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  const bool is_complex = *format == 'Z';
-  if (is_complex) ++format;
-  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
-  if (is_complex) {
-    if (*format == 'f') return ElementType::complex64;
-    return *format == 'd' ? std::optional(ElementType::complex128) : std::nullopt;
-  }
-  constexpr std::array integers{ElementType::int8, ElementType::int16, ElementType::int32,
-                                ElementType::int64};
-  constexpr std::array naturals{ElementType::uint8, ElementType::uint16, ElementType::uint32,
-                                ElementType::uint64};
-  const std::size_t width = item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3;
-  if (std::strchr("bhilq", *format)) return integers[width];
-  if (std::strchr("BHILQ", *format)) return naturals[width];
-  switch (*format) {
-    case '?':
-      return ElementType::boolean;
-    case 'e':
-      return ElementType::float16;
-    case 'f':
-      return ElementType::float32;
-    case 'd':
-      return ElementType::float64;
-    default:
-      return std::nullopt;
-  }
-}
-
-// The last to hold it may be the thread that moves messages, which mustn't wait for the GIL: one
-// that Python doesn't know leaves it to a thread of its own.
-void let_go(ArrayPlace* place) noexcept {
-  if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
-    try {
-      start_thread("quadriga freer", [place] { delete place; }).detach();
-      return;
-    } catch (const std::exception&) {
-      // It waits, then.
-    }
-  }
-  delete place;
-}
-
-void check_signals() {
-  const GilHere gil;
-  if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 // The last one to hold an endpoint ends it, which waits for its thread: without the GIL.
 std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
   Endpoint* const at = endpoint.get();
@@ -94,55 +49,6 @@ std::shared_ptr<Endpoint> without_gil(std::shared_ptr<Endpoint> endpoint) {
             held.reset();
           }};
 }
-
-}  // namespace
-
-std::optional<MessageBuffer> Export::place() const {
-  const auto type = type_of(view_.format, view_.itemsize);
-  if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
-    return std::nullopt;
-  auto* const data = static_cast<std::byte*>(view_.buf);
-  if (PyBuffer_IsContiguous(&view_, 'C'))
-    return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
-  const auto rank = static_cast<std::size_t>(view_.ndim);
-  std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
-  std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
-  return MessageBuffer{Layout::view(shape, strides, *type), data};
-}
-
-ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
-  if (layout.is_none() && exported.open(array.ptr(), writes)) {
-    if (auto found = exported.place()) {
-      place = std::move(*found);
-      return;
-    }
-  }
-  const nb::object described =
-      nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
-  place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
-  place.layout = nb::cast<Layout>(described[1]);
-  kept = nb::object(described[2]);
-}
-
-ArrayPlace::~ArrayPlace() {
-  if (!kept.is_valid()) return;
-  const GilHere gil;
-  if (gil)
-    kept.reset();
-  else
-    static_cast<void>(kept.release());
-}
-
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
-  return {new ArrayPlace(array, layout, writes), let_go};
-}
-
-Patience patience_of(double seconds) {
-  require(!std::isnan(seconds), "deadline isn't a number");
-  return {seconds, check_signals};
-}
-
-namespace {
 
 void bind_request(nb::module_& module) {
   nb::class_<MessageStatus>(module, "MessageStatus", "What was received.")
@@ -220,8 +126,15 @@ void bind_message(nb::module_& module) {
            a("source"), a("recvtag"), a("send_layout").none(), a("recv_layout").none(),
            a("deadline"))
       .def("probe", &PyCommunicator::probe, a("source"), a("tag"), a("waits"), a("deadline"))
+      .def(
+          "plan",
+          [](const PyCommunicator& self, const nb::list& sends, const nb::list& receives) {
+            return plan_of(self.communicator, sends, receives);
+          },
+          a("sends"), a("receives"))
       .def("close", &PyCommunicator::close, a("seconds"));
   bind_collectives(comm);
+  bind_plan(module);
   module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
   module.def("message_world", world, a("deadline"));
 }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// python/src/py_message.h: communicators and arrays as places of messages, for the files that bind
-// them.
-//
-// Invariants
-//   1. No call enters the library with the GIL: its lock is never waited for by who holds the GIL.
-//   2. An array that a message uses is exported (Py_buffer) until the message has ended: nobody can
-//      resize it or free it. The export is given back with the GIL, or not at all once Python ends.
+// python/src/py_message.h: communicators and requests, for the files that bind them.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,55 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "bindings.h"
-#include "blocking.h"
 #include "gil_gate.h"
 #include "message/communicator.h"
+#include "py_array_place.h"
 
 namespace quadriga::python {
 
-// An exported array. Needs the GIL from its making to its end, where it isn't empty.
-class Export {
- public:
-  Export() = default;
-  Export(const Export&) = delete;
-  Export& operator=(const Export&) = delete;
-  ~Export() {
-    if (view_.obj == nullptr) return;
-    const GilHere gil;
-    if (gil) PyBuffer_Release(&view_);
-  }
-  bool open(PyObject* array, bool writes) {
-    const int flags = writes ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
-    if (PyObject_GetBuffer(array, &view_, flags) == 0) return true;
-    PyErr_Clear();
-    view_.obj = nullptr;
-    return false;
-  }
-  // Nothing if its elements have no type of one letter.
-  std::optional<message::MessageBuffer> place() const;
-
- private:
-  Py_buffer view_{};
-};
-
-// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
-// describe, or that goes with a layout, is described in Python.
-struct ArrayPlace {
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes);
-  ~ArrayPlace();
-  ArrayPlace(const ArrayPlace&) = delete;
-  ArrayPlace& operator=(const ArrayPlace&) = delete;
-
-  Export exported;
-  nb::object kept;
-  message::MessageBuffer place;
-};
-
-/// A place that lives as long as a message may use it.
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes);
-/// So many seconds; signals of Python end the wait.
-message::Patience patience_of(double seconds);
+namespace nb = nanobind;
 
 struct PyRequest {
   std::shared_ptr<message::Endpoint> endpoint;

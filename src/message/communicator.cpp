@@ -94,6 +94,19 @@ std::optional<MessageStatus> CommunicatorCore::probe(
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
+ExchangeTransfers CommunicatorCore::plan(const std::vector<PlannedMessage>& sends,
+                                         const std::vector<PlannedMessage>& receives,
+                                         std::shared_ptr<void> keep) const {
+  const auto postings = [&](const std::vector<PlannedMessage>& from, CallKind operation) {
+    std::vector<Posting> made;
+    for (const PlannedMessage& each : from)
+      made.push_back(message(each.place, each.peer, each.tag, operation));
+    return made;
+  };
+  return {endpoint_, postings(receives, CallKind::recv), postings(sends, CallKind::send),
+          std::move(keep)};
+}
+
 void CommunicatorCore::refuse(CallKind kind, const std::string& why, const Patience& patience) {
   Collective(*this, kind, patience).run({kind, -1, -1, {}, why}, [] {});
 }

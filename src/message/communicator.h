@@ -20,10 +20,18 @@
 #include <vector>
 
 #include "message/endpoint.h"
+#include "message/exchange_transfers.h"
 #include "message/pack_reduce.h"
 #include "message/step_cache.h"
 
 namespace quadriga::message {
+
+/// A message of an exchange that is set up once.
+struct PlannedMessage {
+  MessageBuffer place;
+  int peer = 0;
+  int tag = 0;
+};
 
 /// Elements for or from a rank.
 struct RankPart {
@@ -54,6 +62,11 @@ class CommunicatorCore {
                              Patience patience) const;
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
+
+  /// Sends and receives that are started together, again and again.
+  ExchangeTransfers plan(const std::vector<PlannedMessage>& sends,
+                         const std::vector<PlannedMessage>& receives,
+                         std::shared_ptr<void> keep = {}) const;
 
   /// Stands for a collective in which this rank can't take part: it raises on all ranks.
   void refuse(CallKind kind, const std::string& why, const Patience& patience);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/endpoint.cpp: calls, waits, losses, and the thread that serves while nobody calls.
+// src/message/endpoint.cpp: calls, waits, and the thread that serves while nobody calls.
 #include "message/endpoint.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "message/endpoint_hold.h"
 #include "message/waiting.h"
 
 namespace quadriga::message {
@@ -36,31 +37,6 @@ void pause_briefly() noexcept {
 }
 
 }  // namespace
-
-// The lock; what transfers kept is let go after it.
-class Endpoint::Hold {
- public:
-  explicit Hold(Endpoint& endpoint) : self_(endpoint), lock_(endpoint.mutex_) {}
-  ~Hold() {
-    resume();
-    kept_ = self_.traffic_.take_kept();
-    lock_.unlock();
-  }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  void pause() {
-    const auto kept = self_.traffic_.take_kept();
-    lock_.unlock();
-  }
-  void resume() {
-    if (!lock_.owns_lock()) lock_.lock();
-  }
-
- private:
-  std::vector<std::shared_ptr<void>> kept_;
-  Endpoint& self_;
-  std::unique_lock<std::mutex> lock_;
-};
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
@@ -277,6 +253,42 @@ MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patien
   return transfer->status;
 }
 
+void Endpoint::start_all(std::span<const TransferPtr> transfers,
+                         const std::shared_ptr<void>& keep) {
+  check_not_forked(owner_);
+  const Hold hold(*this);
+  check_usable();
+  for (const TransferPtr& each : transfers)
+    if (!each->done.load(std::memory_order_relaxed))
+      fail(Errc::invalid_argument, fmt::format("start: {} hasn't ended yet", each->text()));
+  for (const TransferPtr& each : transfers) {
+    each->renew(keep);
+    traffic_.start(each);
+  }
+  leave_to_service();
+}
+
+void Endpoint::wait_all(std::span<const TransferPtr> transfers, const Patience& patience) {
+  check_not_forked(owner_);
+  const auto is_open = [](const TransferPtr& each) {
+    return !each->done.load(std::memory_order_acquire);
+  };
+  const auto has_failed = [&](const TransferPtr& each) { return !is_open(each) && each->error; };
+  const auto is_over = [&] {
+    return std::ranges::none_of(transfers, is_open) || std::ranges::any_of(transfers, has_failed);
+  };
+  if (!is_over()) {
+    const auto open = std::ranges::find_if(transfers, is_open);
+    wait_until(is_over, posting_of(open == transfers.end() ? *transfers.front() : **open),
+               patience);
+  }
+  const auto failed = std::ranges::find_if(transfers, has_failed);
+  if (failed == transfers.end()) return;
+  const std::exception_ptr error = (*failed)->error;
+  for (const TransferPtr& each : transfers) withdraw(each);
+  std::rethrow_exception(error);
+}
+
 void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& patience) {
   check_not_forked(owner_);
   const auto is_over = [&] {
@@ -360,67 +372,6 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
   traffic_.progress();
 }
 
-void Endpoint::abort(const Group& group, std::uint64_t context, const std::string& why,
-                     int lost) noexcept {
-  const std::string text = fmt::format("a collective failed on rank {}: {}", group.rank, why);
-  abort_with(group, {context, text.substr(0, 1000), lost});
-}
-
-void Endpoint::revoke(const Group& group, std::uint64_t context, int lost) noexcept {
-  abort_with(group, {context,
-                     fmt::format("rank {} has shrunk the communicator, as rank {} is gone",
-                                 group.rank, group.rank_of(lost)),
-                     lost});
-}
-
-void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept {
-  if (process_id() != owner_) return;
-  try {
-    const Hold hold(*this);
-    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
-  } catch (...) {
-    // The others have their own deadlines.
-  }
-}
-
-RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
-  check_not_forked(owner_);
-  RankSet present;
-  {
-    const Hold hold(*this);
-    check_usable();
-    traffic_.look_for_departures();
-    for (const int rank : group.world) {
-      // Another may have told of a loss that this rank's service thread hasn't seen yet.
-      if (rank != rank_ && !process_lives(traffic_.link(rank).process))
-        traffic_.lose(rank, Presence::lost, "has ended");
-      if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
-    }
-    for (const std::uint64_t each : {context, context + 1})
-      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
-        if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
-  }
-  return agree(*segment_, rank_, key, present);
-}
-
-void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {
-  check_not_forked(owner_);
-  const Hold hold(*this);
-  check_usable();
-  if (const ContextAbort* const found = traffic_.receives().abort_of(context))
-    std::rethrow_exception(found->error(group));
-  for (const int rank : group.world) {
-    const PeerLink& link = traffic_.link(rank);
-    if (link.presence == Presence::lost)
-      std::rethrow_exception(loss_of(group, rank, link, std::string(name(operation))));
-  }
-}
-
-Presence Endpoint::presence(int rank) {
-  const Hold hold(*this);
-  return traffic_.link(rank).presence;
-}
-
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;
@@ -480,12 +431,6 @@ ServiceThread::Sleep Endpoint::serve_once() {
     log(LogLevel::error, std::string("messages: ") + error.what());
     return Sleep::slice;  // The calls meet it too.
   }
-}
-
-void Endpoint::note_end(int rank) {
-  const Hold hold(*this);
-  traffic_.look_for_departures();
-  traffic_.lose(rank, Presence::lost, "has ended");
 }
 
 }  // namespace quadriga::message

@@ -54,6 +54,12 @@ class Endpoint {
   /// Errors: deadline, or what the interrupt throws; the transfers go on.
   void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
+  /// Starts transfers in order, under one lock, that have ended; each holds `keep` until it has.
+  /// Errors: invalid_argument if one hasn't: none is started then.
+  void start_all(std::span<const TransferPtr> transfers, const std::shared_ptr<void>& keep);
+  /// Waits until all have ended. Errors: of one that failed, the others being withdrawn; deadline:
+  /// all go on.
+  void wait_all(std::span<const TransferPtr> transfers, const Patience& patience);
   /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.

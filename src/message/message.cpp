@@ -56,6 +56,21 @@ std::vector<Status> waitall(std::span<const Request> requests, Seconds deadline)
   return all;
 }
 
+void ExchangePlan::start() const {
+  if (transfers_) transfers_->start();
+}
+
+void ExchangePlan::wait(Seconds deadline) const {
+  if (transfers_) transfers_->wait(patience_for(deadline, deadline_));
+}
+
+bool ExchangePlan::test() const { return !transfers_ || transfers_->test(); }
+bool ExchangePlan::cancel() const { return transfers_ && transfers_->cancel(); }
+
+std::vector<Status> ExchangePlan::received() const {
+  return transfers_ ? transfers_->received() : std::vector<Status>();
+}
+
 int Communicator::rank() const noexcept { return state_->core.rank(); }
 int Communicator::size() const noexcept { return state_->core.size(); }
 Seconds Communicator::deadline() const noexcept {
@@ -94,6 +109,19 @@ Status Communicator::probe(int source, int tag, Seconds deadline) const {
 
 std::optional<Status> Communicator::iprobe(int source, int tag) const {
   return state_->core.probe(source, tag, std::nullopt);
+}
+
+ExchangePlan Communicator::plan(std::span<const PlannedSend> sends,
+                                std::span<const PlannedReceive> receives) const {
+  std::vector<PlannedMessage> leaving, arriving;
+  for (const PlannedSend& each : sends)
+    leaving.push_back({place_of(each.from), each.destination, each.tag});
+  for (const PlannedReceive& each : receives)
+    arriving.push_back({place_of(each.into), each.source, each.tag});
+  ExchangePlan made;
+  made.transfers_ = std::make_shared<const ExchangeTransfers>(state_->core.plan(leaving, arriving));
+  made.deadline_ = state_->deadline.load();
+  return made;
 }
 
 void Communicator::barrier(Seconds deadline) const {

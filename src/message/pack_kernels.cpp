@@ -20,8 +20,9 @@ constexpr std::int64_t units_ahead = 16;
 constexpr std::int64_t far_stride = 1024;
 constexpr std::int64_t runs_ahead = 32;
 
-// Bytes of runs in rows that are read ahead, behind the nearest cache as well.
-constexpr std::int64_t bytes_ahead = 2048;
+// Bytes of runs that are read ahead, behind the nearest cache as well. From a few KB on it makes no
+// difference how many, as long as a core's cache holds them.
+constexpr std::int64_t bytes_ahead = 8192;
 
 // Reads a short run ahead, into the cache behind the nearest: it isn't needed at once. Whether it
 // ends in another line isn't asked: nobody could guess the answer.
@@ -72,7 +73,9 @@ void PieceMover<way>::run(std::byte* at, std::size_t bytes) noexcept {
     if (!writer_.is_open()) writer_.open(packed_);
     writer_.add(at, bytes);
   } else if (streams_ && bytes >= short_bytes) {
-    lanes_.add(lane);
+    // Beyond the packed bytes' end nothing is read: a line that isn't there isn't fetched.
+    fetch_lines(packed_ + bytes_ahead, bytes);
+    stream_bytes(lane.to, lane.from, bytes);
   } else if (bytes >= short_bytes) {
     std::memcpy(lane.to, lane.from, bytes);
   } else {

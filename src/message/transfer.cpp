@@ -49,6 +49,18 @@ std::string MessageTransfer::text() const {
   return fmt::format("{} {} {}{}", name(operation), sends ? "to" : "from", other, with);
 }
 
+void MessageTransfer::renew(std::shared_ptr<void> with) noexcept {
+  keep = std::move(with);
+  error = nullptr;
+  status = {};
+  claim = {};
+  sender = 0;
+  address = 0;
+  expected = 0;
+  moved = 0;
+  done.store(false, std::memory_order_relaxed);
+}
+
 void MessageTransfer::finish(std::exception_ptr with) noexcept {
   error = std::move(with);
   done.store(true, std::memory_order_release);

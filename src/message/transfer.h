@@ -96,6 +96,8 @@ struct MessageTransfer {
 
   /// "recv from rank 1, tag 5".
   std::string text() const;
+  /// As if it had never started, for the same message again.
+  void renew(std::shared_ptr<void> with) noexcept;
   /// Ends it; waiters look at `done` without the lock.
   void finish(std::exception_ptr with = nullptr) noexcept;
 };

@@ -47,3 +47,11 @@ def test_particles_make_one_picture_on_any_number_of_processes(tmp_path):
     for ranks, (*picture, counts) in enumerate(pictures, 1):
         assert picture == pictures[0][:-1]
         assert len(counts.split(": ")[1].split()) == ranks
+
+
+def test_wave_is_the_same_to_the_bit_on_any_number_of_processes(tmp_path):
+    drawn("wave.py", 1, tmp_path)  # which starts four, and compares
+    alone = (tmp_path / "wave-1.npy").read_bytes()
+    for ranks in (2, 3, 6):
+        drawn("wave.py", ranks, tmp_path)
+        assert (tmp_path / f"wave-{ranks}.npy").read_bytes() == alone

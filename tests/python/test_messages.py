@@ -296,3 +296,56 @@ def test_bytes_are_sent_but_not_received_into():
                 call(b"xyz", 0)
         comm.recv(got, 0)
         assert got == sent
+
+
+def test_plans(tmp_path):
+    run_ranks(
+        tmp_path,
+        3,
+        """
+        right, left = (comm.rank + 1) % 3, (comm.rank - 1) % 3
+        for rows in (1, 3000):
+            a = np.zeros((rows, 4))
+            column = Layout.vector(rows, 1, 4, "f8")
+            plan = comm.plan(
+                sends=[(a[:, 2], right, 1), (a, left, 2, column)],
+                receives=[(a[:, 3], left, 1), (a[:, 1], right)],
+            )
+            for round in range(30):
+                a[:, 2] = comm.rank + 10 * round
+                a[:, 0] = -a[:, 2]
+                plan.start()
+                plan.wait()
+                assert (a[:, 3] == left + 10 * round).all(), (rows, round)
+                assert (a[:, 1] == -right - 10 * round).all(), (rows, round)
+            assert [(s.source, s.tag, s.nbytes) for s in plan.received] == [
+                (left, 1, 8 * rows), (right, 2, 8 * rows)
+            ]
+            assert plan.test() and not plan.cancel()
+            try:
+                a.resize(rows + 7, 4)
+            except ValueError:
+                pass
+            else:
+                raise AssertionError("a plan's array was resized")
+        waiting = comm.plan(receives=[(np.zeros(3), left, 9)])
+        waiting.start()
+        comm.barrier()
+        for call, kind in [
+            (waiting.start, quadriga.InvalidArgument),
+            (lambda: waiting.wait(deadline=0.01), quadriga.Deadline),
+            (lambda: comm.plan([(np.zeros(3), 3)]), quadriga.InvalidArgument),
+            (lambda: comm.plan([np.zeros(3)]), quadriga.InvalidArgument),
+            (lambda: comm.plan([(object(), 0)]), quadriga.errors.InvalidType),
+        ]:
+            try:
+                call()
+            except kind:
+                continue
+            raise AssertionError("nothing was wrong")
+        del waiting  # It goes on.
+        comm.barrier()
+        comm.send(np.ones(3), right, 9)
+        comm.barrier()
+        """,
+    )

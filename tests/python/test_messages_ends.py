@@ -97,6 +97,36 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
     wait_until(lambda: not any(map(is_running, ranks)))
 
 
+def test_ctrl_c_reaches_the_ranks(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        HEAD + "comm.deadline = None\n"
+        "open(f'ready-{comm.rank}', 'w').close()\n"
+        "try:\n    comm.recv(np.zeros(1))\n"
+        "except (KeyboardInterrupt, quadriga.PeerLost) as end:\n"
+        "    open(f'{type(end).__name__}-{comm.rank}', 'w').close()\n"
+    )
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", "2", str(program)]
+    launcher = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        wait_until(lambda: len(list(tmp_path.glob("ready-*"))) == 2)
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.wait(60) == 1
+    finally:
+        launcher.kill()
+        launcher.wait()
+    # Who is interrupted first leaves, which the other may notice before its own interrupt.
+    ends = sorted(path.name for path in tmp_path.glob("*-?") if "ready" not in path.name)
+    assert len(ends) == 2 and any("KeyboardInterrupt" in each for each in ends), ends
+
+
+def test_a_long_folder_of_temporary_files(tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    assert run_ranks(tmp_path, 2, "comm.barrier(); print('met')") == "met\n" * 2
+
+
 def wait_until(holds, seconds=30):
     until = time.monotonic() + seconds
     while not holds():

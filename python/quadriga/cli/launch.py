@@ -21,6 +21,8 @@ from .main import DONE
 
 # prctl: which signal this process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
+# Bytes of a folder's path with which that of a socket in it is short enough.
+_LONGEST_PLACE = 80
 # Seconds between asking processes to end and ending them.
 _GRACE = 2.0
 
@@ -39,13 +41,24 @@ def launch(ranks: int, keep_going: bool, program: Sequence[str]) -> int:
     unless none is left.
     """
     command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
-    with tempfile.TemporaryDirectory(prefix="quadriga-") as folder:
+    with tempfile.TemporaryDirectory(prefix="quadriga-", dir=_place_of_sockets()) as folder:
         processes: list[subprocess.Popen[bytes]] = []
+        asks = [signal.SIGTERM]
         try:
             _start(processes, command, ranks, folder)
             return _wait(processes, keep_going)
+        except KeyboardInterrupt:
+            # A terminal's Ctrl-C doesn't reach the ranks: they are in groups of their own.
+            asks.insert(0, signal.SIGINT)
+            raise
         finally:
-            _end(processes)
+            _end(processes, asks)
+
+
+def _place_of_sockets() -> str:
+    """Where temporary files go, unless it makes the path of a socket too long (107 bytes)."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= _LONGEST_PLACE else "/tmp"
 
 
 def _start(
@@ -114,16 +127,22 @@ def _wait(processes: list[subprocess.Popen[bytes]], keep_going: bool) -> int:
     return DONE
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    # Groups, which programs that they have started belong to as well.
+def _end(processes: list[subprocess.Popen[bytes]], asks: Sequence[signal.Signals]) -> None:
+    try:
+        for ask in asks:
+            _send(processes, ask)
+            until = time.monotonic() + _GRACE
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, until - time.monotonic()))
+    finally:  # A second Ctrl-C comes here at once.
+        _send(processes, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+
+
+def _send(processes: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    # To groups, which programs that they have started belong to as well.
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-    until = time.monotonic() + _GRACE
-    for process in processes:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, until - time.monotonic()))
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(process.pid, number)

@@ -17,6 +17,7 @@ array([ 1.,  2.,  5.,  6.,  9., 10.])
 from .._core import MessageStatus as Status
 from .communicator import ANY_SOURCE, ANY_TAG, Communicator, waitall
 from .layout import Layout
+from .plan import ExchangePlan
 from .request import Request
 from .start import join, join_mpi, new_token, world
 
@@ -24,6 +25,7 @@ __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
     "Communicator",
+    "ExchangePlan",
     "Layout",
     "Request",
     "Status",

@@ -19,6 +19,7 @@ from .._core import MessageCommunicator, MessageStatus
 from . import parts
 from .exchanges import PartsExchange
 from .layout import Layout
+from .plan import ExchangePlan, Message, plan_of
 from .request import Request, limit_of
 
 ANY_SOURCE = -1
@@ -125,6 +126,14 @@ class Communicator(PartsExchange):
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageStatus | None:
         """Say which message could be received now, if there is one."""
         return self.core.probe(source, tag, False, -1.0)
+
+    def plan(self, sends: Iterable[Message] = (), receives: Iterable[Message] = ()) -> ExchangePlan:
+        """Prepare sends and receives that are started together, again and again.
+
+        Each is a tuple `(array, rank)`, which a tag and a layout may follow. Messages between two
+        ranks meet in the order in which both sides list them.
+        """
+        return plan_of(self.core, sends, receives, self._limit())
 
     def barrier(self, *, deadline: float | None = None) -> None:
         """Wait until all ranks have come here."""

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_array_place.cpp: exports of arrays, and who gives them back.
+#include "py_array_place.h"
+
+#include <nanobind/nanobind.h>
+#include <quadriga/error.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <exception>
+
+#include "base/thread.h"
+#include "gil_gate.h"
+
+namespace quadriga::python {
+namespace {
+
+using message::ElementType;
+using message::Layout;
+using message::MessageBuffer;
+using message::Patience;
+
+std::optional<ElementType> type_of(const char* format, Py_ssize_t item) {
+  if (format == nullptr) return ElementType::uint8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const bool is_complex = *format == 'Z';
+  if (is_complex) ++format;
+  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
+  if (is_complex) {
+    if (*format == 'f') return ElementType::complex64;
+    return *format == 'd' ? std::optional(ElementType::complex128) : std::nullopt;
+  }
+  constexpr std::array integers{ElementType::int8, ElementType::int16, ElementType::int32,
+                                ElementType::int64};
+  constexpr std::array naturals{ElementType::uint8, ElementType::uint16, ElementType::uint32,
+                                ElementType::uint64};
+  const std::size_t width = item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3;
+  if (std::strchr("bhilq", *format)) return integers[width];
+  if (std::strchr("BHILQ", *format)) return naturals[width];
+  switch (*format) {
+    case '?':
+      return ElementType::boolean;
+    case 'e':
+      return ElementType::float16;
+    case 'f':
+      return ElementType::float32;
+    case 'd':
+      return ElementType::float64;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Export::~Export() {
+  if (view_.obj == nullptr) return;
+  const GilHere gil;
+  if (gil) PyBuffer_Release(&view_);
+}
+
+bool Export::open(PyObject* array, bool writes) {
+  const int flags = writes ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
+  if (PyObject_GetBuffer(array, &view_, flags) == 0) return true;
+  PyErr_Clear();
+  view_.obj = nullptr;
+  return false;
+}
+
+std::optional<MessageBuffer> Export::place() const {
+  const auto type = type_of(view_.format, view_.itemsize);
+  if (!type || static_cast<std::size_t>(view_.itemsize) != message::size_of(*type))
+    return std::nullopt;
+  auto* const data = static_cast<std::byte*>(view_.buf);
+  if (PyBuffer_IsContiguous(&view_, 'C'))
+    return MessageBuffer{message::contiguous_layout(view_.len / view_.itemsize, *type), data};
+  const auto rank = static_cast<std::size_t>(view_.ndim);
+  std::vector<std::int64_t> shape(view_.shape, view_.shape + rank);
+  std::vector<std::int64_t> strides(view_.strides, view_.strides + rank);
+  return MessageBuffer{Layout::view(shape, strides, *type), data};
+}
+
+ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
+  if (layout.is_none() && exported.open(array.ptr(), writes)) {
+    if (auto found = exported.place()) {
+      place = std::move(*found);
+      return;
+    }
+  }
+  const nb::object described =
+      nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
+  place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
+  place.layout = nb::cast<Layout>(described[1]);
+  kept = nb::object(described[2]);
+}
+
+ArrayPlace::~ArrayPlace() {
+  if (!kept.is_valid()) return;
+  const GilHere gil;
+  if (gil)
+    kept.reset();
+  else
+    static_cast<void>(kept.release());
+}
+
+namespace {
+
+// The last to hold it may be the thread that moves messages, which mustn't wait for the GIL: one
+// that Python doesn't know leaves it to a thread of its own.
+void let_go(ArrayPlace* place) noexcept {
+  if (Py_IsInitialized() != 0 && PyGILState_GetThisThreadState() == nullptr) {
+    try {
+      start_thread("quadriga freer", [place] { delete place; }).detach();
+      return;
+    } catch (const std::exception&) {
+      // It waits, then.
+    }
+  }
+  delete place;
+}
+
+void check_signals() {
+  const GilHere gil;
+  if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
+  return {new ArrayPlace(array, layout, writes), let_go};
+}
+
+Patience patience_of(double seconds) {
+  require(!std::isnan(seconds), "deadline isn't a number");
+  return {seconds, check_signals};
+}
+
+}  // namespace quadriga::python

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_plan.cpp: plans, whose arrays stay exported as long as they live.
+#include "py_plan.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <vector>
+
+#include "gil_gate.h"
+#include "py_array_place.h"
+
+namespace quadriga::python {
+namespace {
+
+using message::ExchangeTransfers;
+using message::PlannedMessage;
+using Places = std::vector<std::shared_ptr<ArrayPlace>>;
+
+std::vector<PlannedMessage> planned(const nb::list& messages, bool receives, Places& places) {
+  std::vector<PlannedMessage> made;
+  for (const nb::handle each : messages) {
+    const auto message = nb::cast<nb::tuple>(each);
+    places.push_back(shared_place(message[0], message[3], receives));
+    made.push_back({places.back()->place, nb::cast<int>(message[1]), nb::cast<int>(message[2])});
+  }
+  return made;
+}
+
+}  // namespace
+
+ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, const nb::list& sends,
+                          const nb::list& receives) {
+  const auto places = std::make_shared<Places>();
+  const auto leaving = planned(sends, false, *places);
+  const auto arriving = planned(receives, true, *places);
+  return communicator.plan(leaving, arriving, places);
+}
+
+void bind_plan(nb::module_& module) {
+  nb::class_<ExchangeTransfers>(module, "MessagePlan", "An exchange that is set up once.")
+      .def("start",
+           [](const ExchangeTransfers& self) {
+             const GilReleased released;
+             self.start();
+           })
+      .def(
+          "wait",
+          [](const ExchangeTransfers& self, double deadline) {
+            const GilReleased released;
+            self.wait(patience_of(deadline));
+          },
+          nb::arg("deadline"))
+      .def("test",
+           [](const ExchangeTransfers& self) {
+             const GilReleased released;
+             return self.test();
+           })
+      .def("cancel",
+           [](const ExchangeTransfers& self) {
+             const GilReleased released;
+             return self.cancel();
+           })
+      .def("received", &ExchangeTransfers::received);
+}
+
+}  // namespace quadriga::python
