@@ -77,8 +77,8 @@ class Endpoint {
 
   /// Ends them since a rank of the world is lost or gone and the others go on without it.
   void revoke(const Group& group, std::uint64_t context, int lost) noexcept;
-  /// The ranks of a group that are here and were named by no abort of its two contexts, as the first
-  /// rank knows that asks by this key.
+  /// The ranks of a group that are here and were named by no abort of its two contexts, as the
+  /// first rank knows that asks by this key.
   RankSet agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key);
 
   /// Waits for own sends, then leaves. What is open when that ends early is
