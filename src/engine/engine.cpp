@@ -307,8 +307,9 @@ const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
 std::string Engine::status() const {
-  const Impl& impl = checked();
-  return impl.executor->status() + (impl.messages ? impl.messages->status() : "");
+  Impl& impl = checked();
+  MessageTasks* const messages = impl.known_messages();
+  return impl.executor->status() + (messages ? messages->status() : "");
 }
 
 Counters Engine::counters() const {
@@ -333,7 +334,7 @@ void Engine::reset_counters() {
   impl.ended_before = impl.executor->ended();
   impl.failed_before = impl.failures.count();
   impl.first_submission = -1;
-  if (impl.messages) impl.messages->reset_counters();
+  if (MessageTasks* const messages = impl.known_messages()) messages->reset_counters();
 }
 
 }  // namespace quadriga

@@ -40,13 +40,13 @@ bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condi
   return impl.executor->wait(condition, impl.deadline_after(timeout));
 }
 
+MessageTasks* Engine::Impl::known_messages() {
+  const std::lock_guard lock(data_mutex);
+  return messages.get();
+}
+
 void Engine::Impl::cancel_messages(bool on) {
-  MessageTasks* known = nullptr;
-  {
-    const std::lock_guard lock(data_mutex);
-    known = messages.get();
-  }
-  if (known) known->cancel(on);
+  if (MessageTasks* const known = known_messages()) known->cancel(on);
 }
 
 MessageTasks& EngineAccess::messages(Engine& engine) {
@@ -57,9 +57,8 @@ MessageTasks& EngineAccess::messages(Engine& engine) {
 }
 
 MessageCounters EngineAccess::count_messages(const Engine& engine) {
-  Engine::Impl& impl = engine.checked();
-  const std::lock_guard lock(impl.data_mutex);
-  return impl.messages ? impl.messages->counters() : MessageCounters{};
+  MessageTasks* const known = engine.checked().known_messages();
+  return known ? known->counters() : MessageCounters{};
 }
 
 void EngineAccess::note_message(Engine& engine, MessageEvent event) {

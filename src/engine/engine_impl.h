@@ -86,6 +86,8 @@ struct Engine::Impl {
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
   Nanoseconds deadline_after(double timeout) const;
   [[noreturn]] void fail_late(const std::string& what) const;
+  /// Null until a task was a message. Any thread.
+  MessageTasks* known_messages();
   /// While on, no message of a task goes on.
   void cancel_messages(bool on);
 

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <array>
+#include <cmath>
 #include <deque>
 #include <latch>
 #include <thread>
@@ -125,7 +126,7 @@ class Program {
     add.cpu = [](const Arguments& arguments) {
       for (std::size_t i = 0; i < elements; ++i) {
         double& into = arguments.operands[1].as<double>()[i];
-        into = 0.5 * into + arguments.operands[0].as<double>()[i];
+        into = std::fmod(3 * into + arguments.operands[0].as<double>()[i], 1021);  // exact
       }
     };
     for (const Step& step : steps_) {
@@ -146,15 +147,13 @@ class Program {
       for (std::size_t t = 0; t < tiles_; ++t) value[r].push_back(first(r, t));
     for (const Step& step : steps_) {
       auto& own = value[static_cast<std::size_t>(step.rank)];
-      if (step.kind == Step::compute) own[step.to] = 0.5 * own[step.to] + own[step.from];
+      if (step.kind == Step::compute)
+        own[step.to] = std::fmod(3 * own[step.to] + own[step.from], 1021);
       if (step.kind == Step::message)
         value[static_cast<std::size_t>(step.other)][step.to] = own[step.from];
       if (step.kind != Step::allreduce) continue;
-      // As the tree adds for up to four ranks: (0 + 1) + (2 + 3).
-      const auto at = [&](std::size_t r) { return value[r][step.from]; };
-      double sum = at(0) + at(1);
-      if (ranks_ == 3) sum += at(2);
-      if (ranks_ == 4) sum += at(2) + at(3);
+      double sum = 0;
+      for (const auto& each : value) sum += each[step.from];
       for (auto& each : value) each[step.from] = sum;
     }
     return value;
