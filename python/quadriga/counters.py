@@ -83,6 +83,24 @@ class DeviceCounters:
 
 
 @dataclass(frozen=True)
+class MessageCounters:
+    """Messages that were tasks, and ended well.
+
+    Attributes
+    ----------
+    sent, received : int
+    bytes_sent, bytes_received : int
+    collectives : int
+    """
+
+    sent: int = 0
+    received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    collectives: int = 0
+
+
+@dataclass(frozen=True)
 class Counters:
     """Totals since the engine was created or its counters were reset.
 
@@ -99,6 +117,7 @@ class Counters:
     work_seconds, critical_path_seconds : float
         Sum of kernel times; the longest chain of dependent kernels, by their times (on the host's
         cores alone only with a trace).
+    messages : MessageCounters
     """
 
     links: tuple[LinkCounters, ...]
@@ -110,6 +129,7 @@ class Counters:
     spill_bytes: int
     work_seconds: float
     critical_path_seconds: float
+    messages: MessageCounters = MessageCounters()
 
     @property
     def bytes(self) -> int:
@@ -192,4 +212,5 @@ def from_core(counted: dict[str, Any], found: tuple[Device, ...]) -> Counters:
         DeviceCounters(name=device.name, **counts)
         for device, counts in zip(found, counted.pop("devices"), strict=True)
     )
-    return Counters(links=links, devices=devices, **counted)
+    messages = MessageCounters(**counted.pop("messages"))
+    return Counters(links=links, devices=devices, messages=messages, **counted)

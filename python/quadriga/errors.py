@@ -64,7 +64,15 @@ class PeerLost(Error, ConnectionError):
 
 
 class Deadline(Error, TimeoutError):
-    """A wait reached its timeout; the work continues."""
+    """A wait reached its timeout; the work continues.
+
+    Attributes
+    ----------
+    of_task : bool
+        Whether a task failed by a deadline of its own, as a message's: that one is over.
+    """
+
+    of_task: bool = False
 
 
 class Cancelled(Error, RuntimeError):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from . import _core
-from .errors import Cancelled, Deadline, Error, TaskFailed
+from .errors import Cancelled, Deadline, Error, InvalidArgument, PeerLost, TaskFailed
 from .failures import Failures
 from .record import Record
 
@@ -104,8 +104,10 @@ class Tasks:
                 if self.closed:
                     raise Cancelled(f"task {record.id}: its engine was left before it ended")
                 self.core.wait_task(record.submitted, seconds)
-            except Deadline:
-                raise  # a body's own comes as what a task failed with
+            except Deadline as late:
+                if not late.of_task:
+                    raise  # a body's own comes as what a task failed with
+                error = late
             except Error as failure:
                 error = failure
             # Cancelled by the engine: what its body raised came of what another had left.
@@ -142,6 +144,9 @@ class Tasks:
                 raised = self.failures.take_next()
             if raised is not None:
                 raise raised from None
+        except (InvalidArgument, PeerLost):  # of a message
+            self.reap()
+            raise
         self.reap()
 
     @contextlib.contextmanager

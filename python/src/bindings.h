@@ -7,6 +7,10 @@
 
 #include "text.h"
 
+namespace quadriga {
+struct MessageCounters;
+}  // namespace quadriga
+
 namespace quadriga::python {
 
 namespace nb = nanobind;
@@ -26,11 +30,13 @@ void bind_pipeline(nb::module_& module);
 void bind_sparse(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_message(nb::module_& module);
+void bind_message_tasks(nb::module_& module);
 
 /// Raises the Python exception that stands for a failure of ours; false if it isn't ours.
 bool raise_as_python(const std::exception_ptr& error);
 
 /// The counters as quadriga.counters turns them into dataclasses.
 nb::typed<nb::dict, nb::str, nb::any> counters_as_dict(const Counters& counters);
+nb::typed<nb::dict, nb::str, nb::any> messages_as_dict(const MessageCounters& counters);
 
 }  // namespace quadriga::python

@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "engine/engine_access.h"
+#include "engine/message_task.h"
 #include "gil_gate.h"
 #include "py_codelet.h"
 #include "py_engine.h"
@@ -173,7 +174,10 @@ void bind_views(nb::class_<PyEngine>& engine) {
       .def("now", [](PyEngine& self) { return self.engine().now(); })
       .def("counters",
            [](PyEngine& self) {
-             return counters_as_dict(self.without_gil([](Engine& e) { return e.counters(); }));
+             auto dict = counters_as_dict(self.without_gil([](Engine& e) { return e.counters(); }));
+             dict["messages"] = messages_as_dict(
+                 self.without_gil([](Engine& e) { return EngineAccess::count_messages(e); }));
+             return dict;
            })
       .def("reset_counters",
            [](PyEngine& self) { self.without_gil([](Engine& e) { e.reset_counters(); }); })

@@ -55,6 +55,14 @@ void set_failed_task(const Error& error) {
   } catch (const BodyFailure& cause) {
     set(class_of(error.code()), error.what(), "record", cause.record());
     return;
+  } catch (const PeerLost& cause) {
+    set("PeerLost", error.what(), "rank", cause.rank());
+    return;
+  } catch (const Error& cause) {
+    // A message's own deadline, not that of who waits for its task.
+    if (cause.code() == Errc::deadline) return set("Deadline", error.what(), "of_task", 1);
+    if (cause.code() == Errc::invalid_argument)
+      return set("InvalidArgument", error.what(), nullptr, 0);
   } catch (...) {
     // Another cause: the message names it.
   }

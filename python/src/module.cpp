@@ -38,6 +38,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_sparse(module);
   quadriga::python::bind_layout(module);
   quadriga::python::bind_message(module);
+  quadriga::python::bind_message_tasks(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "

@@ -24,6 +24,7 @@
 #include "message/start.h"
 #include "py_array_place.h"
 #include "py_message.h"
+#include "py_message_tasks.h"
 #include "py_plan.h"
 
 namespace quadriga::python {
@@ -109,6 +110,12 @@ PyCommunicator world(double deadline) {
 }
 
 }  // namespace
+
+std::shared_ptr<MessageLane> lane_of(nb::handle communicator) {
+  auto& self = nb::cast<PyCommunicator&>(communicator);
+  if (!self.lane) self.lane = std::make_shared<MessageLane>(self.communicator);
+  return self.lane;
+}
 
 void bind_message(nb::module_& module) {
   bind_request(module);

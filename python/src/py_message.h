@@ -11,6 +11,7 @@
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "py_array_place.h"
+#include "py_message_tasks.h"
 
 namespace quadriga::python {
 
@@ -24,6 +25,7 @@ struct PyRequest {
 struct PyCommunicator {
   std::shared_ptr<message::Endpoint> endpoint;  // Outlives the communicator.
   message::CommunicatorCore communicator;
+  std::shared_ptr<MessageLane> lane;  // Null until tasks use it.
 
   explicit PyCommunicator(std::shared_ptr<message::Endpoint> made)
       : endpoint(std::move(made)), communicator(endpoint) {}

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "base/cgroup.h"
 #include "base/config.h"
@@ -131,6 +132,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
 Engine::Impl::~Impl() {
   try {
     executor->cancel(true);
+    cancel_messages(true);
     end_holds();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
   } catch (const std::exception& error) {
@@ -141,6 +143,7 @@ Engine::Impl::~Impl() {
     for (Datum& datum : data)
       if (Datum* const leaving = &datum; datum.engine == this)
         executor->remove(std::span(&leaving, 1));
+  while (executor->keepers.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   executor.reset();
   log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
                                    graph.submitted(), failures.count()));
@@ -303,7 +306,10 @@ const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
-std::string Engine::status() const { return checked().executor->status(); }
+std::string Engine::status() const {
+  const Impl& impl = checked();
+  return impl.executor->status() + (impl.messages ? impl.messages->status() : "");
+}
 
 Counters Engine::counters() const {
   const Impl& impl = checked();
@@ -327,6 +333,7 @@ void Engine::reset_counters() {
   impl.ended_before = impl.executor->ended();
   impl.failed_before = impl.failures.count();
   impl.first_submission = -1;
+  if (impl.messages) impl.messages->reset_counters();
 }
 
 }  // namespace quadriga

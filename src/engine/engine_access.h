@@ -20,6 +20,10 @@
 
 namespace quadriga {
 
+class MessageTasks;
+struct MessageCounters;
+struct MessageEvent;
+
 /// Puts something around a backend.
 using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
 
@@ -81,10 +85,11 @@ class EngineAccess {
   /// Whether this thread's next submission finds room in the window, so that it doesn't wait.
   static bool has_room(Engine& engine);
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
-  /// or cancel() has returned.
+  /// or cancel() has returned. `held` is let go once the task has ended, whether or not it ran, or
+  /// was refused: by a thread of the engine's, so that its destructor neither waits nor submits.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
                        std::span<const std::byte> params, const SubmitOptions& options,
-                       TaskGroup* group);
+                       TaskGroup* group, std::shared_ptr<void> held = {});
   /// Submits tasks that start together, so that their variants may wait for each other: none is
   /// issued before all operands of all of them have room, each on the device that it names. If one
   /// can't run then, or its device is lost, none does. A variant that waits leaves room on its
@@ -109,6 +114,13 @@ class EngineAccess {
   static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.
   static std::exception_ptr failure_of(const Engine& engine, const TaskGroup& group);
+  /// The messages of an engine's tasks; made when it is first asked for.
+  static MessageTasks& messages(Engine& engine);
+  static MessageCounters count_messages(const Engine& engine);
+  /// For the trace, if there is one.
+  static void note_message(Engine& engine, MessageEvent event);
+  /// Which task's body this thread runs; 0: none of this engine's.
+  static std::uint64_t current(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.
   static void cancel(Engine& engine, TaskGroup& group);
 };

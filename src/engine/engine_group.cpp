@@ -40,6 +40,37 @@ bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condi
   return impl.executor->wait(condition, impl.deadline_after(timeout));
 }
 
+void Engine::Impl::cancel_messages(bool on) {
+  MessageTasks* known = nullptr;
+  {
+    const std::lock_guard lock(data_mutex);
+    known = messages.get();
+  }
+  if (known) known->cancel(on);
+}
+
+MessageTasks& EngineAccess::messages(Engine& engine) {
+  Engine::Impl& impl = engine.checked();
+  const std::lock_guard lock(impl.data_mutex);
+  if (!impl.messages) impl.messages = std::make_unique<MessageTasks>(engine);
+  return *impl.messages;
+}
+
+MessageCounters EngineAccess::count_messages(const Engine& engine) {
+  Engine::Impl& impl = engine.checked();
+  const std::lock_guard lock(impl.data_mutex);
+  return impl.messages ? impl.messages->counters() : MessageCounters{};
+}
+
+void EngineAccess::note_message(Engine& engine, MessageEvent event) {
+  engine.impl_->recorder.message(std::move(event));
+}
+
+std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
+  const Task* const task = current_task(engine.impl_->graph);
+  return task ? task->id.load(std::memory_order_relaxed) : 0;
+}
+
 void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.
@@ -54,8 +85,10 @@ void Engine::cancel() {
   else
     impl.refuse_own_holds();
   impl.executor->cancel(true);
+  impl.cancel_messages(true);
   impl.reductions->end_all(inside);
   impl.executor->wait(all_ended, never);
+  impl.cancel_messages(false);
   impl.executor->cancel(false);
   impl.failures.take_first();
 }

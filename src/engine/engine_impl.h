@@ -12,6 +12,7 @@
 #include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/hold.h"
+#include "engine/message_tasks.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
 #include "engine/sharing.h"
@@ -85,6 +86,8 @@ struct Engine::Impl {
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
   Nanoseconds deadline_after(double timeout) const;
   [[noreturn]] void fail_late(const std::string& what) const;
+  /// While on, no message of a task goes on.
+  void cancel_messages(bool on);
 
   int owner;  ///< process_id() of the maker.
   EngineOptions options;
@@ -105,6 +108,8 @@ struct Engine::Impl {
   FreeSlots unused_slots;  ///< Slots of tasks that were refused, and of holds that have ended.
   std::vector<std::shared_ptr<Hold>> holds;
   std::atomic<std::size_t> held{0};  ///< How many there are; read without the lock.
+
+  std::unique_ptr<MessageTasks> messages;  ///< Null until a task is a message.
 
   std::atomic<Nanoseconds> first_submission{-1};
   // At the last reset_counters().

@@ -224,9 +224,14 @@ std::uint64_t Engine::Impl::link(Task& task) {
 
 Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
                             std::span<const Operand> operands, std::span<const std::byte> params,
-                            const SubmitOptions& options, TaskGroup* group) {
+                            const SubmitOptions& options, TaskGroup* group,
+                            std::shared_ptr<void> held) {
   Engine::Impl& impl = engine.checked();
   Task& task = impl.prepare(codelet, operands, params, options);
+  if (held) {
+    task.has_extra = true;
+    task.extra.held = std::move(held);
+  }
   impl.enter(task, group);
   std::uint64_t predecessors = 0;
   {

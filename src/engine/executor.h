@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <span>
@@ -37,6 +38,9 @@ class Executor {
   /// The promise of a detached task was kept, see promises.h; `error` null: it has ended well. Any
   /// thread, also while the body runs.
   virtual void kept(Task& task, std::uint64_t id, std::exception_ptr error) = 0;
+  /// Threads that are inside of kept(): they may still be there when the task's end is known, and
+  /// the executor goes once there are none.
+  std::atomic<int> keepers{0};
   /// What cancel() set last. Any thread.
   virtual bool cancelled() const noexcept = 0;
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters

@@ -28,7 +28,10 @@ class Promise::PromisedTask {
   bool keep(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(open_, false)) return false;
+    std::atomic<int>& keepers = executor_.keepers;
+    keepers.fetch_add(1, std::memory_order_relaxed);
     executor_.kept(task_, id_, std::move(error));
+    keepers.fetch_sub(1, std::memory_order_release);
     return true;
   }
   bool cancelled() {

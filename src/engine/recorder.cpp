@@ -160,6 +160,8 @@ void Recorder::reset() {
     lane->records.clear();
   }
   for (DeviceTime& time : times_) time = {};
+  std::lock_guard lock(told_);
+  messages_.clear();
 }
 
 }  // namespace quadriga

@@ -33,6 +33,22 @@ struct Section {
   std::string details = {};  ///< An object in JSON, of what a front end tells of it.
 };
 
+/// A message or collective of a task. Ranks are the world's.
+struct MessageEvent {
+  std::string name;
+  std::uint64_t task = 0;
+  int rank = 0;   ///< Who records it.
+  int ranks = 1;  ///< Of the world.
+  int from = -1;  ///< -1: a collective.
+  int to = -1;
+  int tag = 0;
+  std::uint64_t context = 0;
+  std::uint64_t bytes = 0;
+  bool failed = false;
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+};
+
 struct Record {
   enum class Kind : std::uint8_t { kernel, copy, mark };
   Kind kind = Kind::mark;
@@ -77,6 +93,12 @@ class Recorder {
     std::lock_guard lock(told_);
     sections_.push_back(std::move(section));
   }
+  /// A message of a task has ended.
+  void message(MessageEvent event) {
+    if (!tracing_) return;
+    std::lock_guard lock(told_);
+    messages_.push_back(std::move(event));
+  }
   bool tracing() const noexcept { return tracing_; }
 
   void count(Counters& counters) const;
@@ -91,6 +113,10 @@ class Recorder {
   std::vector<Section> sections() const {
     std::lock_guard lock(told_);
     return sections_;
+  }
+  std::vector<MessageEvent> messages() const {
+    std::lock_guard lock(told_);
+    return messages_;
   }
   /// Tasks and when they were submitted, in that order.
   std::vector<std::pair<std::uint64_t, Nanoseconds>> submissions() const {
@@ -140,6 +166,7 @@ class Recorder {
   mutable SpinLock told_;          ///< Guards the members below.
   std::vector<std::pair<std::uint64_t, Nanoseconds>> submitted_;
   std::vector<Section> sections_;
+  std::vector<MessageEvent> messages_;
 };
 
 }  // namespace quadriga

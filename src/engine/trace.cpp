@@ -5,9 +5,11 @@
 #include <quadriga/engine.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "engine/engine_impl.h"
 
@@ -131,6 +133,42 @@ Json sections_json(const Recorder& recorder, Nanoseconds origin) {
       if (!each.details.empty()) list.back()["stream"] = Json::parse(each.details);
     }
   return list;
+}
+
+/// Rows of their own for messages that overlap in time: place 0 is the host's.
+std::string messages_text(const std::vector<MessageEvent>& messages, Nanoseconds origin) {
+  std::vector<std::size_t> order(messages.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return messages[i].begin; });
+  std::vector<Nanoseconds> ends;
+  std::string text;
+  for (const std::size_t i : order) {
+    const MessageEvent& each = messages[i];
+    const auto row = std::ranges::find_if(ends, [&](Nanoseconds end) { return end <= each.begin; });
+    const auto tid = row - ends.begin() + 1;
+    if (row == ends.end()) {
+      ends.push_back(each.end);
+      text += fmt::format(
+          R"(,{}{{"ph":"M","name":"thread_name","pid":0,"tid":{},"args":{{"name":"messages {}"}}}})",
+          '\n', tid, tid);
+    } else {
+      *row = each.end;
+    }
+    text += fmt::format(
+        R"(,{}{{"ph":"X","cat":"message","name":{},"pid":0,"tid":{},"ts":{},"dur":{},"args":{{"task":{},"from":{},"to":{},"tag":{},"context":"{:x}","bytes":{},"failed":{}}}}})",
+        '\n', quoted(each.name), tid, microseconds(each.begin - origin),
+        microseconds(each.end - each.begin), each.task, each.from, each.to, each.tag, each.context,
+        each.bytes, each.failed);
+  }
+  return text;
+}
+
+/// Which rank this is, and when its clock's zero was by the clock of all processes of the host.
+Json ranks_json(const MessageEvent& any, Nanoseconds origin, Nanoseconds now) {
+  const Nanoseconds steady = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                 std::chrono::steady_clock::now().time_since_epoch())
+                                 .count();
+  return {{"rank", any.rank}, {"size", any.ranks}, {"origin", steady - (now - origin)}};
 }
 
 /// Seconds of all kernels, shared by all that can compute at once.
@@ -257,23 +295,26 @@ std::string Engine::trace_json() const {
   const double work = shared_work(impl.machine, now);
   const double path = seconds_of(graph.longest_path());
   const auto [link_seconds, link] = busiest_link(impl.machine, now);
-  const Json header{{"version", 1},
-                    {"clock", impl.options.virtual_clock ? "virtual" : "real"},
-                    {"policy", impl.options.policy},
-                    {"devices_requested", impl.options.devices},
-                    {"seconds", last > 0 ? seconds_of(last - origin) : 0.0},
-                    {"machine", Json::parse(impl.machine.to_json())},
-                    {"counters", counters_json(impl.machine, now)},
-                    {"bound",
-                     {{"seconds", std::max({work, path, link_seconds})},
-                      {"work_seconds", work},
-                      {"critical_path_seconds", path},
-                      {"link_seconds", link_seconds},
-                      {"link", link}}},
-                    {"sections", sections_json(impl.recorder, origin)},
-                    {"tasks", graph.json(origin)}};
-  return fmt::format("{{\"traceEvents\":[\n{}\n],\n\"quadriga\":{}}}\n",
-                     impl.recorder.events_json(origin),
+  const std::vector<MessageEvent> messages = impl.recorder.messages();
+  Json header{{"version", 1},
+              {"clock", impl.options.virtual_clock ? "virtual" : "real"},
+              {"policy", impl.options.policy},
+              {"devices_requested", impl.options.devices},
+              {"seconds", last > 0 ? seconds_of(last - origin) : 0.0},
+              {"machine", Json::parse(impl.machine.to_json())},
+              {"counters", counters_json(impl.machine, now)},
+              {"bound",
+               {{"seconds", std::max({work, path, link_seconds})},
+                {"work_seconds", work},
+                {"critical_path_seconds", path},
+                {"link_seconds", link_seconds},
+                {"link", link}}},
+              {"sections", sections_json(impl.recorder, origin)},
+              {"tasks", graph.json(origin)}};
+  if (!messages.empty())
+    header["world"] = ranks_json(messages.front(), origin, impl.executor->now());
+  return fmt::format("{{\"traceEvents\":[\n{}{}\n],\n\"quadriga\":{}}}\n",
+                     impl.recorder.events_json(origin), messages_text(messages, origin),
                      header.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

@@ -33,7 +33,7 @@ std::exception_ptr wrap(const std::string& who, const std::exception_ptr& error)
   } catch (const Error& cause) {
     const Errc code = cause.code() == Errc::device_lost || cause.code() == Errc::unavailable ||
                               cause.code() == Errc::cancelled || cause.code() == Errc::too_large ||
-                              cause.code() == Errc::io
+                              cause.code() == Errc::io || cause.code() == Errc::peer_lost
                           ? cause.code()
                           : Errc::task_failed;
     return std::make_exception_ptr(Failed(code, who + " failed: " + cause.what(), cause.where()));

@@ -153,6 +153,8 @@ struct TaskExtra {
   Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
   std::unique_ptr<std::vector<TaskRef>> after;  ///< What it follows whatever it touches.
   std::shared_ptr<Gang> gang;                   ///< It starts together with others.
+  /// Let go once the task has ended, run or not, by the thread of that end, which others wait for.
+  std::shared_ptr<void> held;
 };
 
 struct alignas(64) Task {

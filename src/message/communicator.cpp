@@ -39,6 +39,14 @@ CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint,
                                    std::shared_ptr<const Group> group, std::uint64_t context)
     : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
 
+CommunicatorCore CommunicatorCore::apart(std::uint64_t number) const {
+  return {endpoint_, group_, mix(mix(context_ + 1) + mix(~number)) & ~std::uint64_t{1}};
+}
+
+void CommunicatorCore::give_up(const std::string& why) const noexcept {
+  endpoint_->abort(*group_, context_ + 1, why, -1);
+}
+
 Posting CommunicatorCore::message(const MessageBuffer& place, int peer, int tag,
                                   CallKind operation) const {
   const bool any = operation != CallKind::send;

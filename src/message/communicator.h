@@ -47,6 +47,15 @@ class CommunicatorCore {
   int rank() const noexcept { return group_->rank; }
   int size() const noexcept { return group_->size(); }
   Endpoint& endpoint() const noexcept { return *endpoint_; }
+  const std::shared_ptr<Endpoint>& shared_endpoint() const noexcept { return endpoint_; }
+  const Group& group() const noexcept { return *group_; }
+  /// The same on all its ranks, and no other communicator's.
+  std::uint64_t context() const noexcept { return context_; }
+  /// The same ranks with contexts of their own: all that give the same `number` mean each other.
+  /// Nobody is asked.
+  CommunicatorCore apart(std::uint64_t number) const;
+  /// This rank takes no part in later collectives: they raise on all ranks, with the reason.
+  void give_up(const std::string& why) const noexcept;
 
   /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
   void send(const MessageBuffer& place, int destination, int tag, const Patience& patience) const;

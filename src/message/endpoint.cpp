@@ -322,8 +322,8 @@ bool Endpoint::cancel(const TransferPtr& transfer) {
   } else {
     traffic_.receives().cancel(transfer);
   }
-  transfer->finish(
-      std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
+  traffic_.end(*transfer,
+               std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
   own_.ring();
   return true;
 }
@@ -404,8 +404,8 @@ std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
   for (const TransferPtr& each : given_up) {
     if (!traffic_.sends().cancel(*each)) continue;
     open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
-    each->finish(std::make_exception_ptr(
-        Error(Errc::cancelled, each->text() + ": the communicator was closed")));
+    traffic_.end(*each, std::make_exception_ptr(Error(
+                            Errc::cancelled, each->text() + ": the communicator was closed")));
   }
   closed_ = true;
   const auto error = [](const MessageTransfer& transfer) {

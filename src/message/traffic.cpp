@@ -39,18 +39,23 @@ bool Traffic::send_now(const Posting& message) {
          sends_.send_now(message.place, message.peer, message.tag, message.context);
 }
 
+void Traffic::end(MessageTransfer& transfer, std::exception_ptr error) {
+  if (transfer.keep) let_go_.push_back(std::move(transfer.keep));
+  transfer.finish(std::move(error));
+}
+
 // Nothing starts that needs a rank that is gone.
 void Traffic::start(const TransferPtr& transfer) {
   const int peer = transfer->peer;
   if (const ContextAbort* const found = receives_.abort_of(transfer->context))
-    return transfer->finish(found->error(*transfer->group));
+    return end(*transfer, found->error(*transfer->group));
   if (transfer->sends && peer == rank_) {
     receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
-    return transfer->finish();
+    return end(*transfer);
   }
   const auto fail_for = [&](int rank) {
     receives_.cancel(transfer);
-    transfer->finish(loss_of(*transfer, rank, links_[static_cast<std::size_t>(rank)]));
+    end(*transfer, loss_of(*transfer, rank, links_[static_cast<std::size_t>(rank)]));
   };
   const auto is_gone = [&](int rank) {
     return links_[static_cast<std::size_t>(rank)].presence != Presence::here;
@@ -155,6 +160,7 @@ void Traffic::end_aborted(std::uint64_t context) {
 std::vector<std::shared_ptr<void>> Traffic::take_kept() {
   auto kept = sends_.take_kept();
   for (auto& each : receives_.take_kept()) kept.push_back(std::move(each));
+  for (auto& each : std::exchange(let_go_, {})) kept.push_back(std::move(each));
   return kept;
 }
 

@@ -42,6 +42,8 @@ class Traffic {
   void abort(const Group& group, const ContextAbort& why);
   /// Tells the others that this rank has left.
   void leave();
+  /// Ends a transfer that neither side has, or has any more; what it kept is let go.
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr);
   /// What ended transfers kept; it is destroyed without the lock.
   std::vector<std::shared_ptr<void>> take_kept();
 
@@ -55,6 +57,7 @@ class Traffic {
   PeerLinks links_;
   SendSide sends_;
   ReceiveSide receives_;
+  std::vector<std::shared_ptr<void>> let_go_;
   std::uint32_t departures_ = 0;
 };
 

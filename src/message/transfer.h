@@ -81,7 +81,8 @@ struct MessageTransfer {
   int tag = 0;
   std::uint64_t context = 0;
   std::shared_ptr<const Group> group;
-  std::shared_ptr<void> keep;  ///< Lives as long as the memory may be touched.
+  /// Lives as long as the memory may be touched; let go without the lock, once it has ended.
+  std::shared_ptr<void> keep;
 
   std::atomic<bool> done{false};  ///< What follows doesn't change afterwards.
   std::exception_ptr error;

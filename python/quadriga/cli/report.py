@@ -44,7 +44,7 @@ def _file(**options: Any) -> click.Path:
 
 
 @click.command()
-@click.argument("trace", type=_file())
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=_file())
 @click.option("-o", "--output", type=_file(), help="The HTML file; TRACE with .html by default.")
 @click.option("--run", type=_run, metavar="N|last", help="Report on one run of the trace.")
 @click.option("--from", "start", type=_time, metavar="TIME", help="Omit events before this time.")
@@ -55,7 +55,7 @@ def _file(**options: Any) -> click.Path:
 @click.option("--dot", type=_file(), help="Write the task graph for Graphviz.")
 @click.option("--perfetto", type=_file(), help="Write a trace for Perfetto, with rates and arrows.")
 def report(
-    trace: Path,
+    traces: tuple[Path, ...],
     output: Path | None,
     run: int | Literal["last"] | None,
     start: float | None,
@@ -70,9 +70,17 @@ def report(
 
     A run is a period of work between two idle moments, such as one of several calls. The times of
     --from and --to start with the run, or with the trace if there is no --run.
+
+    Traces of several ranks make one page that draws the messages of their tasks as arrows.
     """
     from .. import report as reports
 
+    trace = traces[0]
+    if len(traces) > 1:
+        if any((run, start, end, small, svg, as_json, dot, perfetto)):
+            raise click.UsageError("traces of several ranks take no option but --output")
+        _of_world(traces, output or _page_of(trace))
+        return
     target = output or _page_of(trace)
     need_apart(
         {"TRACE": trace}, {"--output": target, "--svg": svg, "--dot": dot, "--perfetto": perfetto}
@@ -90,6 +98,16 @@ def report(
     else:
         click.echo(reports.summary_text(found))
         click.echo(f"{target}: written")
+
+
+def _of_world(traces: tuple[Path, ...], target: Path) -> None:
+    """One page of all ranks' traces."""
+    from .. import report as reports
+
+    for trace in traces:
+        need_apart({"TRACE": trace}, {"--output": target})
+    write_beside(target, reports.to_world_html([reports.load(trace) for trace in traces]))
+    click.echo(f"{target}: written")
 
 
 def _page_of(trace: Path) -> Path:

@@ -11,7 +11,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from .exchanges import PartsExchange
 from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
 from .request import Request, limit_of
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+    from .tasks import MessageTasks
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -304,6 +308,12 @@ class Communicator(PartsExchange):
         1
         """
         return Communicator(self.core.shrink(), self.deadline)
+
+    def tasks(self, engine: Engine) -> MessageTasks:
+        """Messages of this communicator as tasks of an engine, on its `Data`."""
+        from .tasks import MessageTasks  # here, for few need them
+
+        return MessageTasks(self, engine)
 
     def close(self, deadline: float = 5.0) -> None:
         """Leave the world, once own sends have been received; communicators of it end as well."""

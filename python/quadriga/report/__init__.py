@@ -16,6 +16,7 @@ from .analysis.summary import summary, summary_text
 from .render.export import to_dot, to_perfetto
 from .render.page import to_html, write_report
 from .render.picture import to_svg
+from .render.world import to_world_html
 from .trace.header import TraceError
 from .trace.reading import load
 from .trace.trace import Trace
@@ -35,6 +36,7 @@ __all__ = [
     "to_html",
     "to_perfetto",
     "to_svg",
+    "to_world_html",
     "write_report",
 ]
 

@@ -96,6 +96,10 @@ def read_header(path: str, document: Any) -> dict[str, Any]:
         checker.number(bound.get(key) or 0, f"quadriga.bound.{key}")
     _check_machine(checker, checker.table(header.get("machine") or {}, "quadriga.machine"))
     _check_tasks(checker, checker.rows(header.get("tasks") or [], "quadriga.tasks"))
+    if "world" in header:
+        world = checker.table(header["world"], "quadriga.world")
+        for key in ("rank", "size", "origin"):
+            checker.number(world.get(key), f"quadriga.world.{key}")
     for index, section in enumerate(
         checker.rows(header.get("sections") or [], "quadriga.sections")
     ):

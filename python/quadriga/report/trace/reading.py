@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .header import TraceError, read_header
-from .trace import INSTANTS, Instants, Integers, Spans, Trace
+from .trace import INSTANTS, Instants, Integers, Message, Spans, Trace
 
 _LONGEST = 1e15  # microseconds: what nanoseconds in 64 bits can hold
 _NO_TILE = 2**32 - 1
@@ -36,6 +36,7 @@ class _Columns:
     processes: dict[int, str] = field(default_factory=dict)
     streams: dict[tuple[int, int], str] = field(default_factory=dict)
     kinds: dict[tuple[int, int], str] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
     events: int = 0
     # In the order of Spans' columns; times as microseconds until they are whole.
     spans: tuple[array[Any], ...] = field(
@@ -71,6 +72,8 @@ class _Columns:
 
     def _span(self, item: dict[str, Any]) -> None:
         category = item["cat"]
+        if category == "message":
+            self._message(item)
         if category not in ("kernel", "copy"):
             return
         start, duration = self._time(item, "ts"), self._time(item, "dur")
@@ -88,6 +91,13 @@ class _Columns:
             row += (label(item["name"]), -1, *ends, args["bytes"], _tile(args), 0)
         for column, value in zip(self.spans, row, strict=True):
             column.append(value)
+
+    def _message(self, item: dict[str, Any]) -> None:
+        start, duration, args = self._time(item, "ts"), self._time(item, "dur"), item["args"]
+        begin, end = round(start * 1e3), round((start + duration) * 1e3)
+        ranks = [int(args[key]) for key in ("task", "from", "to", "tag")]
+        shown = (str(args["context"]), int(args["bytes"]), bool(args.get("failed", False)))
+        self.messages.append(Message(str(item["name"]), begin, end, *ranks, *shown))
 
     def _instant(self, item: dict[str, Any]) -> None:
         category = item["cat"]
@@ -174,6 +184,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
         spans=Spans(*_arrays(columns.spans, 2)),
         instants=Instants(*_arrays(columns.instants, 1)),
         header=header,
+        messages=tuple(columns.messages),
     )
 
 

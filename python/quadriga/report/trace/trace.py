@@ -74,6 +74,22 @@ class Instants:
         return f"<Instants: {len(self.at)}>"
 
 
+@dataclass(frozen=True)
+class Message:
+    """A message or collective that was a task. Ranks are the world's; -1: none."""
+
+    name: str
+    start: int  # nanoseconds
+    end: int
+    task: int
+    source: int
+    target: int
+    tag: int
+    context: str
+    bytes: int
+    failed: bool
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """A trace, or a part of one; made by `load` and `part`.
@@ -95,6 +111,8 @@ class Trace:
         The trace of which this is a part.
     part : str
         Which part, in words.
+    messages : tuple of Message
+        Messages of tasks, of the whole run.
     """
 
     path: str
@@ -107,6 +125,7 @@ class Trace:
     header: dict[str, Any]
     whole: Trace | None = None
     part: str = ""
+    messages: tuple[Message, ...] = ()
 
     def __repr__(self) -> str:
         of = f", {self.part} of {self.whole.path!r}" if self.whole else f" {self.path!r}"
