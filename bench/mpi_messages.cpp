@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bench/mpi_messages.cpp: the messages of message_rounds.h by MPI, as a reference.
 //
-// Usage: quadriga-bench-mpi pingpong|bandwidth|collectives REPEAT SIZES [CORES]; numbers with commas between.
+// Usage: quadriga-bench-mpi KIND REPEAT SIZES [CORES]; numbers with commas between. Kinds are
+// pingpong, bandwidth and collectives.
 // It starts itself by mpiexec.
 #include <mpi.h>
 #include <unistd.h>

@@ -12,6 +12,7 @@
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "py_array_place.h"
+#include "py_message_tasks.h"
 
 namespace quadriga::python {
 
