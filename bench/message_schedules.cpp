@@ -59,13 +59,13 @@ struct Found {
   double read_back = 0;  ///< Bytes that devices of other nodes than the root's send to their hosts.
 };
 
-Found run(const Cluster& cluster, const Asked& asked, const ScheduleOptions& options) {
+Found run(const Cluster& cluster, const Asked& asked, const TreeOptions& options) {
   Found found;
   found.plan = plan_collective(cluster, {asked.kind, 0, {asked.bytes}, 8}, options);
   const Schedule schedule = schedule_of(cluster, found.plan);
   found.seconds = simulate(cluster, schedule).seconds;
   for (int rank = 0; rank < cluster.size(); ++rank)
-    for (const Step& each : schedule[static_cast<std::size_t>(rank)].steps)
+    for (const RankStep& each : schedule[static_cast<std::size_t>(rank)].steps)
       if (each.kind == StepKind::copy && each.into.buffer == StepBuffer::stage &&
           cluster.place(rank).node != cluster.place(0).node)
         found.read_back += static_cast<double>(each.bytes);
@@ -95,7 +95,7 @@ void schedules(const Settings& settings) {
   require(!file.empty(), "schedules: --machine names the description of a node");
   const Cluster cluster = Cluster::of(Machine::from_file(file), asked.nodes, asked.ports);
   const int orders = static_cast<int>(settings.integer("orders", 1));
-  ScheduleOptions options;
+  TreeOptions options;
   options.segment_bytes = settings.integer("segment", 0, 0);
   options.leaders = static_cast<int>(settings.integer("leaders", 0, 0));
   if (const std::string shape = settings.text("algorithm"); !shape.empty())

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "benchmarks.h"
+#include "collective_rounds.h"
 #include "line.h"
 #include "message/communicator.h"
 #include "message/join.h"
@@ -72,6 +73,31 @@ class OurPair : public MessagePair {
   std::vector<MessageBuffer> parts_;
 };
 
+class OurCollectives : public CollectiveCalls {
+ public:
+  explicit OurCollectives(CommunicatorCore& communicator) : communicator_(communicator) {}
+  int rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  void barrier() override { communicator_.barrier(patience_); }
+  void call(std::string_view name, double* from, double* into, int count) override {
+    const MessageBuffer sent = place(from, count);
+    const MessageBuffer got = place(into, name == "allgather" ? count * size() : count);
+    if (name == "bcast") communicator_.broadcast(sent, 0, patience_);
+    if (name == "reduce") communicator_.reduce(sent, got, sum, 0, patience_);
+    if (name == "allreduce") communicator_.all_reduce(sent, got, sum, patience_);
+    if (name == "allgather") communicator_.all_gather(sent, got, patience_);
+    if (name == "alltoall") communicator_.all_to_all(sent, got, patience_);
+  }
+
+ private:
+  static constexpr auto sum = message::ReduceOperation::sum;
+  static MessageBuffer place(double* data, int count) {
+    return {Layout::contiguous(count, ElementType::float64), reinterpret_cast<std::byte*>(data)};
+  }
+  CommunicatorCore& communicator_;
+  const Patience patience_{longest, {}};
+};
+
 // Two words in lines of their own, which both processes map.
 struct Flags {
   alignas(64) std::atomic<std::uint32_t> there{0};
@@ -120,6 +146,7 @@ double copy_seconds(std::size_t bytes, int batches) {
 
 struct Asked {
   bool rates = false;
+  bool collectives = false;
   int batches = 0;
   std::vector<std::size_t> sizes, cores;
 };
@@ -132,11 +159,26 @@ void print(const Asked& asked, std::size_t bytes, double found, double word, dou
   line.print();
 }
 
+void run_collectives(const Asked& asked, CommunicatorCore& communicator, double word) {
+  OurCollectives calls(communicator);
+  for (const std::size_t bytes : asked.sizes)
+    for (const char* const name : collective_names) {
+      const double found = collective_seconds(calls, name, bytes, asked.batches);
+      if (communicator.rank() != 0) continue;
+      Line line(name);
+      line.add("bytes", static_cast<double>(bytes)).add("value", found * 1e6);
+      line.add("unit", "us a call").add("bound", (word + copy_seconds(bytes, asked.batches)) * 1e6);
+      line.print();
+    }
+  communicator.barrier({longest, {}});
+}
+
 void run(const Asked& asked, const message::Joining& joining, Flags& flags) {
   const bool is_first = joining.rank == 0;
   pin_to(asked.cores, is_first);
   const double word = word_seconds(flags, is_first, asked.batches);
   CommunicatorCore communicator(message::join(joining, {longest, {}}));
+  if (asked.collectives) return run_collectives(asked, communicator, word);
   OurPair pair(communicator, is_first);
   for (const std::size_t bytes : asked.sizes) {
     MessageRounds rounds(pair, bytes, asked.batches);
@@ -175,9 +217,11 @@ class Folder {
 Asked asked_by(const Settings& settings) {
   Asked asked;
   const std::string kind = settings.text("case", "pingpong");
-  require(kind == "pingpong" || kind == "bandwidth",
-          fmt::format("messages: no case '{}'; there are pingpong and bandwidth", kind));
+  require(
+      kind == "pingpong" || kind == "bandwidth" || kind == "collectives",
+      fmt::format("messages: no case '{}'; there are pingpong, bandwidth and collectives", kind));
   asked.rates = kind == "bandwidth";
+  asked.collectives = kind == "collectives";
   asked.batches = static_cast<int>(settings.integer("repeat", 15));
   try {
     asked.sizes = numbers_of(settings.text("sizes", "8,512,4096,32768,1048576,67108864"));

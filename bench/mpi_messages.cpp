@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bench/mpi_messages.cpp: the messages of message_rounds.h by MPI, as a reference.
 //
-// Usage: quadriga-bench-mpi pingpong|bandwidth REPEAT SIZES [CORES]; numbers with commas between.
+// Usage: quadriga-bench-mpi pingpong|bandwidth|collectives REPEAT SIZES [CORES]; numbers with commas between.
 // It starts itself by mpiexec.
 #include <mpi.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "collective_rounds.h"
 #include "message_rounds.h"
 
 namespace {
@@ -54,6 +55,30 @@ class MpiPair : public MessagePair {
   std::vector<MPI_Request> requests_;
 };
 
+class MpiCollectives : public CollectiveCalls {
+ public:
+  MpiCollectives() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+  void call(std::string_view name, double* from, double* into, int count) override {
+    const MPI_Comm all = MPI_COMM_WORLD;
+    if (name == "bcast") MPI_Bcast(from, count, MPI_DOUBLE, 0, all);
+    if (name == "reduce") MPI_Reduce(from, into, count, MPI_DOUBLE, MPI_SUM, 0, all);
+    if (name == "allreduce") MPI_Allreduce(from, into, count, MPI_DOUBLE, MPI_SUM, all);
+    if (name == "allgather") MPI_Allgather(from, count, MPI_DOUBLE, into, count, MPI_DOUBLE, all);
+    const int part = count / size_;
+    if (name == "alltoall") MPI_Alltoall(from, part, MPI_DOUBLE, into, part, MPI_DOUBLE, all);
+  }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+};
+
 // As one of two ranks, on whichever cores there are; bound to cores by ourselves or not at all.
 int start_again(int count, char** words) {
   setenv("QUADRIGA_BENCH_MPI", "1", 1);
@@ -85,18 +110,33 @@ std::string library() {
   return std::string(whole.substr(0, whole.find_first_of(",\n")));
 }
 
+void print(std::string_view name, std::size_t bytes, double found, const std::string& reference) {
+  std::printf("{\"case\": \"%s\", \"bytes\": %zu, \"value\": %.6g, \"reference\": \"%s\"}\n",
+              std::string(name).c_str(), bytes, found, reference.c_str());
+  std::fflush(stdout);
+}
+
+void run_collectives(const std::string& sizes, int batches) {
+  MpiCollectives calls;
+  for (const std::size_t bytes : numbers_of(sizes))
+    for (const char* const name : collective_names) {
+      const double found = collective_seconds(calls, name, bytes, batches) * 1e6;
+      if (calls.rank() == 0) print(name, bytes, found, library());
+    }
+}
+
 void run(int count, char** words) {
   const bool rates = std::string_view(words[1]) == "bandwidth";
   MpiPair pair;
   pin_to(numbers_of(count > 4 ? words[4] : ""), pair.is_first());
+  if (std::string_view(words[1]) == "collectives")
+    return run_collectives(words[3], std::atoi(words[2]));
   const std::string name = library();
   for (const std::size_t bytes : numbers_of(words[3])) {
     MessageRounds rounds(pair, bytes, std::atoi(words[2]));
     const double found = rates ? rounds.rate() : rounds.one_way() * 1e6;
     if (pair.is_first()) {
-      std::printf("{\"case\": \"%s\", \"bytes\": %zu, \"value\": %.6g, \"reference\": \"%s\"}\n",
-                  words[1], bytes, found, name.c_str());
-      std::fflush(stdout);
+      print(words[1], bytes, found, name);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
@@ -106,7 +146,8 @@ void run(int count, char** words) {
 
 int main(int count, char** words) {
   if (count < 4) {
-    std::fputs("usage: quadriga-bench-mpi pingpong|bandwidth REPEAT SIZES [CORES]\n", stderr);
+    std::fputs("usage: quadriga-bench-mpi pingpong|bandwidth|collectives REPEAT SIZES [CORES]\n",
+               stderr);
     return 2;
   }
   if (std::getenv("QUADRIGA_BENCH_MPI") == nullptr) return start_again(count, words);

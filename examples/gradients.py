@@ -2,8 +2,7 @@
 # examples/gradients.py: conjugate gradients over processes, on a mesh; checked, and a plot.
 # Run it by: quadriga launch -n 4 examples/gradients.py (any number of processes; or as is)
 import numpy as np
-from scipy import sparse
-from scipy.spatial import Delaunay
+from scipy import sparse, spatial
 
 from quadriga import message
 
@@ -13,7 +12,7 @@ POINTS, TOLERANCE = 4000, 1e-10
 def matrix():
     """Diffusion between the points of an irregular mesh, which are numbered from left to right."""
     places = np.random.default_rng(1).random((POINTS, 2))
-    starts, neighbours = Delaunay(places[places[:, 0].argsort()]).vertex_neighbor_vertices
+    starts, neighbours = spatial.Delaunay(places[places[:, 0].argsort()]).vertex_neighbor_vertices
     links = sparse.csr_array((np.ones(len(neighbours)), neighbours, starts))
     return (sparse.diags_array(links.sum(axis=1) + 0.01) - links).tocsr()
 
@@ -22,7 +21,7 @@ class Exchange:
     """Entries that others' rows need; a process's vectors have own entries, then those it needs."""
 
     def __init__(self, comm, ends, columns):
-        self.comm, own = comm, np.arange(ends[comm.rank], ends[comm.rank + 1])
+        own = np.arange(ends[comm.rank], ends[comm.rank + 1])
         needed = np.setdiff1d(columns, own)  # ascending: the owners' parts follow each other
         self.numbers, begins = np.concatenate([own, needed]), np.searchsorted(needed, ends)
         parts = [slice(*(len(own) + begins[rank : rank + 2])) for rank in range(comm.size)]
@@ -37,22 +36,23 @@ class Exchange:
             self.sends.append((rank, message.Layout.indexed(1, numbers - own[0], "f8")))
         message.waitall(asked)
 
-    def start(self, vector):
-        """Entries are read and written where they are; nothing else is sent."""
-        requests = [self.comm.irecv(vector[part], rank) for rank, part in self.receives]
-        return requests + [self.comm.isend(vector, to, layout=which) for to, which in self.sends]
+    def plan(self, comm, vector):
+        """For one vector, whose entries are read and written where they are, again and again."""
+        return comm.plan(
+            sends=[(vector, rank, 0, which) for rank, which in self.sends],
+            receives=[(vector[part], rank) for rank, part in self.receives],
+        )
 
 
 def solve(comm, a, b, exchange):
     """The own entries of x, a x = b, and the norms of the residuals."""
     n, x, r = len(b), np.zeros(len(b)), b.copy()
-    inner, border = a[:, :n], a[:, n:]
-    p = np.concatenate([b, np.zeros(len(exchange.numbers) - n)])
-    norms = [comm.allreduce(r @ r)]
+    inner, border, p = a[:, :n], a[:, n:], np.concatenate([b, np.zeros(a.shape[1] - n)])
+    plan, norms = exchange.plan(comm, p), [comm.allreduce(r @ r)]
     while norms[-1] > TOLERANCE**2 * norms[0]:
-        requests = exchange.start(p)
+        plan.start()
         q = inner @ p[:n]  # while the others' entries are on their way
-        message.waitall(requests)
+        plan.wait()
         q += border @ p[n:]
         alpha = norms[-1] / comm.allreduce(p[:n] @ q)
         x += alpha * p[:n]
@@ -67,7 +67,7 @@ if __name__ == "__main__":
         a, b = matrix(), np.sin(np.arange(POINTS))
         ends = [POINTS * rank // comm.size for rank in range(comm.size + 1)]
         own = slice(*ends[comm.rank : comm.rank + 2])
-        exchange = Exchange(comm, ends, np.unique(a[own].indices))
+        exchange = Exchange(comm, ends, a[own].indices)
         x, norms = solve(comm, a[own][:, exchange.numbers], b[own], exchange)
         comm.isend(x, 0)
         if comm.rank == 0:

@@ -27,8 +27,7 @@ def step(now, before):
 def run(comm):
     """The part of this rank: a block of a grid of processes."""
     high = max(p for p in range(1, 17) if comm.size % p == 0 and p * p <= comm.size)
-    wide = comm.size // high
-    row, col = divmod(comm.rank, wide)
+    row, col = divmod(comm.rank, wide := comm.size // high)
     ends = [[N * i // parts for i in range(parts + 1)] for parts in (high, wide)]
     places = [np.arange(ends[k][i] - 1, ends[k][i + 1] + 1) for k, i in ((0, row), (1, col))]
     now = start(*places)

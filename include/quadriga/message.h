@@ -84,6 +84,11 @@ class Communicator {
   /// The ranks that give the same color, ordered by key, then rank; a negative color: none.
   std::optional<Communicator> Split(int color = 0, int key = 0, Seconds deadline = {}) const;
 
+  /// The ranks that are left, in their order, once others were lost. All that are left call it,
+  /// each once for each loss, and get the same ranks whatever each of them knows; nobody waits.
+  /// What else is under way in this communicator raises peer_lost.
+  Communicator shrink() const;
+
   /// Leaves the world, for this and all communicators made of it, once own sends have been
   /// received; says which weren't in time, or nothing. Without it the last copy's end does so,
   /// within 5 s, and logs them.

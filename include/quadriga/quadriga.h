@@ -15,14 +15,15 @@
  *   -i    the i-th argument is wrong, the engine being the first; nothing was written
  *    i    potrf, posv: the leading minor of order i is not positive definite; trtrs: the i-th
  *         diagonal element is zero
- * or a value of enum quadriga_failure for other failures. quadriga_message() describes the failure
- * in words.
+ * or a value of enum quadriga_failure (c_errors.h) for other failures. quadriga_message() describes
+ * the failure in words.
  *
  * Several threads may use an engine at once, except in quadriga_close.
  */
 #ifndef QUADRIGA_QUADRIGA_H
 #define QUADRIGA_QUADRIGA_H
 
+#include <quadriga/c_errors.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -37,23 +38,11 @@ typedef struct quadriga_engine quadriga_engine;
 #define QUADRIGA_COMPLEX_DOUBLE double complex
 #endif
 
-enum quadriga_failure {
-  QUADRIGA_TOO_LARGE = -1001,   /* Fits neither on the devices nor on the host. */
-  QUADRIGA_TASK_FAILED = -1002, /* A kernel failed. */
-  QUADRIGA_DEVICE_LOST = -1003,
-  QUADRIGA_UNAVAILABLE = -1004, /* Not on this machine, or not in this build. */
-  QUADRIGA_OTHER = -1005        /* See quadriga_message(). */
-};
-
 /* Starts an engine on devices such as "cpu", "cuda" or "emulated:2,memory=64MiB"; NULL or "": as
  * configured by QUADRIGA_DEVICES or a file, else all of the machine. *engine is NULL on failure. */
 int64_t quadriga_open(const char* devices, quadriga_engine** engine);
 /* Ends the engine and frees its resources. NULL is allowed. */
 void quadriga_close(quadriga_engine* engine);
-/* The message of this thread's last failed call; "" if none has failed. Valid until the next call
- * in this thread. */
-const char* quadriga_message(void);
-
 /* QUADRIGA_ROUTINES(x, T) declares the routines of one type, where x is the letter of its BLAS.
  *
  * gemm   C = alpha*op(A)*op(B) + beta*C, where C is m x n and k is the inner size

@@ -18,7 +18,7 @@ using message::ExchangeTransfers;
 using message::PlannedMessage;
 using Places = std::vector<std::shared_ptr<ArrayPlace>>;
 
-std::vector<PlannedMessage> planned(const nb::list& messages, bool receives, Places& places) {
+std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& places) {
   std::vector<PlannedMessage> made;
   for (const nb::handle each : messages) {
     const auto message = nb::cast<nb::tuple>(each);
@@ -30,8 +30,8 @@ std::vector<PlannedMessage> planned(const nb::list& messages, bool receives, Pla
 
 }  // namespace
 
-ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, const nb::list& sends,
-                          const nb::list& receives) {
+ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
+                          nb::handle receives) {
   const auto places = std::make_shared<Places>();
   const auto leaving = planned(sends, false, *places);
   const auto arriving = planned(receives, true, *places);

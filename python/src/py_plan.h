@@ -7,9 +7,9 @@
 
 namespace quadriga::python {
 
-/// Of tuples (array, rank, tag, layout), the layout None for all of the array.
-message::ExchangeTransfers plan_of(const message::CommunicatorCore& communicator,
-                                   const nb::list& sends, const nb::list& receives);
+/// Of lists of tuples (array, rank, tag, layout), the layout None for all of the array.
+message::ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
+                                   nb::handle receives);
 void bind_plan(nb::module_& module);
 
 }  // namespace quadriga::python

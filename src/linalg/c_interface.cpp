@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "base/c_message.h"
 #include "linalg/c_engine.h"
 #include "linalg/view.h"
 
@@ -20,8 +21,6 @@ using quadriga::Error;
 namespace linalg = quadriga::linalg;
 
 namespace {
-
-thread_local std::string message;
 
 /// An argument that a caller got wrong, counted from 1 with the engine.
 struct Wrong {
@@ -44,28 +43,23 @@ std::int64_t number_of(Errc code) {
   }
 }
 
-std::int64_t failed(std::int64_t info, const std::string& what) {
-  message = what;
-  return info;
-}
-
 /// Runs one call; no exception passes into C.
 template <class Call>
 std::int64_t guarded(Call&& call) noexcept try {
   call();
   return 0;
 } catch (const Wrong& wrong) {
-  return failed(-wrong.argument, wrong.what);
+  return quadriga::c_failed(-wrong.argument, wrong.what);
 } catch (const quadriga::NotPositiveDefinite& error) {
-  return failed(error.minor(), error.what());
+  return quadriga::c_failed(error.minor(), error.what());
 } catch (const linalg::SingularMatrix& error) {
-  return failed(error.index() + 1, error.what());
+  return quadriga::c_failed(error.index() + 1, error.what());
 } catch (const Error& error) {
-  return failed(number_of(error.code()), error.what());
+  return quadriga::c_failed(number_of(error.code()), error.what());
 } catch (const std::exception& error) {
-  return failed(QUADRIGA_OTHER, error.what());
+  return quadriga::c_failed(QUADRIGA_OTHER, error.what());
 } catch (...) {
-  return failed(QUADRIGA_OTHER, "what was thrown is no std::exception");
+  return quadriga::c_failed(QUADRIGA_OTHER, "what was thrown is no std::exception");
 }
 
 [[noreturn]] void refuse(int argument, const std::string& what) {
@@ -315,8 +309,6 @@ int64_t quadriga_open(const char* devices, quadriga_engine** engine) {
 }
 
 void quadriga_close(quadriga_engine* engine) { delete engine; }
-
-const char* quadriga_message(void) { return message.c_str(); }
 
 #define QUADRIGA_DEFINE(x, T, Value)                                                               \
   int64_t quadriga_##x##gemm(quadriga_engine* engine, char transa, char transb, int64_t m,         \

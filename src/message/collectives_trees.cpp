@@ -42,8 +42,8 @@ std::int64_t element_bytes(const ElementSignature& elements) {
 }
 
 // All ranks must follow the same plan.
-void add_options(CollectiveTerms& terms, const ScheduleOptions& options) {
-  if (options == ScheduleOptions{}) return;
+void add_options(CollectiveTerms& terms, const TreeOptions& options) {
+  if (options == TreeOptions{}) return;
   std::uint64_t value = mix(static_cast<std::uint64_t>(options.segment_bytes));
   std::string shapes;
   for (const TreeShape each : options.shapes) {
@@ -82,7 +82,7 @@ Collective::PlaceOf places_of(const PackedPlace& input, const PackedPlace& outpu
 
 }  // namespace
 
-void CommunicatorCore::force(const ScheduleOptions& options) {
+void CommunicatorCore::force(const TreeOptions& options) {
   if (size() <= 0) return;
   const CollectiveShape nothing{TreeCollective::broadcast, 0, {0}, 1};
   static_cast<void>(plan_collective(Cluster::host(size(), 1, 0), nothing, options));
@@ -100,8 +100,8 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
     const auto whole = static_cast<std::int64_t>(place.bytes());
     const auto steps =
         known_.steps(size(), rank(), {TreeCollective::broadcast, root, {whole}, 1}, forced_);
-    const bool in_one =
-        std::ranges::all_of(steps->steps, [&](const Step& each) { return each.bytes == whole; });
+    const bool in_one = std::ranges::all_of(
+        steps->steps, [&](const RankStep& each) { return each.bytes == whole; });
     // In one piece it travels as it lies.
     if (in_one)
       return collective.take(*steps, [&](const StepPlace&, std::int64_t) { return place; });
@@ -117,7 +117,7 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
   Collective collective(*this, CallKind::reduce, patience);
   const bool is_root = rank() == root;
   const ElementSignature elements = from.layout.elements();
-  ScheduleOptions options = forced_;
+  TreeOptions options = forced_;
   options.reproducible = options.reproducible || reproducible;
   CollectiveTerms terms{CallKind::reduce, root, static_cast<int>(operation), elements,
                         first_of(root_fault(root, size()),
@@ -142,7 +142,7 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
                                   bool reproducible) {
   Collective collective(*this, CallKind::allreduce, patience);
   const ElementSignature elements = from.layout.elements();
-  ScheduleOptions options = forced_;
+  TreeOptions options = forced_;
   options.reproducible = options.reproducible || reproducible;
   CollectiveTerms terms{CallKind::allreduce, -1, static_cast<int>(operation), elements,
                         reduction_fault(from, &into, operation)};
@@ -187,7 +187,7 @@ void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBu
                                       bool reproducible) {
   Collective collective(*this, CallKind::reduce_scatter, patience);
   const ElementSignature elements = from.layout.elements();
-  ScheduleOptions options = forced_;
+  TreeOptions options = forced_;
   options.reproducible = options.reproducible || reproducible;
   CollectiveTerms terms{CallKind::reduce_scatter, -1, static_cast<int>(operation), elements,
                         first_of(reduction_fault(from, nullptr, operation),

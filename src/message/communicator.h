@@ -83,7 +83,7 @@ class CommunicatorCore {
   void broadcast(const MessageBuffer& place, int root, const Patience& patience);
   /// What the collectives along trees below use instead of what is chosen; the same on all ranks.
   /// Errors: invalid_argument for nonsense.
-  void force(const ScheduleOptions& options);
+  void force(const TreeOptions& options);
   /// `into` counts on the root only. Elements of one type. The order of operations depends on the
   /// number of ranks, the root and the size; with `reproducible` it doesn't depend on the size.
   void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
@@ -128,7 +128,7 @@ class CommunicatorCore {
   std::shared_ptr<const Group> group_;
   std::uint64_t context_ = 0;
   int collectives_ = 0;
-  ScheduleOptions forced_;
+  TreeOptions forced_;
   StepCache known_;
   std::uint64_t shrinks_ = 0;
 };

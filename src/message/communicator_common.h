@@ -5,6 +5,7 @@
 #include <quadriga/error.h>
 #include <quadriga/message.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -13,11 +14,12 @@
 
 namespace quadriga::message {
 
-/// Calls from outside the library aren't interrupted: signals are the program's.
+/// Calls from outside the library aren't interrupted: signals are the program's. Given seconds that
+/// are negative have passed; `otherwise`, the library's own, has none then.
 /// Errors: invalid_argument if the seconds aren't a number.
 inline Patience patience_for(Seconds given, double otherwise = -1) {
-  const double seconds = given.value_or(otherwise);
-  require(seconds == seconds, "deadline isn't a number");
+  const double seconds = given ? std::max(*given, 0.0) : otherwise;
+  require(!given || *given == *given, "deadline isn't a number");
   Patience patience;
   patience.seconds = seconds;
   return patience;

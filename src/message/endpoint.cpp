@@ -258,9 +258,6 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
   check_not_forked(owner_);
   const Hold hold(*this);
   check_usable();
-  for (const TransferPtr& each : transfers)
-    if (!each->done.load(std::memory_order_relaxed))
-      fail(Errc::invalid_argument, fmt::format("start: {} hasn't ended yet", each->text()));
   for (const TransferPtr& each : transfers) {
     each->renew(keep);
     traffic_.start(each);
@@ -268,25 +265,10 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
   leave_to_service();
 }
 
-void Endpoint::wait_all(std::span<const TransferPtr> transfers, const Patience& patience) {
+void Endpoint::wait_for(const std::function<bool()>& is_over, const Posting& what,
+                        const Patience& patience) {
   check_not_forked(owner_);
-  const auto is_open = [](const TransferPtr& each) {
-    return !each->done.load(std::memory_order_acquire);
-  };
-  const auto has_failed = [&](const TransferPtr& each) { return !is_open(each) && each->error; };
-  const auto is_over = [&] {
-    return std::ranges::none_of(transfers, is_open) || std::ranges::any_of(transfers, has_failed);
-  };
-  if (!is_over()) {
-    const auto open = std::ranges::find_if(transfers, is_open);
-    wait_until(is_over, posting_of(open == transfers.end() ? *transfers.front() : **open),
-               patience);
-  }
-  const auto failed = std::ranges::find_if(transfers, has_failed);
-  if (failed == transfers.end()) return;
-  const std::exception_ptr error = (*failed)->error;
-  for (const TransferPtr& each : transfers) withdraw(each);
-  std::rethrow_exception(error);
+  wait_until(is_over, what, patience);
 }
 
 void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& patience) {

@@ -17,6 +17,7 @@
 //   6. In a child after fork() nothing is touched: calls throw, the destructor leaves all as it is.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,12 +55,12 @@ class Endpoint {
   /// Errors: deadline, or what the interrupt throws; the transfers go on.
   void wait_any(std::span<const TransferPtr> transfers, const Patience& patience);
   bool test(const TransferPtr& transfer);
-  /// Starts transfers in order, under one lock, that have ended; each holds `keep` until it has.
-  /// Errors: invalid_argument if one hasn't: none is started then.
+  /// Starts transfers in order, under one lock, once more: they have ended. Each holds `keep`
+  /// until it has ended again.
   void start_all(std::span<const TransferPtr> transfers, const std::shared_ptr<void>& keep);
-  /// Waits until all have ended. Errors: of one that failed, the others being withdrawn; deadline:
-  /// all go on.
-  void wait_all(std::span<const TransferPtr> transfers, const Patience& patience);
+  /// Moves messages until `is_over()` of transfers; `what` is said of it. Errors: deadline.
+  void wait_for(const std::function<bool()>& is_over, const Posting& what,
+                const Patience& patience);
   /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
@@ -77,8 +78,8 @@ class Endpoint {
 
   /// Ends them since a rank of the world is lost or gone and the others go on without it.
   void revoke(const Group& group, std::uint64_t context, int lost) noexcept;
-  /// The ranks of a group that are here and were named by no abort of its two contexts, as the first
-  /// rank knows that asks by this key.
+  /// The ranks of a group that are here and were named by no abort of its two contexts, as the
+  /// first rank knows that asks by this key.
   RankSet agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key);
 
   /// Waits for own sends, then leaves. What is open when that ends early is

@@ -32,6 +32,8 @@ class ExchangeTransfers {
   std::vector<MessageStatus> received() const;
 
  private:
+  void end() const;
+
   const std::shared_ptr<Endpoint> endpoint_;
   const std::shared_ptr<void> keep_;
   const std::size_t receives_;

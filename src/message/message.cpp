@@ -169,6 +169,11 @@ std::optional<Communicator> Communicator::Split(int color, int key, Seconds dead
       std::make_shared<Common>(state_->endpoint, std::move(*part), state_->deadline.load()));
 }
 
+Communicator Communicator::shrink() const {
+  return Communicator(
+      std::make_shared<Common>(state_->endpoint, state_->core.shrink(), state_->deadline.load()));
+}
+
 std::string Communicator::close(double seconds) const {
   return state_->endpoint->close(patience_for(seconds));
 }

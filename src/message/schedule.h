@@ -34,7 +34,7 @@ struct StepPlace {
   bool operator==(const StepPlace&) const = default;
 };
 
-struct Step {
+struct RankStep {
   StepKind kind = StepKind::copy;
   int peer = -1;             ///< Of a send or a receive.
   int lane = 0;              ///< Of a send or a receive.
@@ -48,12 +48,12 @@ struct Step {
 
 /// What one rank does.
 struct RankSteps {
-  std::vector<Step> steps;
+  std::vector<RankStep> steps;
   std::vector<std::uint32_t> after;  ///< Indices of earlier steps.
   std::int64_t work_bytes = 0;
   std::int64_t stage_bytes = 0;
 
-  std::span<const std::uint32_t> awaited(const Step& step) const noexcept {
+  std::span<const std::uint32_t> awaited(const RankStep& step) const noexcept {
     return {after.data() + step.after, step.afters};
   }
 };

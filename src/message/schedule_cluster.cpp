@@ -123,14 +123,14 @@ Cluster Cluster::of(const Machine& machine, int nodes, const Ports& ports) {
       cluster.wires_.push_back({fmt::format("node {} port {} in", node, port), rate, 0});
     }
     for (int i = 0; i < std::max(1, cluster.devices_); ++i) {
-      Place place{node,
-                  i,
-                  i * ports.per_node / std::max(1, cluster.devices_),
-                  i < cluster.devices_,
-                  {node},
-                  0,
-                  0,
-                  0};
+      RankPlace place{node,
+                      i,
+                      i * ports.per_node / std::max(1, cluster.devices_),
+                      i < cluster.devices_,
+                      {node},
+                      0,
+                      0,
+                      0};
       for (std::size_t group = 0; group < groups.size(); ++group)
         if (groups[group].contains(i)) place.groups.push_back(static_cast<int>(group));
       if (place.on_device) {
@@ -191,8 +191,8 @@ Wires Cluster::local(int node, int from, int to) const {
 }
 
 Wires Cluster::between(int from, int to) const {
-  const Place& a = place(from);
-  const Place& b = place(to);
+  const RankPlace& a = place(from);
+  const RankPlace& b = place(to);
   if (a.node == b.node) return local(a.node, a.index + 1, b.index + 1);
   const int stride = links_ + 2 * ports_per_node_;
   Wires wires;
@@ -207,12 +207,12 @@ Wires Cluster::between(int from, int to) const {
 }
 
 Wires Cluster::to_host(int rank) const {
-  const Place& from = place(rank);
+  const RankPlace& from = place(rank);
   return from.on_device ? local(from.node, from.index + 1, 0) : Wires{};
 }
 
 Wires Cluster::from_host(int rank) const {
-  const Place& to = place(rank);
+  const RankPlace& to = place(rank);
   return to.on_device ? local(to.node, 0, to.index + 1) : Wires{};
 }
 

@@ -21,7 +21,7 @@ struct Wire {
 using Wires = std::vector<int>;
 
 /// Where a rank's data are.
-struct Place {
+struct RankPlace {
   int node = 0;
   int index = 0;  ///< Among the node's places; neither changes with the order of ranks.
   int port = 0;
@@ -57,7 +57,7 @@ class Cluster {
   int size() const noexcept { return static_cast<int>(order_.size()); }
   int nodes() const noexcept { return nodes_; }
   int ports_per_node() const noexcept { return ports_per_node_; }
-  const Place& place(int rank) const { return places_[at(order_, rank)]; }
+  const RankPlace& place(int rank) const { return places_[at(order_, rank)]; }
   const std::vector<Wire>& wires() const noexcept { return wires_; }
 
   /// The same with ranks elsewhere: rank i where rank order[i] was.
@@ -83,7 +83,7 @@ class Cluster {
   int links_ = 0;    ///< Of a node; they come before its ports.
   int devices_ = 0;  ///< Of a node.
   std::vector<Wire> wires_;
-  std::vector<Place> places_;
+  std::vector<RankPlace> places_;
   std::vector<int> order_;                ///< Place by rank.
   std::vector<Wires> routes_;             ///< Within a node: from and to the host (0) and devices.
   std::vector<Wires> own_up_, own_down_;  ///< What only one device uses of its way to the host.

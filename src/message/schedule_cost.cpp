@@ -85,9 +85,11 @@ class Round {
 
   double ascend(const RankTree& tree, int rank) {
     double at = 0;
-    const Place& place = cluster_.place(rank);
+    const RankPlace& place = cluster_.place(rank);
     const double combines = place.combine_seconds + bytes_ * place.combine_seconds_per_byte;
-    for (const int child : tree.children[index(rank)]) {
+    const std::vector<int>& children = tree.children[index(rank)];
+    for (auto next = children.rbegin(); next != children.rend(); ++next) {
+      const int child = *next;
       double arrives = ascend(tree, child);
       const bool stages = cluster_.is_staged(rank, child);
       if (stages) arrives += cross(cluster_.to_host(child));

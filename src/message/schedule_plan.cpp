@@ -27,7 +27,7 @@ bool goes_down(TreeCollective kind) {
   return kind != TreeCollective::reduce && kind != TreeCollective::reduce_scatter;
 }
 
-void check(const Cluster& cluster, const CollectiveShape& shape, const ScheduleOptions& options) {
+void check(const Cluster& cluster, const CollectiveShape& shape, const TreeOptions& options) {
   const std::size_t sizes = is_per_rank(shape.kind) ? index(cluster.size()) : 1;
   require(shape.bytes.size() == sizes,
           fmt::format("{}: {} sizes; expected {}", name(shape.kind), shape.bytes.size(), sizes));
@@ -49,7 +49,7 @@ std::int64_t cut_to(std::int64_t bytes, std::int64_t element) {
 
 // Which trees: the root of each, who leads its groups, and which half of a split tree it serves.
 std::vector<TreeWish> wishes_of(const Cluster& cluster, const CollectiveShape& shape,
-                                const ScheduleOptions& options) {
+                                const TreeOptions& options) {
   const bool splits =
       std::ranges::find(options.shapes, TreeShape::split_binary) != options.shapes.end();
   const int leaders = std::max(options.leaders, 1);
@@ -106,7 +106,7 @@ std::int64_t largest_part(const CollectiveShape& shape) {
 
 // Trees of a plan without its segments: the costly part, which doesn't depend on their size.
 SchedulePlan with_trees(const Cluster& cluster, const CollectiveShape& shape,
-                        const ScheduleOptions& options) {
+                        const TreeOptions& options) {
   SchedulePlan plan{shape, options, {}, {}, {}, 0};
   const bool by_rank = options.reproducible && goes_up(shape.kind);
   for (const TreeWish& wish : wishes_of(cluster, shape, options)) {
@@ -154,7 +154,7 @@ void choose_segment(const Cluster& cluster, SchedulePlan& plan, std::int64_t for
 
 class Search {
  public:
-  Search(const Cluster& cluster, const CollectiveShape& shape, const ScheduleOptions& options)
+  Search(const Cluster& cluster, const CollectiveShape& shape, const TreeOptions& options)
       : cluster_(cluster), shape_(shape), forced_(options) {}
 
   SchedulePlan best() {
@@ -164,7 +164,7 @@ class Search {
       rotations = forced_.rotates ? std::vector<bool>{*forced_.rotates} : std::vector{false, true};
     for (const bool rotates : rotations)
       for (const int leaders : numbers_of_leaders()) {
-        ScheduleOptions options = forced_;
+        TreeOptions options = forced_;
         options.rotates = rotates;
         options.leaders = leaders;
         candidates_.emplace_back();
@@ -178,7 +178,7 @@ class Search {
         double reached = look(options);
         for (std::size_t level = 0; level < options.shapes.size(); ++level)
           for (const TreeShape shape : tree_shapes) {
-            ScheduleOptions other = options;
+            TreeOptions other = options;
             other.shapes[level] = shape;
             if (other.shapes == options.shapes) continue;
             const double found = look(other);
@@ -218,7 +218,7 @@ class Search {
       numbers.push_back(static_cast<int>(std::min<std::size_t>(most, 64)));
     return numbers;
   }
-  double look(const ScheduleOptions& options) {
+  double look(const TreeOptions& options) {
     SchedulePlan plan = with_trees(cluster_, shape_, options);
     choose_segment(cluster_, plan, forced_.segment_bytes);
     const double seconds = plan.predicted_seconds;
@@ -228,7 +228,7 @@ class Search {
 
   const Cluster& cluster_;
   const CollectiveShape& shape_;
-  const ScheduleOptions& forced_;
+  const TreeOptions& forced_;
   std::vector<SchedulePlan> candidates_;  // The best for each number of leaders, rotating or not.
 };
 
@@ -251,7 +251,7 @@ std::string SchedulePlan::text() const {
 }
 
 SchedulePlan forced_plan(const Cluster& cluster, const CollectiveShape& shape,
-                         const ScheduleOptions& options) {
+                         const TreeOptions& options) {
   check(cluster, shape, options);
   require(!options.shapes.empty() && options.segment_bytes > 0,
           "a plan that isn't chosen needs shapes and a segment");
@@ -262,7 +262,7 @@ SchedulePlan forced_plan(const Cluster& cluster, const CollectiveShape& shape,
 }
 
 SchedulePlan plan_collective(const Cluster& cluster, const CollectiveShape& shape,
-                             const ScheduleOptions& options) {
+                             const TreeOptions& options) {
   check(cluster, shape, options);
   return Search(cluster, shape, options).best();
 }

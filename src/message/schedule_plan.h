@@ -11,7 +11,7 @@
 
 namespace quadriga::message {
 
-/// Collectives along trees. All of them are segments that go up a tree (combined), down it, or both.
+/// Collectives along trees: segments that go up a tree (combined), down it, or both.
 enum class TreeCollective : std::uint8_t {
   broadcast,
   reduce,
@@ -31,7 +31,7 @@ struct CollectiveShape {
 };
 
 /// What is forced; the rest is chosen.
-struct ScheduleOptions {
+struct TreeOptions {
   /// One a level of the cluster, the outermost first; the last one holds for all below.
   std::vector<TreeShape> shapes{};
   std::int64_t segment_bytes = 0;
@@ -43,7 +43,7 @@ struct ScheduleOptions {
   /// Combines in an order that follows from the number of ranks and the root only, not from where
   /// ranks are or from the size.
   bool reproducible = false;
-  bool operator==(const ScheduleOptions&) const = default;
+  bool operator==(const TreeOptions&) const = default;
 };
 
 struct ScheduleSegment {
@@ -55,7 +55,7 @@ struct ScheduleSegment {
 
 struct SchedulePlan {
   CollectiveShape shape;
-  ScheduleOptions options;         ///< With what was chosen.
+  TreeOptions options;             ///< With what was chosen.
   std::vector<RankTree> up, down;  ///< By the segments' tree; up is empty if nothing is combined.
   std::vector<ScheduleSegment> segments;
   double predicted_seconds = 0;
@@ -64,10 +64,10 @@ struct SchedulePlan {
 
 /// Errors: invalid_argument for a root, sizes or options that no plan has.
 SchedulePlan plan_collective(const Cluster& cluster, const CollectiveShape& shape,
-                             const ScheduleOptions& options);
+                             const TreeOptions& options);
 /// As the options say, which must say all.
 SchedulePlan forced_plan(const Cluster& cluster, const CollectiveShape& shape,
-                         const ScheduleOptions& options);
+                         const TreeOptions& options);
 
 /// Seconds by the cost model: the way of the first segment along the deepest tree, then a segment
 /// each time that the busiest wire, reducing rank or channel is through with one.

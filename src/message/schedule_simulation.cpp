@@ -80,7 +80,7 @@ class Simulation {
     }
   };
 
-  const Step& step(StepName name) const { return schedule_[index(name.rank)].steps[name.step]; }
+  const RankStep& step(StepName name) const { return schedule_[index(name.rank)].steps[name.step]; }
 
   void enter(int rank) {
     const RankSteps& own = schedule_[index(rank)];
@@ -89,7 +89,7 @@ class Simulation {
     lanes_of_.emplace_back(own.steps.size());
     run_.steps += own.steps.size();
     for (std::uint32_t i = 0; i < own.steps.size(); ++i) {
-      const Step& each = own.steps[i];
+      const RankStep& each = own.steps[i];
       for (const std::uint32_t before : own.awaited(each)) {
         followers_.back()[before].push_back(i);
         ++waits_.back()[i];
@@ -109,7 +109,7 @@ class Simulation {
   }
 
   void make_ready(StepName name) {
-    const Step& what = step(name);
+    const RankStep& what = step(name);
     if (what.kind == StepKind::send || what.kind == StepKind::receive) {
       const auto [number, place] = lanes_of_[index(name.rank)][name.step];
       Lane& lane = lanes_[number];
@@ -131,7 +131,7 @@ class Simulation {
                     0,
                     up ? cluster_.to_host(name.rank) : cluster_.from_host(name.rank)});
     double& free = reducing_[index(name.rank)];
-    const Place& place = cluster_.place(name.rank);
+    const RankPlace& place = cluster_.place(name.rank);
     const double begins = std::max(free, now_);
     free = begins + place.combine_seconds +
            static_cast<double>(what.bytes) * place.combine_seconds_per_byte;

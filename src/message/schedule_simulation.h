@@ -3,8 +3,8 @@
 //
 // The model: a transfer first waits for the latencies of its wires. Its bytes then come to one wire
 // after the other, and each wire passes on what has come to it in the order of arrival, at its own
-// rate; a transfer ends when the last wire is through. Copies between a device and its host's memory
-// are transfers too; reductions take turns on their rank. Two transfers of a lane may be under way.
+// rate; a transfer ends when the last wire is through. Copies between a device and the host are
+// transfers too; reductions take turns on their rank. Of a lane, two transfers may be under way.
 #pragma once
 
 #include <vector>

@@ -22,7 +22,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 class StepWriter {
  public:
-  int add(Step step, const std::vector<int>& after) {
+  int add(RankStep step, const std::vector<int>& after) {
     step.after = static_cast<std::uint32_t>(rank_.after.size());
     for (const int each : after)
       if (each != no_step) rank_.after.push_back(static_cast<std::uint32_t>(each));
@@ -127,8 +127,8 @@ class TreeLane {
   int up_lane() const { return 2 * tree_; }
   int down_lane() const { return 2 * tree_ + 1; }
 
-  // Combines what comes from the children, in their order, and passes it on. Returns the last step
-  // that reads the input or writes the root's output.
+  // Combines what comes from the children, always in the same order, and passes it on. Returns the
+  // last step that reads the input or writes the root's output.
   int go_up(const ScheduleSegment& segment) {
     const int parent = up_->parent[index(rank_)];
     const std::int64_t bytes = segment.bytes;
@@ -143,7 +143,8 @@ class TreeLane {
       sum = sums_.next(writer_);
       free = sums_.before();
     }
-    for (std::size_t i = 0; i < children(*up_).size(); ++i) {
+    // Backwards: what is served first going down has the longest way up.
+    for (std::size_t i = children(*up_).size(); i-- > 0;) {
       const int child = children(*up_)[i];
       StepPlace right;
       int there = no_step;
@@ -271,7 +272,7 @@ RankSteps direct_steps(int own, int ranks, std::span<const Parcel> sends,
       writer.receive({StepBuffer::output, each.offset}, each.bytes, each.peer, 0, {});
   }
   std::size_t copied = 0;
-  std::vector<Step> copies;
+  std::vector<RankStep> copies;
   for (const std::size_t i : by_distance(sends, own, ranks, false)) {
     const Parcel& each = sends[i];
     if (each.peer != own)
@@ -286,7 +287,7 @@ RankSteps direct_steps(int own, int ranks, std::span<const Parcel> sends,
                         {}});
   }
   // Last: meanwhile the others' bytes are on their way.
-  for (const Step& each : copies) writer.add(each, {});
+  for (const RankStep& each : copies) writer.add(each, {});
   return writer.finish();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/schedule_steps.h: the steps of one rank, from a plan or from what each pair exchanges.
+// src/message/schedule_steps.h: the steps of one rank, from a plan or from what pairs exchange.
 #pragma once
 
 #include "message/schedule.h"

@@ -37,8 +37,8 @@ std::vector<int> split_parents(int count, int half) {
 using Ranks = std::vector<int>;
 
 bool nearer(const Cluster& cluster, int a, int b) {
-  const Place& x = cluster.place(a);
-  const Place& y = cluster.place(b);
+  const RankPlace& x = cluster.place(a);
+  const RankPlace& y = cluster.place(b);
   return std::pair(x.node, x.index) < std::pair(y.node, y.index);
 }
 

@@ -42,7 +42,7 @@ struct TreeWish {
 
 /// One tree a level: the leaders of the groups form one, and within a group its members do, down
 /// to single ranks. Depends on places alone: with ranks elsewhere the same places are joined.
-/// Source:  the topology-aware tree of Wei Wu's dissertation (University of Tennessee, 2017), 5.2.1.
+/// Source:  the topology-aware tree of Wu, dissertation, University of Tennessee, 2017, 5.2.1.
 RankTree hierarchical_tree(const Cluster& cluster, const TreeWish& wish);
 /// The same shape by the numbers of ranks alone.
 RankTree flat_tree(int ranks, int root, TreeShape shape);

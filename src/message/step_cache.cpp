@@ -16,7 +16,7 @@ constexpr double latency_seconds = 4e-6;
 // Messages that pass through slots: their number counts, not their size.
 constexpr std::int64_t small_bytes = 8192;
 
-SchedulePlan planned(int ranks, const CollectiveShape& shape, ScheduleOptions forced) {
+SchedulePlan planned(int ranks, const CollectiveShape& shape, TreeOptions forced) {
   const std::int64_t total =
       std::accumulate(shape.bytes.begin(), shape.bytes.end(), std::int64_t{0});
   const Cluster host = Cluster::host(ranks, bytes_per_second, latency_seconds);
@@ -30,7 +30,7 @@ SchedulePlan planned(int ranks, const CollectiveShape& shape, ScheduleOptions fo
 }  // namespace
 
 std::shared_ptr<const RankSteps> StepCache::steps(int ranks, int own, const CollectiveShape& shape,
-                                                  const ScheduleOptions& forced) {
+                                                  const TreeOptions& forced) {
   for (const Known& each : known_)
     if (each.shape == shape && each.forced == forced) return each.steps;
   const Cluster host = Cluster::host(ranks, bytes_per_second, latency_seconds);

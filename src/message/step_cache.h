@@ -14,12 +14,12 @@ class StepCache {
  public:
   /// The same plan on all ranks, since it depends on the arguments only.
   std::shared_ptr<const RankSteps> steps(int ranks, int own, const CollectiveShape& shape,
-                                         const ScheduleOptions& forced);
+                                         const TreeOptions& forced);
 
  private:
   struct Known {
     CollectiveShape shape;
-    ScheduleOptions forced;
+    TreeOptions forced;
     std::shared_ptr<const RankSteps> steps;
   };
   std::vector<Known> known_;

@@ -18,7 +18,7 @@ class StepRunner {
   StepRunner(const RankSteps& own, const StepMeans& means)
       : own_(own), means_(means), waits_(own.steps.size()), followers_(own.steps.size()) {
     for (std::uint32_t i = 0; i < own.steps.size(); ++i) {
-      const Step& step = own.steps[i];
+      const RankStep& step = own.steps[i];
       waits_[i] = step.afters;
       for (const std::uint32_t before : own.awaited(step)) followers_[before].push_back(i);
       if (is_transfer(step)) lane_of(step).listed.push_back(i);
@@ -46,10 +46,10 @@ class StepRunner {
     int in_flight = 0;
   };
 
-  static bool is_transfer(const Step& step) {
+  static bool is_transfer(const RankStep& step) {
     return step.kind == StepKind::send || step.kind == StepKind::receive;
   }
-  Lane& lane_of(const Step& step) { return lanes_[{step.kind, step.peer, step.lane}]; }
+  Lane& lane_of(const RankStep& step) { return lanes_[{step.kind, step.peer, step.lane}]; }
 
   // Takes what can be taken now; transfers first, since others wait for them.
   void advance() {
@@ -74,7 +74,7 @@ class StepRunner {
     while (!lane.listed.empty() && waits_[lane.listed.front()] == 0 &&
            lane.in_flight < transfers_in_flight) {
       const std::uint32_t i = lane.listed.front();
-      const Step& step = own_.steps[i];
+      const RankStep& step = own_.steps[i];
       const bool sends = step.kind == StepKind::send;
       const MessageBuffer place = means_.place(sends ? step.from : step.into, step.bytes);
       TransferPtr transfer =
@@ -109,7 +109,7 @@ class StepRunner {
       if (--waits_[each] == 0) ready_.push_back(each);
   }
 
-  void take(const Step& step) const {
+  void take(const RankStep& step) const {
     const MessageBuffer into = means_.place(step.into, step.bytes);
     const MessageBuffer from = means_.place(step.from, step.bytes);
     copy(from, into);

@@ -197,11 +197,18 @@ def test_a_collective_on_simulated_nodes():
         list(program.run(program.OURS, "schedules", *words, "--algorithm", "star"))
 
 
+def test_collectives_of_two_processes_are_measured():
+    found = run_json("messages", "collectives", "--size", "4096", "--repeat", "1")
+    names = [f"collectives-{name}-4KiB" for name in message_cases.COLLECTIVES]
+    assert [row["case"] for row in found] == names
+    assert all(row["value"] > 0 and row["bytes"] == 4096 for row in found)
+
+
 def test_messages_with_wrong_options():
     for options in (["--pin", "x"], ["--pin", "0"]):
         with pytest.raises(InvalidArgument, match="--pin"):
             list(program.run(program.OURS, "messages", *options))
-    with pytest.raises(InvalidArgument, match="pingpong and bandwidth"):
+    with pytest.raises(InvalidArgument, match="pingpong, bandwidth and collectives"):
         list(program.run(program.OURS, "messages", "--case", "nothing"))
 
 

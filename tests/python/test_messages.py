@@ -285,6 +285,11 @@ def test_a_deadline_that_has_passed_is_no_wait_without_end():
         with pytest.raises(InvalidArgument, match="isn't a number"):
             waiting.wait(deadline=float("nan"))
         assert waiting.cancel()
+        plan = comm.plan(receives=[(np.zeros(1), 0)])
+        plan.start()
+        with pytest.raises(Deadline):
+            plan.wait(deadline=-1)
+        assert plan.cancel()
 
 
 def test_bytes_are_sent_but_not_received_into():
@@ -349,3 +354,39 @@ def test_plans(tmp_path):
         comm.barrier()
         """,
     )
+
+
+class Tensor:
+    """What PyTorch's tensors are to NumPy."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        if self.device[0] != 1:
+            raise BufferError("it is on a GPU")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_tensors_on_the_host_are_sent_and_received_in_place():
+    with message.world(deadline=30) as comm:
+        mine, theirs = np.arange(12.0).reshape(3, 4), np.zeros((4, 3))
+        comm.isend(Tensor(mine[:, ::2]), 0)
+        comm.recv(Tensor(theirs.T[:, ::2]), 0)
+        assert (theirs.T[:, ::2] == mine[:, ::2]).all() and not theirs.T[:, 1::2].any()
+        comm.allreduce(Tensor(mine), Tensor(mine))
+        for call in (comm.isend, comm.irecv):
+            with pytest.raises(InvalidType, match="Tensor is no array on the host: it is on"):
+                call(Tensor(mine, (2, 0)), 0)
+
+
+def test_closing_a_part_leaves_the_world_open():
+    with message.world(deadline=30) as comm:
+        part = comm.Split(0)
+        part.close()
+        assert part.allreduce(np.ones(1)) == comm.allreduce(np.ones(1)) == 1
+    with pytest.raises(RuntimeError, match="closed"):
+        part.barrier()

@@ -40,7 +40,7 @@ CASES: dict[str, list[str]] = {
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
 CASES["spmv"] = sparse_cases.CASES
-CASES["messages"] = [*message_cases.KINDS, "simulated"]
+CASES["messages"] = [*message_cases.KINDS, "collectives", "simulated"]
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -334,8 +334,8 @@ def messages(
     Parameters
     ----------
     cases : iterable of str, optional
-        ``pingpong`` (microseconds one way) and ``bandwidth``, the default; ``simulated``:
-        collectives between nodes by the virtual clock.
+        ``pingpong`` (microseconds one way) and ``bandwidth``, the default; ``collectives``
+        of two processes; ``simulated``: collectives between nodes by the virtual clock.
     repeat : int, optional
         Runs, in turn with MPI's.
     sizes : iterable of int, optional
@@ -346,7 +346,8 @@ def messages(
         Called with what is measured next.
     """
     wanted = _wanted("messages", list(cases) or message_cases.KINDS)
-    asked = list(sizes) or list(message_cases.SIZES)
+    sizes = list(sizes)
+    asked = sizes or list(message_cases.SIZES)
 
     def lines() -> Iterator[Row]:
         for kind in wanted:
@@ -354,7 +355,11 @@ def messages(
                 yield from simulated_collectives.run(note)
                 continue
             note(f"{kind} in turn with MPI")
-            yield from message_cases.run(kind, asked, repeat, pin)
+            if kind == "collectives":
+                lengths = sizes or message_cases.COLLECTIVE_SIZES
+                yield from message_cases.run_collectives(list(lengths), repeat, pin)
+            else:
+                yield from message_cases.run(kind, asked, repeat, pin)
 
     return _rows("messages", lines())
 

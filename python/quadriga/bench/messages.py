@@ -17,6 +17,8 @@ Row = dict[str, Any]
 _log = logging.getLogger("quadriga")
 
 KINDS = ["pingpong", "bandwidth"]
+COLLECTIVES = ["bcast", "reduce", "allreduce", "allgather", "alltoall"]
+COLLECTIVE_SIZES = (16, 4 << 10, 256 << 10, 8 << 20)
 SIZES = (8, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20)
 # Batches of a run; the medians of runs that alternate count.
 _BATCHES = 9
@@ -35,6 +37,19 @@ ROWS = [case_of(kind, size) for kind in KINDS for size in SIZES] + simulated_col
 
 def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]:
     """A row for each size: ours and MPI's, if there is one, in turn, each in new processes."""
+    yield from _compared(kind, [kind], sizes, repeat, pin)
+
+
+def run_collectives(sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]:
+    """A row for each collective and size, between two processes."""
+    for row in _compared("collectives", COLLECTIVES, sizes, repeat, pin):
+        yield {**row, "case": f"collectives-{row['case']}"}
+
+
+def _compared(
+    kind: str, cases: Sequence[str], sizes: Sequence[int], repeat: int, pin: str
+) -> Iterator[Row]:
+    """A row for each case and size: ours and MPI's alternate."""
     words = ",".join(map(str, sizes))
     pinned = ["--pin", pin] if pin else []
     ours: list[Row] = []
@@ -55,17 +70,20 @@ def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]
             _log.warning("messages: MPI failed: %s", error)
             has_mpi = False
     for size in sizes:
-        of_size = [row for row in ours if row["bytes"] == size]
-        reference = [row for row in theirs if row["bytes"] == size]
-        best = max if kind == "bandwidth" else min
-        yield {
-            "case": case_of(kind, size),
-            "value": median(row["value"] for row in of_size),
-            "unit": of_size[0]["unit"],
-            "reference": reference[0]["reference"] if reference else None,
-            "reference_value": median(row["value"] for row in reference) if reference else None,
-            "bound": best(row["bound"] for row in of_size),
-            "bytes": size,
-            "pin": pin or None,
-            "runs": repeat,
-        }
+        for case in cases:
+            of_size = [row for row in ours if row["bytes"] == size and row["case"] == case]
+            reference = [row for row in theirs if row["bytes"] == size and row["case"] == case]
+            best = max if kind == "bandwidth" else min
+            yield {
+                "case": case_of(case, size),
+                "value": median(row["value"] for row in of_size),
+                "unit": of_size[0]["unit"],
+                "reference": reference[0]["reference"] if reference else None,
+                "reference_value": (
+                    median(row["value"] for row in reference) if reference else None
+                ),
+                "bound": best(row["bound"] for row in of_size),
+                "bytes": size,
+                "pin": pin or None,
+                "runs": repeat,
+            }

@@ -9,13 +9,15 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import MessageCommunicator, MessageStatus
+from . import parts
+from .exchanges import PartsExchange
 from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
 from .request import Request, limit_of
@@ -34,7 +36,7 @@ _log = logging.getLogger("quadriga")
 _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 
-class Communicator:
+class Communicator(PartsExchange):
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
     Arrays may be any NumPy arrays and views, also strided ones, and what has the buffer protocol.
@@ -56,16 +58,7 @@ class Communicator:
         self.core = core
         self.deadline = deadline
         self._is_world = False
-
-    @property
-    def rank(self) -> int:
-        """Which rank this is, from 0."""
-        return self.core.rank
-
-    @property
-    def size(self) -> int:
-        """How many ranks there are."""
-        return self.core.size
+        self._is_part = False
 
     def send(
         self,
@@ -170,15 +163,18 @@ class Communicator:
         op: str = "sum",
         root: int = 0,
         *,
+        reproducible: bool = False,
         deadline: float | None = None,
     ) -> Array | None:
         """Combine the arrays of all ranks on the root, which gets the result, a new one by default.
 
-        `op` is MPI's: sum, prod, min, max, land, lor, lxor, band, bor, bxor.
+        `op` is MPI's: sum, prod, min, max, land, lor, lxor, band, bor, bxor. The order in which
+        elements are combined depends on the number of ranks, the root and the size; with
+        `reproducible` neither on the size nor on where ranks are.
         """
         if self.rank == root and recvarray is None:
             recvarray = np.empty_like(sendarray)
-        self.core.reduce(sendarray, recvarray, op, root, self._limit(deadline))
+        self.core.reduce(sendarray, recvarray, op, root, reproducible, self._limit(deadline))
         return recvarray
 
     def allreduce(
@@ -187,12 +183,16 @@ class Communicator:
         recvarray: Array | None = None,
         op: str = "sum",
         *,
+        reproducible: bool = False,
         deadline: float | None = None,
     ) -> Array:
-        """Combine the arrays of all ranks on all ranks; the same array may be given twice."""
+        """Combine the arrays of all ranks on all ranks; the same array may be given twice.
+
+        `reproducible` as of `reduce`.
+        """
         if recvarray is None:
             recvarray = np.empty_like(sendarray)
-        self.core.allreduce(sendarray, recvarray, op, self._limit(deadline))
+        self.core.allreduce(sendarray, recvarray, op, reproducible, self._limit(deadline))
         return recvarray
 
     def gather(
@@ -249,15 +249,55 @@ class Communicator:
         self.core.alltoall(sendarray, recvarray, self._limit(deadline))
         return recvarray
 
+    def reduce_scatter(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        counts: Sequence[int] | None = None,
+        op: str = "sum",
+        *,
+        reproducible: bool = False,
+        deadline: float | None = None,
+    ) -> Array:
+        """Combine the arrays of all ranks and give each rank its rows of the result.
+
+        Rank i gets counts[i] rows; without counts, all get as many (MPI's Reduce_scatter_block).
+        """
+
+        def make() -> tuple[Array, list[int]]:
+            shape = np.shape(sendarray)
+            rows = parts.blocks(sendarray, range(self.size)) if counts is None else []
+            sizes = [len(rows[0][1])] * self.size if counts is None else [int(c) for c in counts]
+            own = sizes[self.rank] if self.rank < len(sizes) else 0
+            made = np.empty((own, *shape[1:]), np.asarray(sendarray).dtype)
+            width = int(np.prod(shape[1:]))
+            return made if recvarray is None else recvarray, [size * width for size in sizes]
+
+        into, elements = self._prepared("reduce_scatter", make, deadline)
+        self.core.reduce_scatter(sendarray, into, elements, op, reproducible, self._limit(deadline))
+        return into
+
+    def force(self, algorithm: str | None = None, segment: int = 0) -> None:
+        """Choose how `bcast`, reductions and `allgather` run from now on; the same on all ranks.
+
+        `algorithm` is linear, chain, binary, binomial or split_binary, `segment` in bytes; without
+        them, a cost model chooses.
+        """
+        self.core.force(algorithm, segment)
+
     def Split(
         self, color: int = 0, key: int = 0, *, deadline: float | None = None
     ) -> Communicator | None:
         """Form a communicator of the ranks that give the same color, ordered by key.
 
-        A negative color belongs to none.
+        A negative color belongs to none. A part needs no close, and ends with its world.
         """
-        part = self.core.split(color, key, self._limit(deadline))
-        return None if part is None else Communicator(part, self.deadline)
+        core = self.core.split(color, key, self._limit(deadline))
+        if core is None:
+            return None
+        part = Communicator(core, self.deadline)
+        part._is_part = True
+        return part
 
     def shrink(self) -> Communicator:
         """Form the communicator of the ranks that are left, in their order, after others were lost.
@@ -281,7 +321,12 @@ class Communicator:
         return MessageTasks(self, engine)
 
     def close(self, deadline: float = 5.0) -> None:
-        """Leave the world, once own sends have been received; communicators of it end as well."""
+        """Leave the world, once own sends have been received; communicators of it end as well.
+
+        Of what `Split` made it does nothing: the others of the world are still needed.
+        """
+        if self._is_part:
+            return
         left = self.core.close(deadline)
         _worlds.discard(self)
         if left:

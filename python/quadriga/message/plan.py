@@ -9,6 +9,7 @@ from typing import Any
 
 from .._core import MessageCommunicator, MessagePlan, MessageStatus
 from ..errors import InvalidArgument
+from .request import limit_of
 
 Message = tuple[Any, ...]
 
@@ -48,7 +49,7 @@ class ExchangePlan:
 
         Raises what ended one of them, the others being withdrawn; after `Deadline` all go on.
         """
-        self.core.wait(self._limit if deadline is None else deadline)
+        self.core.wait(self._limit if deadline is None else limit_of(deadline))
 
     def test(self) -> bool:
         """Whether all have ended; raises as `wait` does."""

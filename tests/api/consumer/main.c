@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * tests/api/consumer/main.c: a user's program in C on the installed header and archive. */
+#include <quadriga/message_c.h>
 #include <quadriga/quadriga.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A message of the only rank to itself. */
+static int message_arrives(void) {
+  quadriga_communicator* comm = NULL;
+  const quadriga_layout* number = quadriga_element(QUADRIGA_INT32);
+  const int32_t sent[] = {3, 4};
+  int32_t got[] = {0, 0};
+  quadriga_status status;
+  const int arrived = quadriga_world(60, &comm) == 0 && quadriga_size(comm) == 1 &&
+                      quadriga_send(comm, sent, 2, number, 0, 1) == 0 &&
+                      quadriga_recv(comm, got, 2, number, 0, QUADRIGA_ANY_TAG, &status) == 0;
+  quadriga_leave(comm);
+  return arrived && got[1] == 4 && status.tag == 1 && status.bytes == 8;
+}
 
 int main(void) {
   quadriga_engine* engine = NULL;
@@ -18,5 +33,5 @@ int main(void) {
   const int is_refused =
       quadriga_zpotrf(engine, 'L', 1, z, 1) == 1 && strlen(quadriga_message()) > 0;
   quadriga_close(engine);
-  return is_right && is_refused ? 0 : 1;
+  return is_right && is_refused && message_arrives() ? 0 : 1;
 }

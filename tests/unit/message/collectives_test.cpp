@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/message/collectives_test.cpp: collectives of any sizes, forced in any way, beside plain
-// sums; and exchanges whose sides disagree.
+// tests/unit/message/collectives_test.cpp: collectives of any sizes, forced in any way, beside
+// plain sums; and exchanges whose sides disagree.
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 
@@ -39,7 +39,7 @@ double value(int rank, std::size_t i) {
 // All ranks draw the same.
 void check_trees(CommunicatorCore& comm, std::uint64_t seed) {
   Random random(seed);
-  ScheduleOptions options = draw_options(random);
+  TreeOptions options = draw_options(random);
   const bool reproducible = std::exchange(options.reproducible, false);
   if (options.segment_bytes > 0) options.segment_bytes *= 100;
   comm.force(options);
@@ -140,7 +140,7 @@ TEST(Collectives, SidesThatDisagreeRaiseOnAllRanksAndTheCommunicatorStaysUsable)
     std::vector<RankPart> receives{{(comm.rank() + 2) % 3, place_of(odd ? c : b)}};
     const std::vector<std::int64_t> counts{2, 2, 2}, others{2, 3, 1};
     Numbers two(2), three(3);
-    ScheduleOptions chain;
+    TreeOptions chain;
     chain.shapes = {TreeShape::chain};
     const std::vector<std::function<void()>> calls{
         [&] { comm.exchange(CallKind::neighbor_alltoall, -1, sends, receives, {}); },
@@ -162,7 +162,7 @@ TEST(Collectives, SidesThatDisagreeRaiseOnAllRanksAndTheCommunicatorStaysUsable)
         },
         [&] { comm.all_reduce(place_of(a), place_of(b), ReduceOperation::sum, {}, odd); },
         [&] {
-          comm.force(odd ? chain : ScheduleOptions{});
+          comm.force(odd ? chain : TreeOptions{});
           comm.broadcast(place_of(a), 0, {});
         },
     };

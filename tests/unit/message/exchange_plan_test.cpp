@@ -33,7 +33,7 @@ void as_ranks(int count, const std::function<void(const Communicator&)>& run) {
 class Halo {
  public:
   Halo(const Communicator& comm, std::int64_t rows)
-      : comm_(comm), rows_(rows), data_(static_cast<std::size_t>(4 * rows)) {
+      : comm_(comm), rows_(rows), data_(static_cast<std::size_t>(4 * rows + 4)) {
     const Layout column = Layout::vector(rows, 1, 4, ElementType::float64);
     const int right = (comm.rank() + 1) % comm.size();
     const int left = (comm.rank() + comm.size() - 1) % comm.size();
@@ -49,7 +49,7 @@ class Halo {
   bool is_right(int round) const {
     const int right = (comm_.rank() + 1) % comm_.size();
     const int left = (comm_.rank() + comm_.size() - 1) % comm_.size();
-    for (std::size_t i = 0; i < data_.size(); i += 4)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(4 * rows_); i += 4)
       if (data_[i] != value(left, i + 2, round) || data_[i + 3] != value(right, i + 1, round))
         return false;
     return true;

@@ -195,6 +195,31 @@ TEST(Message, DeadlinesAndErrors) {
   });
 }
 
+TEST(Message, SurvivorsGoOn) {
+  as_ranks(3, [](const Communicator& comm) {
+    if (comm.rank() == 1) {
+      comm.close();
+      return;
+    }
+    std::vector<int> data(1);
+    EXPECT_TRUE(error_of([&] { comm.recv(data, 1); }).starts_with("peer_lost"));
+    const Communicator left = comm.shrink();
+    EXPECT_EQ(left.size(), 2);
+    EXPECT_EQ(left.rank(), comm.rank() / 2);
+    EXPECT_EQ(left.deadline(), 30);
+    EXPECT_EQ(left.allreduce(comm.rank()), 2);
+    left.barrier();
+  });
+}
+
+TEST(Message, ADeadlineThatHasPassedIsNoWaitWithoutEnd) {
+  const Communicator comm = local(1).front();
+  std::vector<int> data(1);
+  EXPECT_TRUE(error_of([&] { comm.recv(data, 0, 1, -1); }).starts_with("deadline"));
+  comm.set_deadline(-5);
+  EXPECT_EQ(comm.deadline(), 0);
+}
+
 TEST(Message, Processes) {
   const std::string address = new_address(), token = new_token();
   EXPECT_EQ(token.size(), 32U);

@@ -63,7 +63,7 @@ class Interpreter {
            RankMemory(static_cast<std::size_t>(own.stage_bytes))});
       states_.emplace_back(own.steps.size(), State::open);
       for (std::size_t i = 0; i < own.steps.size(); ++i) {
-        const Step& step = own.steps[i];
+        const RankStep& step = own.steps[i];
         const int self = static_cast<int>(rank);
         if (step.kind == StepKind::send)
           lanes_[{self, step.peer, step.lane}].sends.push_back(i);
@@ -133,7 +133,7 @@ class Interpreter {
   }
 
   void take(std::size_t rank, std::size_t i) {
-    const Step& step = schedule_[rank].steps[i];
+    const RankStep& step = schedule_[rank].steps[i];
     std::byte* const into = at(rank, step.into, step.bytes);
     const std::byte* const from = at(rank, step.from, step.bytes);
     const std::byte* const with =
@@ -159,7 +159,7 @@ class Interpreter {
           lane.begun - lane.ended < transfers_in_flight &&
           is_ready(sender, lane.sends[lane.begun]) && is_ready(receiver, lane.receives[lane.begun]))
         possible.push_back([this, of, receiver] {
-          const Step& step = schedule_[receiver].steps[of->receives[of->begun++]];
+          const RankStep& step = schedule_[receiver].steps[of->receives[of->begun++]];
           if (std::byte* const into = at(receiver, step.into, step.bytes))
             std::fill_n(into, step.bytes, static_cast<std::byte>(random_.below(256)));
         });
@@ -171,8 +171,8 @@ class Interpreter {
   void end(Lane& lane, std::size_t sender, std::size_t receiver) {
     const std::size_t send = lane.sends[lane.ended];
     const std::size_t receive = lane.receives[lane.ended++];
-    const Step& from = schedule_[sender].steps[send];
-    const Step& into = schedule_[receiver].steps[receive];
+    const RankStep& from = schedule_[sender].steps[send];
+    const RankStep& into = schedule_[receiver].steps[receive];
     states_[sender][send] = State::ended;
     states_[receiver][receive] = State::ended;
     if (from.bytes != into.bytes) {
@@ -222,8 +222,8 @@ CollectiveShape draw_shape(Random& random, const Cluster& cluster) {
   return shape;
 }
 
-ScheduleOptions draw_options(Random& random) {
-  ScheduleOptions options;
+TreeOptions draw_options(Random& random) {
+  TreeOptions options;
   for (std::uint64_t i = random.below(4); i > 0; --i)
     options.shapes.push_back(tree_shapes[random.below(tree_shapes.size())]);
   if (random.chance(0.7)) options.segment_bytes = 1 + static_cast<std::int64_t>(random.below(60));

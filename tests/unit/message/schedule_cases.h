@@ -15,7 +15,7 @@ namespace quadriga::message::testing {
 /// Nodes, switches and devices at random, ranks anywhere on them.
 Cluster draw_cluster(Random& random);
 CollectiveShape draw_shape(Random& random, const Cluster& cluster);
-ScheduleOptions draw_options(Random& random);
+TreeOptions draw_options(Random& random);
 
 /// Bytes by rank and buffer.
 using RankMemory = std::vector<std::byte>;
@@ -24,8 +24,8 @@ struct CarriedOut {
   std::string fault;  ///< Why it stopped; empty if it did not.
 };
 /// Takes steps at random. What is being received is spoilt until it is there, and what is sent is
-/// read at the last moment. `outputs` is what is there before, if anything is. Reductions add bytes; or, if `in_order`, mix them so that the order of
-/// the operands shows.
+/// read at the last moment. `outputs` is what is there before, if anything is. Reductions add
+/// bytes; or, if `in_order`, mix them so that the order of the operands shows.
 CarriedOut carry_out(Random& random, const Schedule& schedule, std::vector<RankMemory> input,
                      const std::vector<std::size_t>& output_bytes, std::vector<RankMemory> outputs,
                      bool in_order = false);

@@ -130,7 +130,7 @@ TEST(Schedule, ReproducibleReductionsCombineTheSameAnywhere) {
     std::vector<RankMemory> results;
     for (const Cluster& cluster :
          {first, first.ordered(order), Cluster::host(first.size(), 1e9, 1e-6)}) {
-      ScheduleOptions options = draw_options(random);
+      TreeOptions options = draw_options(random);
       options.reproducible = true;
       const SchedulePlan plan = plan_collective(cluster, shape, options);
       const CarriedOut got =
@@ -218,7 +218,7 @@ TEST(ScheduleTree, GroupsAreCrossedOnceWhereverRanksAre) {
 TEST(SchedulePlan, WhatIsForcedIsKeptAndNonsenseIsRefused) {
   const Cluster cluster = Cluster::host(5, 1e10, 1e-6);
   const CollectiveShape shape{TreeCollective::broadcast, 2, {8000}, 8};
-  ScheduleOptions options;
+  TreeOptions options;
   options.shapes = {TreeShape::binary};
   options.segment_bytes = 100;
   const SchedulePlan plan = plan_collective(cluster, shape, options);

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/message/exchanges.py: collectives in which ranks exchange parts of any sizes.
+"""What a communicator can do with parts of several sizes: gatherv, alltoallw and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._core import MessageCommunicator
+from . import parts
+from .layout import Layout
+
+Array = Any
+Made = TypeVar("Made")
+
+
+class PartsExchange:
+    """Collectives of parts of any sizes, for a communicator."""
+
+    core: MessageCommunicator
+
+    @property
+    def rank(self) -> int:
+        """Which rank this is, from 0."""
+        return self.core.rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self.core.size
+
+    def gatherv(
+        self,
+        sendarray: Array,
+        recvarray: Array | Sequence[Array] | None = None,
+        counts: Sequence[int] | None = None,
+        displs: Sequence[int] | None = None,
+        root: int = 0,
+        *,
+        deadline: float | None = None,
+    ) -> Array | Sequence[Array] | None:
+        """Put the ranks' arrays, of any sizes, into the root's array.
+
+        Rank i's goes to counts[i] rows from row displs[i] on, one after the other by default; or to
+        the i-th array of a list. Only the root's recvarray, counts and displs count.
+        """
+
+        def make() -> tuple[Any, list[parts.Part]]:
+            if self.rank != root:
+                return None, []
+            into = recvarray
+            if into is None and counts is not None:
+                own = np.asarray(sendarray)
+                rows = (
+                    sum(counts)
+                    if displs is None
+                    else max(map(sum, zip(counts, displs, strict=True)))
+                )
+                into = np.zeros((rows, *own.shape[1:]), own.dtype)
+            return into, parts.given(parts.divided(into, counts, displs, self.size), None)
+
+        into, arriving = self._prepared("gatherv", make, deadline)
+        self._exchange("gatherv", root, [(root, sendarray, None)], arriving, deadline)
+        return into
+
+    def scatterv(
+        self,
+        sendarray: Array | Sequence[Array] | None,
+        recvarray: Array,
+        counts: Sequence[int] | None = None,
+        displs: Sequence[int] | None = None,
+        root: int = 0,
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Give each rank its rows of the root's array, or its array of a list; see `gatherv`."""
+
+        def make() -> list[parts.Part]:
+            if self.rank != root:
+                return []
+            return parts.given(parts.divided(sendarray, counts, displs, self.size), None)
+
+        leaving = self._prepared("scatterv", make, deadline)
+        self._exchange("scatterv", root, leaving, [(root, recvarray, None)], deadline)
+        return recvarray
+
+    def allgatherv(
+        self,
+        sendarray: Array,
+        recvarray: Array | Sequence[Array] | None,
+        counts: Sequence[int] | None = None,
+        displs: Sequence[int] | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Array | Sequence[Array]:
+        """Put the ranks' arrays, of any sizes, into the array of each rank; see `gatherv`."""
+
+        def make() -> tuple[Any, list[parts.Part]]:
+            into = recvarray
+            if into is None and counts is not None and displs is None:
+                own = np.asarray(sendarray)
+                into = np.empty((sum(counts), *own.shape[1:]), own.dtype)
+            return into, parts.given(parts.divided(into, counts, displs, self.size), None)
+
+        into, arriving = self._prepared("allgatherv", make, deadline)
+        self.core.allgatherv(sendarray, arriving, self._limit(deadline))
+        return into
+
+    def alltoallv(
+        self,
+        sendarray: Array,
+        sendcounts: Sequence[int],
+        recvarray: Array,
+        recvcounts: Sequence[int],
+        senddispls: Sequence[int] | None = None,
+        recvdispls: Sequence[int] | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Array:
+        """Give rank i sendcounts[i] rows of this array, and get recvcounts[i] from it."""
+
+        def make() -> tuple[list[parts.Part], list[parts.Part]]:
+            leaving = parts.divided(sendarray, sendcounts, senddispls, self.size)
+            arriving = parts.divided(recvarray, recvcounts, recvdispls, self.size)
+            return parts.given(leaving, None), parts.given(arriving, None)
+
+        leaving, arriving = self._prepared("alltoallv", make, deadline)
+        self._exchange("alltoallv", -1, leaving, arriving, deadline)
+        return recvarray
+
+    def alltoallw(
+        self,
+        sendarrays: Sequence[Array | None],
+        recvarrays: Sequence[Array | None],
+        *,
+        sendlayouts: Sequence[Layout | None] | None = None,
+        recvlayouts: Sequence[Layout | None] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Give rank i the i-th array, of any type and strides, and get one from it; or None."""
+
+        def make() -> tuple[list[parts.Part], list[parts.Part]]:
+            leaving = parts.divided(sendarrays, None, None, self.size)
+            arriving = parts.divided(recvarrays, None, None, self.size)
+            return parts.given(leaving, sendlayouts), parts.given(arriving, recvlayouts)
+
+        leaving, arriving = self._prepared("alltoallw", make, deadline)
+        self._exchange("alltoallw", -1, leaving, arriving, deadline)
+
+    def neighbor_alltoall(
+        self,
+        sendarray: Array,
+        recvarray: Array | None = None,
+        *,
+        destinations: Sequence[int],
+        sources: Sequence[int] | None = None,
+        deadline: float | None = None,
+    ) -> Array:
+        """Give each of some ranks a block of this array, and get one from each of the sources.
+
+        Blocks are equal parts along the first axis, in the order of the ranks, which are the same
+        for both by default. Of several blocks for one rank the first goes to the first that is
+        listed there. Called by all ranks, also those without neighbours.
+        """
+
+        def make() -> tuple[Array, list[parts.Part], list[parts.Part]]:
+            into = np.empty_like(sendarray) if recvarray is None else recvarray
+            froms = destinations if sources is None else sources
+            return into, parts.blocks(sendarray, destinations), parts.blocks(into, froms)
+
+        into, leaving, arriving = self._prepared("neighbor_alltoall", make, deadline)
+        self._exchange("neighbor_alltoall", -1, leaving, arriving, deadline)
+        return into
+
+    def _limit(self, deadline: float | None = None) -> float:
+        """The seconds of a call; negative: no end."""
+        raise NotImplementedError
+
+    def _prepared(self, kind: str, make: Callable[[], Made], deadline: float | None) -> Made:
+        """What a collective needs; a rank that can't make it tells the others."""
+        try:
+            return make()
+        except Exception as error:
+            self.core.refuse(kind, str(error), self._limit(deadline))
+            raise
+
+    def _exchange(
+        self,
+        kind: str,
+        root: int,
+        leaving: list[parts.Part],
+        arriving: list[parts.Part],
+        deadline: float | None,
+    ) -> None:
+        self.core.exchange(kind, root, leaving, arriving, self._limit(deadline))

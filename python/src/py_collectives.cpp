@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_collectives.cpp: collectives of communicators.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+#include <quadriga/error.h>
+
+#include <functional>
+
+#include "py_message.h"
+
+namespace quadriga::python {
+namespace {
+
+using message::CallKind;
+using message::CommunicatorCore;
+using message::MessageBuffer;
+using message::RankPart;
+using message::ReduceOperation;
+using message::TreeOptions;
+
+ReduceOperation operation_named(std::string_view name) {
+  for (int i = 0; i < message::reduce_operations; ++i)
+    if (message::name(static_cast<ReduceOperation>(i)) == name)
+      return static_cast<ReduceOperation>(i);
+  fail(Errc::invalid_argument,
+       "reduce: no operation '" + std::string(name) +
+           "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
+}
+
+// All ranks raise; what this one raises is said by the caller.
+void refuse(PyCommunicator& self, CallKind kind, const std::string& why, double deadline) {
+  const GilReleased released;
+  try {
+    self.communicator.refuse(kind, why, patience_of(deadline));
+  } catch (const Error&) {
+    // As it must.
+  }
+}
+
+// A place that doesn't count on this rank.
+std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
+  return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
+}
+const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
+  static const MessageBuffer nothing;
+  return array ? array->place : nothing;
+}
+
+// Makes what a collective needs. A rank that can't tells the others, who would wait for it.
+template <class Make>
+auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
+  std::string why;
+  try {
+    return make();
+  } catch (nb::python_error& error) {
+    why = error.what();
+    refuse(self, kind, why, deadline);
+    throw;
+  } catch (const Error& error) {
+    why = error.what();
+    refuse(self, kind, why, deadline);
+    throw;
+  }
+}
+
+// What a collective takes on this rank; either may be absent.
+struct Operands {
+  std::unique_ptr<ArrayPlace> from;
+  std::unique_ptr<ArrayPlace> into;
+  ReduceOperation operation = ReduceOperation::sum;
+};
+
+Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::handle from,
+                  nb::handle into, const std::string& operation = "sum") {
+  return prepared(self, kind, deadline, [&] {
+    return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
+                    operation_named(operation)};
+  });
+}
+
+CallKind kind_named(const std::string& text) {
+  for (int i = 0; i <= static_cast<int>(CallKind::neighbor_alltoall); ++i)
+    if (message::name(static_cast<CallKind>(i)) == text) return static_cast<CallKind>(i);
+  fail(Errc::internal, "no collective " + text);
+}
+
+// Arrays for or from ranks, as (rank, array, layout).
+struct RankArrays {
+  std::vector<std::unique_ptr<ArrayPlace>> arrays;
+  std::vector<RankPart> parts;
+
+  RankArrays(nb::handle listed, bool writes) {
+    for (const nb::handle each : listed) {
+      arrays.push_back(std::make_unique<ArrayPlace>(each[1], each[2], writes));
+      parts.push_back({nb::cast<int>(each[0]), arrays.back()->place});
+    }
+  }
+};
+
+void exchange(PyCommunicator& self, const std::string& kind, int root, nb::handle sent,
+              nb::handle received, double deadline) {
+  const CallKind call = kind_named(kind);
+  const auto parts = prepared(self, call, deadline, [&] {
+    return std::pair(std::make_unique<RankArrays>(sent, false),
+                     std::make_unique<RankArrays>(received, true));
+  });
+  const GilReleased released;
+  self.communicator.exchange(call, root, parts.first->parts, parts.second->parts,
+                             patience_of(deadline));
+}
+
+void reduce_scatter(PyCommunicator& self, nb::handle from, nb::handle into,
+                    const std::vector<std::int64_t>& counts, const std::string& operation,
+                    bool reproducible, double deadline) {
+  const Operands with = operands(self, CallKind::reduce_scatter, deadline, from, into, operation);
+  const GilReleased released;
+  self.communicator.reduce_scatter(place_in(with.from), place_in(with.into), counts, with.operation,
+                                   patience_of(deadline), reproducible);
+}
+
+void allgatherv(PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+  const auto parts = prepared(self, CallKind::allgatherv, deadline, [&] {
+    return std::pair(std::make_unique<ArrayPlace>(from, nb::none(), false),
+                     std::make_unique<RankArrays>(into, true));
+  });
+  std::vector<MessageBuffer> places;
+  for (const RankPart& each : parts.second->parts) places.push_back(each.place);
+  const GilReleased released;
+  self.communicator.all_gather_parts(parts.first->place, places, patience_of(deadline));
+}
+
+void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
+           std::int64_t segment) {
+  TreeOptions options;
+  if (algorithm) options.shapes = {message::tree_shape(*algorithm)};
+  options.segment_bytes = segment;
+  self.communicator.force(options);
+}
+
+}  // namespace
+
+void bind_collectives(CommunicatorClass& comm) {
+  const auto a = [](const char* name) { return nb::arg(name); };
+  comm.def(
+          "barrier",
+          [](PyCommunicator& self, double deadline) {
+            const GilReleased released;
+            self.communicator.barrier(patience_of(deadline));
+          },
+          a("deadline"))
+      .def(
+          "bcast",
+          [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
+            const auto place = prepared(self, CallKind::bcast, deadline, [&] {
+              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != root);
+            });
+            const GilReleased released;
+            self.communicator.broadcast(place->place, root, patience_of(deadline));
+          },
+          a("array"), a("root"), a("layout").none(), a("deadline"))
+      .def(
+          "reduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             int root, bool reproducible, double deadline) {
+            const Operands with = operands(self, CallKind::reduce, deadline, from, into, operation);
+            const GilReleased released;
+            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation, root,
+                                     patience_of(deadline), reproducible);
+          },
+          a("sent"), a("received").none(), a("operation"), a("root"), a("reproducible"),
+          a("deadline"))
+      .def(
+          "allreduce",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+             bool reproducible, double deadline) {
+            const Operands with =
+                operands(self, CallKind::allreduce, deadline, from, into, operation);
+            const GilReleased released;
+            self.communicator.all_reduce(place_in(with.from), place_in(with.into), with.operation,
+                                         patience_of(deadline), reproducible);
+          },
+          a("sent"), a("received"), a("operation"), a("reproducible"), a("deadline"))
+      .def(
+          "gather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const Operands with = operands(self, CallKind::gather, deadline, from, into);
+            const GilReleased released;
+            self.communicator.gather(place_in(with.from), place_in(with.into), root,
+                                     patience_of(deadline));
+          },
+          a("sent"), a("received").none(), a("root"), a("deadline"))
+      .def(
+          "scatter",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
+            const Operands with = operands(self, CallKind::scatter, deadline, from, into);
+            const GilReleased released;
+            self.communicator.scatter(place_in(with.from), place_in(with.into), root,
+                                      patience_of(deadline));
+          },
+          a("sent").none(), a("received"), a("root"), a("deadline"))
+      .def(
+          "allgather",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const Operands with = operands(self, CallKind::allgather, deadline, from, into);
+            const GilReleased released;
+            self.communicator.all_gather(place_in(with.from), place_in(with.into),
+                                         patience_of(deadline));
+          },
+          a("sent"), a("received"), a("deadline"))
+      .def(
+          "alltoall",
+          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
+            const Operands with = operands(self, CallKind::alltoall, deadline, from, into);
+            const GilReleased released;
+            self.communicator.all_to_all(place_in(with.from), place_in(with.into),
+                                         patience_of(deadline));
+          },
+          a("sent"), a("received"), a("deadline"))
+      .def(
+          "split",
+          [](PyCommunicator& self, int color, int key, double deadline) {
+            std::optional<CommunicatorCore> part;
+            {
+              const GilReleased released;
+              part = self.communicator.split(color, key, patience_of(deadline));
+            }
+            std::optional<PyCommunicator> made;
+            if (part) made.emplace(self.endpoint, std::move(*part));
+            return made;
+          },
+          a("color"), a("key"), a("deadline"))
+      .def("reduce_scatter", reduce_scatter, a("sent"), a("received"), a("counts"), a("operation"),
+           a("reproducible"), a("deadline"))
+      .def("allgatherv", allgatherv, a("sent"), a("received"), a("deadline"))
+      .def("exchange", exchange, a("kind"), a("root"), a("sent"), a("received"), a("deadline"))
+      .def("force", force, a("algorithm").none(), a("segment"))
+      .def(
+          "refuse",
+          [](PyCommunicator& self, const std::string& kind, const std::string& why,
+             double deadline) { refuse(self, kind_named(kind), why, deadline); },
+          a("kind"), a("why"), a("deadline"))
+      .def("shrink", [](PyCommunicator& self) {
+        const GilReleased released;
+        return PyCommunicator(self.endpoint, self.communicator.shrink());
+      });
+}
+
+}  // namespace quadriga::python

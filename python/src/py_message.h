@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_message.h: communicators and requests, for the files that bind them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/message_lane.h"
+#include "gil_gate.h"
+#include "message/communicator.h"
+#include "py_array_place.h"
+
+namespace quadriga::python {
+
+namespace nb = nanobind;
+
+struct PyRequest {
+  std::shared_ptr<message::Endpoint> endpoint;
+  message::TransferPtr transfer;
+};
+
+struct PyCommunicator {
+  std::shared_ptr<message::Endpoint> endpoint;  // Outlives the communicator.
+  message::CommunicatorCore communicator;
+  std::shared_ptr<MessageLane> lane;  // Null until tasks use it.
+
+  explicit PyCommunicator(std::shared_ptr<message::Endpoint> made)
+      : endpoint(std::move(made)), communicator(endpoint) {}
+  explicit PyCommunicator(std::shared_ptr<message::Endpoint> of, message::CommunicatorCore part)
+      : endpoint(std::move(of)), communicator(std::move(part)) {}
+
+  void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
+    const ArrayPlace from(array, layout, false);
+    const GilReleased released;
+    communicator.send(from.place, destination, tag, patience_of(deadline));
+  }
+  message::MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout,
+                              double deadline) {
+    const ArrayPlace into(array, layout, true);
+    const GilReleased released;
+    return communicator.receive(into.place, source, tag, patience_of(deadline));
+  }
+  PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
+    const auto from = shared_place(array, layout, false);
+    const GilReleased released;
+    return {endpoint, communicator.start_send(from->place, destination, tag, from)};
+  }
+  PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
+    const auto into = shared_place(array, layout, true);
+    const GilReleased released;
+    return {endpoint, communicator.start_receive(into->place, source, tag, into)};
+  }
+  message::MessageStatus sendrecv(nb::handle sent, int destination, int send_tag,
+                                  nb::handle received, int source, int receive_tag,
+                                  nb::handle send_layout, nb::handle receive_layout,
+                                  double deadline) {
+    const ArrayPlace from(sent, send_layout, false), into(received, receive_layout, true);
+    const GilReleased released;
+    return communicator.send_receive(from.place, destination, send_tag, into.place, source,
+                                     receive_tag, patience_of(deadline));
+  }
+  std::optional<message::MessageStatus> probe(int source, int tag, bool waits, double deadline) {
+    const GilReleased released;
+    std::optional<message::Patience> patience;
+    if (waits) patience = patience_of(deadline);
+    return communicator.probe(source, tag, patience);
+  }
+  std::string close(double seconds) {
+    const GilReleased released;
+    return endpoint->close(patience_of(seconds));
+  }
+};
+
+using CommunicatorClass = nb::class_<PyCommunicator>;
+void bind_collectives(CommunicatorClass& comm);
+
+}  // namespace quadriga::python

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/c_messages.cpp: message_c.h on the communicator for C++.
+#include <quadriga/error.h>
+#include <quadriga/message.h>
+#include <quadriga/message_c.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "base/c_message.h"
+#include "message/layout.h"
+
+using quadriga::c_failed;
+using quadriga::c_failure_of;
+using quadriga::require;
+using quadriga::message::Communicator;
+using quadriga::message::ElementType;
+using quadriga::message::Layout;
+using quadriga::message::ReceiveBuffer;
+using quadriga::message::ReduceOperation;
+using quadriga::message::Request;
+using quadriga::message::Seconds;
+using quadriga::message::SendBuffer;
+using quadriga::message::Status;
+namespace message = quadriga::message;
+
+// NOLINTBEGIN: names of C.
+struct quadriga_communicator {
+  Communicator communicator;
+};
+struct quadriga_layout {
+  Layout layout;
+};
+struct quadriga_request {
+  Request request;
+};
+// NOLINTEND
+
+namespace {
+
+/// Runs one call; no exception passes into C.
+template <class Call>
+std::int64_t guarded(Call&& call) noexcept try {
+  call();
+  return 0;
+} catch (const quadriga::Error& error) {
+  return c_failed(c_failure_of(error.code()), error.what());
+} catch (const std::exception& error) {
+  return c_failed(QUADRIGA_OTHER, error.what());
+} catch (...) {
+  return c_failed(QUADRIGA_OTHER, "what was thrown is no std::exception");
+}
+
+const Communicator& opened(const quadriga_communicator* comm) {
+  require(comm != nullptr, "the communicator is NULL");
+  return comm->communicator;
+}
+
+Layout elements(const void* data, std::int64_t count, const quadriga_layout* of) {
+  require(of != nullptr, "the layout is NULL");
+  require(count >= 0, "the number of elements is negative");
+  require(data != nullptr || count == 0, "the address is NULL");
+  const Layout& layout = of->layout;
+  if (count == 1) return layout;
+  const auto size = static_cast<std::int64_t>(size_of(layout.elements().type()));
+  const bool is_element = layout.count() == 1 && layout.extent() == size && layout.lower() == 0 &&
+                          layout.bounds().first == 0;
+  return is_element ? message::contiguous_layout(count, layout.elements().type())
+                    : Layout::contiguous(count, layout);
+}
+
+SendBuffer sent(const void* data, std::int64_t count, const quadriga_layout* of) {
+  return {data, elements(data, count, of)};
+}
+
+ReceiveBuffer received(void* data, std::int64_t count, const quadriga_layout* of) {
+  return {data, elements(data, count, of)};
+}
+
+void tell(quadriga_status* status, const Status& found) {
+  if (status != nullptr)
+    *status = {found.source, found.tag, static_cast<std::int64_t>(found.bytes)};
+}
+
+Seconds seconds_of(double deadline) { return deadline < 0 ? Seconds() : Seconds(deadline); }
+
+/// Runs `make`, whose result `into` points to afterwards.
+template <class T, class Make>
+std::int64_t made(T** into, const Make& make) noexcept {
+  if (into == nullptr) return c_failed(QUADRIGA_INVALID, "the pointer to the result is NULL");
+  *into = nullptr;
+  return guarded([&] { *into = new T{make()}; });
+}
+
+const Layout& one(const quadriga_layout* of) {
+  require(of != nullptr, "the layout is NULL");
+  return of->layout;
+}
+
+std::span<const std::int64_t> numbers(const std::int64_t* first, std::int64_t count) {
+  require(count >= 0 && (first != nullptr || count == 0), "an array of numbers is NULL");
+  return {first, static_cast<std::size_t>(count)};
+}
+
+}  // namespace
+
+std::int64_t quadriga_world(double deadline, quadriga_communicator** comm) {
+  return made(comm, [&] { return message::world({60, seconds_of(deadline)}); });
+}
+
+std::int64_t quadriga_join(const char* address, int rank, int size, const char* token,
+                           double deadline, quadriga_communicator** comm) {
+  return made(comm, [&] {
+    require(address != nullptr && token != nullptr, "join: the address or the token is NULL");
+    return message::join(address, rank, size, token, {60, seconds_of(deadline)});
+  });
+}
+
+void quadriga_leave(quadriga_communicator* comm) {
+  if (comm == nullptr) return;
+  guarded([&] { comm->communicator.close(); });
+  guarded([&] { delete comm; });
+}
+
+int quadriga_rank(const quadriga_communicator* comm) {
+  return comm != nullptr ? comm->communicator.rank() : -1;
+}
+
+int quadriga_size(const quadriga_communicator* comm) {
+  return comm != nullptr ? comm->communicator.size() : -1;
+}
+
+const quadriga_layout* quadriga_element(quadriga_element_type type) {
+  static const std::unique_ptr<const quadriga_layout[]> all = [] {
+    auto layouts = std::make_unique<quadriga_layout[]>(message::element_types);
+    for (int i = 0; i < message::element_types; ++i)
+      layouts[static_cast<std::size_t>(i)].layout = Layout(static_cast<ElementType>(i));
+    return layouts;
+  }();
+  const auto index = static_cast<std::size_t>(type);
+  return index < message::element_types ? &all[index] : nullptr;
+}
+
+std::int64_t quadriga_layout_vector(std::int64_t count, std::int64_t length, std::int64_t stride,
+                                    const quadriga_layout* of, quadriga_layout** into) {
+  return made(into, [&] { return Layout::vector(count, length, stride, one(of)); });
+}
+
+std::int64_t quadriga_layout_subarray(int dimensions, const std::int64_t* shape,
+                                      const std::int64_t* part, const std::int64_t* start,
+                                      const quadriga_layout* of, quadriga_layout** into) {
+  return made(into, [&] {
+    return Layout::subarray(numbers(shape, dimensions), numbers(part, dimensions),
+                            numbers(start, dimensions), message::StorageOrder::c, one(of));
+  });
+}
+
+std::int64_t quadriga_layout_indexed(std::int64_t blocks, const std::int64_t* lengths,
+                                     const std::int64_t* displacements, const quadriga_layout* of,
+                                     quadriga_layout** into) {
+  return made(into, [&] {
+    return Layout::indexed(numbers(lengths, blocks), numbers(displacements, blocks), one(of));
+  });
+}
+
+std::int64_t quadriga_layout_resized(const quadriga_layout* of, std::int64_t lower,
+                                     std::int64_t extent, quadriga_layout** into) {
+  return made(into, [&] { return Layout::resized(one(of), lower, extent); });
+}
+
+void quadriga_layout_free(quadriga_layout* layout) { delete layout; }
+
+std::int64_t quadriga_send(quadriga_communicator* comm, const void* data, std::int64_t count,
+                           const quadriga_layout* of, int destination, int tag) {
+  return guarded([&] { opened(comm).send(sent(data, count, of), destination, tag); });
+}
+
+std::int64_t quadriga_recv(quadriga_communicator* comm, void* data, std::int64_t count,
+                           const quadriga_layout* of, int source, int tag,
+                           quadriga_status* status) {
+  return guarded([&] { tell(status, opened(comm).recv(received(data, count, of), source, tag)); });
+}
+
+std::int64_t quadriga_isend(quadriga_communicator* comm, const void* data, std::int64_t count,
+                            const quadriga_layout* of, int destination, int tag,
+                            quadriga_request** request) {
+  return made(request, [&] { return opened(comm).isend(sent(data, count, of), destination, tag); });
+}
+
+std::int64_t quadriga_irecv(quadriga_communicator* comm, void* data, std::int64_t count,
+                            const quadriga_layout* of, int source, int tag,
+                            quadriga_request** request) {
+  return made(request, [&] { return opened(comm).irecv(received(data, count, of), source, tag); });
+}
+
+std::int64_t quadriga_wait(quadriga_request** request, quadriga_status* status) {
+  if (request == nullptr || *request == nullptr) return 0;
+  const std::int64_t result = guarded([&] { tell(status, (*request)->request.wait()); });
+  if (result == QUADRIGA_DEADLINE) return result;
+  delete std::exchange(*request, nullptr);
+  return result;
+}
+
+std::int64_t quadriga_sendrecv(quadriga_communicator* comm, const void* from,
+                               std::int64_t send_count, const quadriga_layout* send_of,
+                               int destination, int send_tag, void* into,
+                               std::int64_t receive_count, const quadriga_layout* receive_of,
+                               int source, int receive_tag, quadriga_status* status) {
+  return guarded([&] {
+    tell(status, opened(comm).sendrecv(sent(from, send_count, send_of), destination,
+                                       received(into, receive_count, receive_of), source, send_tag,
+                                       receive_tag));
+  });
+}
+
+std::int64_t quadriga_barrier(quadriga_communicator* comm) {
+  return guarded([&] { opened(comm).barrier(); });
+}
+
+std::int64_t quadriga_bcast(quadriga_communicator* comm, void* data, std::int64_t count,
+                            const quadriga_layout* of, int root) {
+  return guarded([&] { opened(comm).bcast(received(data, count, of), root); });
+}
+
+std::int64_t quadriga_allreduce(quadriga_communicator* comm, const void* from, void* into,
+                                std::int64_t count, const quadriga_layout* of,
+                                quadriga_operation operation) {
+  return guarded([&] {
+    const int number = static_cast<int>(operation);
+    require(number >= 0 && number < message::reduce_operations, "there is no such operation");
+    opened(comm).allreduce(sent(from, count, of), received(into, count, of),
+                           static_cast<ReduceOperation>(number));
+  });
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/message/c_messages_test.cpp: the interface for C: results, numbers of errors, words.
+#include <gtest/gtest.h>
+#include <quadriga/message.h>
+#include <quadriga/message_c.h>
+
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "unit/message/processes.h"
+
+namespace quadriga::message::testing {
+namespace {
+
+const quadriga_layout* const real = quadriga_element(QUADRIGA_FLOAT64);
+
+TEST(CMessages, BetweenProcesses) {
+  const std::string address = new_address(), token = new_token();
+  const auto states = as_processes(3, [&](int rank) {
+    quadriga_communicator* comm = nullptr;
+    expect(quadriga_join(address.c_str(), rank, 3, token.c_str(), 20, &comm) == 0, "join");
+    expect(quadriga_rank(comm) == rank && quadriga_size(comm) == 3, "rank and size");
+    const int right = (rank + 1) % 3, left = (rank + 2) % 3;
+    std::vector<double> out(100'000, rank), in(100'000);
+    quadriga_status status{};
+    expect(quadriga_sendrecv(comm, out.data(), 100'000, real, right, 4, in.data(), 100'000, real,
+                             left, QUADRIGA_ANY_TAG, &status) == 0,
+           "sendrecv");
+    expect(in == std::vector<double>(100'000, left) && status.source == left && status.tag == 4 &&
+               status.bytes == 800'000,
+           "what was received");
+    // Every third element becomes a block of two in every four.
+    quadriga_layout *third = nullptr, *pairs = nullptr;
+    const std::array<std::int64_t, 2> lengths{2, 2}, places{0, 4};
+    expect(quadriga_layout_vector(4, 1, 3, real, &third) == 0, "vector");
+    expect(quadriga_layout_indexed(2, lengths.data(), places.data(), real, &pairs) == 0, "indexed");
+    std::iota(out.begin(), out.end(), 0);
+    quadriga_request *sending = nullptr, *arriving = nullptr;
+    expect(quadriga_irecv(comm, in.data(), 1, pairs, left, 5, &arriving) == 0, "irecv");
+    expect(quadriga_isend(comm, out.data(), 1, third, right, 5, &sending) == 0, "isend");
+    quadriga_layout_free(third);
+    quadriga_layout_free(pairs);
+    expect(quadriga_wait(&arriving, nullptr) == 0 && arriving == nullptr, "wait");
+    expect(quadriga_wait(&sending, nullptr) == 0 && quadriga_wait(&sending, nullptr) == 0, "ended");
+    expect(in[0] == 0 && in[1] == 3 && in[4] == 6 && in[5] == 9 && in[2] == left, "layouts");
+    std::array<int, 2> most{rank, -rank};
+    expect(quadriga_allreduce(comm, most.data(), most.data(), 2, quadriga_element(QUADRIGA_INT32),
+                              QUADRIGA_MAX) == 0,
+           "allreduce");
+    expect(most[0] == 2 && most[1] == 0, "greatest");
+    expect(quadriga_bcast(comm, most.data(), 2, quadriga_element(QUADRIGA_INT32), 1) == 0, "bcast");
+    expect(quadriga_barrier(comm) == 0, "barrier");
+    // A root that differs is an error on all ranks.
+    expect(quadriga_bcast(comm, in.data(), 1, real, rank) == QUADRIGA_INVALID, "roots differ");
+    expect(quadriga_barrier(comm) == 0, "barrier");
+    if (rank == 1) return quadriga_leave(comm);
+    if (rank == 0)
+      expect(quadriga_recv(comm, in.data(), 1, real, 1, 9, nullptr) == QUADRIGA_PEER_LOST, "lost");
+    quadriga_leave(comm);
+  });
+  EXPECT_EQ(states, std::vector<int>(3, 0));
+}
+
+TEST(CMessages, NumbersAndWordsOfErrors) {
+  quadriga_communicator* comm = nullptr;
+  ASSERT_EQ(quadriga_world(0.01, &comm), 0);
+  EXPECT_EQ(quadriga_size(comm), 1);
+  double x = 1;
+  EXPECT_EQ(quadriga_recv(comm, &x, 1, real, 0, 3, nullptr), QUADRIGA_DEADLINE);
+  EXPECT_TRUE(std::string_view(quadriga_message()).starts_with("recv from rank 0, tag 3"))
+      << quadriga_message();
+  EXPECT_EQ(quadriga_send(comm, &x, 1, real, 1, 3), QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_send(comm, &x, -1, real, 0, 3), QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_send(comm, nullptr, 1, real, 0, 3), QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_send(comm, &x, 1, nullptr, 0, 3), QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_send(nullptr, &x, 1, real, 0, 3), QUADRIGA_INVALID);
+  EXPECT_EQ(std::string_view(quadriga_message()), "the communicator is NULL");
+  EXPECT_EQ(quadriga_isend(comm, &x, 1, real, 0, 3, nullptr), QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_allreduce(comm, &x, &x, 1, real, static_cast<quadriga_operation>(10)),
+            QUADRIGA_INVALID);
+  quadriga_request* request = nullptr;
+  ASSERT_EQ(quadriga_irecv(comm, &x, 1, real, 0, 8, &request), 0);
+  EXPECT_EQ(quadriga_wait(&request, nullptr), QUADRIGA_DEADLINE);
+  ASSERT_NE(request, nullptr) << "it goes on";
+  const double sent = 5;
+  EXPECT_EQ(quadriga_send(comm, &sent, 1, real, 0, 8), 0);
+  EXPECT_EQ(quadriga_wait(&request, nullptr), 0);
+  EXPECT_EQ(x, 5);
+  quadriga_layout* made = nullptr;
+  EXPECT_EQ(quadriga_layout_vector(-1, 1, 1, real, &made), QUADRIGA_INVALID);
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(quadriga_layout_subarray(2, nullptr, nullptr, nullptr, real, &made), QUADRIGA_INVALID);
+  const std::array<std::int64_t, 2> shape{4, 5}, part{2, 2}, start{1, 1};
+  EXPECT_EQ(quadriga_layout_subarray(2, shape.data(), part.data(), start.data(), real, &made), 0);
+  quadriga_layout_free(made);
+  EXPECT_EQ(quadriga_layout_resized(real, 0, 16, &made), 0);
+  std::array<double, 4> spread{1, 2, 3, 4}, got{};
+  EXPECT_EQ(quadriga_send(comm, spread.data(), 2, made, 0, 1), 0);  // Every second one.
+  EXPECT_EQ(quadriga_recv(comm, got.data(), 4, real, 0, 1, nullptr), 0);
+  EXPECT_EQ(got[1], 3);
+  quadriga_layout_free(made);
+  quadriga_leave(comm);
+  EXPECT_EQ(quadriga_join("file:/nowhere/x", 0, 2, "short", 1, &comm), QUADRIGA_INVALID);
+  EXPECT_EQ(comm, nullptr);
+  quadriga_leave(nullptr);
+  quadriga_layout_free(nullptr);
+}
+
+}  // namespace
+}  // namespace quadriga::message::testing
