@@ -95,9 +95,20 @@ class _Columns:
     def _message(self, item: dict[str, Any]) -> None:
         start, duration, args = self._time(item, "ts"), self._time(item, "dur"), item["args"]
         begin, end = round(start * 1e3), round((start + duration) * 1e3)
-        ranks = [int(args[key]) for key in ("task", "from", "to", "tag")]
-        shown = (str(args["context"]), int(args["bytes"]), bool(args.get("failed", False)))
-        self.messages.append(Message(str(item["name"]), begin, end, *ranks, *shown))
+        self.messages.append(
+            Message(
+                name=str(item["name"]),
+                start=begin,
+                end=end,
+                task=int(args["task"]),
+                source=int(args["from"]),
+                target=int(args["to"]),
+                tag=int(args["tag"]),
+                context=str(args["context"]),
+                bytes=int(args["bytes"]),
+                failed=bool(args.get("failed", False)),
+            )
+        )
 
     def _instant(self, item: dict[str, Any]) -> None:
         category = item["cat"]
