@@ -11,6 +11,9 @@ import quadriga
 from quadriga import message
 from quadriga.message import Layout
 comm = message.world(deadline=30)
+
+def print(*words, flush=True):  # All ranks share one pipe: a line is written at once.
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 """
 
 

@@ -9,16 +9,10 @@ import sys
 import textwrap
 
 import numpy as np
-from ranks_of_tests import HEAD as COMMON
+from ranks_of_tests import HEAD
 
 import quadriga
 from quadriga import message
-
-# What ranks say goes through one pipe, a line at a time.
-HEAD = f"""{COMMON}
-def say(*words):
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
-"""
 
 
 def keep_going(folder, ranks, body):
@@ -49,7 +43,7 @@ def test_survivors_go_on(tmp_path):
                 assert error.rank == 2, error
                 comm = comm.shrink()
         got = comm.allgather(np.array([float(comm.rank)]))
-        say(comm.rank, comm.size, sums[-1], got.tolist())
+        print(comm.rank, comm.size, sums[-1], got.tolist())
         """,
     )
     assert ended.returncode == 0, ended.stderr
@@ -78,9 +72,9 @@ def test_who_waits_for_a_survivor_is_woken(tmp_path):
                 comm.send(np.zeros(1), 2)
                 comm.recv(np.zeros(1), source=0)
             except quadriga.PeerLost as error:
-                say(error)
+                print(error)
                 comm = comm.shrink()
-        say(comm.allreduce(np.array([1.0])).tolist())
+        print(comm.allreduce(np.array([1.0])).tolist())
         """,
     )
     assert ended.returncode == 0, ended.stderr
@@ -105,7 +99,7 @@ def test_ranks_lost_at_any_time(tmp_path):
                 assert ranks.shape[0] == comm.size and ranks[comm.rank, 0] == mine
             except quadriga.PeerLost:
                 comm = comm.shrink()
-        say(mine, comm.size)
+        print(mine, comm.size)
         """,
     )
     assert ended.returncode == 0, ended.stderr
@@ -120,7 +114,7 @@ def test_a_world_without_losses(tmp_path):
         smaller = comm.shrink()
         assert (smaller.rank, smaller.size) == (comm.rank, comm.size)
         assert comm.allreduce(np.array([1.0]))[0] == smaller.allreduce(np.array([1.0]))[0] == 2
-        say("good")
+        print("good")
         """,
     )
     assert ended.returncode == 0, ended.stderr
