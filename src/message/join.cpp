@@ -90,6 +90,7 @@ class Until {
 // The number of the process that a descriptor stands for, as this process's /proc counts.
 pid_t number_of(int process) {
   std::ifstream info(fmt::format("/proc/self/fdinfo/{}", process));
+  if (!info) check_open_files(errno);
   std::string word;
   pid_t number = -1;
   while (info >> word)
@@ -110,13 +111,17 @@ Descriptor own_process() {
   Descriptor made(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   if (!made)
     fail(Errc::unavailable,
-         fmt::format("join: pidfd_open: {}; Linux 5.3 or later is needed", std::strerror(errno)));
+         fmt::format("join: pidfd_open: {}; Linux 5.3 or later is needed, and an open file more",
+                     std::strerror(errno)));
   return made;
 }
 
 Descriptor own_event() {
   Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!made) fail(Errc::unavailable, fmt::format("join: eventfd: {}", std::strerror(errno)));
+  if (!made)
+    fail(Errc::unavailable, fmt::format("join: eventfd: {}; is a limit of open files (ulimit -n) "
+                                        "reached?",
+                                        std::strerror(errno)));
   return made;
 }
 

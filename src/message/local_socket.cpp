@@ -3,6 +3,7 @@
 #include "message/local_socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -48,6 +49,7 @@ UnixAddress address_of(const std::string& path) {
 
 Descriptor unix_socket() {
   Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!made) check_open_files(errno);
   if (!made) fail(Errc::unavailable, fmt::format("no socket: {}", std::strerror(errno)));
   return made;
 }
@@ -105,6 +107,12 @@ std::string ask_port(int port) {
 
 }  // namespace
 
+void check_open_files(int reason) {
+  if (reason == EMFILE || reason == ENFILE)
+    fail(Errc::unavailable,
+         fmt::format("join: {}; raise the limit of open files (ulimit -n)", std::strerror(reason)));
+}
+
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(number_, other.number_);
   return *this;
@@ -156,7 +164,12 @@ std::optional<Packet> receive_packet(int socket, milliseconds longest) {
       packet.descriptors.emplace_back(number);
     }
   }
-  if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return std::nullopt;
+  if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+    // It sent too many, or there is no room for them here: that is tried.
+    const Descriptor spare(fcntl(socket, F_DUPFD_CLOEXEC, 0));
+    if (!spare) check_open_files(errno);
+    return std::nullopt;
+  }
   packet.bytes.resize(static_cast<std::size_t>(got));
   return packet;
 }
@@ -206,7 +219,9 @@ Listener::~Listener() {
 }
 
 Descriptor Listener::accept_one() const {
-  return Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!accepted) check_open_files(errno);
+  return accepted;
 }
 
 void Listener::answer_port() const {

@@ -37,6 +37,9 @@ struct Packet {
 
 inline constexpr std::size_t most_descriptors = 200;
 
+/// Throws unavailable if a limit of open files is the reason, an errno, of an error.
+void check_open_files(int reason);
+
 /// False if the other side is gone. Never waits: packets are small and few.
 bool send_packet(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
 /// Waits at most so long.

@@ -23,6 +23,23 @@ LAUNCHERS = ("QUADRIGA_LAUNCH_", "OMPI_", "PMIX_", "PMI_", "TORCHELASTIC_")
 TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
+# As many files as are open may be, and a few more.
+LIMITED = """
+import os, resource, sys
+import quadriga
+from quadriga import message
+rank, few, more = map(int, sys.argv[2:5])
+if rank == few:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + more, hard))
+try:
+    message.join("file:" + sys.argv[1], rank, 3, "ab" * 16, patience=30).close()
+except quadriga.Error as error:
+    sys.stdout.write(f"{type(error).__name__}: {error}")
+"""
+
+
 def environment(folder, **more):
     """This process's variables without any launcher's."""
     own = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS) and k not in TORCHRUN}
@@ -40,6 +57,40 @@ def torchrun(rank, size, run="a-run"):
         "MASTER_PORT": "29500",
         "TORCHELASTIC_RUN_ID": run,
     }
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_a_limit_of_open_files_is_named(tmp_path, few):
+    joined = False
+    for more in range(1, 24):
+        ranks = [
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    LIMITED,
+                    tmp_path / f"{more}",
+                    str(rank),
+                    str(few),
+                    str(more),
+                ],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(3)
+        ]
+        said = ranks[few].communicate(timeout=60)[0]
+        joined = said == ""
+        if joined:
+            assert [
+                each.communicate(timeout=60)[0] for each in ranks if each is not ranks[few]
+            ] == [""] * 2
+            break
+        for each in ranks:
+            each.kill()
+            each.communicate(timeout=60)
+        assert said.startswith("Unavailable: ") and "file" in said, (more, said)
+    assert joined and more > 2
 
 
 def test_torchruns_variables(tmp_path):
