@@ -156,7 +156,8 @@ Cluster Cluster::host(int ranks, double bytes_per_second, double latency_seconds
   cluster.devices_ = ranks;
   cluster.links_ = ranks;
   for (int rank = 0; rank < ranks; ++rank) {
-    cluster.wires_.push_back({fmt::format("core {}", rank), bytes_per_second, latency_seconds});
+    cluster.wires_.push_back(
+        {fmt::format("core {}", rank), bytes_per_second, latency_seconds, latency_seconds});
     cluster.places_.push_back({0, rank, 0, false, {0}, 0, 0, 1 / bytes_per_second});
     cluster.order_.push_back(rank);
   }

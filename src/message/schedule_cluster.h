@@ -15,6 +15,8 @@ struct Wire {
   std::string name;
   double bytes_per_second = 0;
   double latency_seconds = 0;
+  /// Of the latency, what a transfer keeps it busy with: a core that reads does nothing else.
+  double occupied_seconds = 0;
 };
 
 /// The wires that a transfer crosses one after the other.

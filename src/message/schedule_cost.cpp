@@ -47,7 +47,7 @@ class Round {
     for (const int each : wires) {
       const Wire& wire = cluster_.wires()[index(each)];
       const double seconds = bytes_ / wire.bytes_per_second;
-      busy_[index(each)] += seconds;
+      busy_[index(each)] += seconds + wire.occupied_seconds;
       latency += wire.latency_seconds;
       slowest = std::max(slowest, seconds);
     }
