@@ -19,15 +19,6 @@ using message::RankPart;
 using message::ReduceOperation;
 using message::TreeOptions;
 
-ReduceOperation operation_named(std::string_view name) {
-  for (int i = 0; i < message::reduce_operations; ++i)
-    if (message::name(static_cast<ReduceOperation>(i)) == name)
-      return static_cast<ReduceOperation>(i);
-  fail(Errc::invalid_argument,
-       "reduce: no operation '" + std::string(name) +
-           "'; expected sum, prod, min, max, land, lor, lxor, band, bor or bxor");
-}
-
 // All ranks raise; what this one raises is said by the caller.
 void refuse(PyCommunicator& self, CallKind kind, const std::string& why, double deadline) {
   const GilReleased released;
@@ -75,7 +66,7 @@ Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::hand
                   nb::handle into, const std::string& operation = "sum") {
   return prepared(self, kind, deadline, [&] {
     return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
-                    operation_named(operation)};
+                    message::reduce_operation_of(operation)};
   });
 }
 

@@ -32,17 +32,6 @@ Layout element(std::string_view name) {
   fail(Errc::invalid_argument, "layout: no element type '" + std::string(name) + "'");
 }
 
-message::ReduceOperation operation_of(std::string_view name) {
-  std::string known;
-  for (int i = 0; i < message::reduce_operations; ++i) {
-    const auto operation = static_cast<message::ReduceOperation>(i);
-    if (message::name(operation) == name) return operation;
-    known += " " + std::string(message::name(operation));
-  }
-  fail(Errc::invalid_argument,
-       "reduce: no operation '" + std::string(name) + "'; there are" + known);
-}
-
 // The address that the layout's offsets count from; who calls has checked what it reaches.
 std::size_t pack(const Layout& layout, std::uintptr_t address, std::size_t offset, Bytes into) {
   const std::span<std::byte> segment(reinterpret_cast<std::byte*>(into.data()), into.size());
@@ -56,7 +45,8 @@ void unpack(const Layout& layout, std::uintptr_t address, std::size_t offset, Re
   const GilReleased released;
   auto* const data = reinterpret_cast<void*>(address);
   if (operation.empty()) return message::Unpacker(layout, data).unpack(offset, segment);
-  const auto combine = combine_of(operation_of(operation), layout.elements().type());
+  const auto combine =
+      combine_of(message::reduce_operation_of(operation), layout.elements().type());
   message::Unpacker(layout, data, combine).unpack(offset, segment);
 }
 

@@ -24,7 +24,6 @@ namespace quadriga::python {
 namespace {
 
 using message::CallKind;
-using message::ReduceOperation;
 
 struct PyMessageTask {
   MessageTaskPtr task;
@@ -45,15 +44,6 @@ CallKind kind_named(std::string_view name) {
   fail(Errc::invalid_argument, "no message is called '" + std::string(name) + "'");
 }
 
-ReduceOperation operation_named(std::string_view name) {
-  for (int i = 0; i < message::reduce_operations; ++i)
-    if (message::name(static_cast<ReduceOperation>(i)) == name)
-      return static_cast<ReduceOperation>(i);
-  fail(Errc::invalid_argument, "no operation '" + std::string(name) +
-                                   "'; expected sum, prod, min, "
-                                   "max, land, lor, lxor, band, bor or bxor");
-}
-
 /// Element, shape, strides in bytes, and the index of the leading dimension, -1: none.
 using ShapeTuple =
     std::tuple<message::Layout, std::vector<std::int64_t>, std::vector<std::int64_t>, int>;
@@ -65,7 +55,7 @@ PyMessageTask submit(PyEngine& self, nb::handle communicator, const CallTuple& g
                      const std::vector<Data>& data, const std::vector<ShapeTuple>& given_shapes,
                      int from, int into, nb::handle record, int priority) {
   const MessageCall call{kind_named(std::get<0>(given)), std::get<1>(given), std::get<2>(given),
-                         operation_named(std::get<3>(given)), std::get<4>(given)};
+                         message::reduce_operation_of(std::get<3>(given)), std::get<4>(given)};
   std::vector<MessageShape> shapes;
   for (const auto& [element, shape, strides, leading] : given_shapes)
     shapes.push_back({element, shape, strides, leading});

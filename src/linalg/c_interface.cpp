@@ -28,21 +28,6 @@ struct Wrong {
   std::string what;
 };
 
-std::int64_t number_of(Errc code) {
-  switch (code) {
-    case Errc::too_large:
-      return QUADRIGA_TOO_LARGE;
-    case Errc::task_failed:
-      return QUADRIGA_TASK_FAILED;
-    case Errc::device_lost:
-      return QUADRIGA_DEVICE_LOST;
-    case Errc::unavailable:
-      return QUADRIGA_UNAVAILABLE;
-    default:
-      return QUADRIGA_OTHER;
-  }
-}
-
 /// Runs one call; no exception passes into C.
 template <class Call>
 std::int64_t guarded(Call&& call) noexcept try {
@@ -55,7 +40,7 @@ std::int64_t guarded(Call&& call) noexcept try {
 } catch (const linalg::SingularMatrix& error) {
   return quadriga::c_failed(error.index() + 1, error.what());
 } catch (const Error& error) {
-  return quadriga::c_failed(number_of(error.code()), error.what());
+  return quadriga::c_failed(quadriga::c_failure_of(error.code()), error.what());
 } catch (const std::exception& error) {
   return quadriga::c_failed(QUADRIGA_OTHER, error.what());
 } catch (...) {

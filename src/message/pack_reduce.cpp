@@ -221,6 +221,14 @@ std::string_view name(ReduceOperation operation) noexcept {
   return names[static_cast<std::size_t>(operation)];
 }
 
+ReduceOperation reduce_operation_of(std::string_view wanted) {
+  const auto found = std::ranges::find(names, wanted);
+  if (found == names.end())
+    fail(Errc::invalid_argument,
+         fmt::format("reduce: no operation '{}'; there are {}", wanted, fmt::join(names, " ")));
+  return static_cast<ReduceOperation>(found - names.begin());
+}
+
 Combine combine_of(ReduceOperation operation, ElementType type) {
   Combine combine = of_type(operation, type);
   if (!combine)

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string_view>
 
 namespace quadriga::message {
 
@@ -14,6 +15,9 @@ using Combine = std::function<void(std::byte* into, const std::byte* from, std::
 
 /// What MPI's operation does for a type of element. The minimum and maximum of numbers of which one
 /// isn't a number is not a number.
+/// The operation of a name, as "sum". Errors: invalid_argument with the names that there are.
+ReduceOperation reduce_operation_of(std::string_view name);
+
 /// Errors: invalid_argument naming both where the operation means nothing for the type.
 Combine combine_of(ReduceOperation operation, ElementType type);
 

@@ -12,22 +12,10 @@
 #include "message/communicator_common.h"
 #include "unit/message/endpoints.h"
 #include "unit/message/processes.h"
+#include "unit/message/public_ranks.h"
 
 namespace quadriga::message::testing {
 namespace {
-
-void as_ranks(int count, const std::function<void(const Communicator&)>& run) {
-  std::vector<std::thread> threads;
-  for (const Communicator& each : local(count, 30))
-    threads.emplace_back([&run, each] {
-      try {
-        run(each);
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << "rank " << each.rank() << ": " << error.what();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-}
 
 // Each rank sends the last column of its matrix to the right, and the first one to the left.
 class Halo {

@@ -14,22 +14,10 @@
 #include <vector>
 
 #include "unit/message/processes.h"
+#include "unit/message/public_ranks.h"
 
 namespace quadriga::message::testing {
 namespace {
-
-void as_ranks(int count, const std::function<void(const Communicator&)>& run) {
-  std::vector<std::thread> threads;
-  for (const Communicator& each : local(count, 30))
-    threads.emplace_back([&run, each] {
-      try {
-        run(each);
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << "rank " << each.rank() << ": " << error.what();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-}
 
 std::string error_of(const std::function<void()>& call) {
   try {
