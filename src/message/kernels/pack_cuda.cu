@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(most_threads)
 }
 
 // Blocks of a multiprocessor: while some wait at a barrier, the others' bytes are on their way.
-constexpr int transposes_at_once(int bytes) { return bytes == 8 ? 6 : 4; }
+constexpr int transposes_at_once(int bytes) { return bytes == 8 ? 5 : bytes == 16 ? 4 : 2; }
 
 // One group a block: it waits at barriers.
 template <bool packs, int bytes, int most>
