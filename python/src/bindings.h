@@ -24,7 +24,7 @@ void bind_codelet(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_linalg(nb::module_& module);
 void bind_foreign(nb::module_& module);
-void bind_blas_threads(nb::module_& module);
+void bind_one_blas_thread(nb::module_& module);
 void bind_host_buffers(nb::module_& module);
 void bind_pipeline(nb::module_& module);
 void bind_sparse(nb::module_& module);

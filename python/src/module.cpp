@@ -32,7 +32,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);
   quadriga::python::bind_foreign(module);
-  quadriga::python::bind_blas_threads(module);
+  quadriga::python::bind_one_blas_thread(module);
   quadriga::python::bind_host_buffers(module);
   quadriga::python::bind_pipeline(module);
   quadriga::python::bind_sparse(module);
