@@ -192,7 +192,8 @@ class Record:
                     parameters = self.given.parameters()
                 held = [function(*views, **parameters)]
                 views.clear()
-                self._keep(held, places, [])
+                if held[0] is not None:
+                    self._keep(held, places, [])
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, [], ended=True)

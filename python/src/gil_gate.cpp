@@ -130,7 +130,7 @@ bool is_turn_of_others() noexcept {
 void let_bodies_run() noexcept {
   using Clock = std::chrono::steady_clock;
   constexpr auto most = 100us;
-  constexpr auto a_small_body = 10us;
+  constexpr auto a_small_body = 30us;
   if (waiting.load(std::memory_order_relaxed) == 0) return;
   const Clock::time_point begin = Clock::now();
   Clock::time_point progress = begin;
