@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/simulate.py: calls on machines that aren't here, and studies of their options.
+"""`quadriga simulate`: one run with the usual report, or a table of policies, sizes, machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import _core, linalg, policy
+from ..beside import target_of
+from ..counters import Counters
+from ..engine import Engine
+from ..errors import InvalidArgument, Unavailable
+from ..linalg.estimates import Estimate, Operation, flops
+from .files import need_apart
+from .policy_name import policy_option
+
+_ALIASES = {"gemm": "matmul", "potrf": "cholesky", "posv": "cho_solve"}
+_TYPES = ("float32", "float64", "complex64", "complex128")
+_SWEPT = {"memory": str, "link": str, "tile": int, "devices": int, "n": int}
+_MOST_RUNS = 1000
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is simulated: a call, on a machine with some of its figures replaced."""
+
+    operation: Operation
+    sizes: tuple[int, ...]
+    machine: str
+    devices: int | None
+    memory: str | None
+    link: str | None
+    policy: str | None
+    tile: int | None
+    dtype: str
+    accumulate: bool
+    seed: int
+
+    @property
+    def device_list(self) -> str:
+        """As an engine takes it."""
+        parts = [f"machine={self.machine}" + (f":{self.devices}" if self.devices else "")]
+        if self.memory:
+            parts.append(f"memory={self.memory}")
+        if self.link:
+            parts += [f"h2d={self.link}", f"d2h={self.link}"]
+        return ",".join(parts)
+
+    def changed(self, key: str, value: Any) -> Run:
+        """With another value of what a sweep may change."""
+        if key == "n":
+            right = self.sizes[1:] if self.operation == "cho_solve" else ()
+            sizes = (value,) * 3 if self.operation == "matmul" else (value, *right)
+            return replace(self, sizes=sizes)
+        return replace(self, **{key: value})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave."""
+
+    run: Run
+    estimate: Estimate
+    counters: Counters
+
+    @property
+    def flops_rate(self) -> float:
+        """Operations a second."""
+        count = flops(self.run.operation, *self.run.sizes, dtype=self.run.dtype)
+        return count / self.estimate.seconds if self.estimate.seconds else 0.0
+
+    @property
+    def of_bound(self) -> float:
+        """The least possible time over the run's."""
+        found = self.estimate
+        return found.bound_seconds / found.seconds if found.seconds else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        run = self.run
+        return {
+            "operation": run.operation,
+            "sizes": list(run.sizes),
+            "dtype": run.dtype,
+            "devices": run.device_list,
+            "policy": run.policy,
+            "gflops": self.flops_rate / 1e9,
+            "of_bound": self.of_bound,
+        } | self.estimate.as_dict()
+
+
+def perform(run: Run, trace: Path | None = None, progress: bool = False) -> Outcome:
+    """Simulates one run."""
+    try:
+        made = Engine(
+            run.device_list,
+            policy=run.policy,
+            virtual_clock=True,
+            compute=False,
+            seed=run.seed,
+            trace=trace if trace is not None else False,
+        )
+    except (InvalidArgument, Unavailable) as error:
+        raise click.UsageError(str(error)) from error
+    with made as engine:
+        found = linalg.simulate(
+            run.operation,
+            *run.sizes,
+            engine=engine,
+            dtype=run.dtype,
+            accumulate=run.accumulate,
+            tile=run.tile,
+            progress=progress,
+        )
+        return Outcome(replace(run, policy=run.policy or "default"), found, engine.counters())
+
+
+def _machine(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> tuple[str, int | None]:
+    """FILE, or FILE:N."""
+    file, colon, count = text.rpartition(":")
+    if colon and count.isdecimal():
+        if int(count) < 1:
+            raise click.BadParameter(f"{text!r}: expected at least one device")
+        return file, int(count)
+    return text, None
+
+
+def _sweep(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, list[Any]] | None:
+    """KEY=VALUE,VALUE,..."""
+    if text is None:
+        return None
+    key, equals, values = text.partition("=")
+    if key not in _SWEPT or not equals or not values:
+        raise click.BadParameter(
+            f"{text!r}: expected one of {', '.join(_SWEPT)} and its values, as memory=2GiB,4GiB"
+        )
+    try:
+        listed = [_SWEPT[key](each.strip()) for each in values.split(",")]
+        if key == "memory":
+            for each in listed:
+                _core.parse_bytes(each)
+    except (ValueError, InvalidArgument) as error:
+        raise click.BadParameter(f"{text!r}: {error}") from error
+    if any(isinstance(each, int) and each < 1 for each in listed):
+        raise click.BadParameter(f"{text!r}: expected values of at least 1")
+    return key, listed
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns of equal width; the first two are flush left, the others are numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).strip()
+
+
+def _study(key: str, values: Sequence[str], outcomes: Sequence[Outcome]) -> Iterator[str]:
+    rows = [(key, "policy", "time", "rate", "of bound", "moved", "tile", "tasks")]
+    for value, each in zip(values, outcomes, strict=True):
+        found = each.estimate
+        rows.append((
+            value,
+            each.run.policy or "",
+            _core.format_seconds(found.seconds),
+            f"{each.flops_rate / 1e9:,.0f} GFLOP/s",
+            f"{100 * each.of_bound:.0f} %",
+            _core.format_bytes(found.host_bytes),
+            str(found.tile),
+            str(found.tasks),
+        ))  # fmt: skip
+    return _table(rows)
+
+
+def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Outcome]]) -> None:
+    """A line of rates for each policy; the format follows from the file's name."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Unavailable(
+            f"--plot needs matplotlib: pip install quadriga[demo] ({error})"
+        ) from error
+    from ..beside import beside
+
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    numbers = [_core.parse_bytes(each) / 2**30 for each in values] if key == "memory" else None
+    if numbers is None and all(isinstance(each, int) for each in values):
+        numbers = list(values)
+    places = numbers or list(range(len(values)))
+    for name, outcomes in lines.items():
+        axes.plot(places, [each.flops_rate / 1e9 for each in outcomes], marker="o", label=name)
+    if numbers is None:
+        axes.set_xticks(places, [str(each) for each in values])
+    run = next(iter(lines.values()))[0].run
+    title = f"{run.operation} of {' x '.join(map(str, run.sizes))}, {run.dtype}"
+    axes.set_title(title if key != "n" else f"{run.operation}, {run.dtype}")
+    axes.set_xlabel({"memory": "memory of a device, GiB", "n": "order"}.get(key, key))
+    axes.set_ylabel("GFLOP/s")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(title="policy")
+    kind = path.suffix.lstrip(".") or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise InvalidArgument(
+            f"{path}: no picture of that kind; expected .svg, .png or another of matplotlib's"
+        )
+    with beside(path) as (handle, _), open(handle, "wb", closefd=False) as file:
+        figure.savefig(file, format=kind)
+
+
+@click.command()
+@click.argument("operation", type=click.Choice(["matmul", "cholesky", "cho_solve", *_ALIASES]))
+@click.option("--n", type=click.IntRange(1), required=True, help="Order; of a product also m, k.")
+@click.option("--m", type=click.IntRange(1), help="Rows of a product, if not N.")
+@click.option("--k", type=click.IntRange(1), help="Inner size of a product, if not N.")
+@click.option("--right-sides", type=click.IntRange(1), default=1, help="Of cho_solve.  [1]")
+@click.option("--dtype", type=click.Choice(_TYPES), default="float64", help="[float64]")
+@click.option("--accumulate", is_flag=True, help="Add a product to what is there.")
+@click.option(
+    "--machine",
+    callback=_machine,
+    required=True,
+    metavar="FILE[:N]",
+    help="A machine's description, and how many of its devices.",
+)
+@click.option("--memory", help="Memory of each device instead of the description's, as '2GiB'.")
+@click.option("--link", help="Rate of each link to and from the host instead, as '12GB/s'.")
+@policy_option()
+@click.option("--tile", type=click.IntRange(1), help="Tile size, in rows and columns.")
+@click.option("--seed", type=click.IntRange(0), default=1, help="Of a policy's choices.  [1]")
+@click.option("--compare", is_flag=True, help="Simulate all policies, for a table.")
+@click.option(
+    "--sweep",
+    callback=_sweep,
+    metavar="KEY=VALUE,...",
+    help="Simulate each value of memory, link, tile, devices or n, for a table.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A picture of the sweep, such as rates.svg; needs matplotlib.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a trace of the run, for `quadriga report`.",
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write an HTML report of the run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a run, a line each.")
+def simulate(
+    operation: str,
+    n: int,
+    m: int | None,
+    k: int | None,
+    right_sides: int,
+    dtype: str,
+    accumulate: bool,
+    machine: tuple[str, int | None],
+    memory: str | None,
+    link: str | None,
+    policy: str | None,
+    tile: int | None,
+    seed: int,
+    compare: bool,
+    sweep: tuple[str, list[Any]] | None,
+    plot: Path | None,
+    trace: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Run OPERATION without data on a described machine, by the virtual clock.
+
+    OPERATION is matmul, cholesky or cho_solve; gemm, potrf and posv are their names in BLAS and
+    LAPACK. All tasks are simulated: 100,000 take a second or a few.
+    """
+    kind: Any = _ALIASES.get(operation, operation)
+    sizes = {"matmul": (m or n, n, k or n), "cholesky": (n,), "cho_solve": (n, right_sides)}[kind]
+    if kind != "matmul" and (m or k or accumulate):
+        raise click.UsageError("--m, --k and --accumulate are for products")
+    study = compare or sweep is not None
+    if study and (trace or report):
+        raise click.UsageError("--trace and --report are for one run, not for a table")
+    if plot is not None and sweep is None:
+        raise click.UsageError("--plot needs --sweep")
+    if compare and policy is not None:
+        raise click.UsageError("--compare simulates all policies: leave --policy out")
+    need_apart({"--machine": Path(machine[0])}, {"--trace": trace, "--report": report})
+    for output in (trace, report, plot):
+        if output is not None:
+            target_of(output)
+    run = Run(kind, sizes, *machine, memory, link, policy, tile, dtype, accumulate, seed)
+    if study:
+        _print_study(run, compare, sweep, plot, as_json)
+        return
+    outcome = _one(run, trace, report, as_json)
+    if as_json:
+        click.echo(json.dumps(outcome.as_dict() | {"counters": outcome.counters.as_dict()}))
+        return
+    click.echo(f"{outcome.estimate}")
+    click.echo(
+        f"rate             {outcome.flops_rate / 1e9:,.1f} GFLOP/s, "
+        f"{100 * outcome.of_bound:.0f} % of the bound"
+    )
+    for path, what in ((trace, "trace"), (report, "report")):
+        if path is not None:
+            click.echo(f"{path}: {what} written")
+
+
+def _one(run: Run, trace: Path | None, report: Path | None, as_json: bool) -> Outcome:
+    shown = sys.stderr is not None and sys.stderr.isatty() and not as_json
+    if report is None:
+        return perform(run, trace, shown)
+    import tempfile
+
+    from .. import report as reports
+
+    with tempfile.TemporaryDirectory() as folder:
+        recorded = trace or Path(folder) / "trace.json"
+        outcome = perform(run, recorded, shown)
+        reports.write_report(recorded, report)
+    return outcome
+
+
+def _print_study(
+    run: Run,
+    compare: bool,
+    sweep: tuple[str, list[Any]] | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    policies = list(policy.policies()) if compare else [run.policy or "default"]
+    key, values = sweep or ("", [None])
+    if len(values) * len(policies) > _MOST_RUNS:
+        raise click.UsageError(f"{len(values) * len(policies)} runs; at most {_MOST_RUNS}")
+    lines: dict[str, list[Outcome]] = {name: [] for name in policies}
+    ordered: list[Outcome] = []
+    swept: list[str] = []
+    for value in values:
+        for name in policies:
+            chosen = replace(run, policy=name if compare else run.policy)
+            outcome = perform(chosen if sweep is None else chosen.changed(key, value))
+            lines[name].append(outcome)
+            ordered.append(outcome)
+            swept.append("" if value is None else str(value))
+            if as_json:
+                found = {"sweep": {key: value}} if sweep else {}
+                click.echo(json.dumps(found | outcome.as_dict()))
+    if not as_json:
+        for line in _study(key, swept, ordered):
+            click.echo(line)
+    if plot is not None:
+        _plot(plot, key, values, lines)
+        if not as_json:
+            click.echo(f"{plot}: picture written")
