@@ -31,6 +31,7 @@ void bind_sparse(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_message(nb::module_& module);
 void bind_message_tasks(nb::module_& module);
+void bind_rerun(nb::module_& module);
 
 /// Raises the Python exception that stands for a failure of ours; false if it isn't ours.
 bool raise_as_python(const std::exception_ptr& error);

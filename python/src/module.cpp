@@ -39,6 +39,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_layout(module);
   quadriga::python::bind_message(module);
   quadriga::python::bind_message_tasks(module);
+  quadriga::python::bind_rerun(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import quadriga
@@ -91,6 +92,96 @@ def test_a_report_and_a_picture_are_written(run, tmp_path):
     assert plot.read_text().count("steal") >= 1
 
 
+@pytest.fixture
+def recorded(tmp_path):
+    """The trace of a program of its own codelets, which ran here."""
+
+    @quadriga.codelet(
+        access=["read", "update"], host_only=False, cost=quadriga.Cost("dgemm", 100, 1e6)
+    )
+    def add(a, b):
+        b += a
+
+    @quadriga.codelet(access=["commute"])
+    def touch(a):
+        a += 1
+
+    path = tmp_path / "program.json"
+    with quadriga.Engine("emulated:2,memory=1MiB", trace=path) as engine:
+        data = [engine.data(np.ones((100, 100))) for _ in range(6)]
+        part = engine.temporary((100, 100), float)
+        first = engine.submit(add, data[0].read(), data[1].update())
+        for k in range(40):
+            engine.submit(add, data[k % 6].read(), data[(k + 1) % 6].update(), priority=k % 3)
+        engine.submit(quadriga.codelet(access=["write"], name="zero")(zero), part.write())
+        engine.submit(touch, data[2].commute())
+        engine.submit(touch, data[3].commute())
+        assert first.result() is None
+        engine.wait()
+    return path
+
+
+def zero(a):
+    a[:] = 0
+
+
+def test_a_trace_of_a_call_runs_again_as_it_was(run, tmp_path):
+    for arguments in (
+        ("potrf", "--n", 9600, "--machine", f"{IDGRAF}:3", "--tile", 480, "--memory", "300MB"),
+        ("gemm", "--n", 5000, "--machine", f"{H200}:4"),
+    ):
+        path = tmp_path / "call.json"
+        (found,) = figures(run, *arguments, "--trace", path)
+        machine = arguments[4:5] + arguments[7:] if "--tile" in arguments else arguments[4:5]
+        (again,) = figures(run, path, "--machine", *machine)
+        assert again["tasks"] == found["tasks"]
+        assert again["seconds"] == found["seconds"]
+        assert again["host_bytes"] == found["host_bytes"]
+
+
+def test_a_trace_of_any_program_runs_on_another_machine(run, recorded):
+    (one,) = figures(run, recorded, "--machine", f"{IDGRAF}:1")
+    assert one["tasks"] == 44
+    assert one["as_measured"] == 3
+    slow, fast = figures(run, recorded, "--machine", f"{IDGRAF}:2", "--sweep", "link=10MB/s,5GB/s")
+    assert slow["seconds"] > 2 * fast["seconds"]
+    status, out, _ = run(recorded, "--machine", f"{IDGRAF}:2", "--compare")
+    assert status == DONE
+    assert len(out.splitlines()) == 1 + len(quadriga.policies())
+    status, out, _ = run(recorded, "--machine", H200)
+    assert "3 take as long as there" in out
+
+
+def test_damaged_traces_are_refused(run, recorded, tmp_path):
+    whole = json.loads(recorded.read_text())
+    tasks = whole["quadriga"]["tasks"]
+
+    def refused(words):
+        path = tmp_path / "damaged.json"
+        path.write_text(json.dumps(whole))
+        status, _, err = run(path, "--machine", f"{IDGRAF}:1")
+        assert status in (FAILED, UNAVAILABLE)
+        assert words in err
+
+    kept = tasks[0]["operands"]
+    for operands, words in (
+        ([[99, "read"], [1, "update"]], "data 99 of the trace"),
+        ([[0, "reads"]], "damaged"),
+        ([[-1, "read"]], "damaged"),
+        ("all", "damaged"),
+    ):
+        tasks[0]["operands"] = operands
+        refused(words)
+    tasks[0]["operands"] = kept
+    tasks[3]["follows"] = [10**6]
+    refused("doesn't come before it")
+    del tasks[3]["follows"]
+    tasks[0]["cost"] = ["unheard", 100, 1e6]
+    refused("unheard")
+    del tasks[0]["operands"]
+    refused("doesn't say what its tasks access")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -107,7 +198,9 @@ def test_a_report_and_a_picture_are_written(run, tmp_path):
         (("potrf", "--n", 512, "--machine", IDGRAF, "--sweep", "memory=2Q"), "2Q"),
         (("potrf", "--n", 512, "--machine", IDGRAF, "--plot", "x.svg"), "--plot needs --sweep"),
         (("potrf", "--n", 512, "--machine", IDGRAF, "--compare", "--policy", "steal"), "--policy"),
-        (("lu", "--n", 512, "--machine", IDGRAF), "lu"),
+        (("lu", "--n", 512, "--machine", IDGRAF), "'lu' is no operation"),
+        (("potrf", "--machine", IDGRAF), "--n"),
+        ((IDGRAF, "--machine", IDGRAF), "isn't a Quadriga trace"),
     ],
 )
 def test_bad_input_is_named(run, arguments, words):

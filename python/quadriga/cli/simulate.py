@@ -19,12 +19,14 @@ from ..counters import Counters
 from ..engine import Engine
 from ..errors import InvalidArgument, Unavailable
 from ..linalg.estimates import Estimate, Operation, flops
+from ..report import Rerun, Trace, load, rerun
 from .files import need_apart
 from .policy_name import policy_option
 
 _ALIASES = {"gemm": "matmul", "potrf": "cholesky", "posv": "cho_solve"}
 _TYPES = ("float32", "float64", "complex64", "complex128")
 _SWEPT = {"memory": str, "link": str, "tile": int, "devices": int, "n": int}
+_OF_CALLS = ("tile", "n")
 _MOST_RUNS = 1000
 
 
@@ -32,8 +34,9 @@ _MOST_RUNS = 1000
 class Run:
     """What is simulated: a call, on a machine with some of its figures replaced."""
 
-    operation: Operation
+    operation: Operation | None  # None: the tasks of a trace.
     sizes: tuple[int, ...]
+    recorded: Trace | None
     machine: str
     devices: int | None
     memory: str | None
@@ -68,32 +71,67 @@ class Outcome:
     """What a run gave."""
 
     run: Run
-    estimate: Estimate
     counters: Counters
+    estimate: Estimate | None  # None of a trace.
+    again: Rerun | None
 
     @property
-    def flops_rate(self) -> float:
+    def seconds(self) -> float:
+        return self.estimate.seconds if self.estimate else self.counters.elapsed_seconds
+
+    @property
+    def flops_rate(self) -> float | None:
         """Operations a second."""
-        count = flops(self.run.operation, *self.run.sizes, dtype=self.run.dtype)
-        return count / self.estimate.seconds if self.estimate.seconds else 0.0
+        if self.run.operation is None or not self.seconds:
+            return None
+        return flops(self.run.operation, *self.run.sizes, dtype=self.run.dtype) / self.seconds
 
     @property
-    def of_bound(self) -> float:
+    def of_bound(self) -> float | None:
         """The least possible time over the run's."""
-        found = self.estimate
-        return found.bound_seconds / found.seconds if found.seconds else 1.0
+        if self.estimate is None or not self.seconds:
+            return None
+        return self.estimate.bound_seconds / self.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        run = self.run
-        return {
-            "operation": run.operation,
-            "sizes": list(run.sizes),
-            "dtype": run.dtype,
+        run, rate = self.run, self.flops_rate
+        found: dict[str, Any] = {
+            "operation": run.operation or "trace",
             "devices": run.device_list,
             "policy": run.policy,
-            "gflops": self.flops_rate / 1e9,
-            "of_bound": self.of_bound,
-        } | self.estimate.as_dict()
+        }
+        if self.estimate is None or rate is None:
+            found["seconds"] = self.seconds
+            found["host_bytes"] = self.counters.host_bytes
+            if self.again is not None:
+                found |= {"tasks": self.again.tasks, "as_measured": self.again.as_measured}
+            return found
+        found |= {"sizes": list(run.sizes), "dtype": run.dtype}
+        found |= {"gflops": rate / 1e9, "of_bound": self.of_bound}
+        return found | self.estimate.as_dict()
+
+    def __str__(self) -> str:
+        if self.estimate is None:
+            lines = [
+                f"time             {_core.format_seconds(self.seconds)}",
+                f"moved            {_core.format_bytes(self.counters.host_bytes)} between host and "
+                "devices",
+            ]
+        else:
+            lines = [str(self.estimate)]
+        if self.flops_rate is not None and self.of_bound is not None:
+            lines.append(
+                f"rate             {self.flops_rate / 1e9:,.1f} GFLOP/s, "
+                f"{100 * self.of_bound:.0f} % of the bound"
+            )
+        if self.again is not None:
+            lines.append(f"tasks            {self.again.tasks}, as the trace has them")
+            if self.again.as_measured:
+                lines.append(
+                    f"                 {self.again.as_measured} take as long as there: they state "
+                    "no cost, or run on the host"
+                )
+        return "\n".join(lines)
 
 
 def perform(run: Run, trace: Path | None = None, progress: bool = False) -> Outcome:
@@ -110,16 +148,21 @@ def perform(run: Run, trace: Path | None = None, progress: bool = False) -> Outc
     except (InvalidArgument, Unavailable) as error:
         raise click.UsageError(str(error)) from error
     with made as engine:
-        found = linalg.simulate(
-            run.operation,
-            *run.sizes,
-            engine=engine,
-            dtype=run.dtype,
-            accumulate=run.accumulate,
-            tile=run.tile,
-            progress=progress,
-        )
-        return Outcome(replace(run, policy=run.policy or "default"), found, engine.counters())
+        found, again = None, None
+        if run.operation is not None:
+            found = linalg.simulate(
+                run.operation,
+                *run.sizes,
+                engine=engine,
+                dtype=run.dtype,
+                accumulate=run.accumulate,
+                tile=run.tile,
+                progress=progress,
+            )
+        elif run.recorded is not None:
+            again = rerun(run.recorded, engine)
+        named = replace(run, policy=run.policy or "default")
+        return Outcome(named, engine.counters(), found, again)
 
 
 def _machine(
@@ -171,16 +214,17 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _study(key: str, values: Sequence[str], outcomes: Sequence[Outcome]) -> Iterator[str]:
     rows = [(key, "policy", "time", "rate", "of bound", "moved", "tile", "tasks")]
     for value, each in zip(values, outcomes, strict=True):
-        found = each.estimate
+        rate, part, found = each.flops_rate, each.of_bound, each.estimate
+        tasks = found.tasks if found else each.again.tasks if each.again else 0
         rows.append((
             value,
             each.run.policy or "",
-            _core.format_seconds(found.seconds),
-            f"{each.flops_rate / 1e9:,.0f} GFLOP/s",
-            f"{100 * each.of_bound:.0f} %",
-            _core.format_bytes(found.host_bytes),
-            str(found.tile),
-            str(found.tasks),
+            _core.format_seconds(each.seconds),
+            f"{rate / 1e9:,.0f} GFLOP/s" if rate is not None else "",
+            f"{100 * part:.0f} %" if part is not None else "",
+            _core.format_bytes(each.counters.host_bytes),
+            str(found.tile) if found else "",
+            str(tasks),
         ))  # fmt: skip
     return _table(rows)
 
@@ -201,15 +245,21 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
     if numbers is None and all(isinstance(each, int) for each in values):
         numbers = list(values)
     places = numbers or list(range(len(values)))
+    run = next(iter(lines.values()))[0].run
     for name, outcomes in lines.items():
-        axes.plot(places, [each.flops_rate / 1e9 for each in outcomes], marker="o", label=name)
+        rates = [each.flops_rate for each in outcomes]
+        drawn = [
+            each.seconds if rate is None else rate / 1e9
+            for each, rate in zip(outcomes, rates, strict=True)
+        ]
+        axes.plot(places, drawn, marker="o", label=name)
     if numbers is None:
         axes.set_xticks(places, [str(each) for each in values])
-    run = next(iter(lines.values()))[0].run
-    title = f"{run.operation} of {' x '.join(map(str, run.sizes))}, {run.dtype}"
-    axes.set_title(title if key != "n" else f"{run.operation}, {run.dtype}")
+    sizes = f" of {' x '.join(map(str, run.sizes))}" if key != "n" else ""
+    recorded = run.recorded.path if run.recorded is not None else ""
+    axes.set_title(f"{run.operation}{sizes}, {run.dtype}" if run.operation else recorded)
     axes.set_xlabel({"memory": "memory of a device, GiB", "n": "order"}.get(key, key))
-    axes.set_ylabel("GFLOP/s")
+    axes.set_ylabel("GFLOP/s" if run.operation else "seconds")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(title="policy")
@@ -223,8 +273,8 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
 
 
 @click.command()
-@click.argument("operation", type=click.Choice(["matmul", "cholesky", "cho_solve", *_ALIASES]))
-@click.option("--n", type=click.IntRange(1), required=True, help="Order; of a product also m, k.")
+@click.argument("what", metavar="OPERATION|TRACE")
+@click.option("--n", type=click.IntRange(1), help="Order; of a product also m and k.")
 @click.option("--m", type=click.IntRange(1), help="Rows of a product, if not N.")
 @click.option("--k", type=click.IntRange(1), help="Inner size of a product, if not N.")
 @click.option("--right-sides", type=click.IntRange(1), default=1, help="Of cho_solve.  [1]")
@@ -266,8 +316,8 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a run, a line each.")
 def simulate(
-    operation: str,
-    n: int,
+    what: str,
+    n: int | None,
     m: int | None,
     k: int | None,
     right_sides: int,
@@ -286,15 +336,17 @@ def simulate(
     report: Path | None,
     as_json: bool,
 ) -> None:
-    """Run OPERATION without data on a described machine, by the virtual clock.
+    """Run OPERATION, or the tasks of a TRACE, without data on a described machine.
 
     OPERATION is matmul, cholesky or cho_solve; gemm, potrf and posv are their names in BLAS and
-    LAPACK. All tasks are simulated: 100,000 take a second or a few.
+    LAPACK. TRACE is the trace of any program. Time is that of the virtual clock; all tasks are
+    simulated, 100,000 in some seconds.
     """
-    kind: Any = _ALIASES.get(operation, operation)
-    sizes = {"matmul": (m or n, n, k or n), "cholesky": (n,), "cho_solve": (n, right_sides)}[kind]
+    kind, sizes, recorded = _what(what, n, m, k, right_sides)
     if kind != "matmul" and (m or k or accumulate):
         raise click.UsageError("--m, --k and --accumulate are for products")
+    if recorded is not None and (tile is not None or (sweep is not None and sweep[0] in _OF_CALLS)):
+        raise click.UsageError("a trace has its own tiles and orders: leave --tile, --sweep n out")
     study = compare or sweep is not None
     if study and (trace or report):
         raise click.UsageError("--trace and --report are for one run, not for a table")
@@ -302,11 +354,14 @@ def simulate(
         raise click.UsageError("--plot needs --sweep")
     if compare and policy is not None:
         raise click.UsageError("--compare simulates all policies: leave --policy out")
-    need_apart({"--machine": Path(machine[0])}, {"--trace": trace, "--report": report})
+    inputs = {"--machine": Path(machine[0])} | ({"TRACE": Path(what)} if recorded else {})
+    need_apart(inputs, {"--trace": trace, "--report": report, "--plot": plot})
     for output in (trace, report, plot):
         if output is not None:
             target_of(output)
-    run = Run(kind, sizes, *machine, memory, link, policy, tile, dtype, accumulate, seed)
+    run = Run(
+        kind, sizes, recorded, *machine, memory, link, policy, tile, dtype, accumulate, seed
+    )  # fmt: skip
     if study:
         _print_study(run, compare, sweep, plot, as_json)
         return
@@ -314,14 +369,28 @@ def simulate(
     if as_json:
         click.echo(json.dumps(outcome.as_dict() | {"counters": outcome.counters.as_dict()}))
         return
-    click.echo(f"{outcome.estimate}")
-    click.echo(
-        f"rate             {outcome.flops_rate / 1e9:,.1f} GFLOP/s, "
-        f"{100 * outcome.of_bound:.0f} % of the bound"
-    )
+    click.echo(str(outcome))
     for path, what in ((trace, "trace"), (report, "report")):
         if path is not None:
             click.echo(f"{path}: {what} written")
+
+
+def _what(
+    what: str, n: int | None, m: int | None, k: int | None, right_sides: int
+) -> tuple[Operation | None, tuple[int, ...], Trace | None]:
+    """An operation and its sizes, or a trace."""
+    kind: Any = _ALIASES.get(what, what)
+    if kind not in _ALIASES.values():
+        if not Path(what).exists():
+            names = ", ".join([*_ALIASES.values(), *_ALIASES])
+            raise click.UsageError(f"{what!r} is no operation ({names}) and no file of a trace")
+        if n is not None:
+            raise click.UsageError("--n is for operations, not for a trace")
+        return None, (), load(what)
+    if n is None:
+        raise click.UsageError("Missing option '--n'.")
+    sizes = {"matmul": (m or n, n, k or n), "cholesky": (n,), "cho_solve": (n, right_sides)}
+    return kind, sizes[kind], None
 
 
 def _one(run: Run, trace: Path | None, report: Path | None, as_json: bool) -> Outcome:
