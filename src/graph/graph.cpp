@@ -147,7 +147,10 @@ void Graph::follow_all(History& history, bool before, Task& task, OperandSlot& s
 
 void Graph::remember(History& history, TaskRef reader) {
   const auto ended = [](const TaskRef& ref) { return ref.task->id != ref.id || ref.task->done(); };
-  if (history.count == History::inline_readers) {
+  // Those that have ended are looked for where there is no room without it: the tasks of a window
+  // don't fit into the caches.
+  const bool has_room = history.more && history.more->size() < history.more->capacity();
+  if (history.count == History::inline_readers && !has_room) {
     int kept = 0;
     for (int i = 0; i < history.count; ++i)
       if (!ended(history.readers[i])) history.readers[kept++] = history.readers[i];
