@@ -31,6 +31,7 @@ _COMMANDS = {
     "cg": "sparse:cg",
     "report": "report:report",
     "launch": "launch:launch",
+    "mpi-preload": "mpi_preload:mpi_preload",
     "demo": "demo:demo",
     "bench": "..bench.commands:bench",
     "completion": "info:completion",
