@@ -32,6 +32,7 @@ _COMMANDS = {
     "simulate": "simulate:simulate",
     "report": "report:report",
     "launch": "launch:launch",
+    "mpi-preload": "mpi_preload:mpi_preload",
     "demo": "demo:demo",
     "bench": "..bench.commands:bench",
     "completion": "info:completion",
