@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto slice = 50ms;
+// While devices copy: not all of them tell when they have.
+constexpr auto nap = 50us;
 // Polls with the lock held, then without.
 constexpr int polls = 32;
 // Rounds of polls before others get the core.
@@ -133,6 +135,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
     if (sleeps) own_.arm(Doorbell::calls);
     const Polled polled = poll_until(is_over, sleeps ? 1 : polls);
     if (polled == Polled::over) return;
+    const bool moves = traffic_.has_moves();
     hold.pause();
     auto now = Clock::now();
     if (polled == Polled::moved) {
@@ -141,7 +144,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
       sleeps = false;
     } else if (sleeps) {
       note.word.store(waiting_word(what), std::memory_order_relaxed);
-      own_.sleep(seen, std::min<Clock::duration>(slice, until - now));
+      own_.sleep(seen, std::min<Clock::duration>(moves ? nap : slice, until - now));
       now = Clock::now();
       // What woke it is often followed by more.
       if (own_.count() != seen) {
@@ -408,7 +411,8 @@ ServiceThread::Sleep Endpoint::serve_once() {
   // Armed first: what comes while it looks wakes it again.
   own_.arm(Doorbell::service);
   try {
-    return traffic_.progress() ? Sleep::none : Sleep::slice;
+    if (traffic_.progress()) return Sleep::none;
+    return traffic_.has_moves() ? Sleep::brief : Sleep::slice;
   } catch (const std::exception& error) {
     log(LogLevel::error, std::string("messages: ") + error.what());
     return Sleep::slice;  // The calls meet it too.
