@@ -5,7 +5,7 @@
 // Invariants
 //   1. `mutex_` guards all but what is const; it is held while operations are queued, and never
 //      while somebody waits for one.
-//   2. Operations of one stream end in order, so a ticket has ended once its stream has come so far.
+//   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
 //   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
 //      fault, which its ticket tells.
 //   4. Who is to be told of ends is called with `told_mutex_`, by any thread: it mustn't queue.

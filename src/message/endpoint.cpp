@@ -357,6 +357,17 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
   traffic_.progress();
 }
 
+Endpoint::PairReport Endpoint::pair(int rank) {
+  const Hold hold(*this);
+  const PeerLink& link = traffic_.link(rank);
+  PairReport report;
+  report.in = static_cast<PairPath>(link.path_in->load(std::memory_order_acquire));
+  report.out = static_cast<PairPath>(link.path_out->load(std::memory_order_acquire));
+  report.opened = link.memory.opened();
+  report.open = link.memory.open();
+  return report;
+}
+
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;
