@@ -235,6 +235,14 @@ std::uint64_t Graph::link(Task& task) {
   task.pending.store(guard, std::memory_order_relaxed);
   task.behind_hold.store(false, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
+  // Those it follows were submitted long ago: all are fetched before the first is looked at.
+  for (const OperandSlot& slot : task.slots()) __builtin_prefetch(&slot.datum->history);
+  for (const OperandSlot& slot : task.slots()) {
+    const History& history = slot.datum->history;
+    if (history.writer.task) __builtin_prefetch(history.writer.task, 1);
+    for (int i = 0; writes(slot.access) && i < history.count; ++i)
+      __builtin_prefetch(history.readers[i].task, 1);
+  }
   Counts counts;
   for (OperandSlot& slot : task.slots()) {
     slot.edge = {};

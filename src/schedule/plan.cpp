@@ -152,7 +152,8 @@ void Plan::fetch_tasks(PlanSet::const_iterator next, PlanSet::const_iterator end
         break;
       case 1:
         if (const Edge* const edge = Graph::last_edge(*planned->task))
-          __builtin_prefetch(edge->successor().planned, 1);
+          if (const PlannedTask* const after = edge->successor().planned)
+            fetch(after, sizeof(PlannedTask));
         break;
       default:
         break;
