@@ -368,6 +368,10 @@ Endpoint::PairReport Endpoint::pair(int rank) {
   return report;
 }
 
+void Endpoint::force_path(int rank, PairPath path) {
+  traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
+}
+
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;

@@ -94,6 +94,8 @@ class Endpoint {
     std::size_t open = 0;      ///< Of them, now.
   };
   PairReport pair(int rank);
+  /// As if this rank had found it out of another one's memory of devices.
+  void force_path(int rank, PairPath path);
   /// Whether a rank of the world is here, as far as this one knows.
   Presence presence(int rank);
 
