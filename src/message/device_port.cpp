@@ -109,6 +109,21 @@ std::shared_ptr<DevicePort> DevicePort::cuda(int ordinal) {
   return port;
 }
 
+std::shared_ptr<DevicePort> DevicePort::cuda_at(const void* memory) {
+  if (const std::string why = Machine::cuda_absence(); !why.empty()) fail(Errc::unavailable, why);
+  const std::size_t count = Machine::parse("cuda").devices.size();
+  for (std::size_t ordinal = 0; ordinal < count; ++ordinal) {
+    std::shared_ptr<DevicePort> port = cuda(static_cast<int>(ordinal));
+    try {
+      if (port->holder(memory) != no_device) return port;
+      break;  // The host's.
+    } catch (const Error& error) {
+      if (error.code() != Errc::invalid_argument) throw;  // Another device's.
+    }
+  }
+  fail(Errc::invalid_argument, "no CUDA device of this process has the array's memory");
+}
+
 std::shared_ptr<DevicePort> DevicePort::open(Machine machine, int ordinal) {
   auto port = std::make_shared<DevicePort>(std::move(machine), ordinal);
   const std::lock_guard lock(ports_mutex);
@@ -211,6 +226,10 @@ PortTicket DevicePort::queue_pack(DeviceId device, Lane lane, const PackPart& pa
     const PackQueue queue{call.stream, 0};
     packs ? packer_->pack(part, queue) : packer_->unpack(part, queue);
   });
+}
+
+void DevicePort::synchronize(DeviceId device, std::uintptr_t stream) const {
+  backend_->synchronize(device, stream);
 }
 
 void DevicePort::follow(DeviceId device, Lane lane, std::uintptr_t stream) {

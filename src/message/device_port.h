@@ -39,6 +39,8 @@ class DevicePort {
   /// The port for a CUDA device, made when it is first asked for; one a process.
   /// Errors: unavailable without that device; device_lost.
   static std::shared_ptr<DevicePort> cuda(int ordinal);
+  /// That of the CUDA device that holds an address. Errors: also invalid_argument if none does.
+  static std::shared_ptr<DevicePort> cuda_at(const void* memory);
   /// A port that find() finds.
   static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0);
   /// The port with a number, if it lives.
@@ -72,6 +74,8 @@ class DevicePort {
   PortTicket unpack(DeviceId device, Lane lane, const PackPart& part) {
     return queue_pack(device, lane, part, false);
   }
+  /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
+  void synchronize(DeviceId device, std::uintptr_t stream) const;
   /// What is queued on a lane from now on follows what others have queued on a stream so far, as
   /// Backend::mark() counts streams. Waits where no event stands for that.
   void follow(DeviceId device, Lane lane, std::uintptr_t stream);
