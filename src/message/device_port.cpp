@@ -313,6 +313,20 @@ void DevicePort::give_block(DeviceId device, std::byte* block) noexcept {
   if (block) blocks_[device].push_back(block);
 }
 
+std::byte* DevicePort::take_scratch(DeviceId device) {
+  const std::lock_guard lock(mutex_);
+  Blocks& free = scratch_[device];
+  if (free.empty()) return backend_->allocate(device, scratch_bytes());
+  std::byte* const block = free.back();
+  free.pop_back();
+  return block;
+}
+
+void DevicePort::give_scratch(DeviceId device, std::byte* block) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (block) scratch_[device].push_back(block);
+}
+
 double DevicePort::seconds(SpaceId from, SpaceId to, std::size_t bytes) const {
   return machine().copy_seconds(from, to, static_cast<double>(bytes));
 }

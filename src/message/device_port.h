@@ -90,6 +90,12 @@ class DevicePort {
   std::byte* take_host_block();
   void give_host_block(std::byte* block) noexcept;
   std::byte* take_block(DeviceId device);
+  /// A larger one, for what is packed and unpacked on the device: of scratch_bytes().
+  std::size_t scratch_bytes() const noexcept {
+    return is_cuda_ ? std::size_t{32} << 20 : block_bytes;
+  }
+  std::byte* take_scratch(DeviceId device);
+  void give_scratch(DeviceId device, std::byte* block) noexcept;
   void give_block(DeviceId device, std::byte* block) noexcept;
 
   /// Seconds that a copy takes by what the machine says, or by what was seen.
@@ -117,7 +123,7 @@ class DevicePort {
   std::map<std::pair<StreamId, std::uint64_t>, std::unique_ptr<Kernel>> kernels_;
   std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
   Blocks host_blocks_;
-  std::map<DeviceId, Blocks> blocks_;
+  std::map<DeviceId, Blocks> blocks_, scratch_;
   bool tells_ = false;
   std::mutex told_mutex_;
   std::map<const void*, std::function<void()>> told_;

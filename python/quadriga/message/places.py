@@ -25,8 +25,8 @@ def described(array: Any, layout: Layout | None, writes: bool, devices: bool) ->
     if found is not None:
         if not devices:
             raise InvalidType(
-                f"{type(array).__name__} is in a device's memory: only send, recv, isend, irecv and "
-                "sendrecv take such arrays"
+                f"{type(array).__name__} is in a device's memory: only send, recv, isend, irecv "
+                "and sendrecv take such arrays"
             )
         return _described_on_device(found, layout, caller)
     if writes and isinstance(array, np.generic):
