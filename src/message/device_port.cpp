@@ -110,8 +110,10 @@ std::shared_ptr<DevicePort> DevicePort::cuda(int ordinal) {
 }
 
 std::shared_ptr<DevicePort> DevicePort::cuda_at(const void* memory) {
-  if (const std::string why = Machine::cuda_absence(); !why.empty()) fail(Errc::unavailable, why);
-  const std::size_t count = Machine::parse("cuda").devices.size();
+  static const std::size_t count = [] {
+    if (const std::string why = Machine::cuda_absence(); !why.empty()) fail(Errc::unavailable, why);
+    return Machine::parse("cuda").devices.size();
+  }();
   for (std::size_t ordinal = 0; ordinal < count; ++ordinal) {
     std::shared_ptr<DevicePort> port = cuda(static_cast<int>(ordinal));
     try {
