@@ -199,16 +199,16 @@ DeviceCopier::DeviceCopier(DevicePlace from, DevicePlace to, std::size_t bytes)
   const double rate = 1 / to_.port->seconds(from_.space, to_.space, std::size_t{1} << 30) *
                       static_cast<double>(std::size_t{1} << 30);
   const double most = std::clamp(rate * most_seconds, 1e6, 1e12);
-  segment_ = in_blocks_ ? block_bytes : static_cast<std::size_t>(most);
+  segment_ = in_blocks_ ? to_.port->scratch_bytes() : static_cast<std::size_t>(most);
 }
 
 DeviceCopier::~DeviceCopier() {
   for (const PortTicket each : under_way_) to_.port->finish(each);
-  for (std::byte* const each : blocks_) to_.port->give_block(to_.device, each);
+  for (std::byte* const each : blocks_) to_.port->give_scratch(to_.device, each);
 }
 
 std::byte* DeviceCopier::block(std::size_t which) {
-  if (!blocks_[which]) blocks_[which] = to_.port->take_block(to_.device);
+  if (!blocks_[which]) blocks_[which] = to_.port->take_scratch(to_.device);
   if (!blocks_[which]) fail_without_memory(to_.device);
   return blocks_[which];
 }
@@ -239,7 +239,7 @@ PortTicket DeviceCopier::queue(std::size_t begin, std::size_t bytes) {
 }
 
 bool DeviceCopier::advance() {
-  constexpr std::size_t most_under_way = 2;
+  constexpr std::size_t most_under_way = 4;
   bool moved = false;
   while (!under_way_.empty() && to_.port->has_ended(under_way_.front())) {
     under_way_.pop_front();

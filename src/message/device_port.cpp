@@ -109,6 +109,23 @@ std::shared_ptr<DevicePort> DevicePort::cuda(int ordinal) {
   return port;
 }
 
+std::shared_ptr<DevicePort> DevicePort::cuda_at(const void* memory) {
+  static const std::size_t count = [] {
+    if (const std::string why = Machine::cuda_absence(); !why.empty()) fail(Errc::unavailable, why);
+    return Machine::parse("cuda").devices.size();
+  }();
+  for (std::size_t ordinal = 0; ordinal < count; ++ordinal) {
+    std::shared_ptr<DevicePort> port = cuda(static_cast<int>(ordinal));
+    try {
+      if (port->holder(memory) != no_device) return port;
+      break;  // The host's.
+    } catch (const Error& error) {
+      if (error.code() != Errc::invalid_argument) throw;  // Another device's.
+    }
+  }
+  fail(Errc::invalid_argument, "no CUDA device of this process has the array's memory");
+}
+
 std::shared_ptr<DevicePort> DevicePort::open(Machine machine, int ordinal) {
   auto port = std::make_shared<DevicePort>(std::move(machine), ordinal);
   const std::lock_guard lock(ports_mutex);
@@ -213,6 +230,10 @@ PortTicket DevicePort::queue_pack(DeviceId device, Lane lane, const PackPart& pa
   });
 }
 
+void DevicePort::synchronize(DeviceId device, std::uintptr_t stream) const {
+  backend_->synchronize(device, stream);
+}
+
 void DevicePort::follow(DeviceId device, Lane lane, std::uintptr_t stream) {
   const std::shared_ptr<ForeignEvent> event = backend_->mark(device, stream);
   if (!event) return;
@@ -292,6 +313,20 @@ std::byte* DevicePort::take_block(DeviceId device) {
 void DevicePort::give_block(DeviceId device, std::byte* block) noexcept {
   const std::lock_guard lock(mutex_);
   if (block) blocks_[device].push_back(block);
+}
+
+std::byte* DevicePort::take_scratch(DeviceId device) {
+  const std::lock_guard lock(mutex_);
+  Blocks& free = scratch_[device];
+  if (free.empty()) return backend_->allocate(device, scratch_bytes());
+  std::byte* const block = free.back();
+  free.pop_back();
+  return block;
+}
+
+void DevicePort::give_scratch(DeviceId device, std::byte* block) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (block) scratch_[device].push_back(block);
 }
 
 double DevicePort::seconds(SpaceId from, SpaceId to, std::size_t bytes) const {

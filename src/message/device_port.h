@@ -39,6 +39,8 @@ class DevicePort {
   /// The port for a CUDA device, made when it is first asked for; one a process.
   /// Errors: unavailable without that device; device_lost.
   static std::shared_ptr<DevicePort> cuda(int ordinal);
+  /// That of the CUDA device that holds an address. Errors: also invalid_argument if none does.
+  static std::shared_ptr<DevicePort> cuda_at(const void* memory);
   /// A port that find() finds.
   static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0);
   /// The port with a number, if it lives.
@@ -72,6 +74,8 @@ class DevicePort {
   PortTicket unpack(DeviceId device, Lane lane, const PackPart& part) {
     return queue_pack(device, lane, part, false);
   }
+  /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
+  void synchronize(DeviceId device, std::uintptr_t stream) const;
   /// What is queued on a lane from now on follows what others have queued on a stream so far, as
   /// Backend::mark() counts streams. Waits where no event stands for that.
   void follow(DeviceId device, Lane lane, std::uintptr_t stream);
@@ -86,6 +90,12 @@ class DevicePort {
   std::byte* take_host_block();
   void give_host_block(std::byte* block) noexcept;
   std::byte* take_block(DeviceId device);
+  /// A larger one, for what is packed and unpacked on the device: of scratch_bytes().
+  std::size_t scratch_bytes() const noexcept {
+    return is_cuda_ ? std::size_t{32} << 20 : block_bytes;
+  }
+  std::byte* take_scratch(DeviceId device);
+  void give_scratch(DeviceId device, std::byte* block) noexcept;
   void give_block(DeviceId device, std::byte* block) noexcept;
 
   /// Seconds that a copy takes by what the machine says, or by what was seen.
@@ -113,7 +123,7 @@ class DevicePort {
   std::map<std::pair<StreamId, std::uint64_t>, std::unique_ptr<Kernel>> kernels_;
   std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
   Blocks host_blocks_;
-  std::map<DeviceId, Blocks> blocks_;
+  std::map<DeviceId, Blocks> blocks_, scratch_;
   bool tells_ = false;
   std::mutex told_mutex_;
   std::map<const void*, std::function<void()>> told_;

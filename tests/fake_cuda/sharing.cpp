@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/fake_cuda/sharing.cpp: memory of devices that other processes open, with the traps of
 // CUDA's handles: a handle stands for a whole allocation, a process can't open its own, a second
-// opening gives the same address and is counted, what was freed can't be opened, pools never.
+// opening gives the same address and is counted, what was freed can't be opened, pools never; and
+// what is opened while an earlier allocation of its address is open shows that one.
 #include <cuda.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -111,6 +112,21 @@ std::byte* map(const Handle& handle) {
   return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
+// Whether an allocation that was there before is still open: CUDA gives its mapping then.
+bool is_taken(const Handle& handle) {
+  for (const auto& [other, _] : opened())
+    if (other.process == handle.process && other.id != handle.id &&
+        other.offset < handle.offset + handle.bytes && handle.offset < other.offset + other.bytes)
+      return true;
+  return false;
+}
+
+// What stands for memory that its owner has freed: nothing that anybody writes later.
+std::byte* stale(std::size_t bytes) {
+  return static_cast<std::byte*>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
 CUresult attribute_of(void* data, CUpointer_attribute which, CUdeviceptr at) {
   const Memory::Found found = Memory::instance().find(reinterpret_cast<const void*>(at));
   if (found.bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -179,9 +195,10 @@ cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t native, unsig
   std::memcpy(static_cast<void*>(&handle), &native, sizeof handle);
   if (handle.process == getpid()) return cudaErrorDeviceUninitialized;
   const std::lock_guard lock(opened_mutex);
+  const bool is_old = is_taken(handle);
   Opened& entry = opened()[handle];
   if (entry.count == 0) {
-    entry.memory = map(handle);
+    entry.memory = is_old ? stale(handle.bytes) : map(handle);
     if (entry.memory == nullptr) return opened().erase(handle), cudaErrorMapBufferObjectFailed;
     Memory::instance().add(entry.memory, handle.bytes, handle.device);
   }
