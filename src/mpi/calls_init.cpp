@@ -30,18 +30,6 @@ int MPI_Finalize(void) {
   return PMPI_Finalize();
 }
 
-int MPI_Type_commit(MPI_Datatype* datatype) {
-  const int code = PMPI_Type_commit(datatype);
-  if (code != MPI_SUCCESS || !taken.sends) return code;
-  try {
-    datatype_of(*datatype);
-  } catch (...) {
-    // What can't be described is said when it is to be sent.
-    return code;
-  }
-  return code;
-}
-
 int MPI_Type_free(MPI_Datatype* datatype) {
   if (taken.receives) forget(*datatype);
   return PMPI_Type_free(datatype);

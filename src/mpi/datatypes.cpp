@@ -44,7 +44,7 @@ DatatypePtr datatype_of(MPI_Datatype datatype) {
     if (const auto at = table().find(handle); at != table().end()) found = at->second;
   }
   if (!found) {
-    found = std::make_shared<const Datatype>(decode(datatype));
+    found = std::make_shared<const Datatype>(decode(datatype), leaf_bytes(datatype));
     const std::lock_guard lock(mutex);
     table()[handle] = found;
   }

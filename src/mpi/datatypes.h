@@ -18,7 +18,13 @@ namespace quadriga::mpi {
 /// so what a message's two sides must share is their size.
 class Datatype {
  public:
-  explicit Datatype(message::Layout layout) : layout_(std::move(layout)) {}
+  /// `leaf_bytes` is how long each element is; 0 if they differ.
+  Datatype(message::Layout layout, std::int64_t leaf_bytes)
+      : layout_(std::move(layout)), leaf_bytes_(leaf_bytes) {}
+  /// Whether a message of so many bytes ends with an element.
+  bool ends_with_element(std::int64_t bytes) const noexcept {
+    return leaf_bytes_ > 0 && bytes % leaf_bytes_ == 0;
+  }
   std::int64_t bytes() const noexcept { return layout_.bytes(); }
   const message::Layout& one() const noexcept { return layout_; }
   /// That many of them, an extent apart.
@@ -26,6 +32,7 @@ class Datatype {
 
  private:
   message::Layout layout_;
+  std::int64_t leaf_bytes_ = 0;
 };
 using DatatypePtr = std::shared_ptr<const Datatype>;
 
@@ -39,5 +46,7 @@ std::int64_t bytes_of(MPI_Datatype datatype) noexcept;
 
 /// The layout by MPI's description of a datatype.
 message::Layout decode(MPI_Datatype datatype);
+/// Bytes of each of its elements; 0 if they differ.
+std::int64_t leaf_bytes(MPI_Datatype datatype);
 
 }  // namespace quadriga::mpi

@@ -21,6 +21,7 @@ using message::StorageOrder;
 class Contents {
  public:
   explicit Contents(MPI_Datatype datatype) {
+    require(!has_large_counts(datatype), "a datatype of counts beyond an int isn't known");
     int numbers = 0, addresses = 0, types = 0;
     PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner_);
     if (is_named()) return;
@@ -50,6 +51,7 @@ class Contents {
   std::int64_t integer(std::size_t index) const { return integers_[index]; }
   std::int64_t address(std::size_t index) const { return addresses_[index]; }
   Layout type(std::size_t index) const { return decode(types_[index]); }
+  std::int64_t leaf(std::size_t index) const { return leaf_bytes(types_[index]); }
   std::size_t type_count() const noexcept { return types_.size(); }
   std::vector<std::int64_t> integers(std::size_t from, std::size_t count) const {
     const auto first = integers_.begin() + static_cast<std::ptrdiff_t>(from);
@@ -178,6 +180,22 @@ Layout made_layout(const Contents& made) {
 }
 
 }  // namespace
+
+std::int64_t leaf_bytes(MPI_Datatype datatype) {
+  const Contents made(datatype);
+  if (made.is_named()) {
+    const bool is_pair = datatype == MPI_SHORT_INT || datatype == MPI_DOUBLE_INT ||
+                         datatype == MPI_LONG_INT || datatype == MPI_LONG_DOUBLE_INT;
+    return is_pair ? 0 : bytes_of(datatype);
+  }
+  std::int64_t all = -1;
+  for (std::size_t i = 0; i < made.type_count(); ++i) {
+    const std::int64_t each = made.leaf(i);
+    if (all >= 0 && each != all) return 0;
+    all = each;
+  }
+  return std::max<std::int64_t>(all, 0);
+}
 
 Layout decode(MPI_Datatype datatype) {
   const Contents made(datatype);

@@ -25,10 +25,13 @@ bool is_on_device(const void* buffer, int count, MPI_Datatype datatype) {
 
 Incoming::Incoming(void* buffer, int count, MPI_Datatype datatype)
     : into_{buffer, count, nullptr}, datatype_(datatype) {
-  if (!is_on_device(buffer, count, datatype)) return;
+  if (count <= 0 || datatype == MPI_DATATYPE_NULL) return;
+  const bool device = is_on_device(buffer, count, datatype);
+  if (!device && (receives_parts || has_large_counts(datatype))) return;
   keep_type();
+  if (!device && into_.type->ends_with_element(envelope_bytes)) return;
   const std::int64_t bytes = into_.type->bytes() * count;
-  require(bytes <= INT_MAX, "a receive into a device's memory has 2 GiB at most");
+  require(bytes <= INT_MAX, "this receive has 2 GiB at most");
   bounce_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
   bounce_count_ = static_cast<int>(bytes);
 }
@@ -57,6 +60,7 @@ int Incoming::finish_taken(MPI_Status& status) noexcept {
     const std::int64_t bytes = bytes_in(status);
     if (bytes != envelope_bytes) return unpack(bounce_.get(), bytes);
     keep_type();
+    if (!into_.type) return MPI_SUCCESS;
     MpiEnvelope envelope{};
     if (bounce_) {
       std::memcpy(&envelope, bounce_.get(), sizeof envelope);

@@ -10,7 +10,8 @@
 namespace quadriga::mpi {
 
 /// Between the begin of a receive and its end. MPI receives into the program's buffer, unless that
-/// is a device's; an envelope lands there too, and is replaced by its payload.
+/// is a device's, or the MPI couldn't receive an envelope by its datatype; an envelope lands there
+/// too, and is replaced by its payload.
 class Incoming {
  public:
   Incoming() = default;
@@ -19,7 +20,7 @@ class Incoming {
 
   /// Keeps the type: the program may free its handle before the receive ends.
   void keep_type() {
-    if (!into_.type) into_.type = datatype_of(datatype_);
+    if (!into_.type && !has_large_counts(datatype_)) into_.type = datatype_of(datatype_);
   }
 
   // What MPI receives into.

@@ -18,14 +18,15 @@
 
 namespace quadriga::mpi {
 
-/// What MPI carries of a message of ours; no program is likely to send as many bytes, and those
-/// that do are told from ours by the mark.
+/// What MPI carries of a message of ours. A program's own messages of as many bytes are told from
+/// it by the mark. Elements of 1, 2, 4, 8, 16 bytes end where it ends: some MPIs refuse to receive
+/// half of one (Datatype::takes_envelope).
 struct MpiEnvelope {
   unsigned char mark[16];
   unsigned char length[8];
   unsigned char token[4];
   unsigned char sender[4];
-  unsigned char rest[29];
+  unsigned char rest[32];
 
   std::int64_t bytes() const noexcept;
   int tag() const noexcept;
@@ -33,7 +34,7 @@ struct MpiEnvelope {
   /// Whether it is one of this job's.
   bool is_valid() const noexcept;
 };
-inline constexpr int envelope_bytes = 61;
+inline constexpr int envelope_bytes = 64;
 static_assert(sizeof(MpiEnvelope) == envelope_bytes);
 
 /// A payload that is offered to a rank until it has fetched it.

@@ -44,6 +44,25 @@ inline void set_bytes(MPI_Status& status, std::int64_t bytes) noexcept {
   PMPI_Status_set_elements_x(&status, MPI_BYTE, bytes);
 }
 
+/// Whether a message may end within an element of the receive's datatype.
+#if defined(OPEN_MPI)
+inline constexpr bool receives_parts = true;
+#else
+inline constexpr bool receives_parts = false;
+#endif
+
+/// Whether a datatype was made with counts beyond an int, so that MPI's older questions refuse it.
+#if defined(OPEN_MPI) || MPI_VERSION < 4
+inline bool has_large_counts(MPI_Datatype) noexcept { return false; }
+#else
+inline bool has_large_counts(MPI_Datatype datatype) noexcept {
+  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+  int combiner = 0;
+  PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &large, &types, &combiner);
+  return large > 0;
+}
+#endif
+
 /// All but the error, which calls that end one request leave alone.
 inline void copy_status(const MPI_Status& from, MPI_Status& to) noexcept {
   const int error = to.MPI_ERROR;

@@ -82,7 +82,7 @@ int sendrecv(Function function, const SendCall& send, const ReceiveCall& call,
     if (!ours && !device && early_messages.load(std::memory_order_acquire) == 0) {
       Incoming in(call.buffer, call.count, call.datatype);
       const int code = PMPI_Sendrecv(send.buffer, send.count, send.datatype, send.destination,
-                                     send.tag, call.buffer, call.count, call.datatype, call.source,
+                                     send.tag, in.buffer(), in.count(), in.datatype(), call.source,
                                      call.tag, call.comm, &seen);
       if (code != MPI_SUCCESS) return code;
       const int end = in.finish(seen);

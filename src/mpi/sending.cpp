@@ -66,6 +66,7 @@ Outgoing outgoing_of(Function function, const SendCall& call) {
   out.peer = peer_of(call.comm, call.destination);
   const bool large = out.peer >= 0 && bytes > static_cast<std::int64_t>(world->switches.small);
   if (!large && !device) return out;
+  if (!device && has_large_counts(call.datatype)) return out;
   out.place =
       Destination{const_cast<void*>(call.buffer), call.count, datatype_of(call.datatype)}.place();
   out.way = large ? SendWay::envelope : SendWay::packed;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/python/mpi_of_tests.py: programs in C for each MPI that is here, with and without preloading.
+# tests/python/mpi_of_tests.py: programs in C for each MPI, with and without preloading.
 import shutil
 import subprocess
 import sys
@@ -13,6 +13,7 @@ HEAD = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <unistd.h>
 #define CHECK(what) do { if (!(what)) { \\
   fprintf(stderr, "rank %d, line %d: %s\\n", rank, __LINE__, #what); _exit(3); } } while (0)
