@@ -84,12 +84,7 @@ DevicePort::DevicePort(Machine machine, int ordinal)
       ordinal_(ordinal),
       number_(++made_ports),
       backend_(backend_for(std::move(machine))),
-      packer_(is_cuda_ ? nullptr : DevicePacker::on_host()) {
-  tells_ = backend_->tell([this] {
-    const std::lock_guard lock(told_mutex_);
-    for (const auto& [_, call] : told_) call();
-  });
-}
+      packer_(is_cuda_ ? nullptr : DevicePacker::on_host()) {}
 
 DevicePort::~DevicePort() {
   for (const auto& [_, stream] : streams_) finish({stream, issued_[stream]});
@@ -234,12 +229,6 @@ void DevicePort::synchronize(DeviceId device, std::uintptr_t stream) const {
   backend_->synchronize(device, stream);
 }
 
-void DevicePort::follow(DeviceId device, Lane lane, std::uintptr_t stream) {
-  const std::shared_ptr<ForeignEvent> event = backend_->mark(device, stream);
-  if (!event) return;
-  launch(device, lane, [event](const Arguments& call) { event->queue_wait(call.stream); });
-}
-
 // With the lock.
 bool DevicePort::look(Nanoseconds patience) {
   std::array<Completion, 16> ended;
@@ -331,17 +320,6 @@ void DevicePort::give_scratch(DeviceId device, std::byte* block) noexcept {
 
 double DevicePort::seconds(SpaceId from, SpaceId to, std::size_t bytes) const {
   return machine().copy_seconds(from, to, static_cast<double>(bytes));
-}
-
-bool DevicePort::tell(const void* whom, std::function<void()> ended) {
-  const std::lock_guard lock(told_mutex_);
-  told_[whom] = std::move(ended);
-  return tells_;
-}
-
-void DevicePort::forget(const void* whom) noexcept {
-  const std::lock_guard lock(told_mutex_);
-  told_.erase(whom);
 }
 
 }  // namespace quadriga::message

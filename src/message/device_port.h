@@ -3,16 +3,13 @@
 // processes' allocations; by a backend that belongs to no engine.
 //
 // Invariants
-//   1. `mutex_` guards all but what is const; it is held while operations are queued, and never
-//      while somebody waits for one.
+//   1. `mutex_` guards all but what is const; it is held while operations are queued, and 1 ms at
+//      a time while somebody waits for one.
 //   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
 //   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
 //      fault, which its ticket tells.
-//   4. Who is to be told of ends is called with `told_mutex_`, by any thread: it mustn't queue.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,9 +73,6 @@ class DevicePort {
   }
   /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
   void synchronize(DeviceId device, std::uintptr_t stream) const;
-  /// What is queued on a lane from now on follows what others have queued on a stream so far, as
-  /// Backend::mark() counts streams. Waits where no event stands for that.
-  void follow(DeviceId device, Lane lane, std::uintptr_t stream);
 
   /// Whether it has ended. Errors: what ended it.
   bool has_ended(PortTicket ticket);
@@ -90,20 +84,16 @@ class DevicePort {
   std::byte* take_host_block();
   void give_host_block(std::byte* block) noexcept;
   std::byte* take_block(DeviceId device);
+  void give_block(DeviceId device, std::byte* block) noexcept;
   /// A larger one, for what is packed and unpacked on the device: of scratch_bytes().
   std::size_t scratch_bytes() const noexcept {
     return is_cuda_ ? std::size_t{32} << 20 : block_bytes;
   }
   std::byte* take_scratch(DeviceId device);
   void give_scratch(DeviceId device, std::byte* block) noexcept;
-  void give_block(DeviceId device, std::byte* block) noexcept;
 
-  /// Seconds that a copy takes by what the machine says, or by what was seen.
+  /// Seconds that a copy takes by what the machine says.
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const;
-  /// Calls a function when operations have ended, until it is forgotten. False: nobody tells, one
-  /// has to ask.
-  bool tell(const void* whom, std::function<void()> ended);
-  void forget(const void* whom) noexcept;
 
  private:
   using Blocks = std::vector<std::byte*>;
@@ -124,9 +114,6 @@ class DevicePort {
   std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
   Blocks host_blocks_;
   std::map<DeviceId, Blocks> blocks_, scratch_;
-  bool tells_ = false;
-  std::mutex told_mutex_;
-  std::map<const void*, std::function<void()>> told_;
 };
 
 }  // namespace quadriga::message

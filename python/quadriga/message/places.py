@@ -60,7 +60,12 @@ def _on_device(array: Any, writes: bool) -> DeviceArray | None:
     kind = kind_of(array)
     if kind is None or not kind.on_device:
         return None
-    found = seen(array)
+    try:
+        found = seen(array)
+    except InvalidType:
+        raise
+    except (BufferError, RuntimeError, TypeError):
+        return None  # Who takes it for one on the host says what is wrong.
     if not isinstance(found, DeviceArray):
         return None
     if writes and not found.writeable:

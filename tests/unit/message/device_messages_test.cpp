@@ -201,6 +201,7 @@ TEST(DeviceMessages, AnAllocationIsOpenedOnceAndClosedWhenItIsGone) {
                            if (rank == 1) expect(pair.open == 1, "what is gone is still open");
                            if (rank == 1) expect(pair.in == PairPath::mapped, "another path");
                            if (rank == 0) expect(pair.out == PairPath::mapped, "one-sided");
+                           comm.barrier(enough);  // Who leaves has its memory closed.
                          }),
             passed);
 }
