@@ -33,10 +33,12 @@ struct Taper {
   std::int64_t bytes_step = 0;
   bool operator==(const Taper&) const = default;
   /// Packed bytes of the first `row` rows.
-  std::int64_t before(std::int64_t row) const noexcept {
+  constexpr std::int64_t before(std::int64_t row) const noexcept {
     return first_bytes * row + bytes_step * (row * (row - 1) / 2);
   }
-  std::int64_t length(std::int64_t row) const noexcept { return first_bytes + row * bytes_step; }
+  constexpr std::int64_t length(std::int64_t row) const noexcept {
+    return first_bytes + row * bytes_step;
+  }
 };
 
 /// A run of a list: where it is, and where it begins among the packed bytes of the list.

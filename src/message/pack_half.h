@@ -10,21 +10,23 @@ namespace quadriga::message {
 /// The upper half of a float.
 struct BFloat16 {
   std::uint16_t bits = 0;
-  BFloat16() = default;
-  explicit BFloat16(float value) noexcept {
+  constexpr BFloat16() = default;
+  constexpr explicit BFloat16(float value) noexcept {
     const auto wide = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t rounded = wide + 0x7fff + ((wide >> 16) & 1);
     // Not a number stays none: its payload's upper bit is set.
     bits = static_cast<std::uint16_t>((value != value ? wide | 0x400000 : rounded) >> 16);
   }
-  float as_float() const noexcept { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  constexpr float as_float() const noexcept {
+    return std::bit_cast<float>(std::uint32_t{bits} << 16);
+  }
 };
 
 /// IEEE 754's binary16.
 struct Float16 {
   std::uint16_t bits = 0;
-  Float16() = default;
-  explicit Float16(float value) noexcept {
+  constexpr Float16() = default;
+  constexpr explicit Float16(float value) noexcept {
     const auto wide = std::bit_cast<std::uint32_t>(value);
     const auto sign = static_cast<std::uint16_t>((wide >> 16) & 0x8000);
     const std::uint32_t size = wide & 0x7fffffff;
@@ -37,7 +39,7 @@ struct Float16 {
       narrow = (size - 0x38000000 + 0xfff + ((size >> 13) & 1)) >> 13;
     bits = static_cast<std::uint16_t>(sign | narrow);
   }
-  float as_float() const noexcept {
+  constexpr float as_float() const noexcept {
     const std::uint32_t sign = std::uint32_t{bits} << 16 & 0x80000000;
     const std::uint32_t size = bits & 0x7fff;
     // Times 2^112 in float moves the exponent's bias, subnormal numbers included.

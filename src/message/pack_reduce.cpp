@@ -10,9 +10,9 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <type_traits>
 
 #include "message/pack_half.h"
+#include "message/pack_operations.h"
 
 namespace quadriga::message {
 namespace {
@@ -24,91 +24,6 @@ template <class T>
 inline constexpr bool is_complex = false;
 template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
-template <class T>
-inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
-// Arithmetic of narrow numbers is done in wider ones; sums of integers wrap.
-template <class T>
-auto widened(T value) {
-  if constexpr (is_half<T>)
-    return value.as_float();
-  else if constexpr (std::is_integral_v<T>)
-    return static_cast<std::make_unsigned_t<std::common_type_t<T, int>>>(value);
-  else
-    return value;
-}
-
-template <class T>
-auto comparable(T value) {
-  if constexpr (is_half<T>)
-    return value.as_float();
-  else
-    return value;
-}
-
-struct Sum {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(widened(a) + widened(b));
-  }
-};
-struct Prod {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(widened(a) * widened(b));
-  }
-};
-// What is no number wins, on either side.
-struct Min {
-  template <class T>
-  static T of(T a, T b) {
-    const auto x = comparable(a), y = comparable(b);
-    return x < y || x != x ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static T of(T a, T b) {
-    const auto x = comparable(a), y = comparable(b);
-    return x > y || x != x ? a : b;
-  }
-};
-struct Land {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>((a != T{}) & (b != T{}));
-  }
-};
-struct Lor {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>((a != T{}) | (b != T{}));
-  }
-};
-struct Lxor {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>((a != T{}) != (b != T{}));
-  }
-};
-struct Band {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-struct Bor {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-struct Bxor {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a ^ b);
-  }
-};
 
 template <class T, class Op>
 void combine(std::byte* into, const std::byte* from, std::size_t elements) {

@@ -29,6 +29,7 @@ _COMMANDS = {
     "cholesky": "compute:cholesky",
     "matmul": "compute:matmul",
     "cg": "sparse:cg",
+    "simulate": "simulate:simulate",
     "report": "report:report",
     "launch": "launch:launch",
     "mpi-preload": "mpi_preload:mpi_preload",
