@@ -31,7 +31,10 @@ class EmulatedBuffers final : public DeviceBuffers {
     close(file);
     if (closed == MAP_FAILED || open == MAP_FAILED) return nullptr;
     const std::unique_lock lock(mutex_);
-    used_[static_cast<std::byte*>(closed)] = {size, static_cast<std::byte*>(open)};
+    auto* const begin = static_cast<std::byte*>(closed);
+    used_[begin] = {size, static_cast<std::byte*>(open)};
+    if (least_ == nullptr || begin < least_) least_ = begin;
+    if (begin + size > most_) most_ = begin + size;
     return closed;
   }
   bool free(void* memory) {
@@ -52,6 +55,9 @@ class EmulatedBuffers final : public DeviceBuffers {
   // Whether it was found, and where the host reaches it.
   std::pair<bool, std::byte*> find(const void* address) const noexcept {
     auto* const at = static_cast<std::byte*>(const_cast<void*>(address));
+    // Most addresses are the host's, and lie outside of all allocations.
+    if (at < least_.load(std::memory_order_acquire) || at >= most_.load(std::memory_order_acquire))
+      return {};
     const std::shared_lock lock(mutex_);
     auto next = used_.upper_bound(at);
     if (next == used_.begin()) return {};
@@ -61,6 +67,9 @@ class EmulatedBuffers final : public DeviceBuffers {
   }
   mutable std::shared_mutex mutex_;
   std::map<std::byte*, Allocation> used_;
+  // Around all that was ever allocated; written with the lock.
+  std::atomic<std::byte*> least_{nullptr};
+  std::atomic<std::byte*> most_{nullptr};
 };
 
 EmulatedBuffers& emulated() {

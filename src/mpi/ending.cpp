@@ -85,10 +85,12 @@ int idle_request(MPI_Comm comm, MPI_Request* request) noexcept {
   return PMPI_Recv_init(&nothing, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, request);
 }
 
-RequestList::RequestList(int count, MPI_Request* requests) {
+thread_local RequestList::Arrays RequestList::kept;
+
+RequestList::RequestList(int count, MPI_Request* requests) : arrays_(std::move(kept)) {
   if (mpi::requests().is_empty() || count <= 0 || requests == nullptr) return;
   requests_ = {requests, static_cast<std::size_t>(count)};
-  records_.resize(requests_.size());
+  records_.assign(requests_.size(), nullptr);
   const TableLock lock;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;

@@ -24,6 +24,9 @@ class RequestList {
  public:
   /// Null requests are looked over. Cost: one look for each, none where there are no records.
   RequestList(int count, MPI_Request* requests);
+  ~RequestList() { kept = std::move(arrays_); }
+  RequestList(const RequestList&) = delete;
+  RequestList& operator=(const RequestList&) = delete;
   bool has_records() const noexcept { return any_; }
   int size() const noexcept { return static_cast<int>(requests_.size()); }
   std::span<MPI_Request> requests() const noexcept { return requests_; }
@@ -42,10 +45,18 @@ class RequestList {
   MPI_Comm comm(int index) const noexcept { return record(index)->comm; }
 
  private:
+  // Of a call; kept by the thread for its next one.
+  struct Arrays {
+    std::vector<MPI_Request> originals;
+    std::vector<MPI_Request> masked;
+    std::vector<RequestRecord*> records;
+  };
+  static thread_local Arrays kept;
+  Arrays arrays_;
+  std::vector<MPI_Request>& originals_ = arrays_.originals;
+  std::vector<MPI_Request>& masked_ = arrays_.masked;
+  std::vector<RequestRecord*>& records_ = arrays_.records;
   std::span<MPI_Request> requests_;
-  std::vector<MPI_Request> originals_;
-  std::vector<MPI_Request> masked_;
-  std::vector<RequestRecord*> records_;
   bool any_ = false;
 };
 

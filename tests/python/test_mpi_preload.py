@@ -151,3 +151,20 @@ def test_the_halo_exchange(mpi, tmp_path):
     ours = run([*mpiexec(mpi, 4), *preloaded("--emulated"), program])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert plain.stdout == ours.stdout and "sum" in ours.stdout
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
+    body = """
+    double* data = quadriga_emulated_malloc(800);
+    int class = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Bcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    double one = 1, all = 0;
+    MPI_Allreduce(&one, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == size);
+    """
+    program = compiled(tmp_path, mpi, body)
+    said = run_preloaded(program, mpi, 2, "--emulated")
+    assert said.count("MPI_Bcast doesn't take memory of a device") == 2
