@@ -137,7 +137,8 @@ class Side {
     const Layout layout = Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes);
     const Buffer buffer(port_, device_, bytes);
     std::vector<double> seconds;
-    for (int i = 0; i < 10 * asked_.batches; ++i) seconds.push_back(seconds_of(buffer.place(layout)));
+    for (int i = 0; i < 10 * asked_.batches; ++i)
+      seconds.push_back(seconds_of(buffer.place(layout)));
     print("posted", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6);
   }
 
