@@ -18,6 +18,7 @@
 
 #include "device/factory.h"
 #include "gpu.h"
+#include "gpu_packing.h"
 #include "gpu_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "line.h"
@@ -279,6 +280,7 @@ constexpr std::array commands{
                 return Machine::parse(fmt::format("cuda:{},memory=8GiB", gpus));
               });
             }},
+    Command{"pack", pack_rates},
     Command{"queue", [](const Settings& settings) {
               queue_rates(settings,
                           [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });
