@@ -73,7 +73,7 @@ inline constexpr int tile_threads = 256;
 inline constexpr int warp_threads = 32;
 
 /// The edge of the squares of elements in which a transpose moves.
-constexpr int transpose_edge(int granule) noexcept { return granule == 16 ? 32 : 64; }
+constexpr int transpose_edge(int granule) noexcept { return granule >= 8 ? 32 : 64; }
 /// Granules that a thread moves at once, so that enough bytes are on their way.
 constexpr int granules_a_thread(int granule) noexcept { return granule == 16 ? 4 : 8; }
 

@@ -241,6 +241,25 @@ constexpr void move_square(const PackPlan& plan, const TransposeTile& tile,
   constexpr int steps = edge / rows, halves = edge / warp_threads;
   Granule<bytes> value[steps * halves] = {};
   const int lane = thread % warp_threads, first_row = thread / warp_threads;
+  const std::int64_t last = tile.packed + (edge - 1) * plan.transpose.pitch + edge * bytes;
+  if (inner == edge && outer == edge && tile.packed >= plan.begin && last <= plan.end) {
+    std::byte* const first = base + lane * inner_step + first_row * outer_step;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int step = 0; step < steps * halves; ++step) {
+        const int x = lane + step % halves * warp_threads, y = first_row + step / halves * rows;
+        Granule<bytes>& near = by_memory ? square.element[y][x] : square.element[x][y];
+        std::byte* const far =
+            first + step % halves * warp_threads * inner_step + step / halves * rows * outer_step;
+        if (pass == 0)
+          value[step] = loads ? load<bytes>(far) : near;
+        else if (loads)
+          near = value[step];
+        else
+          store<bytes>(far, value[step]);
+      }
+    }
+    return;
+  }
   for (int pass = 0; pass < 2; ++pass) {  // All is read before anything is written.
     for (int step = 0; step < steps * halves; ++step) {
       const int x = lane + step % halves * warp_threads, y = first_row + step / halves * rows;
