@@ -50,6 +50,9 @@ void message_packing(const Settings& settings);
 /// Messages between two processes: --case pingpong|bandwidth --sizes (bytes, with commas between)
 /// --repeat (batches) --pin (two cores).
 void messages(const Settings& settings);
+/// Messages between memory of devices of two processes, beside a copy within one: --devices (as an
+/// engine's, or cuda: both on the first GPU) --sizes --repeat (batches).
+void device_messages(const Settings& settings);
 /// Seconds of a halo's exchange between two threads, each message started by itself, and by a plan:
 /// --sizes (doubles of a border, with commas between) --repeat (batches).
 void exchange_plans(const Settings& settings);

@@ -30,7 +30,7 @@ constexpr std::array commands{
     Command{"plans", plans},          Command{"streams", streams},
     Command{"kernels", kernel_times}, Command{"pack", message_packing},
     Command{"messages", messages},    Command{"exchange", exchange_plans},
-    Command{"schedules", schedules},
+    Command{"schedules", schedules},  Command{"device-messages", device_messages},
 };
 
 void run(int count, char** words) {

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 from types import TracebackType
 from typing import Any
@@ -31,34 +30,44 @@ def _take_over() -> None:
         clear(force=True)
 
 
-class _Libraries:
-    """The BLAS libraries of the process, as far as they are known."""
+class _Others:
+    """Libraries that have no functions of their own for it; a context that many threads enter."""
 
-    def __init__(self) -> None:
-        controller = ThreadpoolController()
-        found = [each for each in controller.lib_controllers if each.user_api == "blas"]
-        quick = {each.filepath: functions for each in found if (functions := _functions(each))}
-        # Setting numbers through threadpoolctl takes 10 us, as long as many a task.
-        self._quick = _core.BlasThreads(list(quick.values()))
-        others = [each.filepath for each in found if each.filepath not in quick]
-        self._others = controller.select(filepath=others) if others else None
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
+        self._lock = threading.Lock()
+        self._inside = 0
         self._limit: Any = None
 
     def limit(self) -> None:
         """One thread each, until `restore`."""
-        self._quick.limit()
-        if self._others is not None:
-            _take_over()
-            self._limit = self._others.limit(limits=1, user_api="blas")
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                _take_over()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
 
     def restore(self) -> None:
         """As many as before."""
-        self._quick.restore()
-        if self._limit is not None:
-            _take_over()
-            self._limit.restore_original_limits()
-            _take_over()
-            self._limit = None
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limit is not None:
+                _take_over()
+                self._limit.restore_original_limits()
+                _take_over()
+                self._limit = None
+
+
+def find() -> tuple[list[tuple[int, int]], _Others | None]:
+    """The process's BLAS libraries: addresses of functions that tell and set a number of threads,
+    which is quick, and the others; called by the extension whenever modules were imported since.
+    """
+    controller = ThreadpoolController()
+    found = [each for each in controller.lib_controllers if each.user_api == "blas"]
+    # Setting numbers through threadpoolctl takes 10 us, as long as many a task.
+    quick = {each.filepath: functions for each in found if (functions := _functions(each))}
+    others = [each.filepath for each in found if each.filepath not in quick]
+    return list(quick.values()), _Others(controller.select(filepath=others)) if others else None
 
 
 def _functions(library: Any) -> tuple[int, int] | None:
@@ -75,22 +84,8 @@ def _functions(library: Any) -> tuple[int, int] | None:
 class _OneThread:
     """A context that may be entered by many threads at once."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._libraries: _Libraries | None = None
-        self._modules = 0
-
     def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                _core.use_one_blas_thread()
-                # Looking for libraries takes a millisecond: only when modules were imported since.
-                if self._libraries is None or self._modules != len(sys.modules):
-                    self._modules = len(sys.modules)
-                    self._libraries = _Libraries()
-                self._libraries.limit()
-            self._inside += 1
+        _core.begin_one_blas_thread()
 
     def __exit__(
         self,
@@ -98,14 +93,10 @@ class _OneThread:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                assert self._libraries is not None
-                self._libraries.restore()
+        _core.end_one_blas_thread()
 
 
-#: Around every Python body that an engine calls.
+#: Around every function of the user's that an engine calls from Python; around bodies it is there.
 one_thread = _OneThread()
 # Bodies that run when a process forks don't run in the child.
-os.register_at_fork(after_in_child=one_thread.__init__)  # type: ignore[misc]
+os.register_at_fork(after_in_child=_core.forget_blas_threads)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from . import _core
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
-from .errors import InvalidArgument
+from .errors import InvalidArgument, TaskFailed
 from .foreign import DeviceArray, Registered
 from .place import Place
 
@@ -22,7 +21,7 @@ from .place import Place
 class Raising(Protocol):
     """Knows what bodies raised."""
 
-    def originals(self) -> AbstractContextManager[None]: ...
+    def original(self, error: TaskFailed) -> BaseException: ...
 
 
 class Owner(Protocol):
@@ -64,8 +63,10 @@ class OnHost:
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
         core = data.engine.core
-        with data.engine._tasks.originals():
+        try:
             self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
+        except TaskFailed as error:
+            raise data.engine._tasks.original(error) from None
         assert data.place.array is not None
         self._view = view = data.place.array.view()
         if self._mode == "r":
@@ -78,7 +79,7 @@ class OnHost:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._view is not None:
+        if self._view is not None and self._mode != "r":
             self._view.flags.writeable = False
         access, self._access, self._view = self._access, None, None
         if access is not None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from . import _core, cuda_libraries, current, registered
 from .arguments import flag, seconds_of, sizes, whole
 from .beside import target_of, write_beside
-from .codelets import ACCESSES, Codelet
+from .codelets import Codelet
 from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
@@ -275,7 +275,6 @@ class Engine:
         if record.given is not None:
             record.given.check_engine(self.core)
             core, after = codelet.core_without(record.given.places), record.given.after
-            operands = tuple(record.given.others)
         if codelet.cuda is not None and self._has_cuda:
             record.prepare_for_cuda()
         if self._traced:
@@ -288,8 +287,6 @@ class Engine:
             self._tasks.pending[record.number] = record
             self.core.submit(
                 core,
-                [operand.data.place.core for operand in operands],
-                [ACCESSES[operand.access] for operand in operands],
                 record,
                 record.number,
                 priority and whole("priority", priority, -(2**31), 2**31 - 1),

@@ -51,7 +51,7 @@ class Given:
     which hold their engine.
     """
 
-    __slots__ = ("_among", "_core", "_parameters", "_producers", "others")
+    __slots__ = ("_among", "_core", "_parameters", "_producers")
 
     def __init__(
         self, codelet: Codelet, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -63,8 +63,6 @@ class Given:
             )
         self._producers: list[Producer] = []
         self._core: _core.Engine | None = None
-        #: Operands that lie in tiles.
-        self.others = [each for each in operands if not isinstance(each, Promised)]
         #: By their places among all operands.
         self._among: dict[int, Result] = {}
         for index, operand in enumerate(operands):

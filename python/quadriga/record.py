@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _core
-from .blas import one_thread
 from .codelets import Codelet
 from .cuda_source import CudaSource
 from .data import Operand
@@ -58,22 +57,20 @@ class Record:
             )
         #: Results of other tasks among what it is called with.
         self.given: Given | None = None
+        # Not the data themselves, for those hold the engine, which holds this.
+        self.operands: list[tuple[Place, str]] = []
         for index, operand in enumerate(operands):
-            if isinstance(operand, Promised):
-                self.given = Given(codelet, operands, parameters)
-            elif not isinstance(operand, Operand):
+            if isinstance(operand, Operand):
+                self.operands.append((operand.data.place, operand.access))
+            elif not isinstance(operand, Promised):
                 raise InvalidType(
                     f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
                     "expected data and how it is touched, as engine.data(array).read() or .update()"
                 )
-        if parameters and self.given is None and holds_futures(parameters):
+        if len(self.operands) < len(operands) or (parameters and holds_futures(parameters)):
             self.given = Given(codelet, operands, parameters)
-        if self.given is not None:
-            operands = self.given.others
         self.number = number
         self.codelet = codelet
-        # Not the data themselves, for those hold the engine, which holds this.
-        self.operands: Sequence[tuple[Place, str]] = [(o.data.place, o.access) for o in operands]
         self.parameters = parameters
         self.core: _core.Future | None = None
         self.launch: _core.LaunchPlan | None = None
@@ -151,25 +148,21 @@ class Record:
         self._start()
         if self.given is not None and (lacking := self.given.lacking()) is not None:
             return lacking
-        views: list[Any] = [
-            place.view(address, ld, access)
-            for (place, access), (address, ld) in zip(self.operands, places, strict=True)
-        ]
-        # Of views that end with the task; an array's own memory stays.
-        memories: list[Any] = [
-            view.base
-            for view, (place, _), (address, _) in zip(views, self.operands, places, strict=True)
-            if not place.is_at(address) and view.size
-        ]
+        views: list[Any] = []
+        memories: list[Any] = []  # Of views that end with the task; an array's own memory stays.
+        for (place, access), (address, ld) in zip(self.operands, places, strict=True):
+            views.append(place.view(address, ld, access))
+            if not place.is_at(address) and views[-1].size:
+                memories.append(views[-1].base)
         parameters = self.parameters
         try:
             if self.given is not None:
                 views = self.given.operands(views)
                 parameters = self.given.parameters()
-            with one_thread:
-                held = [body(*views, **parameters)]
+            held = [body(*views, **parameters)]
             views.clear()
-            self._keep(held, places, memories)
+            if held[0] is not None:
+                self._keep(held, places, memories)
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, memories, ended=bool(memories))
@@ -199,7 +192,8 @@ class Record:
                     parameters = self.given.parameters()
                 held = [function(*views, **parameters)]
                 views.clear()
-                self._keep(held, places, [])
+                if held[0] is not None:
+                    self._keep(held, places, [])
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, [], ended=True)
@@ -241,7 +235,7 @@ class Record:
 
     def drop(self) -> None:
         """Release the operands of an ended task."""
-        self.operands = ()
+        self.operands = []
         self.parameters = {}
         self.given = None
         self.launch = None

@@ -24,13 +24,14 @@ void bind_codelet(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_linalg(nb::module_& module);
 void bind_foreign(nb::module_& module);
-void bind_blas_threads(nb::module_& module);
+void bind_one_blas_thread(nb::module_& module);
 void bind_host_buffers(nb::module_& module);
 void bind_pipeline(nb::module_& module);
 void bind_sparse(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_message(nb::module_& module);
 void bind_message_tasks(nb::module_& module);
+void bind_rerun(nb::module_& module);
 
 /// Raises the Python exception that stands for a failure of ours; false if it isn't ours.
 bool raise_as_python(const std::exception_ptr& error);

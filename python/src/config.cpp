@@ -73,6 +73,7 @@ void bind_config(nb::module_& module) {
       nb::arg("key"), nb::arg("value"));
   module.def(
       "unset_setting", [](std::string_view key) { Config::global().unset(key); }, nb::arg("key"));
+  module.def("variable_of_process", variable_of_process, nb::arg("process"), nb::arg("name"));
   module.def("log_to", log_to, nb::arg("sink"));
   module.def(
       "set_log_level", [](std::string_view level) { set_log_level(parse_log_level(level)); },

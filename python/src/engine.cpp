@@ -7,6 +7,7 @@
 #include <quadriga/engine.h>
 #include <quadriga/policy.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,15 +77,42 @@ Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dt
   return self.engine().temporary(rows, cols, dtype, DataOptions{keep});
 }
 
+/// A name that lasts, whose attribute is found without making a string.
+nb::handle interned(const char* name) { return PyUnicode_InternFromString(name); }
+
+/// A mode's name is mostly the very string of quadriga.data.
+Access access_of(nb::handle name) {
+  static const std::array<std::pair<nb::handle, Access>, 5> modes{{
+      {interned("read"), Access::read},
+      {interned("write"), Access::write},
+      {interned("update"), Access::update},
+      {interned("commute"), Access::commute},
+      {interned("reduce"), Access::reduce},
+  }};
+  for (const auto& [mode, access] : modes)
+    if (mode.is(name)) return access;
+  for (const auto& [mode, access] : modes)
+    if (mode.equal(name)) return access;
+  fail(Errc::invalid_argument, "no such mode of access");
+}
+
+/// Of a record: pairs of a place and how it is accessed.
+std::vector<Operand> operands_of(nb::handle record) {
+  static const nb::handle operands_name = interned("operands");
+  static const nb::handle core_name = interned("core");
+  const auto pairs = nb::cast<nb::list>(record.attr(operands_name));
+  std::vector<Operand> operands;
+  operands.reserve(pairs.size());
+  for (const nb::handle pair : pairs)
+    operands.push_back({nb::cast<Data>(pair[0].attr(core_name)), access_of(pair[1])});
+  return operands;
+}
+
 /// The task is in its record before Python runs again, so that no interrupt parts the two.
-void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, Data>& data,
-            const nb::typed<nb::list, Access>& accesses, nb::handle record, long long number,
+void submit(PyEngine& self, const PyCodelet& codelet, nb::handle record, long long number,
             int priority, DeviceId device, DeviceId owner,
             const nb::typed<nb::list, Future>& after) {
-  std::vector<Operand> operands;
-  operands.reserve(data.size());
-  for (std::size_t i = 0; i < data.size(); ++i)
-    operands.push_back({nb::cast<Data>(data[i]), nb::cast<Access>(accesses[i])});
+  const std::vector<Operand> operands = operands_of(record);
   std::vector<Future> followed;
   for (const nb::handle each : after) followed.push_back(nb::cast<Future>(each));
   const BodyParams params = params_of(record, number);
@@ -98,8 +126,10 @@ void submit(PyEngine& self, const PyCodelet& codelet, const nb::typed<nb::list, 
     *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
         {.priority = priority, .device = device, .owner = owner, .after = followed});
+    if (released) let_bodies_run();
   }
-  record.attr("core") = future;
+  static const nb::handle core_name = interned("core");
+  record.attr(core_name) = future;
 }
 
 /// Removes the data of a deque of pairs (data, array), which it empties; the arrays are held until
@@ -227,9 +257,8 @@ void bind_engine(nb::module_& module) {
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
       .def("remove", remove, nb::arg("retired"))
-      .def("submit", submit, nb::arg("codelet"), nb::arg("data"), nb::arg("accesses"),
-           nb::arg("record"), nb::arg("number"), nb::arg("priority"), nb::arg("device"),
-           nb::arg("owner"), nb::arg("after"))
+      .def("submit", submit, nb::arg("codelet"), nb::arg("record"), nb::arg("number"),
+           nb::arg("priority"), nb::arg("device"), nb::arg("owner"), nb::arg("after"))
       .def(
           "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
           nb::arg("task"))

@@ -41,6 +41,10 @@ bool is_own_thread() noexcept;
 /// shorter one if threads of ours wait for it. Passing it on takes longer than a small task.
 bool is_turn_of_others() noexcept;
 
+/// Without the GIL: comes back after a tenth of a millisecond, or once no small bodies that waited
+/// for it follow each other.
+void let_bodies_run() noexcept;
+
 /// Lets others hold the GIL while it lives. Its thread is one of Python's, perhaps a daemon.
 class GilReleased {
  public:

@@ -32,13 +32,14 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);
   quadriga::python::bind_foreign(module);
-  quadriga::python::bind_blas_threads(module);
+  quadriga::python::bind_one_blas_thread(module);
   quadriga::python::bind_host_buffers(module);
   quadriga::python::bind_pipeline(module);
   quadriga::python::bind_sparse(module);
   quadriga::python::bind_layout(module);
   quadriga::python::bind_message(module);
   quadriga::python::bind_message_tasks(module);
+  quadriga::python::bind_rerun(module);
   module.def(
       "cuda_libraries", cuda_libraries,
       "Why each library that the CUDA part needs can't be opened, empty if it can; none in a "

@@ -33,7 +33,8 @@ class Export {
 /// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
 /// describe, or that goes with a layout, is described in Python.
 struct ArrayPlace {
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes);
+  /// `devices`: arrays in memory of devices are taken, too.
+  ArrayPlace(nb::handle array, nb::handle layout, bool writes, bool devices = false);
   ~ArrayPlace();
   ArrayPlace(const ArrayPlace&) = delete;
   ArrayPlace& operator=(const ArrayPlace&) = delete;
@@ -44,7 +45,8 @@ struct ArrayPlace {
 };
 
 /// One that any thread may let go, also one without the GIL.
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes);
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
+                                         bool devices = false);
 
 /// Seconds, negative ones without end, interrupted by Python's signals.
 /// Errors: invalid_argument if it isn't a number.

@@ -20,6 +20,7 @@
 #include "bindings.h"
 #include "body.h"
 #include "graph/failures.h"
+#include "one_blas_thread.h"
 
 namespace quadriga::python {
 namespace {
@@ -28,10 +29,14 @@ thread_local bool is_inside = false;
 
 /// Where the operands are: (address, leading dimension in elements) of each.
 nb::tuple places(const Arguments& arguments) {
-  nb::list list;
-  for (const View& view : arguments.operands)
-    list.append(nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld));
-  return nb::tuple(list);
+  nb::tuple all =
+      nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(arguments.operands.size())));
+  Py_ssize_t index = 0;
+  for (const View& view : arguments.operands) {
+    nb::tuple place = nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld);
+    PyTuple_SET_ITEM(all.ptr(), index++, place.release().ptr());
+  }
+  return all;
 }
 
 /// Ends the body as its record says: by None, or by the task whose result it lacks.
@@ -44,6 +49,7 @@ void call_record(const Arguments& arguments) {
   const auto params = arguments.param<BodyParams>();
   const InsideBody inside(params.number);
   try {
+    const OneBlasThread one_thread;
     end_as(nb::handle(params.record).attr("run")(places(arguments)));
   } catch (nb::python_error& error) {
     throw BodyFailure(params.number, describe(error));
@@ -144,7 +150,8 @@ std::string describe(const nb::python_error& error) {
 }
 
 BodyParams params_of(nb::handle record, long long number) {
-  const nb::object launch = record.attr("launch");
+  static const nb::handle name = PyUnicode_InternFromString("launch");
+  const nb::object launch = record.attr(name);
   return {record.ptr(), number, launch.is_none() ? nullptr : nb::cast<LaunchPlan*>(launch)};
 }
 

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/optional.h>
+#include <quadriga/simulate.h>
 
 #include <complex>
 #include <memory>
@@ -100,11 +101,22 @@ nb::typed<nb::dict, nb::str, nb::any> estimate(const PyEngine& engine,
   return as_dict(*found);
 }
 
+nb::typed<nb::dict, nb::str, nb::any> simulate(const PyEngine& engine,
+                                               const linalg::Problem& problem,
+                                               const CallOptions& options) {
+  auto found = std::make_shared<linalg::Estimate>();
+  call(engine.state(), options, [found, problem](Engine& e, const linalg::Options& given) {
+    *found = linalg::simulate(e, problem, given);
+  });
+  return as_dict(*found);
+}
+
 void bind_estimate(nb::module_& module) {
   nb::class_<linalg::Problem>(module, "Problem", "What an estimate is about.")
       .def(nb::new_(&problem), nb::arg("kind"), nb::arg("m"), nb::arg("n"), nb::arg("k"),
            nb::arg("dtype"), nb::arg("from_source"), nb::arg("accumulate"));
   module.def("estimate", estimate, nb::arg("engine"), nb::arg("problem"), nb::arg("options"));
+  module.def("simulate", simulate, nb::arg("engine"), nb::arg("problem"), nb::arg("options"));
   module.def(
       "default_tile",
       [](const PyEngine& engine, const linalg::Problem& about) {

@@ -6,6 +6,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/error.h>
 
 #include <array>
@@ -23,6 +25,7 @@
 #include "message/join.h"
 #include "message/start.h"
 #include "py_array_place.h"
+#include "py_devices.h"
 #include "py_message.h"
 #include "py_message_tasks.h"
 #include "py_plan.h"
@@ -139,9 +142,11 @@ void bind_message(nb::module_& module) {
             return plan_of(self.communicator, sends, receives);
           },
           a("sends"), a("receives"))
+      .def("paths", &PyCommunicator::paths)
       .def("close", &PyCommunicator::close, a("seconds"));
   bind_collectives(comm);
   bind_plan(module);
+  bind_devices(module);
   module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
   module.def("message_world", world, a("deadline"));
 }

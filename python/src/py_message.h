@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "engine/message_lane.h"
 #include "gil_gate.h"
@@ -34,23 +36,23 @@ struct PyCommunicator {
       : endpoint(std::move(of)), communicator(std::move(part)) {}
 
   void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
-    const ArrayPlace from(array, layout, false);
+    const ArrayPlace from(array, layout, false, true);
     const GilReleased released;
     communicator.send(from.place, destination, tag, patience_of(deadline));
   }
   message::MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout,
                               double deadline) {
-    const ArrayPlace into(array, layout, true);
+    const ArrayPlace into(array, layout, true, true);
     const GilReleased released;
     return communicator.receive(into.place, source, tag, patience_of(deadline));
   }
   PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
-    const auto from = shared_place(array, layout, false);
+    const auto from = shared_place(array, layout, false, true);
     const GilReleased released;
     return {endpoint, communicator.start_send(from->place, destination, tag, from)};
   }
   PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
-    const auto into = shared_place(array, layout, true);
+    const auto into = shared_place(array, layout, true, true);
     const GilReleased released;
     return {endpoint, communicator.start_receive(into->place, source, tag, into)};
   }
@@ -58,7 +60,8 @@ struct PyCommunicator {
                                   nb::handle received, int source, int receive_tag,
                                   nb::handle send_layout, nb::handle receive_layout,
                                   double deadline) {
-    const ArrayPlace from(sent, send_layout, false), into(received, receive_layout, true);
+    const ArrayPlace from(sent, send_layout, false, true);
+    const ArrayPlace into(received, receive_layout, true, true);
     const GilReleased released;
     return communicator.send_receive(from.place, destination, send_tag, into.place, source,
                                      receive_tag, patience_of(deadline));
@@ -68,6 +71,16 @@ struct PyCommunicator {
     std::optional<message::Patience> patience;
     if (waits) patience = patience_of(deadline);
     return communicator.probe(source, tag, patience);
+  }
+  /// Of each rank of this communicator: path in, path out, its allocations that were opened.
+  std::vector<std::tuple<std::string, std::string, std::uint64_t>> paths() {
+    const GilReleased released;
+    std::vector<std::tuple<std::string, std::string, std::uint64_t>> all;
+    for (const int rank : communicator.group().world) {
+      const auto pair = endpoint->pair(rank);
+      all.emplace_back(message::text_of(pair.in), message::text_of(pair.out), pair.opened);
+    }
+    return all;
   }
   std::string close(double seconds) {
     const GilReleased released;

@@ -30,6 +30,8 @@ constexpr std::string_view prefix = "QUADRIGA_";
 constexpr std::string_view test_prefix = "QUADRIGA_TEST_";
 // Variables that `quadriga launch` gives to the processes that it starts.
 constexpr std::string_view launch_prefix = "QUADRIGA_LAUNCH_";
+// Variables of the library that is preloaded into MPI programs.
+constexpr std::string_view mpi_prefix = "QUADRIGA_MPI_";
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -176,7 +178,9 @@ void read_file(const std::string& path, Values& values) {
 
 void read_environment(const std::map<std::string, std::string>& variables, Values& values) {
   for (const auto& [variable, value] : variables) {
-    if (variable.starts_with(test_prefix) || variable.starts_with(launch_prefix)) continue;
+    if (variable.starts_with(test_prefix) || variable.starts_with(launch_prefix) ||
+        variable.starts_with(mpi_prefix))
+      continue;
     const std::string name = in_small_letters(std::string_view(variable).substr(prefix.size()));
     const Key& key = find_key(name, place(SettingOrigin::environment, variable));
     put(values, checked(key, value, SettingOrigin::environment, variable));
@@ -307,6 +311,20 @@ std::map<std::string, std::string> launch_variables() {
         "PMIX_NAMESPACE", "PMI_RANK", "PMI_SIZE"})
     if (const char* const value = std::getenv(name)) found.emplace(name, value);
   return found;
+}
+
+std::map<std::string, std::string> mpi_variables() {
+  std::map<std::string, std::string> found = process_environment();
+  std::erase_if(found, [](const auto& each) { return !each.first.starts_with(mpi_prefix); });
+  return found;
+}
+
+std::optional<std::string> variable_of_process(int process, std::string_view name) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  for (std::string entry; std::getline(file, entry, '\0');)
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  return std::nullopt;
 }
 
 std::optional<std::string> cuda_visible_devices() {

@@ -88,6 +88,12 @@ std::string cache_folder();
 /// (RANK, WORLD_SIZE and more) and of MPIs' mpiexec that name ranks and their world.
 std::map<std::string, std::string> launch_variables();
 
+/// The variables QUADRIGA_MPI_*, which the preload library reads (src/mpi).
+std::map<std::string, std::string> mpi_variables();
+
+/// A variable that a process of this user was started with; nothing also where it can't be read.
+std::optional<std::string> variable_of_process(int process, std::string_view name);
+
 /// What CUDA_VISIBLE_DEVICES says, if it is set.
 std::optional<std::string> cuda_visible_devices();
 

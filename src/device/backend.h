@@ -10,9 +10,9 @@
 //      Issuers of different devices call concurrently, and none waits for another device.
 //   2. One thread at a time, the driver, calls next_completion(), concurrently with issuers.
 //   3. wait() is called once the call that created the event has returned, on any thread.
-//   4. One thread at a time calls create_stream(), and one per device allocate() and deallocate(),
-//      concurrently with all other calls. They don't wait for queued operations: the caller knows
-//      that nothing uses the memory that it frees.
+//   4. One thread at a time calls create_stream(), and one per device allocate(), deallocate() and
+//      what exports and imports memory, concurrently with all other calls. They don't wait for
+//      queued operations: the caller knows that nothing uses the memory that it frees or closes.
 //   5. All other functions may be called by any thread at any time.
 //   6. One thread calls a backend with a virtual clock, except wake(), now() and holder().
 //
@@ -33,6 +33,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "device/memory_handle.h"
 
 namespace quadriga {
 
@@ -130,6 +132,23 @@ class Backend {
   virtual void deallocate(DeviceId device, std::byte* memory) noexcept = 0;
   /// Bytes of a device that nobody has now, other processes included, where that is known.
   virtual std::optional<std::size_t> free_bytes(DeviceId /*device*/) const { return {}; }
+
+  /// How other processes open the allocation that an address lies in; its memory, or the user's.
+  virtual MemoryExport export_memory(DeviceId /*device*/, const void* /*memory*/) const {
+    return MemoryExport::refused("this kind of device shares no memory");
+  }
+  /// The number of the allocation that an address lies in, which no later one gets; 0: none.
+  virtual std::uint64_t allocation_at(DeviceId /*device*/, const void* /*memory*/) const {
+    return 0;
+  }
+  /// Maps what another process exported, for copies of a device. The owner may free it meanwhile,
+  /// or end: who reads it then finds old content, or none. `descriptor` is this process's, of the
+  /// file that the handle names, or -1; the caller closes it.
+  /// Errors:  unavailable with the reason, which tells nothing about other processes' memory;
+  ///          invalid_argument if the handle says more than there is.
+  virtual std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int descriptor);
+  /// Once nothing that is queued uses it.
+  virtual void close_memory(DeviceId /*device*/, std::byte* /*mapped*/) noexcept {}
 
   virtual StreamId create_stream(DeviceId device, StreamKind kind) = 0;
   /// Calls a variant that queues nothing, but makes what libraries keep for a stream, where streams

@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
+
+#include "device/memory_handle.h"
 
 namespace quadriga {
 
@@ -17,9 +20,13 @@ namespace quadriga {
 /// closed, so that who uses it later is caught at once. Not thread-safe.
 class EmulatedMemory {
  public:
+  enum class Use : std::uint8_t { addresses_only, touched, shared };
   /// Untouchable memory is for backends that don't compute: its addresses can't be read or written.
-  /// Errors:  too_large if the system hasn't that many addresses.
-  EmulatedMemory(std::size_t bytes, bool touchable);
+  /// Shared memory lies in a memory file, sealed against shrinking, which others may map.
+  /// Errors:  too_large if the system hasn't that many addresses; unavailable if it makes no file.
+  EmulatedMemory(std::size_t bytes, bool touchable)
+      : EmulatedMemory(bytes, touchable ? Use::touched : Use::addresses_only) {}
+  EmulatedMemory(std::size_t bytes, Use use);
   ~EmulatedMemory();
   EmulatedMemory(EmulatedMemory&& other) noexcept;
   EmulatedMemory(const EmulatedMemory&) = delete;
@@ -35,6 +42,9 @@ class EmulatedMemory {
     return address >= base_ && address < base_ + capacity_;
   }
   const std::byte* base() const noexcept { return base_; }
+  /// The allocation that an address lies in, as another process maps it; its kind is `none` if the
+  /// memory isn't shared, its id 0 if nothing is allocated there.
+  MemoryExport share(const void* address) const;
   /// Closes all memory to reads and writes, or opens what is allocated.
   void close() noexcept;
   void open() noexcept;
@@ -46,11 +56,22 @@ class EmulatedMemory {
   std::size_t capacity_ = 0;  // Whole pages.
   bool touchable_;
   std::map<std::size_t, std::size_t> free_;  // Size by offset, no two adjacent.
-  std::map<std::size_t, std::size_t> used_;
+  struct Block {
+    std::size_t bytes = 0;
+    std::uint64_t id = 0;
+  };
+  std::map<std::size_t, Block> used_;  // By offset.
+  int file_ = -1;
 };
 
 /// The device whose memory an address lies in; no_device: none.
 DeviceId holder_among(const std::vector<EmulatedMemory>& memories, const void* address) noexcept;
+
+/// Maps an allocation of another process's file. The descriptor stays the caller's.
+/// Errors:  invalid_argument if the file isn't sealed or is shorter than the handle says;
+///          unavailable if the system maps it not.
+std::byte* map_shared(const MemoryHandle& handle, int descriptor);
+void unmap_shared(std::byte* mapped, std::size_t bytes) noexcept;
 
 /// Bytes of a page of memory.
 std::size_t page_bytes() noexcept;

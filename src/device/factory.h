@@ -29,6 +29,8 @@ struct VirtualOptions {
 /// How an emulated backend behaves.
 struct EmulatedOptions {
   int cores = 0;  ///< Kernels that may run at once on all devices; 0: the cores of this process.
+  /// Devices' memory lies in memory files, which other processes can map.
+  bool shares_memory = false;
 };
 
 /// Simulates the machine by discrete events: one thread, integer nanoseconds, repeatable.

@@ -15,7 +15,7 @@ inline std::size_t padded_pitch(std::size_t width_bytes, std::size_t columns,
   constexpr std::size_t least_share = 8;
   if (columns < 2 || width_bytes < least_share) return width_bytes;
   const std::size_t unit = std::min(alignment, std::bit_floor(width_bytes / least_share));
-  return (width_bytes + unit - 1) / unit * unit;
+  return (width_bytes + unit - 1) & ~(unit - 1);
 }
 
 }  // namespace quadriga

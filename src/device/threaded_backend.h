@@ -3,6 +3,7 @@
 // only in their memory.
 #pragma once
 
+#include <quadriga/error.h>
 #include <quadriga/machine.h>
 
 #include <atomic>
@@ -24,6 +25,13 @@ class ThreadedMemory {
   virtual std::byte* allocate(DeviceId device, std::size_t bytes) = 0;
   virtual void deallocate(DeviceId device, std::byte* memory) noexcept = 0;
   virtual DeviceId holder(const void* /*memory*/) const { return no_device; }
+  virtual MemoryExport export_memory(DeviceId, const void*) const {
+    return MemoryExport::refused("this kind of device shares no memory");
+  }
+  virtual std::byte* import_memory(DeviceId, const MemoryHandle&, int) {
+    fail(Errc::unavailable, "this kind of device opens no memory of other processes");
+  }
+  virtual void close_memory(std::byte*) noexcept {}
   /// On the thread of a stream; returns early once `stopping` is set.
   virtual void copy(const Copy& copy, const std::atomic<bool>& stopping) = 0;
   /// Errors: invalid_argument if nothing can run on the devices.
@@ -46,6 +54,20 @@ class ThreadedBackend final : public Backend {
   }
   void deallocate(DeviceId device, std::byte* memory) noexcept override {
     if (device < machine_.devices.size()) memory_->deallocate(device, memory);
+  }
+  MemoryExport export_memory(DeviceId device, const void* memory) const override {
+    checked_device(machine_, device);
+    return memory_->export_memory(device, memory);
+  }
+  std::uint64_t allocation_at(DeviceId device, const void* memory) const override {
+    return export_memory(device, memory).handle.id;
+  }
+  std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int file) override {
+    checked_device(machine_, device);
+    return memory_->import_memory(device, handle, file);
+  }
+  void close_memory(DeviceId, std::byte* mapped) noexcept override {
+    memory_->close_memory(mapped);
   }
   StreamId create_stream(DeviceId device, StreamKind kind) override {
     return threads_.create_stream(device, kind);

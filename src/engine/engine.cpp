@@ -273,6 +273,7 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 void Engine::final(Data data) {
   Impl& impl = checked();
   impl.reductions->end(*data.datum_, current_task(impl.graph));
+  impl.recorder.final(*data.datum_);
   impl.executor->final(*data.datum_);
 }
 

@@ -218,7 +218,7 @@ std::uint64_t Engine::Impl::link(Task& task) {
   const std::uint64_t predecessors = graph.link(task);
   executor->submitted(task);
   if (recorder.tracing()) [[unlikely]]
-    recorder.submitted(task.id.load(std::memory_order_relaxed), executor->now());
+    recorder.submitted(task, executor->now());
   return predecessors;
 }
 

@@ -33,16 +33,18 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       recorder_(recorder),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
+      queues_(static_cast<std::size_t>(options.workers) + 1,
+              [&](std::size_t i) {
+                auto policy = make_policy(options.policy, {machine, options.seed + i});
+                policy->report_to([](const std::string& text) { log(LogLevel::warning, text); });
+                return policy;
+              }),
       waiters_([this] { return now(); }),
       buffers_(options.buffer_bytes, options.spill),
       blocking_(options.blocking_threads) {
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
-    worker.index = i;
-    worker.policy =
-        make_policy(options.policy, {machine, options.seed + static_cast<std::uint64_t>(i)});
-    worker.policy->report_to([](const std::string& text) { log(LogLevel::warning, text); });
-    worker.queued.resize(static_cast<std::size_t>(options.workers) + 1);
+    worker.index = static_cast<std::size_t>(i);
     worker.lane = recorder.add_lane(
         0, StreamKind::compute, i == options.workers ? "submitter" : fmt::format("worker {}", i));
   }
@@ -60,7 +62,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
 HostPool::~HostPool() { stop(); }
 
 void HostPool::stop() noexcept {
-  work_.stop();
+  queues_.stop();
   for (auto& worker : workers_)
     if (worker->thread.joinable()) worker->thread.join();
 }
@@ -89,11 +91,6 @@ void HostPool::ready(Task& task, std::uint64_t) {
   push(self ? *self : *workers_.back(), task);
 }
 
-void HostPool::push(Worker& to, Task& task) {
-  to.queue.push(&task);
-  work_.added();
-}
-
 void HostPool::loop(Worker& self) {
   running_pool = this;
   running_worker = &self;
@@ -102,7 +99,7 @@ void HostPool::loop(Worker& self) {
     if (!task) task = find(self);
     if (task) {
       task = run(self, *task);
-    } else if (work_.stopping()) {
+    } else if (queues_.stopping()) {
       break;
     } else {
       idle(self);
@@ -112,44 +109,10 @@ void HostPool::loop(Worker& self) {
 }
 
 Task* HostPool::find(Worker& self) {
-  Task* task = nullptr;
-  if (self.queue.top() > 0 && self.queue.pop(&task, 1)) return task;
-  if (self.batch_next < self.batch_count) return next_of_batch(self);
-  if (self.queue.pop(&task, 1)) return task;
-  return steal(self);
-}
-
-Task* HostPool::next_of_batch(Worker& self) {
-  if (self.batch_next + fetched_ahead < self.batch_count)
-    fetch_ahead(self.batch[self.batch_next + fetched_ahead]);
-  return self.batch[self.batch_next++];
-}
-
-Task* HostPool::steal(Worker& self) {
-  double total = 0;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    self.queued[i] = static_cast<int>(i) == self.index ? 0 : workers_[i]->queue.size();
-    total += self.queued[i];
-  }
-  if (total == 0) return nullptr;
-  const StealQuestion question{static_cast<DeviceId>(self.index), self.queued};
-  std::size_t victim = self.policy->victim(question);
-  // Whoever is idle looks somewhere: what lies in the submitter's queue runs nowhere else.
-  if (victim == workers_.size())
-    victim = static_cast<std::size_t>(std::ranges::max_element(self.queued) - self.queued.begin());
-  const auto there = static_cast<std::size_t>(self.queued[victim]);
-  const std::size_t fair = there / (2 * (workers_.size() - 1));
-  self.batch_count =
-      workers_[victim]->queue.pop(self.batch, std::clamp<std::size_t>(fair, 1, batch_size));
-  self.batch_next = 0;
-  if (self.batch_count == 0) return nullptr;
-  const Task& first = *self.batch[0];
-  if (victim + 1 != workers_.size())
-    recorder_.mark(self.lane, Mark::steal, no_tile, first.id, recorder_.tracing() ? now() : 0);
-  if (there > self.batch_count) work_.left_over();
-  for (std::size_t i = 1; i < std::min(fetched_ahead, self.batch_count); ++i)
-    fetch_ahead(self.batch[i]);
-  return next_of_batch(self);
+  const auto [task, is_stolen] = queues_.next(self.index);
+  if (is_stolen)
+    recorder_.mark(self.lane, Mark::steal, no_tile, task->id, recorder_.tracing() ? now() : 0);
+  return task;
 }
 
 void HostPool::settle(Worker& self) {
@@ -159,16 +122,11 @@ void HostPool::settle(Worker& self) {
   self.tasks = 0;
 }
 
-bool HostPool::work_somewhere() const noexcept {
-  return std::ranges::any_of(workers_, [](const auto& each) { return each->queue.size() > 0; });
-}
-
 void HostPool::idle(Worker& self) {
-  const auto work = [this] { return work_somewhere(); };
   settle(self);
-  if (work_.search(work, clock_now)) return;
+  if (queues_.search(clock_now)) return;
   waiters_.signal();
-  work_.sleep(work);
+  queues_.sleep();
 }
 
 Task* HostPool::run(Worker& self, Task& task) {
@@ -268,7 +226,7 @@ Task* HostPool::finish(Worker& self, Task& task) {
   if (group) group->task_ended();
   if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
     if (Task* const after = finish(self, *parent)) push(self, *after);
-  if (next && self.queue.top() > next->priority) {
+  if (next && queues_.urgency(self.index) > next->priority) {
     push(self, *next);
     next = nullptr;
   }
@@ -296,7 +254,7 @@ bool HostPool::help() {
     task = run(guest, *task);
   }
   if (task) push(guest, *task);
-  while (guest.batch_next < guest.batch_count) push(guest, *guest.batch[guest.batch_next++]);
+  queues_.return_batch(guest.index);
   settle(guest);
   running_pool = pool;
   running_worker = worker;

@@ -3,7 +3,7 @@
 // per core.
 //
 // Invariants
-//   1. A ready task is in exactly one place: a queue, a worker's batch, or blocked in `commuting_`.
+//   1. A ready task is in exactly one place: in `queues_`, or blocked in `commuting_`.
 //   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
 //      submitters that execute tasks while the window is full).
 //   3. A detached task counts its promise among its children; the last to end, body or promise,
@@ -18,16 +18,14 @@
 #include <vector>
 
 #include "engine/commuting.h"
-#include "engine/event_count.h"
 #include "engine/executor.h"
 #include "engine/home_buffers.h"
 #include "engine/promises.h"
-#include "engine/ready_queue.h"
 #include "engine/recorder.h"
 #include "engine/waiters.h"
+#include "engine/worker_queues.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
-#include "schedule/policy_registry.h"
 
 namespace quadriga {
 
@@ -78,21 +76,12 @@ class HostPool final : public Executor {
   std::string status() const override;
 
  private:
-  static constexpr std::size_t batch_size = 32;
-  static constexpr std::size_t fetched_ahead = 4;  ///< Tasks of a batch.
-
   struct alignas(64) Worker {
-    ReadyQueue queue;
     FreeSlots free;
-    std::unique_ptr<CheckedPolicy> policy;
-    int index = 0;
+    std::size_t index = 0;  ///< Its place in `queues_`.
     int lane = 0;
-    std::size_t batch_count = 0;
-    std::size_t batch_next = 0;
-    Task* batch[batch_size];
-    std::vector<double> queued;  ///< For the policy's question.
-    Nanoseconds since = 0;       ///< Begin of the busy period.
-    std::uint64_t tasks = 0;     ///< Of the busy period, not yet given to the recorder.
+    Nanoseconds since = 0;    ///< Begin of the busy period.
+    std::uint64_t tasks = 0;  ///< Of the busy period, not yet given to the recorder.
     alignas(64) std::atomic<std::uint64_t> ended{0};
     std::thread thread;
   };
@@ -100,8 +89,6 @@ class HostPool final : public Executor {
   void loop(Worker& self);
   void stop() noexcept;
   Task* find(Worker& self);
-  Task* next_of_batch(Worker& self);
-  Task* steal(Worker& self);
   void idle(Worker& self);
   void settle(Worker& self);
   /// Runs a task to its end; returns a successor to run next, or null.
@@ -109,8 +96,7 @@ class HostPool final : public Executor {
   void execute(Worker& self, Task& task);
   void run_detached(Task& task, const Arguments& arguments);
   Task* finish(Worker& self, Task& task);
-  void push(Worker& to, Task& task);
-  bool work_somewhere() const noexcept;
+  void push(const Worker& to, Task& task) { queues_.push(to.index, task); }
   bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
   Worker* own() const noexcept;
 
@@ -122,7 +108,7 @@ class HostPool final : public Executor {
   std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
   SpinLock guest_lock_;
 
-  EventCount work_;
+  WorkerQueues queues_;
   std::atomic<bool> cancelled_{false};
   Waiters waiters_;
   Commuting commuting_;

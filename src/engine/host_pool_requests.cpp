@@ -78,11 +78,11 @@ void HostPool::reset_counters() { recorder_.reset(); }
 
 std::string HostPool::status() const {
   std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,
-                                 work_.sleepers());
+                                 queues_.sleepers());
   for (const auto& worker : workers_)
-    if (const auto size = worker->queue.size())
+    if (const auto size = queues_.size(worker->index))
       text += fmt::format("  {}: {} ready tasks\n",
-                          worker->index + 1 == static_cast<int>(workers_.size())
+                          worker->index + 1 == workers_.size()
                               ? "submitted"
                               : fmt::format("worker {}", worker->index),
                           size);

@@ -149,6 +149,51 @@ void Recorder::count(Counters& counters) const {
   }
 }
 
+// A datum's place is used again for other data, which mostly are of another shape or memory.
+std::uint32_t Recorder::number_of(const Datum& datum) {
+  const RecordedData now{datum.rows, datum.cols, datum.ld, datum.dtype, datum.home != nullptr};
+  const auto [found, is_new] =
+      numbers_.try_emplace(&datum, static_cast<std::uint32_t>(data_.size()));
+  if (!is_new && data_[found->second] == now) return found->second;
+  found->second = static_cast<std::uint32_t>(data_.size());
+  data_.push_back(now);
+  return found->second;
+}
+
+void Recorder::submitted(const Task& task, Nanoseconds when) {
+  if (!tracing_) return;
+  Submission made;
+  made.task = task.id.load(std::memory_order_relaxed);
+  made.when = when;
+  made.priority = task.priority;
+  made.owner = task.device != no_device ? task.device : task.owner;
+  made.host_only = task.codelet->host_only;
+  const std::span<const OperandSlot> operands(task.operands, task.operand_count);
+  std::vector<View> views;
+  for (const OperandSlot& operand : operands)
+    views.push_back({nullptr, operand.datum->rows, operand.datum->cols, operand.datum->rows,
+                     operand.datum->dtype});
+  if (task.codelet->cost) try {
+      const Cost cost = task.codelet->cost({views, task.params(), nullptr});
+      made.kernel = cost.kernel;
+      made.order = cost.order;
+      made.volume = cost.volume;
+    } catch (...) {  // NOLINT: whoever runs it meets it as well
+    }
+  if (task.has_extra && task.extra.after)
+    for (const TaskRef& each : *task.extra.after) made.after.push_back(each.id);
+  std::lock_guard lock(told_);
+  for (const OperandSlot& operand : operands)
+    made.operands.push_back({number_of(*operand.datum), operand.access});
+  submitted_.push_back(std::move(made));
+}
+
+void Recorder::final(const Datum& datum) {
+  if (!tracing_) return;
+  std::lock_guard lock(told_);
+  if (!submitted_.empty()) submitted_.back().final.push_back(number_of(datum));
+}
+
 void Recorder::reset() {
   for (auto& lane : lanes_) {
     lane->tasks = 0;

@@ -9,6 +9,7 @@
 #include <quadriga/report.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -49,6 +50,36 @@ struct MessageEvent {
   Nanoseconds end = 0;
 };
 
+/// A task as it was submitted: what another engine needs to run one like it.
+struct Submission {
+  struct Operand {
+    std::uint32_t data = 0;  ///< Index into Recorder::data().
+    Access access = Access::read;
+  };
+  std::uint64_t task = 0;
+  Nanoseconds when = 0;
+  std::vector<Operand> operands;
+  std::vector<std::uint64_t> after;  ///< Tasks that it was told to follow.
+  std::vector<std::uint32_t> final;  ///< Data declared final between it and the next task.
+  std::string kernel;                ///< Of its cost; empty: it has none.
+  double order = 0;
+  double volume = 0;
+  int priority = 0;
+  DeviceId owner = no_device;
+  bool host_only = false;
+};
+
+/// What tasks of a trace access.
+struct RecordedData {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  DType dtype = DType::bytes;
+  bool homed = true;  ///< It has memory of the user's.
+
+  bool operator==(const RecordedData&) const = default;
+};
+
 struct Record {
   enum class Kind : std::uint8_t { kernel, copy, mark };
   Kind kind = Kind::mark;
@@ -82,11 +113,9 @@ class Recorder {
   /// Adds to the device's time with a kernel; by the driver's thread only.
   void computed(DeviceId device, Nanoseconds begin, Nanoseconds end);
   /// A task was submitted, as far as anybody traces; the submission lock is held.
-  void submitted(std::uint64_t task, Nanoseconds when) {
-    if (!tracing_) return;
-    std::lock_guard lock(told_);
-    submitted_.emplace_back(task, when);
-  }
+  void submitted(const Task& task, Nanoseconds when);
+  /// No later task writes it.
+  void final(const Datum& datum);
   /// A call of a front end, or a part of the program that has a name.
   void section(Section section) {
     if (!tracing_) return;
@@ -118,10 +147,14 @@ class Recorder {
     std::lock_guard lock(told_);
     return messages_;
   }
-  /// Tasks and when they were submitted, in that order.
-  std::vector<std::pair<std::uint64_t, Nanoseconds>> submissions() const {
+  /// In the order of submission.
+  std::vector<Submission> submissions() const {
     std::lock_guard lock(told_);
     return submitted_;
+  }
+  std::vector<RecordedData> data() const {
+    std::lock_guard lock(told_);
+    return data_;
   }
   /// Calls visit(DeviceId, const Record&) for each kernel of the trace.
   template <class Visit>
@@ -155,6 +188,7 @@ class Recorder {
     BusyUnion either;
   };
   void log(Lane& lane, const Record& record);
+  std::uint32_t number_of(const Datum& datum);
   const std::string& space_name(SpaceId space) const;
   void append_event(std::string& text, const Lane& lane, std::size_t tid, const Record& record,
                     Nanoseconds origin) const;
@@ -164,7 +198,9 @@ class Recorder {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<DeviceTime> times_;  ///< By device; fed by the driver's thread only.
   mutable SpinLock told_;          ///< Guards the members below.
-  std::vector<std::pair<std::uint64_t, Nanoseconds>> submitted_;
+  std::vector<Submission> submitted_;
+  std::vector<RecordedData> data_;
+  std::map<const Datum*, std::uint32_t> numbers_;  ///< Of data that are registered.
   std::vector<Section> sections_;
   std::vector<MessageEvent> messages_;
 };

@@ -76,21 +76,24 @@ struct TaskGraph {
     DeviceId device = no_device;
     Nanoseconds duration = 0;
     Nanoseconds path = -1;  ///< Longest chain that ends with it; -1: not known yet.
-    Nanoseconds submitted = never;
+    const Submission* submission = nullptr;
     std::vector<std::uint64_t> after;
   };
   std::map<std::uint64_t, Node> nodes;
+  const std::vector<Submission> submissions;
 
   TaskGraph(const Recorder& recorder,
-            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& edges) {
+            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& edges)
+      : submissions(recorder.submissions()) {
     recorder.for_each_kernel([&](DeviceId device, const Record& record) {
       Node& node = nodes[record.task];
       node.name = *record.name;
       node.device = device;
       node.duration = record.end - record.begin;
     });
-    for (const auto& [task, when] : recorder.submissions())
-      if (const auto node = nodes.find(task); node != nodes.end()) node->second.submitted = when;
+    for (const Submission& each : submissions)
+      if (const auto node = nodes.find(each.task); node != nodes.end())
+        node->second.submission = &each;
     for (const auto& [before, after] : edges) {
       const auto node = nodes.find(after);
       if (node == nodes.end() || !nodes.contains(before)) continue;
@@ -116,12 +119,33 @@ struct TaskGraph {
     for (const auto& [id, node] : nodes) {
       list.push_back(
           {{"id", id}, {"name", node.name}, {"device", node.device}, {"after", node.after}});
-      if (node.submitted != never)
-        list.back()["submitted"] = seconds_of(std::max<Nanoseconds>(0, node.submitted - origin));
+      if (node.submission != nullptr) add(list.back(), *node.submission, origin);
     }
     return list;
   }
+
+  /// What another engine needs to run a task like it.
+  static void add(Json& task, const Submission& given, Nanoseconds origin) {
+    task["submitted"] = seconds_of(std::max<Nanoseconds>(0, given.when - origin));
+    Json operands = Json::array();
+    for (const Submission::Operand& each : given.operands)
+      operands.push_back({each.data, name(each.access)});
+    task["operands"] = std::move(operands);
+    if (!given.kernel.empty()) task["cost"] = {given.kernel, given.order, given.volume};
+    if (!given.after.empty()) task["follows"] = given.after;
+    if (!given.final.empty()) task["final"] = given.final;
+    if (given.priority != 0) task["priority"] = given.priority;
+    if (given.owner != no_device) task["owner"] = given.owner;
+    if (given.host_only) task["host_only"] = true;
+  }
 };
+
+Json data_json(const Recorder& recorder) {
+  Json list = Json::array();
+  for (const RecordedData& each : recorder.data())
+    list.push_back({each.rows, each.cols, each.ld, name(each.dtype), each.homed});
+  return list;
+}
 
 Json sections_json(const Recorder& recorder, Nanoseconds origin) {
   Json list = Json::array();
@@ -310,6 +334,7 @@ std::string Engine::trace_json() const {
                 {"link_seconds", link_seconds},
                 {"link", link}}},
               {"sections", sections_json(impl.recorder, origin)},
+              {"data", data_json(impl.recorder)},
               {"tasks", graph.json(origin)}};
   if (!messages.empty())
     header["world"] = ranks_json(messages.front(), origin, impl.executor->now());

@@ -147,7 +147,10 @@ void Graph::follow_all(History& history, bool before, Task& task, OperandSlot& s
 
 void Graph::remember(History& history, TaskRef reader) {
   const auto ended = [](const TaskRef& ref) { return ref.task->id != ref.id || ref.task->done(); };
-  if (history.count == History::inline_readers) {
+  // Those that have ended are looked for where there is no room without it: the tasks of a window
+  // don't fit into the caches.
+  const bool has_room = history.more && history.more->size() < history.more->capacity();
+  if (history.count == History::inline_readers && !has_room) {
     int kept = 0;
     for (int i = 0; i < history.count; ++i)
       if (!ended(history.readers[i])) history.readers[kept++] = history.readers[i];
@@ -232,6 +235,14 @@ std::uint64_t Graph::link(Task& task) {
   task.pending.store(guard, std::memory_order_relaxed);
   task.behind_hold.store(false, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
+  // Those it follows were submitted long ago: all are fetched before the first is looked at.
+  for (const OperandSlot& slot : task.slots()) __builtin_prefetch(&slot.datum->history);
+  for (const OperandSlot& slot : task.slots()) {
+    const History& history = slot.datum->history;
+    if (history.writer.task) __builtin_prefetch(history.writer.task, 1);
+    for (int i = 0; writes(slot.access) && i < history.count; ++i)
+      __builtin_prefetch(history.readers[i].task, 1);
+  }
   Counts counts;
   for (OperandSlot& slot : task.slots()) {
     slot.edge = {};

@@ -69,6 +69,13 @@ class Graph {
   template <class Ready>
   void ended(Task& task, Edge* earlier, Ready&& ready);
 
+  /// To the successor that was submitted last; null if there is none. For who issues the task, as
+  /// long as it hasn't.
+  static const Edge* last_edge(const Task& task) noexcept {
+    const std::uintptr_t head = task.successors.load(std::memory_order_acquire);
+    return reinterpret_cast<const Edge*>(head & ~(Task::closed | Task::issued));
+  }
+
   std::uint64_t submitted() const noexcept { return next_id_.load(std::memory_order_acquire) - 1; }
   std::size_t window() const noexcept { return window_; }
   /// Keeps every dependency as (predecessor, successor) from here on, for traces.
@@ -143,15 +150,20 @@ template <class Ready>
 Edge* Graph::issued(Task& task, Ready&& ready) {
   const std::uintptr_t head = task.successors.exchange(Task::issued, std::memory_order_acq_rel);
   Edge* const list = reinterpret_cast<Edge*>(head);
-  for (Edge* edge = list; edge;) {
-    Edge* const next = edge->next;
-    Task& successor = edge->successor();
-    const bool strict = edge->strict();
-    if (!strict) {
-      const std::uint64_t before = successor.pending.fetch_sub(1, std::memory_order_acq_rel);
-      if ((before & 0xffffffff) == 1) ready(successor);
+  // Successors lie all over the window: several are fetched before the first is touched.
+  constexpr std::size_t most = 16;
+  Task* batch[most];
+  for (const Edge* edge = list; edge;) {
+    std::size_t count = 0;
+    for (; edge && count < most; edge = edge->next) {
+      if (edge->strict()) continue;
+      batch[count++] = &edge->successor();
+      __builtin_prefetch(&edge->successor().pending, 1);
     }
-    edge = next;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t before = batch[i]->pending.fetch_sub(1, std::memory_order_acq_rel);
+      if ((before & 0xffffffff) == 1) ready(*batch[i]);
+    }
   }
   return list;
 }

@@ -157,7 +157,8 @@ struct TaskExtra {
   std::shared_ptr<void> held;
 };
 
-struct alignas(64) Task {
+/// Two lines a unit, which processors fetch together: a successor's count and its edges.
+struct alignas(128) Task {
   static constexpr std::uintptr_t closed = 1;
   static constexpr std::uintptr_t issued = 2;  ///< Tag bit: later edges count only as not done.
   static constexpr std::uint64_t one_done = std::uint64_t{1} << 32;

@@ -3,9 +3,12 @@
 // like it that are small.
 #include "linalg/estimate.h"
 
+#include <quadriga/simulate.h>
+
 #include "base/units.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
+#include "linalg/kernels/codelet_parts.h"
 #include "linalg/product_plan.h"
 #include "linalg/product_times.h"
 #include "linalg/rates.h"
@@ -109,8 +112,8 @@ struct Simulation {
   double work_seconds = 0;  ///< Of all kernels, shared by all devices.
 };
 
-Simulation simulate(const EngineOptions& where, const Problem& problem, const Options& options) {
-  Engine model(where);
+/// On an engine that did nothing else.
+Simulation simulate_on(Engine& model, const Problem& problem, const Options& options) {
   run_program(model, problem, options);
   const Counters counters = model.counters();
   const Machine& machine = model.machine();
@@ -129,6 +132,11 @@ Simulation simulate(const EngineOptions& where, const Problem& problem, const Op
   estimate.matrix_bytes = static_cast<std::size_t>(matrix_bytes(problem));
   estimate.tasks = counters.ended;
   return found;
+}
+
+Simulation simulate(const EngineOptions& where, const Problem& problem, const Options& options) {
+  Engine model(where);
+  return simulate_on(model, problem, options);
 }
 
 /// What one small program says of the large problem.
@@ -251,6 +259,41 @@ void check(const Engine& engine, const Problem& problem) {
     check_room(engine, "the factor", problem.m, problem.dtype);
 }
 
+struct TileSizes {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  bool planned =
+      false;  ///< The program chooses them again: lists, or rows of tall tiles that stay.
+};
+
+TileSizes tile_sizes(const Engine& engine, const Problem& problem, const Options& options) {
+  if (problem.kind != Problem::Kind::matmul) {
+    const std::int64_t tile = tile_for(engine, problem, options);
+    return {tile, tile};
+  }
+  const ProductPlan plan = plan_product(engine, group_of(engine), problem, options);
+  return {plan.rows.tile, plan.cols.tile, !plan.orders.empty() || plan.together > 0};
+}
+
+/// What is missing is measured for an estimate; a simulation of another machine is refused.
+void check_table(const Engine& engine, const Problem& problem) {
+  const Machine& machine = engine.machine();
+  const DeviceGroup group = group_of(engine);
+  const auto check_device = [&](const Device& device) {
+    for (const kernels::Names& names :
+         {kernels::gemm_names, kernels::syrk_names, kernels::trsm_names, kernels::potrf_names}) {
+      const std::string_view kernel = names[kernels::type_index(problem.dtype)];
+      if (!machine.has_kernel(device, kernel))
+        fail(Errc::invalid_argument,
+             fmt::format("machine '{}' has no time of kernel '{}' for device '{}'", machine.name,
+                         kernel, device.name));
+      if (problem.kind == Problem::Kind::matmul) return;
+    }
+  };
+  for (const DeviceId device : group.devices) check_device(machine.devices[device]);
+  if (group.size() == 0) check_device(machine.devices.front());
+}
+
 }  // namespace
 
 Estimate estimate(const Engine& engine, const Problem& problem, const Options& options) {
@@ -264,24 +307,31 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   Options same = options;
   same.check_finite = false;
   same.progress = nullptr;
-  std::int64_t tile = 0;
-  std::int64_t tile_cols = 0;
-  if (problem.kind == Problem::Kind::matmul) {
-    const ProductPlan plan = plan_product(engine, group_of(engine), problem, options);
-    tile = plan.rows.tile;
-    tile_cols = plan.cols.tile;
-    // Else the model plans as well: lists, or rows of tall tiles that stay.
-    if (plan.orders.empty() && plan.together == 0) same.tile = tile;
-  } else {
-    tile = tile_cols = same.tile = tile_for(engine, problem, options);
-  }
+  const TileSizes tiles = tile_sizes(engine, problem, options);
+  if (!tiles.planned) same.tile = tiles.rows;
   const Engine model(where);
   const Large large(model, problem, same);
   Estimate estimate = large.tasks() <= most_tasks
                           ? simulate(where, problem, same).estimate
                           : extrapolate(large, where, problem, same, most_tasks);
-  estimate.tile = tile;
-  estimate.tile_cols = tile_cols;
+  estimate.tile = tiles.rows;
+  estimate.tile_cols = tiles.cols;
+  return estimate;
+}
+
+Estimate simulate(Engine& engine, const Problem& problem, const Options& options) {
+  const EngineOptions& given = engine.options();
+  require(given.virtual_clock && !given.compute,
+          "a simulation needs an engine under the virtual clock that doesn't compute");
+  require(engine.counters().ended == 0, "a simulation needs an engine that ran nothing else");
+  check(engine, problem);
+  check_table(engine, problem);
+  Options same = options;
+  same.check_finite = false;
+  const TileSizes tiles = tile_sizes(engine, problem, options);
+  Estimate estimate = simulate_on(engine, problem, same).estimate;
+  estimate.tile = tiles.rows;
+  estimate.tile_cols = tiles.cols;
   return estimate;
 }
 

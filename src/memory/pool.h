@@ -41,6 +41,11 @@ class Pool {
   /// Forgets all blocks: the memory is gone.
   void clear(Replicas& replicas);
 
+  /// What has to become free for a block of these bytes, or for several where blocks lie anywhere.
+  std::size_t lacking(std::size_t bytes) const noexcept {
+    // Even where there seems to be room, a disk may be full.
+    return arena_ || bytes <= free_bytes() ? bytes : bytes - free_bytes();
+  }
   /// Chooses who leaves so that a block of `bytes` fits, or `bytes` where blocks lie anywhere;
   /// writes them to `out`, which is as long as the candidates are many. Returns how many.
   std::size_t choose(const EvictionRule& rule, std::span<Candidate> candidates, std::size_t bytes,

@@ -68,23 +68,32 @@ void Residency::release_if_passed(TileId tile) {
 
 // Candidates.
 
-/// Replicas that may leave a space now, but for these. A dirty one goes to its home if it leaves
-/// the host, so it needs one elsewhere.
-void Residency::collect_candidates(SpaceId space, std::span<const Need> needs) {
+/// Whether what is dirty has a way out: from a device home, from the host's buffers to a home on a
+/// device or to a file, from a file nowhere.
+bool Residency::can_be_sent(TileId tile, SpaceId space) const {
+  if (space == file_) return false;
+  if (space != host_space) return true;
+  const bool has_place = replicas_.directory().home(tile) != host_space || can_go_to_file(tile);
+  return has_place && transfers_.confirmed(tile, space);
+}
+
+/// Those that may leave a space now, and are needed least: enough for a block of these bytes; none
+/// if there aren't. Without `buffers`, those that need none on their way.
+std::vector<TileId> Residency::choose_victims(std::size_t bytes, SpaceId space, bool buffers) {
   candidates_.clear();
   farthest_use_.set_positions_per_second(listener_.positions_per_second(space));
   const Directory& directory = replicas_.directory();
-  const auto has_to_stay = [&](TileId tile) {
-    return space == host_space && directory.dirty(tile, space) &&
-           ((directory.home(tile) == host_space && !can_go_to_file(tile)) ||
-            !transfers_.confirmed(tile, space));
-  };
   for (const TileId tile : pools_[space].residents()) {
-    if (!replicas_.idle(tile, space) || has_to_stay(tile) ||
-        std::ranges::count(needs, tile, &Need::tile) > 0)
+    if (!replicas_.idle(tile, space)) continue;
+    const bool is_dirty = directory.dirty(tile, space);
+    if (is_dirty && !can_be_sent(tile, space)) continue;
+    if (is_dirty && !buffers && needs_host(tile, space) && !replicas_.has_memory(tile, host_space))
       continue;
     candidates_.push_back(candidate(tile, space));
   }
+  std::vector<TileId> victims(candidates_.size());
+  victims.resize(pools_[space].choose(rule_, candidates_, bytes, victims));
+  return victims;
 }
 
 Candidate Residency::candidate(TileId tile, SpaceId space) const {
@@ -113,48 +122,74 @@ double Residency::write_back_seconds(TileId tile, SpaceId space) const {
   return transfers_.seconds(space, host_space, bytes) + onward;
 }
 
-// Room on devices.
+// Room.
+
+bool Residency::allocate_all(std::span<const Need> needs, SpaceId space) {
+  Directory& directory = replicas_.directory();
+  // What some of them hold already is no room for the others.
+  for (const Need& need : needs) directory.pin(need.tile, space);
+  std::size_t missing = allocate_some(needs, space);
+  while (missing > 0 && make_room(missing, space) == Awaits::nothing)
+    missing = allocate_some(needs, space);
+  for (const Need& need : needs) directory.unpin(need.tile, space);
+  if (missing == 0) return true;
+  for (const Need& need : needs) release_if_unused(need.tile, space);
+  return false;
+}
+
+/// As many as there is room for; the bytes of the others.
+std::size_t Residency::allocate_some(std::span<const Need> needs, SpaceId space) {
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const TileId tile = needs[i].tile;
+    const bool is_new = std::ranges::count(needs.first(i), tile, &Need::tile) == 0;
+    if (is_new && !allocate(tile, space))
+      missing += pools_[space].rounded(replicas_.block_bytes(tile, space));
+  }
+  return missing;
+}
 
 Awaits Residency::make_room(std::size_t bytes, SpaceId space) {
+  const std::size_t wanted = pools_[space].lacking(bytes);
   // What leaves already makes enough room when it has gone.
   const std::size_t leaving = transfers_.leaving_bytes(space);
-  if (leaving >= bytes && leaving > 0) return Awaits::room;
-  const auto choose = [&] {
-    victims_.resize(candidates_.size());
-    return std::span(victims_).first(pools_[space].choose(rule_, candidates_, bytes, victims_));
-  };
-  collect_candidates(space);
-  std::span<const TileId> victims = choose();
-  if (victims.empty()) return Awaits::room;
-  const Awaits awaited = evict_all(victims, space);
-  if (awaited != Awaits::buffer) return awaited;
-  // Others may need none.
-  collect_candidates(space);
-  std::erase_if(candidates_, [&](const Candidate& each) {
-    return each.dirty && needs_host(each.tile, space) &&
-           !replicas_.has_memory(each.tile, host_space);
-  });
-  victims = choose();
-  return victims.empty() ? awaited : evict_all(victims, space);
+  if (leaving >= wanted && leaving > 0) return Awaits::room;
+  const Awaits awaited = evict_all(choose_victims(wanted, space, true), space);
+  if (awaited != Awaits::buffer || space == host_space) return awaited;
+  const std::vector<TileId> others = choose_victims(wanted, space, false);
+  return others.empty() ? awaited : evict_all(others, space);
 }
 
 /// Done once all are gone, those that are dirty after they were written back.
 Awaits Residency::evict_all(std::span<const TileId> victims, SpaceId space) {
-  Awaits awaited = Awaits::nothing;
-  // The clean ones first, or what holds them on the host might leave its buffer to a dirty one.
+  const auto is_dirty = [&](TileId tile) { return replicas_.directory().dirty(tile, space); };
+  Awaits awaited = victims.empty() ? Awaits::room : Awaits::nothing;
+  // The clean ones first, or what holds them on the host might leave its buffer to a dirty one. The
+  // host's with the last of all (invariant 3).
+  if (space != host_space || std::ranges::none_of(victims, is_dirty))
+    for (const TileId tile : victims)
+      if (!is_dirty(tile)) drop(tile, space);
   for (const TileId tile : victims) {
-    if (replicas_.directory().dirty(tile, space)) continue;
-    release(tile, space);
-    listener_.evicted(tile, space);
-  }
-  for (const TileId tile : victims) {
-    if (!replicas_.has_block(tile, space)) continue;
-    if (!send_home(tile, Reason::evict))
+    if (!replicas_.has_block(tile, space) || !is_dirty(tile)) continue;
+    if (!send_away(tile, space))
       awaited = Awaits::buffer;
     else if (awaited == Awaits::nothing)
       awaited = Awaits::room;
   }
   return awaited;
+}
+
+/// Evicts what is clean.
+void Residency::drop(TileId tile, SpaceId space) {
+  release(tile, space);
+  listener_.evicted(tile, space);
+}
+
+/// Queues what brings a dirty tile out of a space; false if there is no room on its way.
+bool Residency::send_away(TileId tile, SpaceId space) {
+  if (space != host_space) return send_home(tile, Reason::evict);
+  if (replicas_.directory().home(tile) == host_space) return write_to_file(tile);
+  return write_back(tile, Reason::evict);
 }
 
 bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position) {
@@ -164,8 +199,7 @@ bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position)
     write_back(tile, Reason::evict);
     return false;
   }
-  release(tile, space);
-  listener_.evicted(tile, space);
+  drop(tile, space);
   return true;
 }
 
@@ -179,8 +213,7 @@ Awaits Residency::drain(SpaceId space) {
       if (!send_home(tile, Reason::evict)) awaited = Awaits::buffer;
       continue;
     }
-    release(tile, space);
-    listener_.evicted(tile, space);
+    drop(tile, space);
   }
   return pools_[space].residents().empty() ? Awaits::nothing : awaited;
 }
@@ -190,67 +223,16 @@ bool Residency::quiet(SpaceId space) const noexcept {
                              [&](TileId tile) { return replicas_.idle(tile, space); });
 }
 
-// Room on the host: made by tiles that a device holds as well, by those that are at home on one,
-// which are written home first if they are dirty, and by those that a file has room for.
-
-bool Residency::allocate_on_host(std::span<const Need> needs) {
-  for (;;) {
-    std::size_t missing = 0;
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      const TileId tile = needs[i].tile;
-      const bool is_new = std::ranges::count(needs.first(i), tile, &Need::tile) == 0;
-      if (is_new && !allocate(tile, host_space))
-        missing += Spill::rounded(replicas_.block_bytes(tile, host_space));
-    }
-    if (missing == 0) return true;
-    if (!make_host_room(missing, needs)) break;
-  }
-  for (const Need& need : needs) release_if_unused(need.tile, host_space);
-  return false;
-}
-
-/// Frees buffers of so many bytes, of tiles other than these, or starts to. True if it has.
-bool Residency::make_host_room(std::size_t needed, std::span<const Need> needs) {
-  // Even where there seems to be room, a disk may be full.
-  if (needed > spill_.room()) needed -= spill_.room();
-  if (transfers_.leaving_bytes(host_space) >= needed) return false;
-  collect_candidates(host_space, needs);
-  const auto leaving = std::span(candidates_).first(choose_anywhere(rule_, candidates_, needed));
-  // Room in the file is made from the same scratch.
-  std::vector<TileId> dirty;
-  for (const Candidate& each : leaving)
-    if (each.dirty) dirty.push_back(each.tile);
-  for (const TileId tile : dirty) {
-    if (replicas_.directory().home(tile) == host_space)
-      write_to_file(tile);
-    else
-      write_back(tile, Reason::evict);
-  }
-  if (leaving.empty() || !dirty.empty()) return false;
-  for (const Candidate& each : leaving) release(each.tile, host_space);
-  return true;
-}
-
 bool Residency::can_go_to_file(TileId tile) const {
   return file_ != no_space && !replicas_.at_home(tile, host_space) && replicas_.bytes(tile) > 0;
 }
 
 /// Queues a copy from a buffer of the host to the file; false if that is full.
 bool Residency::write_to_file(TileId tile) {
-  while (!allocate(tile, file_))
-    if (!make_file_room(replicas_.block_bytes(tile, file_))) return false;
+  const Need need{tile, Access::write};
+  if (!allocate_all({&need, 1}, file_)) return false;
   transfers_.queue(tile, host_space, file_, Reason::evict);
   return true;
-}
-
-/// Of what others hold as well: the rest has nowhere to go.
-bool Residency::make_file_room(std::size_t bytes) {
-  collect_candidates(file_);
-  std::erase_if(candidates_, [](const Candidate& each) { return each.dirty; });
-  victims_.resize(candidates_.size());
-  const std::size_t count = pools_[file_].choose(rule_, candidates_, bytes, victims_);
-  for (const TileId tile : std::span(victims_).first(count)) release(tile, file_);
-  return count > 0;
 }
 
 bool Residency::needs_host(TileId tile, SpaceId owner) const {
@@ -279,7 +261,7 @@ bool Residency::write_back(TileId tile, Reason reason) {
 bool Residency::send_home(TileId tile, Reason reason) {
   if (write_back(tile, reason)) return true;
   const Need need{tile, Access::read};
-  return allocate_on_host({&need, 1}) && write_back(tile, reason);
+  return allocate_all({&need, 1}, host_space) && write_back(tile, reason);
 }
 
 bool Residency::has_plenty(SpaceId space) const noexcept {

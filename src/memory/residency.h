@@ -48,11 +48,11 @@ class Residency {
   /// A tile has memory in a space from now on: at home, or a block. False if there is none to
   /// spare.
   bool allocate(TileId tile, SpaceId space);
-  /// Evicts what is needed least for a block of these bytes on a device. Awaits nothing: it may
-  /// fit.
+  /// The same for all of these at once, or for none; room is made for them.
+  bool allocate_all(std::span<const Need> needs, SpaceId space);
+  /// Evicts what is needed least for a block of these bytes, or, where blocks lie anywhere, for
+  /// several. Awaits nothing: they may fit.
   Awaits make_room(std::size_t bytes, SpaceId space);
-  /// The host's memory for all of these tiles at once, or for none; room is made for them.
-  bool allocate_on_host(std::span<const Need> needs);
   /// Evicts a replica that isn't needed before `position`; true if it is gone. A dirty one is
   /// written back first.
   bool evict_before(TileId tile, SpaceId space, std::uint64_t position);
@@ -105,16 +105,18 @@ class Residency {
   bool release_if_unused(TileId tile, SpaceId space);
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
-  bool make_host_room(std::size_t bytes, std::span<const Need> needs);
   void write_finals();
   void relay_final(TileId tile, SpaceId owner);
   bool can_go_to_file(TileId tile) const;
   bool write_to_file(TileId tile);
-  bool make_file_room(std::size_t bytes);
-  void collect_candidates(SpaceId space, std::span<const Need> needs = {});
+  bool can_be_sent(TileId tile, SpaceId space) const;
+  std::vector<TileId> choose_victims(std::size_t bytes, SpaceId space, bool buffers);
   Candidate candidate(TileId tile, SpaceId space) const;
   double write_back_seconds(TileId tile, SpaceId space) const;
+  std::size_t allocate_some(std::span<const Need> needs, SpaceId space);
   Awaits evict_all(std::span<const TileId> victims, SpaceId space);
+  void drop(TileId tile, SpaceId space);
+  bool send_away(TileId tile, SpaceId space);
   /// It goes home to the host, or by way of it.
   bool needs_host(TileId tile, SpaceId owner) const;
   bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }
@@ -128,7 +130,6 @@ class Residency {
   SpaceId file_ = no_space;  ///< The space of a file, if there is one.
   std::vector<Pool> pools_;  ///< By space.
   std::vector<Candidate> candidates_;
-  std::vector<TileId> victims_;
   std::deque<TileId> finals_;  ///< That write_final() put off.
 };
 

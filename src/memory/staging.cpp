@@ -38,7 +38,7 @@ Outcome Staging::stage(std::span<const Need> needs, SpaceId space) {
     const Awaits awaited = find_source(need.tile, space, from);
     if (awaited != Awaits::nothing) return awaited;
   }
-  if (space == host_space && !residency_.allocate_on_host(needs)) return Awaits::buffer;
+  if (space == host_space && !residency_.allocate_all(needs, space)) return Awaits::buffer;
   for (const Need& need : needs) directory.pin(need.tile, space);
   Awaits awaited = space == host_space ? Awaits::nothing : reserve(needs, space);
   const bool lacks_buffer = awaited == Awaits::buffer;
@@ -70,7 +70,7 @@ Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
     replicas_.touch(tile, space);
     if (!must_be_fetched(need, space)) continue;
     if (transfers_.source_for(tile, space) == no_space) {
-      if (!residency_.allocate_on_host({&need, 1})) {
+      if (!residency_.allocate_all({&need, 1}, host_space)) {
         awaited = Awaits::buffer;
         continue;
       }

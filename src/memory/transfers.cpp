@@ -324,6 +324,7 @@ void Transfers::end(Stream& stream, const Transfer& transfer, Event event) {
 void Transfers::wait_for(StreamId stream, TileId tile, SpaceId space, Access access) {
   const Replica& replica = replicas_.at(tile, space);
   instructions_.wait(stream, replica.ready);
+  __builtin_prefetch(replica.reads.data(), 1);  // used() comes next
   if (writes(access))
     for (const Event read : replica.reads) instructions_.wait(stream, read);
 }

@@ -15,6 +15,8 @@
 //   claimed -> refused    the elements differ
 //   claimed -> done       the receiver has read the sender's memory, or wants none of it
 //   claimed -> wanted     the sender sends pieces; the receiver may discard, the sender abandon
+//   claimed -> held       a device copies memory of this very process: the sender waits for `done`
+//                         before it takes it back, which needs no other process
 #pragma once
 
 #include "message/segment.h"
@@ -31,6 +33,7 @@ enum class ClaimState : std::uint32_t {
   discarded,
   withdrawn,
   abandoned,
+  held,
 };
 
 /// One large message of one sender.

@@ -45,8 +45,8 @@ struct PackCounters {
 /// the device can address. Many parts are one launch where the stream's work allows it.
 /// Async:   returns once queued, on the host once done; memory must live until the stream passes
 ///          it. A list that the device doesn't know yet is copied to it during the call.
-/// Errors:  invalid_argument if a part is beyond its stream's end, or elements overlap in an
-///          unpack; nothing is queued then.
+/// Errors:  invalid_argument, with nothing queued, if a part is beyond its stream's end, or
+///          elements overlap in an unpack.
 class DevicePacker {
  public:
   virtual ~DevicePacker() = default;

@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto slice = 50ms;
+// While devices copy: not all of them tell when they have.
+constexpr auto nap = 50us;
 // Polls with the lock held, then without.
 constexpr int polls = 32;
 // Rounds of polls before others get the core.
@@ -133,6 +135,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
     if (sleeps) own_.arm(Doorbell::calls);
     const Polled polled = poll_until(is_over, sleeps ? 1 : polls);
     if (polled == Polled::over) return;
+    const bool moves = traffic_.has_moves();
     hold.pause();
     auto now = Clock::now();
     if (polled == Polled::moved) {
@@ -141,7 +144,7 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
       sleeps = false;
     } else if (sleeps) {
       note.word.store(waiting_word(what), std::memory_order_relaxed);
-      own_.sleep(seen, std::min<Clock::duration>(slice, until - now));
+      own_.sleep(seen, std::min<Clock::duration>(moves ? nap : slice, until - now));
       now = Clock::now();
       // What woke it is often followed by more.
       if (own_.count() != seen) {
@@ -354,6 +357,21 @@ void Endpoint::withdraw(const TransferPtr& transfer) {
   traffic_.progress();
 }
 
+Endpoint::PairReport Endpoint::pair(int rank) {
+  const Hold hold(*this);
+  const PeerLink& link = traffic_.link(rank);
+  PairReport report;
+  report.in = static_cast<PairPath>(link.path_in->load(std::memory_order_acquire));
+  report.out = static_cast<PairPath>(link.path_out->load(std::memory_order_acquire));
+  report.opened = link.memory.opened();
+  report.open = link.memory.open();
+  return report;
+}
+
+void Endpoint::force_path(int rank, PairPath path) {
+  traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
+}
+
 bool Endpoint::is_closed() {
   const Hold hold(*this);
   return closed_;
@@ -408,7 +426,8 @@ ServiceThread::Sleep Endpoint::serve_once() {
   // Armed first: what comes while it looks wakes it again.
   own_.arm(Doorbell::service);
   try {
-    return traffic_.progress() ? Sleep::none : Sleep::slice;
+    if (traffic_.progress()) return Sleep::none;
+    return traffic_.has_moves() ? Sleep::brief : Sleep::slice;
   } catch (const std::exception& error) {
     log(LogLevel::error, std::string("messages: ") + error.what());
     return Sleep::slice;  // The calls meet it too.

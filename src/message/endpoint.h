@@ -86,6 +86,16 @@ class Endpoint {
   /// cancelled; says what it was.
   std::string close(const Patience& patience);
   bool is_closed();
+  /// How messages from another rank's memory of devices arrive here, and from this one's there.
+  struct PairReport {
+    PairPath in = PairPath::unknown;
+    PairPath out = PairPath::unknown;
+    std::uint64_t opened = 0;  ///< Of its allocations so far.
+    std::size_t open = 0;      ///< Of them, now.
+  };
+  PairReport pair(int rank);
+  /// As if this rank had found it out of another one's memory of devices.
+  void force_path(int rank, PairPath path);
   /// Whether a rank of the world is here, as far as this one knows.
   Presence presence(int rank);
 

@@ -10,6 +10,7 @@
 
 #include "message/claims.h"
 #include "message/doorbell.h"
+#include "message/peer_memory.h"
 #include "message/slot_ring.h"
 #include "message/transfer.h"
 
@@ -24,14 +25,21 @@ struct PeerLink {
         messages_in(segment.message_ring(other, own), segment.shape().messages),
         pieces_in(segment.piece_ring(other, own), segment.shape().pieces),
         bell(segment.words(other), event),
-        claims(segment, other) {}
+        claims(segment, other),
+        path_in(&segment.path(other, own)),
+        path_out(&segment.path(own, other)),
+        rank(other) {}
 
   RingWriter messages_out;
   RingWriter pieces_out;
   RingReader messages_in;
   RingReader pieces_in;
   Doorbell bell;
-  Claims claims;  ///< The other rank's.
+  Claims claims;                         ///< The other rank's.
+  std::atomic<std::uint32_t>* path_in;   ///< What this rank found out of the other's memory,
+  std::atomic<std::uint32_t>* path_out;  ///< and the other one of this one's (PairPath).
+  int rank;                              ///< Of the world.
+  PeerMemory memory{};
   Presence presence = Presence::here;
   std::string reason;  ///< Of its loss; or what was wrong with what it sent, until it is lost.
   pid_t pid = -1;      ///< -1: its memory can't be read.

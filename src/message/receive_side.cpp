@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "message/device_moves.h"
 #include "message/pack_stream.h"
 
 namespace quadriga::message {
@@ -40,7 +41,7 @@ void remove(std::vector<TransferPtr>& from, std::size_t index) {
 }  // namespace
 
 bool ReceiveSide::is_large(const MessageTransfer& transfer) noexcept {
-  return transfer.place.bytes() > 4096;
+  return transfer.place.bytes() > 4096 || transfer.place.on_device();
 }
 
 void ReceiveSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
@@ -65,13 +66,13 @@ void ReceiveSide::start(TransferPtr transfer) {
   const Address wanted{transfer->context, transfer->peer, transfer->tag};
   while (auto found = matching_.take_message(wanted)) {
     const Arrival& arrival = *found->arrival;
-    if (arrival.envelope.kind == EnvelopeKind::offer) {
+    if (arrival.is_offer()) {
       if (!claim(arrival)) continue;  // It was withdrawn.
       return deliver_large(transfer, arrival);
     }
     PeerLink& link = links_[static_cast<std::size_t>(arrival.source)];
     link.unexpected_bytes -= std::min(link.unexpected_bytes, arrival.bytes);
-    return deliver(*transfer, arrival, arrival.packed.get());
+    return deliver(transfer, arrival, arrival.packed.get());
   }
   if (is_large(*transfer)) ++large_;
   matching_.add_receive(wanted, std::move(transfer));
@@ -91,17 +92,20 @@ void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint64_
   // A copy in any case: sender's and receiver's elements may overlap.
   arrival.packed =
       std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, arrival.bytes));
-  Packer(place.layout, place.data).pack(0, {arrival.packed.get(), arrival.bytes});
+  if (place.on_device())
+    read_all(place, {arrival.packed.get(), arrival.bytes});
+  else
+    Packer(place.layout, place.data).pack(0, {arrival.packed.get(), arrival.bytes});
   const Address address{context, rank_, tag};
   if (const auto receive = take_receive(address))
-    return deliver(**receive, arrival, arrival.packed.get());
+    return deliver(*receive, arrival, arrival.packed.get());
   matching_.add_message(address, std::move(message));
 }
 
 std::optional<MessageStatus> ReceiveSide::find(const Address& wanted, const Group& group) {
   while (const auto* const found = matching_.find_message(wanted)) {
     const Arrival& arrival = *found->second.arrival;
-    const bool offered = arrival.envelope.kind == EnvelopeKind::offer;
+    const bool offered = arrival.is_offer();
     const Claims& claims = links_[static_cast<std::size_t>(arrival.source)].claims;
     const Claim claim{arrival.offer.index, arrival.offer.number};
     if (!offered || claims.state(claim) == ClaimState::offered)
@@ -144,13 +148,17 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
   arrival.bytes = envelope.bytes;
   arrival.source = peer;
   const Address address{envelope.context, peer, envelope.tag};
-  if (envelope.kind == EnvelopeKind::offer) {
-    if (envelope.bytes != sizeof(Offer)) return fault(link, "sent an offer of a wrong size");
+  if (arrival.is_offer()) {
+    const bool on_device = envelope.kind == EnvelopeKind::device_offer;
+    if (envelope.bytes < sizeof(Offer) || (envelope.bytes > sizeof(Offer) && !on_device))
+      return fault(link, "sent an offer of a wrong size");
     std::memcpy(&arrival.offer, content, sizeof(Offer));
-    if (arrival.offer.index >= claims_ ||
-        arrival.offer.bytes + sizeof envelope <= link.messages_in.capacity() ||
+    if (arrival.offer.index >= claims_ || arrival.offer.bytes == 0 ||
+        (!on_device && arrival.offer.bytes + sizeof envelope <= link.messages_in.capacity()) ||
         arrival.offer.bytes >= most_bytes)
       return fault(link, "sent an offer that isn't valid");
+    if (on_device && !take_device_offer(link, arrival, content + sizeof(Offer)))
+      return fault(link, "sent an offer of memory that isn't valid");
     arrival.bytes = arrival.offer.bytes;
     if (matching_.accepts(address)) {
       if (claim(arrival)) deliver_large(*take_receive(address), arrival);
@@ -166,9 +174,16 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     new_aborts_.push_back(envelope.context);
     return true;
   }
+  if (envelope.kind == EnvelopeKind::forget) {
+    std::uint64_t id = 0;
+    if (envelope.bytes != sizeof id) return fault(link, "sent a notice of a wrong size");
+    std::memcpy(&id, content, sizeof id);
+    link.memory.forget(id);
+    return true;
+  }
   if (envelope.kind != EnvelopeKind::whole) return fault(link, "sent an envelope of no known kind");
   if (const auto receive = take_receive(address)) {
-    deliver(**receive, arrival, content);
+    deliver(*receive, arrival, content);
     return true;
   }
   if (link.unexpected_bytes >= most_unexpected && !all && !is_awaited(peer)) return false;
@@ -187,7 +202,7 @@ bool ReceiveSide::set_aside_offer(PeerLink& link, const Address& address, Arriva
     link.offers = 1;
     matching_.remove_messages([&](const Address& from, const Unexpected& message) {
       const Arrival& each = *message.arrival;
-      if (from.source != address.source || each.envelope.kind != EnvelopeKind::offer) return false;
+      if (from.source != address.source || !each.is_offer()) return false;
       const Claim claim{each.offer.index, each.offer.number};
       const bool is_over = link.claims.state(claim) != ClaimState::offered;
       if (!is_over) ++link.offers;
@@ -231,11 +246,12 @@ bool ReceiveSide::fits(MessageTransfer& transfer, const Arrival& arrival) {
                                     expected.text()));
 }
 
-void ReceiveSide::deliver(MessageTransfer& transfer, const Arrival& arrival,
+void ReceiveSide::deliver(const TransferPtr& transfer, const Arrival& arrival,
                           const std::byte* packed) {
-  if (!fits(transfer, arrival)) return;
-  unpack_from(transfer.place, 0, {packed, arrival.bytes});
-  end(transfer);
+  if (!fits(*transfer, arrival)) return;
+  if (transfer->place.on_device()) return deliver_to_device(transfer, {packed, arrival.bytes});
+  unpack_from(transfer->place, 0, {packed, arrival.bytes});
+  end(*transfer);
 }
 
 void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arrival) {
@@ -255,7 +271,9 @@ void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arri
     link.bell.ring();
     return;
   }
-  if (link.can_read && link.pid > 0 && arrival.offer.address != 0)
+  if (arrival.device)
+    deliver_device(transfer, arrival);
+  else if (link.can_read && link.pid > 0 && arrival.offer.address != 0)
     reading_.push_back(transfer);
   else
     want_pieces(transfer);
@@ -270,6 +288,7 @@ void ReceiveSide::end_withdrawn(MessageTransfer& transfer) {
 void ReceiveSide::want_pieces(const TransferPtr& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
   transfer->moved = 0;
+  transfer->stop_moving();
   if (!link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::wanted))
     return end_withdrawn(*transfer);
   link.bell.ring();
@@ -277,21 +296,29 @@ void ReceiveSide::want_pieces(const TransferPtr& transfer) {
 }
 
 bool ReceiveSide::advance_reads() {
-  bool moved = false;
+  bool moved = !moving_.empty() && advance_moves();
   // The oldest first; the others have their turn at the next look.
   std::size_t left = read_bytes;
   for (std::size_t i = 0; i < reading_.size() && left > 0;) {
     const TransferPtr transfer = reading_[i];
-    moved = read_on(*transfer, left) || moved;
+    try {
+      moved = read_on(*transfer, left) || moved;
+    } catch (const std::exception&) {
+      fail_move(*transfer);
+    }
     PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
     const bool ended = transfer->done.load(std::memory_order_relaxed);
-    if (!ended && link.can_read) {
+    const bool is_read = !ended && transfer->moved == transfer->expected;
+    if (!ended && !is_read && link.can_read) {
       ++i;
       continue;
     }
     remove(reading_, i);
     moved = true;
-    if (!ended) want_pieces(transfer);
+    if (is_read)
+      moving_.push_back(transfer);
+    else if (!ended)
+      want_pieces(transfer);
   }
   return moved;
 }
@@ -302,13 +329,19 @@ bool ReceiveSide::read_on(MessageTransfer& transfer, std::size_t& most) {
     end_withdrawn(transfer);
     return true;
   }
-  std::byte* const flat = transfer.place.flat();
+  const bool on_device = transfer.place.on_device();
+  std::byte* const flat = on_device ? nullptr : transfer.place.flat();
+  std::span<std::byte> room;
+  if (on_device && (room = writer_of(transfer).room()).empty()) return false;
   const std::size_t left = transfer.expected - transfer.moved;
-  const std::size_t bytes = std::min({left, most, flat ? read_bytes : bounce_bytes});
-  if (!flat) bounce_.resize(bounce_bytes);
+  const std::size_t bytes = std::min({left, most,
+                                      on_device ? room.size()
+                                      : flat    ? read_bytes
+                                                : bounce_bytes});
+  if (!flat && !on_device) bounce_.resize(bounce_bytes);
   // A sender that sleeps wakes while the last of it is read.
   if (transfer.moved > 0 && bytes == left) link.bell.ring();
-  const iovec here{flat ? flat + transfer.moved : bounce_.data(), bytes};
+  const iovec here{on_device ? room.data() : flat ? flat + transfer.moved : bounce_.data(), bytes};
   const iovec there{reinterpret_cast<void*>(transfer.address + transfer.moved), bytes};
   const ssize_t got = process_vm_readv(link.pid, &here, 1, &there, 1, 0);
   if (got <= 0) {
@@ -323,12 +356,16 @@ bool ReceiveSide::read_on(MessageTransfer& transfer, std::size_t& most) {
   }
   const auto count = static_cast<std::size_t>(got);
   most -= count;
-  if (!flat) unpack_from(transfer.place, transfer.moved, {bounce_.data(), count});
+  if (on_device)
+    transfer.writer->wrote(count);
+  else if (!flat)
+    unpack_from(transfer.place, transfer.moved, {bounce_.data(), count});
   transfer.moved += count;
   if (transfer.moved < transfer.expected) return true;
   // The process number may be another's, if this one ended meanwhile: then nothing was received.
   if (!process_lives(link.process)) {
     transfer.moved = 0;
+    transfer.stop_moving();
     return false;
   }
   if (!link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::done)) {
@@ -336,7 +373,7 @@ bool ReceiveSide::read_on(MessageTransfer& transfer, std::size_t& most) {
     return true;
   }
   link.bell.ring();
-  end(transfer);
+  if (!on_device) end(transfer);
   return true;
 }
 
@@ -351,11 +388,14 @@ bool ReceiveSide::take_piece(PeerLink& link, int peer, const std::byte* at) {
     if (!is_of(*transfer, peer, claim)) continue;
     if (head.offset != transfer->moved || head.bytes > transfer->expected - transfer->moved)
       return fault(link, "sent a piece that doesn't follow");
-    unpack_from(transfer->place, transfer->moved, {at + sizeof head, head.bytes});
-    transfer->moved += head.bytes;
-    if (transfer->moved < transfer->expected) return true;
+    if (!write_piece(*transfer, {at + sizeof head, head.bytes})) return false;
+    const bool failed = transfer->done.load(std::memory_order_relaxed);
+    if (!failed && transfer->moved < transfer->expected) return true;
     remove(piecing_, i);
-    end(*transfer);
+    if (!failed && transfer->writer)
+      moving_.push_back(transfer);
+    else if (!failed)
+      end(*transfer);
     return true;
   }
   return true;  // Its receive has given up.
@@ -390,6 +430,10 @@ void ReceiveSide::cancel(const TransferPtr& transfer) {
     link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::done);
     link.bell.ring();
   }
+  if (std::erase_if(moving_, is_it) > 0) {
+    transfer->stop_moving();
+    end_claim(*transfer);
+  }
   if (std::erase_if(piecing_, is_it) > 0) {
     PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
     if (!link.claims.change(transfer->claim, ClaimState::wanted, ClaimState::discarded))
@@ -407,7 +451,7 @@ void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&
     if (is_large(*each)) --large_;
     end(*each, error_of(*each));
   }
-  for (auto* const list : {&reading_, &piecing_}) {
+  for (auto* const list : {&reading_, &piecing_, &moving_}) {
     for (std::size_t i = 0; i < list->size();) {
       const TransferPtr transfer = (*list)[i];
       if (transfer->sender != peer) {
@@ -418,6 +462,7 @@ void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&
       end(*transfer, error_of(*transfer));
     }
   }
+  if (peer >= 0) links_[static_cast<std::size_t>(peer)].memory.forget_all();
 }
 
 void ReceiveSide::drop_if(
@@ -427,6 +472,7 @@ void ReceiveSide::drop_if(
   matching_.visit_receives([&](const TransferPtr& each) { all.push_back(each); });
   all.insert(all.end(), reading_.begin(), reading_.end());
   all.insert(all.end(), piecing_.begin(), piecing_.end());
+  all.insert(all.end(), moving_.begin(), moving_.end());
   for (const TransferPtr& each : all) {
     if (!which(*each)) continue;
     cancel(each);

@@ -12,13 +12,17 @@
 //      link (PeerLink::reason), not this process.
 //   5. A large message is claimed before a receive is taken for it: one that was withdrawn takes
 //      none.
-//   6. A receive that isn't done is in exactly one of matching_, reading_ and piecing_.
+//   6. A receive that isn't done is in exactly one of matching_, reading_, piecing_ and moving_: in
+//      the last one as long as only devices are waited for.
+//   7. The claim of a message that a device reads is changed to `done` after the device has, and
+//      before the receive ends.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "message/envelope.h"
@@ -65,7 +69,11 @@ class ReceiveSide {
   /// Contexts that other ranks aborted since it was asked last.
   std::vector<std::uint64_t> take_aborts() noexcept { return std::exchange(new_aborts_, {}); }
   /// Whether receives wait whose messages may be large, or are being received.
-  bool has_large() const noexcept { return large_ > 0 || !reading_.empty() || !piecing_.empty(); }
+  bool has_large() const noexcept {
+    return large_ > 0 || !reading_.empty() || !piecing_.empty() || !moving_.empty();
+  }
+  /// Whether devices copy what arrives.
+  bool has_moves() const noexcept;
   /// What ended transfers kept: destroyed by who asks, without the lock.
   std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
   bool take_ended() noexcept { return std::exchange(ended_, false); }
@@ -73,12 +81,20 @@ class ReceiveSide {
   bool take_fault() noexcept { return std::exchange(fault_, false); }
 
  private:
+  struct DeviceSource {
+    DeviceOffer offer;
+    Layout layout;
+  };
   struct Arrival {
     Envelope envelope;
-    Offer offer;                          ///< If it is one;
-    std::unique_ptr<std::byte[]> packed;  ///< else the bytes.
+    std::shared_ptr<DeviceSource> device{};  ///< If it lies in a device's memory.
+    Offer offer;                             ///< If it is one;
+    std::unique_ptr<std::byte[]> packed;     ///< else the bytes.
     std::size_t bytes = 0;
     int source = 0;
+    bool is_offer() const noexcept {
+      return envelope.kind == EnvelopeKind::offer || envelope.kind == EnvelopeKind::device_offer;
+    }
   };
   struct Unexpected {
     std::shared_ptr<Arrival> arrival;
@@ -88,12 +104,25 @@ class ReceiveSide {
   bool take(PeerLink& link, int peer, const std::byte* at, bool all);
   bool take_piece(PeerLink& link, int peer, const std::byte* at);
   bool claim(const Arrival& arrival);
-  void deliver(MessageTransfer& transfer, const Arrival& arrival, const std::byte* packed);
+  void deliver(const TransferPtr& transfer, const Arrival& arrival, const std::byte* packed);
   void deliver_large(const TransferPtr& transfer, const Arrival& arrival);
   bool fits(MessageTransfer& transfer, const Arrival& arrival);
   bool set_aside_offer(PeerLink& link, const Address& address, Arrival&& arrival);
   bool read_on(MessageTransfer& transfer, std::size_t& most);
   void end_withdrawn(MessageTransfer& transfer);
+  // receive_device.cpp
+  bool take_device_offer(PeerLink& link, Arrival& arrival, const std::byte* content);
+  void deliver_to_device(const TransferPtr& transfer, std::span<const std::byte> packed);
+  void deliver_device(const TransferPtr& transfer, const Arrival& arrival);
+  bool reach(MessageTransfer& transfer, const Arrival& arrival);
+  bool reach_own(MessageTransfer& transfer, const DeviceSource& source);
+  void note_path(PeerLink& link, PairPath path, const std::string& why);
+  bool advance_moves();
+  bool move_on(MessageTransfer& transfer);
+  bool end_claim(MessageTransfer& transfer);
+  void fail_move(MessageTransfer& transfer);
+  bool write_piece(MessageTransfer& transfer, std::span<const std::byte> piece);
+  static DeviceWriter& writer_of(MessageTransfer& transfer);
   bool is_awaited(int peer) const noexcept;
   void want_pieces(const TransferPtr& transfer);
   bool fault(PeerLink& link, const char* what);
@@ -106,6 +135,7 @@ class ReceiveSide {
   Matching<TransferPtr, Unexpected> matching_;
   std::vector<TransferPtr> reading_;
   std::vector<TransferPtr> piecing_;
+  std::vector<TransferPtr> moving_;
   std::vector<int> probed_;  ///< Sources that probes wait for, as receives do.
   std::vector<std::byte> bounce_;
   std::size_t large_ = 0;  ///< Of the receives in matching_.

@@ -54,7 +54,8 @@ SegmentShape::SegmentShape(int count) noexcept : ranks(count) {
 
 std::size_t SegmentShape::bytes() const noexcept {
   const auto n = static_cast<std::size_t>(ranks);
-  return head_bytes(*this) + n * rank_bytes(*this) + n * n * (messages.bytes() + pieces.bytes());
+  return head_bytes(*this) + n * rank_bytes(*this) + n * n * (messages.bytes() + pieces.bytes()) +
+         n * n * sizeof(std::atomic<std::uint32_t>);
 }
 
 int SharedSegment::create(int ranks) {
@@ -121,6 +122,13 @@ std::byte* SharedSegment::message_ring(int from, int to) const noexcept {
   const std::size_t pair = static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to);
   return base_ + head_bytes(shape_) + n * rank_bytes(shape_) +
          pair * (shape_.messages.bytes() + shape_.pieces.bytes());
+}
+
+std::atomic<std::uint32_t>& SharedSegment::path(int from, int to) const noexcept {
+  const std::size_t pair = static_cast<std::size_t>(from) * static_cast<std::size_t>(shape_.ranks) +
+                           static_cast<std::size_t>(to);
+  std::byte* const end = message_ring(shape_.ranks, 0);
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(end)[pair];
 }
 
 std::byte* SharedSegment::piece_ring(int from, int to) const noexcept {

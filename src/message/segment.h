@@ -99,6 +99,8 @@ class SharedSegment {
   ClaimWord& claim(int rank, std::uint32_t index) const noexcept;
   AgreementWords& agreement(std::uint32_t place) const noexcept;
   ProposalWords& proposal(std::uint32_t place, int rank) const noexcept;
+  /// What a rank found out about mapping another one's memory of devices (PairPath).
+  std::atomic<std::uint32_t>& path(int from, int to) const noexcept;
   /// Where the rings from one rank to another begin.
   std::byte* message_ring(int from, int to) const noexcept;
   std::byte* piece_ring(int from, int to) const noexcept;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
+#include "message/device_moves.h"
 #include "message/pack_stream.h"
 
 namespace quadriga::message {
@@ -45,7 +47,8 @@ SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
       links_(links),
       backlog_(links.size()),
       free_claims_(links.size()),
-      numbers_(links.size()) {}
+      numbers_(links.size()),
+      exports_(links.size()) {}
 
 Claim SendSide::next_claim(std::size_t peer) {
   std::vector<std::uint32_t>& free = free_claims_[peer];
@@ -68,6 +71,7 @@ bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
   const auto index = static_cast<std::size_t>(peer);
   PeerLink& link = links_[index];
   const std::size_t bytes = place.bytes();
+  if (place.on_device() && bytes > 0) return false;  // It waits for its receive.
   if (bytes + sizeof(Envelope) > link.messages_out.capacity() || !backlog_[index].empty())
     return false;
   std::byte* const at = link.messages_out.reserve();
@@ -111,7 +115,8 @@ void SendSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept
 
 bool SendSide::publish(const TransferPtr& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer->peer)];
-  if (transfer->place.bytes() + sizeof(Envelope) <= link.messages_out.capacity()) {
+  const bool is_offered = transfer->place.on_device() && transfer->place.bytes() > 0;
+  if (!is_offered && transfer->place.bytes() + sizeof(Envelope) <= link.messages_out.capacity()) {
     std::byte* const at = link.messages_out.reserve();
     if (at == nullptr) return false;
     write(link, at, *transfer);
@@ -136,6 +141,15 @@ void SendSide::write(PeerLink& link, std::byte* at, const MessageTransfer& trans
     const std::size_t bytes = transfer.place.bytes();
     envelope.bytes = static_cast<std::uint16_t>(bytes);
     pack_into(transfer.place, at + sizeof envelope, bytes);
+  } else if (transfer.place.on_device()) {
+    const Offer offer{transfer.expected, 0, transfer.claim.index, transfer.claim.number};
+    std::byte* const content = at + sizeof envelope;
+    std::memcpy(content, &offer, sizeof offer);
+    const std::size_t room = link.messages_out.capacity() - sizeof envelope - sizeof offer;
+    const std::size_t more =
+        exports_.describe(transfer.place, link, {content + sizeof offer, room});
+    envelope.kind = EnvelopeKind::device_offer;
+    envelope.bytes = static_cast<std::uint16_t>(sizeof offer + more);
   } else {
     const Offer offer{transfer.expected, reinterpret_cast<std::uintptr_t>(transfer.place.flat()),
                       transfer.claim.index, transfer.claim.number};
@@ -169,7 +183,14 @@ bool SendSide::advance() {
   });
   for (std::size_t i = 0; i < piecing_.size();) {
     const TransferPtr transfer = piecing_[i];
-    moved = send_pieces(*transfer) || moved;
+    try {
+      moved = send_pieces(*transfer) || moved;
+    } catch (const std::exception&) {
+      fail_pieces(*transfer);
+      remove(piecing_, i);
+      moved = true;
+      continue;
+    }
     if (!transfer->done.load(std::memory_order_relaxed)) {
       ++i;
       continue;
@@ -177,6 +198,7 @@ bool SendSide::advance() {
     free(transfer->claim);
     remove(piecing_, i);
   }
+  if (exports_.has_news()) exports_.tell(links_);
   if (waiting_ > 0)
     for (std::size_t peer = 0; peer < backlog_.size(); ++peer)
       moved = flush(static_cast<int>(peer)) || moved;
@@ -188,7 +210,7 @@ bool SendSide::look_at_claims() {
   for (std::size_t i = 0; i < offered_.size();) {
     const TransferPtr transfer = offered_[i];
     const ClaimState state = claims_.state(transfer->claim);
-    if (state == ClaimState::offered || state == ClaimState::claimed) {
+    if (state == ClaimState::offered || state == ClaimState::claimed || state == ClaimState::held) {
       ++i;
       continue;
     }
@@ -216,7 +238,6 @@ bool SendSide::send_pieces(MessageTransfer& transfer) {
     return true;
   }
   PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
-  const Packer packer(transfer.place.layout, transfer.place.data);
   bool moved = false;
   // No more than the ring holds at a time, however quick the receiver is.
   for (std::size_t most = link.pieces_out.bytes(); transfer.moved < transfer.expected;) {
@@ -225,7 +246,8 @@ bool SendSide::send_pieces(MessageTransfer& transfer) {
     std::byte* const at = link.pieces_out.reserve();
     if (at == nullptr) return moved;
     const std::size_t room = link.pieces_out.capacity() - sizeof(PieceHead);
-    const std::size_t bytes = packer.pack(transfer.moved, {at + sizeof(PieceHead), room});
+    const std::size_t bytes = pack_piece(transfer, {at + sizeof(PieceHead), room});
+    if (bytes == 0) return moved;  // A device still copies it.
     const PieceHead head{transfer.claim.index, transfer.claim.number, transfer.moved, bytes};
     std::memcpy(at, &head, sizeof head);
     link.pieces_out.publish();
@@ -235,6 +257,31 @@ bool SendSide::send_pieces(MessageTransfer& transfer) {
   }
   end(transfer);
   return true;
+}
+
+std::size_t SendSide::pack_piece(MessageTransfer& transfer, std::span<std::byte> into) {
+  const MessageBuffer& place = transfer.place;
+  if (!place.on_device()) return Packer(place.layout, place.data).pack(transfer.moved, into);
+  if (!transfer.reader)
+    transfer.reader = std::make_shared<DeviceReader>(place_on_device(place), transfer.expected);
+  const std::span<const std::byte> there = transfer.reader->at(transfer.moved);
+  const std::size_t bytes = std::min(there.size(), into.size());
+  std::memcpy(into.data(), there.data(), bytes);
+  return bytes;
+}
+
+// By a device's fault. The receiver is told as of a sender that gave up.
+void SendSide::fail_pieces(MessageTransfer& transfer) {
+  if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
+    abandoned_.push_back(transfer.claim);
+  else
+    free(transfer.claim);
+  end(transfer, std::current_exception());
+}
+
+bool SendSide::has_moves() const noexcept {
+  return std::ranges::any_of(piecing_,
+                             [](const TransferPtr& each) { return each->reader != nullptr; });
 }
 
 bool SendSide::cancel(const MessageTransfer& transfer) {
@@ -248,6 +295,8 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto in_offered = std::ranges::find_if(offered_, is_it);
   const auto in_piecing = std::ranges::find_if(piecing_, is_it);
   if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
+  // A device of this process reads its memory: it is over as soon as that is.
+  while (claims_.state(transfer.claim) == ClaimState::held) std::this_thread::yield();
   if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
     abandoned_.push_back(transfer.claim);
   else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||

@@ -13,8 +13,10 @@
 
 #include <deque>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "message/device_exports.h"
 #include "message/envelope.h"
 #include "message/peer_link.h"
 #include "message/transfer.h"
@@ -38,6 +40,8 @@ class SendSide {
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
             const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
+  /// Whether devices bring pieces that are to be sent.
+  bool has_moves() const noexcept;
   bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty() || waiting_ > 0; }
   std::vector<TransferPtr> pending() const;
   /// Transfers that ended since it was asked last.
@@ -54,6 +58,8 @@ class SendSide {
   bool look_at_claims();
   bool send_pieces(MessageTransfer& transfer);
   void write(PeerLink& link, std::byte* at, const MessageTransfer& transfer);
+  void fail_pieces(MessageTransfer& transfer);
+  std::size_t pack_piece(MessageTransfer& transfer, std::span<std::byte> into);
 
   Claims claims_;
   PeerLinks& links_;
@@ -66,6 +72,7 @@ class SendSide {
   std::vector<std::vector<std::uint32_t>> numbers_;      ///< The last use of each claim, by rank.
   std::vector<std::shared_ptr<void>> let_go_;
   bool ended_ = false;
+  DeviceExports exports_;
 };
 
 }  // namespace quadriga::message

@@ -87,7 +87,9 @@ void ServiceThread::run(int rank, const std::vector<Member>& members) {
     }
     Sleep sleep = Sleep::none;
     while (!stopping_ && sleep == Sleep::none) sleep = serve_();
-    longest = sleep == Sleep::slice ? static_cast<int>(slice.count()) : -1;
+    longest = sleep == Sleep::brief   ? 1
+              : sleep == Sleep::slice ? static_cast<int>(slice.count())
+                                      : -1;
   }
 }
 

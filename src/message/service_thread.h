@@ -31,7 +31,7 @@ void close_all(std::vector<Member>& members) noexcept;
 class ServiceThread {
  public:
   /// How long it may sleep.
-  enum class Sleep { none, slice, until_woken };
+  enum class Sleep { none, brief, slice, until_woken };
   static constexpr std::chrono::milliseconds slice{100};
   /// The members' descriptors must live as long as it.
   ServiceThread(int rank, const std::vector<Member>& members, std::function<Sleep()> serve,

@@ -25,6 +25,8 @@ class Traffic {
   SendSide& sends() noexcept { return sends_; }
   ReceiveSide& receives() noexcept { return receives_; }
   const PeerLink& link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
+  /// Whether devices copy what has to be asked after.
+  bool has_moves() const noexcept { return receives_.has_moves() || sends_.has_moves(); }
   bool has_large() const noexcept { return receives_.has_large() || sends_.has_large(); }
 
   /// Sends what fits a slot if there is one now.

@@ -58,10 +58,18 @@ void MessageTransfer::renew(std::shared_ptr<void> with) noexcept {
   address = 0;
   expected = 0;
   moved = 0;
+  stop_moving();
   done.store(false, std::memory_order_relaxed);
 }
 
+void MessageTransfer::stop_moving() noexcept {
+  reader.reset();
+  writer.reset();
+  copier.reset();
+}
+
 void MessageTransfer::finish(std::exception_ptr with) noexcept {
+  stop_moving();
   error = std::move(with);
   done.store(true, std::memory_order_release);
 }

@@ -16,6 +16,11 @@
 
 namespace quadriga::message {
 
+class DeviceCopier;
+class DevicePort;
+class DeviceReader;
+class DeviceWriter;
+
 /// What a call does, for errors and for what a rank says that it waits for.
 enum class CallKind : std::uint8_t {
   none,
@@ -56,10 +61,13 @@ using MessageStatus = Status;
 /// Elements in memory, from where or to where they travel.
 struct MessageBuffer {
   Layout layout;
-  std::byte* data = nullptr;  ///< What the layout's offsets count from.
+  std::byte* data = nullptr;              ///< What the layout's offsets count from.
+  std::shared_ptr<DevicePort> port = {};  ///< Whose memory it is; null: the host's.
+  std::uint16_t device = 0;               ///< Of the port.
 
+  bool on_device() const noexcept { return port != nullptr; }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(layout.bytes()); }
-  /// Where the bytes are if they lie side by side; else null.
+  /// Where the bytes are if they lie side by side; else null. Only a port reads a device's.
   std::byte* flat() const noexcept;
 };
 
@@ -94,6 +102,10 @@ struct MessageTransfer {
   std::uint64_t address = 0;  ///< In the sender's memory.
   std::size_t expected = 0;   ///< Bytes.
   std::size_t moved = 0;
+  // Of a message from or to memory of devices.
+  std::shared_ptr<DeviceReader> reader;
+  std::shared_ptr<DeviceWriter> writer;
+  std::shared_ptr<DeviceCopier> copier;
 
   /// "recv from rank 1, tag 5".
   std::string text() const;
@@ -101,6 +113,8 @@ struct MessageTransfer {
   void renew(std::shared_ptr<void> with) noexcept;
   /// Ends it; waiters look at `done` without the lock.
   void finish(std::exception_ptr with = nullptr) noexcept;
+  /// Waits for what devices still do for it, and gives back what that took.
+  void stop_moving() noexcept;
 };
 using TransferPtr = std::shared_ptr<MessageTransfer>;
 

@@ -7,23 +7,27 @@
 namespace quadriga {
 
 const KernelTime& KernelTimes::of(const Cost& cost, DeviceId device) {
-  // Programs of more kinds than that are rare; theirs are found anew now and then.
-  constexpr std::size_t most = 4096;
   static const KernelTime unknown;
   if (cost.kernel.empty()) return unknown;
-  auto& found = found_[device];
+  const Kind*& latest = found_[device].latest;
+  if (!latest || !latest->is(cost)) latest = &find(cost, device);
+  return latest->time;
+}
+
+const KernelTimes::Kind& KernelTimes::find(const Cost& cost, DeviceId device) {
+  // Programs of more kinds than that are rare; theirs are found anew now and then.
+  constexpr std::size_t most = 4096;
+  auto& found = found_[device].by_hash;
   const std::size_t hash = std::hash<std::string_view>()(cost.kernel) ^
                            std::hash<double>()(cost.order) ^
                            (std::hash<double>()(cost.volume) << 1);
   const auto [first, last] = found.equal_range(hash);
   for (auto each = first; each != last; ++each)
-    if (each->second.order == cost.order && each->second.volume == cost.volume &&
-        each->second.kernel == cost.kernel)
-      return each->second.time;
+    if (each->second.is(cost)) return each->second;
   if (found.size() == most) found.clear();
   Kind kind{std::string(cost.kernel), cost.order, cost.volume,
             look_up(cost, machine_.devices[device])};
-  return found.emplace(hash, std::move(kind))->second.time;
+  return found.emplace(hash, std::move(kind))->second;
 }
 
 KernelTime KernelTimes::look_up(const Cost& cost, const Device& device) const {

@@ -32,11 +32,20 @@ class KernelTimes {
     double order = 0;
     double volume = 0;
     KernelTime time;
+    bool is(const Cost& cost) const noexcept {
+      return order == cost.order && volume == cost.volume && kernel == cost.kernel;
+    }
   };
+  /// Of one device.
+  struct Kinds {
+    std::unordered_multimap<std::size_t, Kind> by_hash;
+    const Kind* latest = nullptr;  ///< Asked for last: most tasks are like those before them.
+  };
+  const Kind& find(const Cost& cost, DeviceId device);
   KernelTime look_up(const Cost& cost, const Device& device) const;
 
   const Machine& machine_;
-  std::vector<std::unordered_multimap<std::size_t, Kind>> found_;  ///< By device, then by hash.
+  std::vector<Kinds> found_;  ///< By device.
 };
 
 }  // namespace quadriga

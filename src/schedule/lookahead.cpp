@@ -31,10 +31,9 @@ void Lookahead::want(TileId tile, const PlannedAccess& use, std::size_t bytes) {
   plan_.set_missing(tile, device_, true);
   known.bytes = bytes;
   wanted_bytes_ += bytes;
-  const auto operand = static_cast<std::size_t>(&use - use.task->accesses.data());
-  if (!is_fetchable(use, operand)) return;
+  if (!plan_.reads_present(use)) return;
   known.fetchable = true;
-  known.operand = {use.position, operand};
+  known.operand = {use.position, use.operand};
   fetchable_.insert(known.operand, tile);
 }
 

@@ -110,12 +110,6 @@ class Lookahead {
   }
   void forget(TileId tile);
   void want(TileId tile, const PlannedAccess& use, std::size_t bytes);
-  /// Whether the task is to read a content that exists.
-  bool is_fetchable(const PlannedAccess& use, std::size_t operand) const {
-    return use.task->task->operands[operand].access != Access::write &&
-           plan_.current(*use.task, operand);
-  }
-
   /// There is room for all that is missing.
   template <class Space>
   void append(const Space& space, std::deque<Fetch>& out) {
@@ -124,7 +118,7 @@ class Lookahead {
       const Position position = next.key().first;
       if (out.size() >= most_fetches && out.back().position != position) break;
       const PlannedAccess& use = *plan_.first_use(*next, device_);
-      if (space.has(*next) || !is_fetchable(use, next.key().second))
+      if (space.has(*next) || !plan_.reads_present(use))
         stale_.push_back(*next);
       else
         out.push_back({*next, position, {}});
@@ -148,7 +142,7 @@ class Lookahead {
         if (free_bytes_ < bytes) return false;
         free_bytes_ -= bytes;
         present(tile, 0);
-        if (is_fetchable(task.accesses[i], i)) out.push_back({tile, task.position, {}});
+        if (plan_.reads_present(task.accesses[i])) out.push_back({tile, task.position, {}});
       }
     }
     return true;
@@ -164,7 +158,7 @@ class Lookahead {
         const TileId tile = planned->accesses[i].tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(space.bytes(tile), *planned);
-          if (is_fetchable(planned->accesses[i], i))
+          if (plan_.reads_present(planned->accesses[i]))
             out.push_back({tile, planned->position, std::move(victims)});
           bytes_[tile] = space.bytes(tile);
         }
@@ -222,12 +216,11 @@ void Lookahead::validate(const Space& space) const {
       // What has come is taken note of when it is about to be fetched, or its task is issued.
       if (space.has(tile)) continue;
       const PlannedAccess& use = *plan_.first_use(tile, device_);
-      const auto operand = static_cast<std::size_t>(&use - use.task->accesses.data());
       if (tile >= wanted_.size() || !wanted_[tile].missing)
         fail(Errc::internal, "Lookahead: a missing tile is unknown");
       const Wanted& known = wanted_[tile];
-      if (is_fetchable(use, operand) &&
-          (!known.fetchable || known.operand != Operand{use.position, operand}))
+      if (plan_.reads_present(use) &&
+          (!known.fetchable || known.operand != Operand{use.position, use.operand}))
         fail(Errc::internal, "Lookahead: a content that exists is unknown");
     }
   }

@@ -9,9 +9,23 @@
 #include <bit>
 #include <utility>
 
+#include "graph/graph.h"
 #include "graph/partials.h"
 
 namespace quadriga {
+namespace {
+
+void fetch(const void* what, std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  for (std::size_t at = 0; at < bytes; at += line)
+    __builtin_prefetch(static_cast<const char*>(what) + at, 1);
+}
+
+void fetch_accesses(const PlannedTask& planned) {
+  fetch(planned.accesses.data(), planned.accesses.size() * sizeof(PlannedAccess));
+}
+
+}  // namespace
 
 Plan::Plan(std::size_t devices) : devices_(devices) {
   constexpr std::size_t most = 64;
@@ -32,6 +46,9 @@ PlannedTask& Plan::add(Task& task) {
   } else {
     planned = free_.back();
     free_.pop_back();
+    constexpr std::size_t ahead = 4;
+    if (free_.size() >= ahead) fetch(free_[free_.size() - ahead], sizeof(PlannedTask));
+    if (!free_.empty()) fetch_accesses(*free_.back());
     std::vector<PlannedAccess> accesses = std::move(planned->accesses);
     std::vector<View> views = std::move(planned->views);
     *planned = PlannedTask{};
@@ -46,6 +63,9 @@ PlannedTask& Plan::add(Task& task) {
     PlannedAccess& access = planned->accesses[static_cast<std::size_t>(i)];
     access.task = planned;
     access.position = planned->position;
+    access.version = task.operands[i].version;
+    access.access = task.operands[i].access;
+    access.operand = static_cast<std::uint16_t>(i);
     if (writes(task.operands[i].access)) ++uses(datum.tile).writers;
     if (!task.reduction(i)) bind(access, datum);
   }
@@ -101,23 +121,43 @@ void Plan::note_users(TileId tile) {
   }
 }
 
-/// Brings what a task is made of into the caches while those before it are looked at: the tasks of
-/// a window don't fit there.
-void Plan::fetch_ahead(PlanSet::const_iterator next, PlanSet::const_iterator end) {
+void Plan::fetch_uses(PlanSet::const_iterator next, PlanSet::const_iterator end) {
   constexpr int near = 2;
   constexpr int far = 4;
-  constexpr std::size_t line = 64;
-  const auto fetch = [](const void* what, std::size_t bytes) {
-    for (std::size_t at = 0; at < bytes; at += line)
-      __builtin_prefetch(static_cast<const char*>(what) + at, 1);
-  };
   for (int step = 0; next != end && step <= far; ++step, ++next) {
+    if (step == far) fetch(*next, sizeof(PlannedTask));
+    if (step == near) fetch_accesses(**next);
+  }
+}
+
+void Plan::fetch_tasks(PlanSet::const_iterator next, PlanSet::const_iterator end) {
+  // Each step needs what the one before it, of the task behind, has brought.
+  for (int step = 0; next != end && step <= 6; ++step, ++next) {
     const PlannedTask* const planned = *next;
-    if (step == far) fetch(planned, sizeof(PlannedTask));
-    if (step != near) continue;
-    fetch(planned->accesses.data(), planned->accesses.size() * sizeof(PlannedAccess));
-    fetch(planned->views.data(), planned->views.size() * sizeof(View));
-    quadriga::fetch_ahead(planned->task);
+    switch (step) {
+      case 6:
+        fetch(planned, sizeof(PlannedTask));
+        break;
+      case 4:
+        fetch_accesses(*planned);
+        fetch(planned->views.data(), planned->views.size() * sizeof(View));
+        fetch_ahead(planned->task);
+        break;
+      case 3:
+        if (const Edge* const edge = Graph::last_edge(*planned->task)) fetch(edge, sizeof(Edge));
+        break;
+      case 2:
+        if (const Edge* const edge = Graph::last_edge(*planned->task))
+          fetch_ahead(&edge->successor());
+        break;
+      case 1:
+        if (const Edge* const edge = Graph::last_edge(*planned->task))
+          if (const PlannedTask* const after = edge->successor().planned)
+            fetch(after, sizeof(PlannedTask));
+        break;
+      default:
+        break;
+    }
   }
 }
 
@@ -231,8 +271,7 @@ bool Plan::wants_before(TileId tile, DeviceId device, double positions) const {
   if (!use || users(tile) != std::uint64_t{1} << device) return false;
   const Position next = (*devices_[device].planned.begin())->position;
   if (static_cast<double>(use->position - next) > positions) return false;
-  const auto operand = static_cast<std::size_t>(use - use->task->accesses.data());
-  return use->task->task->operands[operand].access != Access::write && current(*use->task, operand);
+  return reads_present(*use);
 }
 
 void Plan::validate() const {

@@ -57,10 +57,15 @@ struct PlannedAccess {
   /// has a device; null until then.
   Datum* datum = nullptr;
   TileId tile = no_tile;  ///< Of `datum`.
+  /// The operand's, so that foresight, which looks at first uses all over the window, needs only
+  /// this of a task.
+  std::uint32_t version = 0;
   UseLinks links;
   std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
   std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
   bool home_before = false;           ///< Home held what it began with.
+  Access access = Access::read;       ///< The operand's.
+  std::uint16_t operand = 0;          ///< Its place among the task's.
   Event source;  ///< What the task waited for: the last writer of its replica, or a copy.
 };
 
@@ -114,6 +119,7 @@ struct TileUses {
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
   std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
   bool rewritten = false;   ///< By a task that ran again, or home's old content is valid again.
+  bool is_partial = false;  ///< `datum` is a partial result.
   std::uint64_t users = 0;  ///< Devices with placed tasks that use it, a bit each.
   Datum* datum = nullptr;
 };
@@ -181,7 +187,7 @@ class Plan {
     for (auto next = planned.upper_bound(until); next != planned.end() && tasks < most; ++next) {
       until = next.key();
       ++tasks;
-      fetch_ahead(next, planned.end());
+      fetch_uses(next, planned.end());
       visit(**next);
     }
   }
@@ -200,12 +206,12 @@ class Plan {
   std::uint64_t next_use(TileId tile, DeviceId device) const;
   /// The same behind a position of the plan.
   std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
-  /// Whether the tile's present content is what this operand of a placed task is to read.
-  bool current(const PlannedTask& planned, std::size_t operand) const {
-    const Datum& datum = *planned.accesses[operand].datum;
-    const OperandSlot& slot = planned.task->operands[operand];
-    if (datum.partial) return datum.filled;
-    return uses_[datum.tile].versions_issued == slot.version;
+  /// Whether a placed task is to read the tile's present content.
+  bool reads_present(const PlannedAccess& use) const {
+    if (use.access == Access::write) return false;
+    const TileUses& tile = uses_[use.tile];
+    if (tile.is_partial) return use.datum->filled;
+    return tile.versions_issued == use.version;
   }
   /// Whether a tile is used by tasks of one device only, and the first of them reads its present
   /// content and comes at most so many positions behind the device's next task.
@@ -215,6 +221,9 @@ class Plan {
     for (TileUses& uses : uses_)
       if (uses.datum) visit(*uses.datum);
   }
+  /// Brings what the tasks behind `next` are made of, and the first of their successors, into the
+  /// caches, before they are issued in turn: those of a window don't fit there.
+  static void fetch_tasks(PlanSet::const_iterator next, PlanSet::const_iterator end);
   std::size_t waiting() const noexcept { return waiting_; }
   void validate() const;
 
@@ -229,7 +238,8 @@ class Plan {
   bool is_in_sight(const PlannedAccess& access) const {
     return access.position <= devices_[access.task->device].horizon.until;
   }
-  static void fetch_ahead(PlanSet::const_iterator next, PlanSet::const_iterator end);
+  /// The same of their uses only, before these are looked at.
+  static void fetch_uses(PlanSet::const_iterator next, PlanSet::const_iterator end);
   void note(TileId tile, DeviceId device);
   void note_users(TileId tile);
   void validate_uses(TileId tile) const;

@@ -89,12 +89,9 @@ void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
 }
 
 void Recovery::confirm_written(PlannedTask& planned) {
-  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
-    const TileId tile = planned.accesses[i].datum->tile;
-    if (writes(planned.task->operands[i].access) &&
-        state_.plan.uses(tile).last_writer == planned.number)
-      state_.memory->transfers().confirm(tile);
-  }
+  for (const PlannedAccess& access : planned.accesses)
+    if (writes(access.access) && state_.plan.uses(access.tile).last_writer == planned.number)
+      state_.memory->transfers().confirm(access.tile);
 }
 
 void Recovery::poison_written(PlannedTask& planned) {

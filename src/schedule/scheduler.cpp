@@ -49,8 +49,10 @@ void Scheduler::add(Datum& datum) {
       memory_.replicas().add({datum.home, static_cast<std::size_t>(datum.rows) * element,
                               static_cast<std::size_t>(datum.cols),
                               static_cast<std::size_t>(datum.ld) * element, datum.home_space});
-  state_.plan.uses(datum.tile) = TileUses{};
-  state_.plan.uses(datum.tile).datum = &datum;
+  TileUses& uses = state_.plan.uses(datum.tile);
+  uses = TileUses{};
+  uses.datum = &datum;
+  uses.is_partial = datum.partial;
   if (log_) log_->added(datum);
 }
 
@@ -288,6 +290,7 @@ bool Scheduler::issue_next(DeviceState& device) {
   int looked = 0;
   const PlanSet& ready = state_.plan.on(device.id).ready;
   for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
+    if (looked == 0) Plan::fetch_tasks(next, ready.end());
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);

@@ -94,6 +94,14 @@ std::uint64_t UseOrder::next_after(std::uint64_t position) const noexcept {
 void UseOrder::insert(PlannedAccess& access) noexcept {
   constexpr int most_steps = 8;
   access.links = {};
+  // Most come last. Of the one before only the link is written: it is probably out of the caches.
+  if (!tail_ || last_position_ < access.position) {
+    access.links.before = tail_;
+    (tail_ ? tail_->links.next : head_) = &access;
+    tail_ = &access;
+    last_position_ = access.position;
+    return;
+  }
   PlannedAccess* before = tail_;
   int steps = 0;
   while (before && comes_before(access, *before)) {
@@ -108,13 +116,20 @@ void UseOrder::insert(PlannedAccess& access) noexcept {
   access.links.next = before ? before->links.next : head_;
   (before ? before->links.next : head_) = &access;
   (access.links.next ? access.links.next->links.before : tail_) = &access;
+  last_position_ = tail_->position;
 }
 
 void UseOrder::erase(PlannedAccess& access) noexcept {
   UseLinks& links = access.links;
   if (!links.in_heap) {
     (links.before ? links.before->links.next : head_) = links.next;
-    (links.next ? links.next->links.before : tail_) = links.before;
+    if (links.next) {
+      links.next->links.before = links.before;
+      __builtin_prefetch(links.next);  // who comes first now is asked for soon
+    } else {
+      tail_ = links.before;
+      if (tail_) last_position_ = tail_->position;
+    }
   } else if (PlannedAccess* const below = meld_all(links.child); &access == heap_) {
     heap_ = below;
   } else {
@@ -138,7 +153,8 @@ std::size_t UseOrder::validate_list() const {
       fail(Errc::internal, "UseOrder: the list doesn't ascend");
     before = use;
   }
-  if (tail_ != before) fail(Errc::internal, "UseOrder: the list ends elsewhere");
+  if (tail_ != before || (tail_ && last_position_ != tail_->position))
+    fail(Errc::internal, "UseOrder: the list ends elsewhere");
   return count;
 }
 

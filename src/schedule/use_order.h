@@ -49,6 +49,7 @@ class UseOrder {
   PlannedAccess* head_ = nullptr;
   PlannedAccess* tail_ = nullptr;
   PlannedAccess* heap_ = nullptr;
+  std::uint64_t last_position_ = 0;  ///< The tail's, if there is one.
 };
 
 }  // namespace quadriga

@@ -94,25 +94,32 @@ std::mutex events_mutex;  // Guards events().
 
 std::uint64_t quadriga::fake_cuda::recorded_events() { return event_records; }
 
-extern "C" {
+namespace {
 
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+cudaError_t allocate(void** memory, std::size_t bytes, bool is_pooled) {
   std::size_t free = 0;
   std::size_t total = 0;
   if (const cudaError_t error = cudaMemGetInfo(&free, &total); error != cudaSuccess) return error;
   if (is_refused() || bytes > free) return cudaErrorMemoryAllocation;
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  Memory::instance().add(*memory, bytes, current_device());
+  *memory = quadriga::fake_cuda::allocate_shared(bytes);
+  Memory::instance().add(*memory, bytes, current_device(), is_pooled);
   return cudaSuccess;
 }
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes, false); }
 cudaError_t cudaFree(void* memory) {
   const int place = Memory::instance().place_of(memory);
   if (place >= 0 && has_faulted(place)) return state(place);
-  if (Memory::instance().remove(memory)) std::free(memory);
+  if (Memory::instance().remove(memory) && !quadriga::fake_cuda::free_shared(memory))
+    std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
-  return cudaMalloc(memory, bytes);
+  return allocate(memory, bytes, true);
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
@@ -236,8 +243,11 @@ cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* copy, cudaStream_
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned int,
                                              unsigned long long, cudaDriverEntryPointQueryResult*) {
-  const bool waits = std::string_view(name) == "cuStreamWaitValue64";
-  return *function = reinterpret_cast<void*>(waits ? &wait_for_word : &write_word), cudaSuccess;
+  const std::string_view wanted = name;
+  *function = wanted == "cuStreamWaitValue64"    ? reinterpret_cast<void*>(&wait_for_word)
+              : wanted == "cuStreamWriteValue64" ? reinterpret_cast<void*>(&write_word)
+                                                 : quadriga::fake_cuda::find_sharing_call(wanted);
+  return *function != nullptr ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t*, const void*, cudaJitOption*, void**, unsigned int,

@@ -167,9 +167,19 @@ Memory& Memory::instance() {
   return *all;
 }
 
-void Memory::add(const void* memory, std::size_t bytes, int place) {
+void Memory::add(const void* memory, std::size_t bytes, int place, bool is_pooled) {
   const std::lock_guard lock(mutex);
-  ranges[static_cast<const std::byte*>(memory)] = {bytes, place};
+  ranges[static_cast<const std::byte*>(memory)] = {bytes, place, ++ids, is_pooled};
+}
+
+Memory::Found Memory::find(const void* memory) {
+  const auto* const wanted = static_cast<const std::byte*>(memory);
+  const std::lock_guard lock(mutex);
+  auto next = ranges.upper_bound(wanted);
+  if (next == ranges.begin()) return {};
+  const auto& [begin, range] = *--next;
+  if (wanted >= begin + range.bytes) return {};
+  return {begin, range.bytes, range.id, range.is_pooled};
 }
 
 bool Memory::remove(const void* memory) {
@@ -197,7 +207,7 @@ void Memory::free_all(DeviceSet places) {
   const std::lock_guard lock(mutex);
   std::erase_if(ranges, [places](const auto& each) {
     const bool is_there = each.second.place >= 0 && has(places, each.second.place);
-    if (is_there) std::free(const_cast<std::byte*>(each.first));
+    if (is_there) free_shared(const_cast<std::byte*>(each.first));
     return is_there;
   });
 }

@@ -27,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -143,16 +144,33 @@ inline cudaError_t state(int device) {
 }
 inline cudaError_t state() { return state(current_device()); }
 
+/// Memory of devices, in a file that other processes can map; any thread.
+void* allocate_shared(std::size_t bytes);
+/// False if it isn't such memory.
+bool free_shared(void* memory);
+/// A function of the driver's for handles and mappings, by its name; or null.
+void* find_sharing_call(std::string_view name);
+/// Handles that are open in this process, each as often as it was opened.
+int opened_handles();
+
 /// What was allocated, where.
 class Memory {
  public:
   static constexpr int pinned = -1;
   static constexpr int pageable = -2;
 
-  void add(const void* memory, std::size_t bytes, int place);
+  void add(const void* memory, std::size_t bytes, int place, bool is_pooled = false);
   bool remove(const void* memory);
   /// A device, or pinned or pageable memory of the host.
   int place_of(const void* memory);
+  /// The allocation that an address lies in; without bytes: none.
+  struct Found {
+    const std::byte* base = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t id = 0;  ///< No later one gets it.
+    bool is_pooled = false;
+  };
+  Found find(const void* memory);
   /// In a place altogether.
   std::size_t bytes_at(int place);
   /// What is left on devices.
@@ -163,9 +181,12 @@ class Memory {
   struct Range {
     std::size_t bytes = 0;
     int place = pageable;
+    std::uint64_t id = 0;
+    bool is_pooled = false;
   };
   std::mutex mutex;
   std::map<const std::byte*, Range> ranges;
+  std::uint64_t ids = 0;
 };
 
 }  // namespace quadriga::fake_cuda

@@ -49,7 +49,7 @@ class OtherRank {
     Envelope envelope;
     // Most are nearly right, so that what comes behind the first checks is reached.
     envelope.context = input.take<std::uint8_t>() & 1;
-    envelope.kind = static_cast<EnvelopeKind>(input.take<std::uint8_t>() & 3);
+    envelope.kind = static_cast<EnvelopeKind>(input.take<std::uint8_t>() % 7);
     envelope.tag = input.take<std::int8_t>();
     envelope.type = input.take<std::uint8_t>();
     envelope.count = input.take<std::uint16_t>();
@@ -67,6 +67,19 @@ class OtherRank {
       envelope.bytes = sizeof offer;
       if (offer.index < segment_.shape().claims())
         word(other_, offer.index) = state(offer.number, ClaimState::offered);
+    }
+    if (envelope.kind == EnvelopeKind::device_offer && input.take<std::uint8_t>() & 1) {
+      DeviceOffer device;
+      device.handle.kind = static_cast<HandleKind>(input.take<std::uint8_t>() % 6);
+      device.handle.bytes = input.take<std::uint32_t>();
+      device.offset = input.take<std::uint32_t>();
+      device.span = input.take<std::uint8_t>() & 1 ? offer.bytes : input.take<std::uint64_t>();
+      device.layout_bytes = input.take<std::uint8_t>() & 127;
+      envelope.bytes =
+          static_cast<std::uint16_t>(sizeof offer + sizeof device + device.layout_bytes);
+      if (offer.index < segment_.shape().claims())
+        word(other_, offer.index) = state(offer.number, ClaimState::offered);
+      std::memcpy(at + sizeof envelope + sizeof offer, &device, sizeof device);
     }
     std::memcpy(at, &envelope, sizeof envelope);
     std::memcpy(at + sizeof envelope, &offer, sizeof offer);

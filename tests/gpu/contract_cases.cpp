@@ -15,6 +15,7 @@ std::vector<BackendCase> memory_backends() {
     return [milliseconds](const Arguments& call) { queue_sleep(call.stream, milliseconds); };
   };
   gpu.emulates = false;
+  gpu.make_sharing = gpu.make;
   gpu.absence = cuda_absence();
   return {gpu};
 }

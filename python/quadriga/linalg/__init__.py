@@ -41,7 +41,7 @@ array([1., 2.])
 from numpy.linalg import LinAlgError
 
 from ..errors import LinAlgWarning
-from .estimates import Estimate, estimate
+from .estimates import Estimate, estimate, simulate
 from .factor import Factor, Held, cho_factor, cho_solve
 from .products import herk, matmul, syrk
 from .solves import cholesky, solve, solve_triangular
@@ -80,6 +80,7 @@ __all__ = [
     "matern52",
     "matmul",
     "rbf",
+    "simulate",
     "solve",
     "solve_triangular",
     "syrk",

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -15,8 +17,9 @@ from ..arguments import whole
 from ..engine import Engine
 from ..errors import Error, InvalidArgument, TooLarge
 from .arrays import check_type, core_type
-from .run import Devices, start
+from .run import Devices, Progress, start
 
+Operation = Literal["matmul", "cholesky", "cho_solve"]
 _KINDS = {"matmul": 0, "cholesky": 1, "cho_solve": 2}
 
 
@@ -103,7 +106,7 @@ def _percent(uncertainty: float) -> str:
 
 
 def estimate(
-    operation: Literal["matmul", "cholesky", "cho_solve"],
+    operation: Operation,
     *sizes: int,
     dtype: npt.DTypeLike = float,
     from_source: bool = False,
@@ -150,6 +153,80 @@ def estimate(
     >>> linalg.estimate("cholesky", 4096, devices="emulated:2,memory=64MiB").matrix_bytes
     134217728
     """
+    problem = _problem(operation, sizes, dtype, from_source, accumulate)
+    with start("estimate", engine, devices, tile, None, reproducible=reproducible) as call:
+        with _countable(operation, sizes):
+            found = _core.estimate(call.core, problem, call.options())
+        return _estimate(found, call.engine)
+
+
+def simulate(
+    operation: Operation,
+    *sizes: int,
+    engine: Engine,
+    dtype: npt.DTypeLike = float,
+    from_source: bool = False,
+    accumulate: bool = False,
+    tile: int | None = None,
+    reproducible: bool | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Run all tasks of a call without data, by the virtual clock, on the machine of an engine.
+
+    Nothing is extrapolated, and kernel times are those of the machine's description alone. The
+    engine's counters and trace are those of the run.
+
+    Parameters
+    ----------
+    operation, *sizes, dtype, from_source, accumulate
+        As for `estimate`.
+    engine : Engine
+        A new one with ``virtual_clock=True, compute=False``.
+    tile, reproducible, progress
+        See `quadriga.linalg`.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InvalidArgument
+        If operation, sizes or dtype aren't accepted, the engine is another one, or its machine's
+        description lacks a kernel of the call.
+    TooLarge
+        If the call would raise it, or for matrices of 1 EiB or more.
+
+    Examples
+    --------
+    >>> import quadriga
+    >>> from quadriga import linalg
+    >>> devices = "machine=machines/h200x4.json:2,memory=8GiB"
+    >>> engine = quadriga.Engine(devices, virtual_clock=True, compute=False)  # doctest: +SKIP
+    >>> print(linalg.simulate("cholesky", 65536, engine=engine))  # doctest: +SKIP
+    """
+    problem = _problem(operation, sizes, dtype, from_source, accumulate)
+    with start("simulate", engine, None, tile, progress, reproducible=reproducible) as call:
+        with _countable(operation, sizes):
+            found = _core.simulate(call.core, problem, call.options())
+        return _estimate(found, call.engine)
+
+
+def flops(operation: Operation, *sizes: int, dtype: npt.DTypeLike = float) -> float:
+    """Floating-point operations of a call; of complex numbers four times as many."""
+    _problem(operation, sizes, dtype, False, False)
+    m, n, k = (*map(float, sizes), 0.0, 0.0)[:3]
+    real = {"matmul": 2 * m * n * k, "cholesky": m**3 / 3, "cho_solve": m**3 / 3 + 2 * m * m * n}
+    return real[operation] * (4 if np.dtype(dtype).kind == "c" else 1)
+
+
+def _problem(
+    operation: str,
+    sizes: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    from_source: bool,
+    accumulate: bool,
+) -> _core.Problem:
     if operation not in _KINDS:
         raise InvalidArgument(f"operation {operation!r}: expected one of {', '.join(_KINDS)}")
     needed = {"matmul": 3, "cholesky": 1, "cho_solve": 2}[operation]
@@ -161,19 +238,23 @@ def estimate(
     if kind.char not in "fdFD":
         kind = np.dtype(float)
     m, n, k = (*(whole("a size", size, 0, 2**40) for size in sizes), 0, 0)[:3]
-    with start("estimate", engine, devices, tile, None, reproducible=reproducible) as call:
-        problem = _core.Problem(
-            _KINDS[operation], m, n, k, core_type(kind), from_source, accumulate
-        )
-        try:
-            found = _core.estimate(call.core, problem, call.options())
-        except (MemoryError, ValueError) as error:
-            if isinstance(error, Error):
-                raise
-            raise TooLarge(
-                f"{operation} of {' x '.join(map(str, sizes))} has more tiles than memory can "
-                "count: give a larger tile="
-            ) from error
-        used = zip(call.engine.machine.devices, found.pop("device_bytes"), strict=False)
+    return _core.Problem(_KINDS[operation], m, n, k, core_type(kind), from_source, accumulate)
+
+
+@contextmanager
+def _countable(operation: str, sizes: tuple[int, ...]) -> Iterator[None]:
+    try:
+        yield
+    except (MemoryError, ValueError) as error:
+        if isinstance(error, Error):
+            raise
+        raise TooLarge(
+            f"{operation} of {' x '.join(map(str, sizes))} has more tiles than memory can "
+            "count: give a larger tile="
+        ) from error
+
+
+def _estimate(found: dict[str, Any], engine: Engine) -> Estimate:
+    used = zip(engine.machine.devices, found.pop("device_bytes"), strict=False)
     in_use = {device.name: size for device, size in used if not device.is_bare_host}
     return Estimate(device_bytes=in_use, **found)

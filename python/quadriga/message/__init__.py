@@ -16,6 +16,7 @@ array([ 1.,  2.,  5.,  6.,  9., 10.])
 
 from .._core import MessageStatus as Status
 from .communicator import ANY_SOURCE, ANY_TAG, Communicator, waitall
+from .devices import DeviceBuffer, Devices
 from .layout import Layout
 from .plan import ExchangePlan
 from .request import Request
@@ -25,6 +26,8 @@ __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
     "Communicator",
+    "DeviceBuffer",
+    "Devices",
     "ExchangePlan",
     "Layout",
     "Request",

@@ -314,6 +314,27 @@ class Communicator(PartsExchange):
         """
         return Communicator(self.core.shrink(), self.deadline)
 
+    def paths(self) -> list[dict[str, Any]]:
+        """How messages from memory of devices pass, rank by rank: what was found at first contact.
+
+        Both sides know the same. `in` is from the rank's devices to here, `out` from here to there;
+        `opened` counts the rank's allocations that this process has opened.
+
+        Examples
+        --------
+        >>> from quadriga import message
+        >>> with message.world() as comm:
+        ...     comm.paths()
+        [{'rank': 0, 'in': 'same process', 'out': 'same process', 'opened': 0}]
+        """
+        own = "same process"
+        return [
+            {"rank": rank, "in": own, "out": own, "opened": 0}
+            if rank == self.rank
+            else {"rank": rank, "in": one, "out": other, "opened": opened}
+            for rank, (one, other, opened) in enumerate(self.core.paths())
+        ]
+
     def tasks(self, engine: Engine) -> MessageTasks:
         """Messages of this communicator as tasks of an engine, on its `Data`."""
         from .tasks import MessageTasks  # here, for few need them

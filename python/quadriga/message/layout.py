@@ -237,14 +237,17 @@ class Layout:
     def address_in(self, array: Array, caller: str) -> int:
         """The address of the first element, if all that the layout reaches is the array's."""
         address = address_of(array)
-        low, high = reach_of(array)
+        self.check_within(range(*reach_of(array)), address, caller)
+        return address
+
+    def check_within(self, memory: range, address: int, caller: str) -> None:
+        """Refuse a layout that reaches beyond some memory from the address of its first element."""
         first, last = self.bounds
-        if self.nbytes and (address + first < low or address + last > high):
+        if self.nbytes and (address + first < memory.start or address + last > memory.stop):
             raise InvalidArgument(
                 f"{caller}: the layout reaches bytes {first} to {last} from the first element; "
-                f"the array's memory is {low - address} to {high - address}"
+                f"the array's memory is {memory.start - address} to {memory.stop - address}"
             )
-        return address
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.core.equals(other.core)

@@ -4,21 +4,31 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .._core import MessageLayout
 from ..errors import InvalidArgument, InvalidType
+from ..foreign import DeviceArray, Kind, kind_of, seen
+from .devices import DeviceBuffer
 from .elements import address_of
 from .layout import Layout
 
 
-def described(
-    array: Any, layout: Layout | None, writes: bool
-) -> tuple[int, MessageLayout, np.ndarray[Any, Any]]:
-    """The address, the layout and the array that must live as long as the message."""
+def described(array: Any, layout: Layout | None, writes: bool, devices: bool) -> tuple[Any, ...]:
+    """The address, the layout and the array that must live as long as the message; of one in a
+    device's memory also what holds it, None for CUDA, and the stream to be awaited, or None.
+    """
     caller = "recv" if writes else "send"
+    found = _on_device(array, writes)
+    if found is not None:
+        if not devices:
+            raise InvalidType(
+                f"{type(array).__name__} is in a device's memory: only send, recv, isend, irecv "
+                "and sendrecv take such arrays"
+            )
+        return _described_on_device(found, layout, caller)
     if writes and isinstance(array, np.generic):
         raise InvalidType(f"recv: {type(array).__name__} can't be written; expected an array")
     if writes and isinstance(array, bytes):
@@ -33,6 +43,45 @@ def described(
     if not isinstance(layout, Layout):
         raise InvalidType(f"{caller}: layout is {type(layout).__name__}; expected a Layout")
     return layout.address_in(array, caller), layout.core, array
+
+
+def _on_device(array: Any, writes: bool) -> DeviceArray | None:
+    """An array in a device's memory, in NumPy's words; None for others."""
+    if isinstance(array, DeviceBuffer):
+        steps = [prod(array.shape[i + 1 :]) * array.dtype.itemsize for i in range(len(array.shape))]
+        return DeviceArray(
+            array, Kind("quadriga", "a device"), array.address, array.shape, tuple(steps),
+            array.dtype, True, None,
+        )  # fmt: skip
+    if isinstance(array, np.ndarray) or not (
+        hasattr(array, "__cuda_array_interface__") or hasattr(array, "__dlpack_device__")
+    ):
+        return None
+    kind = kind_of(array)
+    if kind is None or not kind.on_device:
+        return None
+    try:
+        found = seen(array)
+    except InvalidType:
+        raise
+    except (BufferError, RuntimeError, TypeError):
+        return None  # Who takes it for one on the host says what is wrong.
+    if not isinstance(found, DeviceArray):
+        return None
+    if writes and not found.writeable:
+        raise InvalidArgument("recv: the array can't be written")
+    return found
+
+
+def _described_on_device(array: DeviceArray, layout: Layout | None, caller: str) -> tuple[Any, ...]:
+    held = array.native.devices.core if isinstance(array.native, DeviceBuffer) else None
+    shadow = array.shadow
+    if layout is None:
+        return array.address, Layout.of(shadow).core, array, held, array.stream
+    if not isinstance(layout, Layout):
+        raise InvalidType(f"{caller}: layout is {type(layout).__name__}; expected a Layout")
+    layout.check_within(array.span, array.address, caller)
+    return array.address, layout.core, array, held, array.stream
 
 
 def _as_array(given: Any, caller: str) -> np.ndarray[Any, Any]:

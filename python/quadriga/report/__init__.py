@@ -17,18 +17,21 @@ from .render.export import to_dot, to_perfetto
 from .render.page import to_html, write_report
 from .render.picture import to_svg
 from .render.world import to_world_html
+from .rerun import Rerun, rerun
 from .trace.header import TraceError
 from .trace.reading import load
 from .trace.trace import Trace
 
 __all__ = [
     "Disagreement",
+    "Rerun",
     "Trace",
     "TraceError",
     "check",
     "load",
     "part",
     "recount",
+    "rerun",
     "runs",
     "summary",
     "summary_text",

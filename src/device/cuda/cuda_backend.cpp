@@ -40,6 +40,7 @@
 #include "device/cuda/foreign.h"
 #include "device/cuda/piece_buffers.h"
 #include "device/cuda/queue_variant.h"
+#include "device/cuda/shared_memory.h"
 #include "device/cuda/staging_buffers.h"
 #include "device/cuda/stream_table.h"
 #include "device/device_full.h"
@@ -94,6 +95,21 @@ class CudaBackend final : public Backend {
   std::byte* allocate(DeviceId device, std::size_t bytes) override;
   void deallocate(DeviceId device, std::byte* memory) noexcept override;
   std::optional<std::size_t> free_bytes(DeviceId device) const override;
+  MemoryExport export_memory(DeviceId device, const void* memory) const override {
+    checked_device(machine_, device);
+    return shared_.share(ordinals_[device], memory);
+  }
+  std::uint64_t allocation_at(DeviceId device, const void* memory) const override {
+    checked_device(machine_, device);
+    return cuda::SharedMemory::buffer_id(ordinals_[device], memory);
+  }
+  std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int file) override {
+    checked_device(machine_, device);
+    return shared_.open(ordinals_[device], handle, file);
+  }
+  void close_memory(DeviceId device, std::byte* mapped) noexcept override {
+    if (device < machine_.devices.size()) shared_.close(ordinals_[device], mapped);
+  }
   StreamId create_stream(DeviceId device, StreamKind kind) override;
   void prepare(StreamId id, const Kernel& variant) override;
   Event copy(StreamId stream, const Copy& copy) override;
@@ -150,6 +166,7 @@ class CudaBackend final : public Backend {
   std::function<bool(DeviceId)> make_room_;
   std::deque<CallThread> calls_;  // By device.
   cuda::CudaMemory memory_;
+  mutable cuda::SharedMemory shared_;
   std::vector<DeviceId> device_at_;  // By space.
   Growing<Stream> table_;            // By stream, as `streams_`.
   Ring<Completion> completions_;

@@ -19,6 +19,7 @@
 #include "device/cuda/probe.h"
 #include "device/cuda/scaled_times.h"
 #include "device/nvml.h"
+#include "device/reference_machine.h"
 #include "device/topology.h"
 #include "device/wiring.h"
 
@@ -84,7 +85,7 @@ Device describe(int ordinal) {
   // What a warp reads at once: kernels read columns that begin elsewhere more slowly.
   device.pitch_alignment = 128;
   device.rates = "gpu";
-  device.sums = cuda::usual_sums();
+  device.sums = reference_machine().devices.front().sums;
   return device;
 }
 
@@ -146,7 +147,7 @@ Machine describe_all(int count) {
   static const NvmlReading nvml = read_nvml();
   Machine machine;
   machine.name = "cuda";
-  machine.launch_seconds = 2.7e-6;
+  machine.launch_seconds = reference_machine().launch_seconds;
   machine.nodes = Machine::host_nodes();
   std::vector<GpuReading> readings;
   std::vector<int> ordinals;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/scaled_times.h: kernel times on CUDA devices, scaled from those of a measured
-// device.
+// src/device/cuda/scaled_times.h: kernel times on CUDA devices, scaled from those of the
+// reference machine.
 #pragma once
 
 #include <quadriga/machine.h>
 
-#include <map>
+#include <string>
 
 namespace quadriga::cuda {
 
@@ -18,11 +18,8 @@ struct Speed {
   bool operator==(const Speed&) const = default;
 };
 
-/// What products of short sums reach of those times, on the device that was measured.
-std::map<double, double> usual_sums();
-
-/// Adds times of the matrix kernels for the machine's column `column`: those of the device that was
-/// measured (machines/h200x1.json), scaled by the rates that the processors of both reach.
+/// Adds times of the matrix kernels for the machine's column `column`: those of the reference
+/// machine's device, scaled by the rates that the processors of both reach.
 void add_rates(Machine& machine, const std::string& column, const Speed& speed);
 
 }  // namespace quadriga::cuda

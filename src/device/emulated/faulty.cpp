@@ -47,6 +47,18 @@ class FaultyBackend final : public Backend {
   void deallocate(DeviceId device, std::byte* memory) noexcept override {
     inner_->deallocate(device, memory);
   }
+  MemoryExport export_memory(DeviceId device, const void* memory) const override {
+    return inner_->export_memory(device, memory);
+  }
+  std::uint64_t allocation_at(DeviceId device, const void* memory) const override {
+    return inner_->allocation_at(device, memory);
+  }
+  std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int file) override {
+    return inner_->import_memory(device, handle, file);
+  }
+  void close_memory(DeviceId device, std::byte* mapped) noexcept override {
+    inner_->close_memory(device, mapped);
+  }
   StreamId create_stream(DeviceId device, StreamKind kind) override {
     const StreamId id = inner_->create_stream(device, kind);
     streams_.add([device](Stream& stream) { stream.device = device; });

@@ -56,6 +56,18 @@ class JoinedBackend final : public Backend {
   std::optional<std::size_t> free_bytes(DeviceId device) const override {
     return part_of(device).backend->free_bytes(inner(device));
   }
+  MemoryExport export_memory(DeviceId device, const void* memory) const override {
+    return part_of(device).backend->export_memory(inner(device), memory);
+  }
+  std::uint64_t allocation_at(DeviceId device, const void* memory) const override {
+    return part_of(device).backend->allocation_at(inner(device), memory);
+  }
+  std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int file) override {
+    return part_of(device).backend->import_memory(inner(device), handle, file);
+  }
+  void close_memory(DeviceId device, std::byte* mapped) noexcept override {
+    part_of(device).backend->close_memory(inner(device), mapped);
+  }
   StreamId create_stream(DeviceId device, StreamKind kind) override;
   void prepare(StreamId id, const Kernel& variant) override {
     check_stream(id, table_.size());

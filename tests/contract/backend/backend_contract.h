@@ -33,6 +33,8 @@ struct BackendCase {
   std::function<Kernel(int milliseconds)> sleep = {};
   /// Links have the rates that the machine states, and what is queued can be dropped.
   bool emulates = true;
+  /// Makes one whose memory other processes may open; none: there is no such backend.
+  std::function<std::unique_ptr<Backend>(Machine)> make_sharing = {};
   /// Why this backend can't run here; empty if it can.
   std::string absence = {};
 };

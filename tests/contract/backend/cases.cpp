@@ -19,11 +19,25 @@ std::vector<BackendCase> memory_backends() {
     machine.devices.push_back(Machine::host().devices.front());
     return make_backend(machine);
   };
-  return {{"emulated", DeviceKind::emulated, emulated},
-          {"beside_cores", DeviceKind::emulated, beside_cores},
-          {"virtual", DeviceKind::emulated, virtual_clock},
-          {"protected", DeviceKind::emulated, protecting},
-          {"faultless", DeviceKind::emulated, faultless}};
+  std::vector<BackendCase> cases{{"emulated", DeviceKind::emulated, emulated},
+                                 {"beside_cores", DeviceKind::emulated, beside_cores},
+                                 {"virtual", DeviceKind::emulated, virtual_clock},
+                                 {"protected", DeviceKind::emulated, protecting},
+                                 {"faultless", DeviceKind::emulated, faultless}};
+  const auto sharing = [](Machine machine) {
+    return make_emulated_backend(std::move(machine), {.shares_memory = true});
+  };
+  cases[0].make_sharing = sharing;
+  cases[1].make_sharing = [](Machine machine) {
+    machine.devices.push_back(Machine::host().devices.front());
+    BackendOptions options;
+    options.emulated_options.shares_memory = true;
+    return make_backend(machine, options);
+  };
+  cases[4].make_sharing = [sharing](Machine machine) {
+    return make_faulty_backend(sharing(std::move(machine)), {});
+  };
+  return cases;
 }
 
 std::vector<BackendCase> all_backends() {

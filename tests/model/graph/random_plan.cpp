@@ -149,7 +149,7 @@ class RandomPlan {
       if (++looked > Lookahead::most_tasks || result.size() >= Lookahead::most_fetches) break;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i)
         if (here.insert(planned->accesses[i].datum->tile).second &&
-            planned->task->operands[i].access != Access::write && plan_.current(*planned, i))
+            plan_.reads_present(planned->accesses[i]))
           result.push_back(planned->accesses[i].datum->tile);
     }
     return result;

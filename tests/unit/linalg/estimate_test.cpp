@@ -4,6 +4,7 @@
 #include "linalg/estimate.h"
 
 #include <quadriga/error.h>
+#include <quadriga/simulate.h>
 
 #include <chrono>
 
@@ -47,6 +48,48 @@ Engine virtual_gpus(int count, std::size_t memory_bytes) {
   options.virtual_clock = true;
   options.compute = false;
   return Engine(options);
+}
+
+TEST(Simulate, IsTheEstimateOfASmallCallAndNothingIsExtrapolatedOfALargeOne) {
+  constexpr std::size_t memory = std::size_t{2} << 30;
+  Engine small = virtual_gpus(2, memory);
+  const Problem problem{.kind = Problem::Kind::cholesky, .m = 8192};
+  const Estimate expected = estimate(small, problem);
+  const Estimate found = simulate(small, problem);
+  EXPECT_EQ(found.seconds, expected.seconds);
+  EXPECT_EQ(found.tasks, expected.tasks);
+  EXPECT_EQ(found.tile, expected.tile);
+  EXPECT_EQ(found.tasks, small.counters().ended);
+
+  Engine large = virtual_gpus(2, memory);
+  Options fine;
+  fine.tile = 256;
+  EXPECT_EQ(simulate(large, {.kind = Problem::Kind::cholesky, .m = 16384}, fine).tasks,
+            64U * 65 * 66 / 6);
+}
+
+TEST(Simulate, RefusesOtherEnginesAndMachinesWithoutTimes) {
+  const Problem problem{.kind = Problem::Kind::cholesky, .m = 512};
+  const auto refused = [&](Engine& engine, const std::string& words) {
+    try {
+      simulate(engine, problem);
+      ADD_FAILURE() << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  const auto real = make_engine("emulated:1,memory=1MiB");
+  refused(*real, "virtual clock");
+  Engine used = virtual_gpus(1, std::size_t{1} << 30);
+  simulate(used, problem);
+  refused(used, "ran nothing else");
+  EngineOptions options;
+  options.devices = "machine=" QUADRIGA_SOURCE_DIR "/machines/p100x2.json:1";
+  options.virtual_clock = true;
+  options.compute = false;
+  Engine without(options);
+  refused(without, "no time of kernel 'dgemm' for device 'gpu0'");
 }
 
 // Products there are planned: their tiles are tall, and of several sizes.

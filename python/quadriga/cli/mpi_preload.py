@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/cli/mpi_preload.py: mpi-preload: runs an MPI program with Quadriga's library.
+"""The command that puts Quadriga's library between a program and its MPI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from .._core import variable_of_process
+from ..bench.program import package
+from ..errors import InvalidArgument, Unavailable
+from .main import DONE
+
+# Names of libraries by which programs ask for an MPI, and ours for it.
+_LIBRARIES = {
+    "libmpi.so.40": "openmpi",
+    "libmpich.so.12": "mpich",
+    "libmpi.so.12": "mpich",
+}
+# What the launchers of these MPIs give to the processes that they start.
+_LAUNCHERS = {"OMPI_COMM_WORLD_RANK": "openmpi", "PMI_RANK": "mpich"}
+_MPIS = ("openmpi", "mpich")
+
+
+@click.command(
+    "mpi-preload",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option("--mpi", type=click.Choice(_MPIS), help="The program's MPI; default: found out.")
+@click.option("--counters", is_flag=True, help="Print at MPI_Finalize what was taken over.")
+@click.option("--host-buffers", is_flag=True, help="Test mode: host buffers go Quadriga's way.")
+@click.option("--small", metavar="BYTES", help="Messages up to BYTES go by MPI.  [8192]")
+@click.option("--without", metavar="NAMES", help="Leave functions to MPI, as Bcast,Isend.")
+@click.option(
+    "--emulated", is_flag=True, help="Emulate device memory for quadriga_emulated_malloc."
+)
+@click.option("--print", "prints", is_flag=True, help="Only print the library's path.")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+def mpi_preload(
+    mpi: str | None,
+    counters: bool,
+    host_buffers: bool,
+    small: str | None,
+    without: str | None,
+    emulated: bool,
+    prints: bool,
+    program: Sequence[str],
+) -> int:
+    """Run an MPI PROGRAM with Quadriga's library between it and its MPI.
+
+    As in `mpiexec -n 4 quadriga mpi-preload ./program`. Each rank starts it; ranks that don't get
+    ordinary messages. A program that ends in .py is run by this Python.
+    """
+    if prints:
+        click.echo(library(mpi or _mpi_of(program[0] if program else None)))
+        return DONE
+    if not program:
+        raise click.UsageError("Missing argument 'PROGRAM'.")
+    command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
+    path = library(mpi or _mpi_of(command[0]))
+    flags = {"COUNTERS": counters, "HOST": host_buffers, "EMULATED": emulated}
+    for name, given in flags.items():
+        if given:
+            os.putenv(f"QUADRIGA_MPI_{name}", "1")
+    for name, text in {"SMALL": small, "WITHOUT": without}.items():
+        if text is not None:
+            os.putenv(f"QUADRIGA_MPI_{name}", text)
+    os.putenv("LD_PRELOAD", ":".join([str(path), *_preloaded()]))
+    sys.stdout.flush()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise click.ClickException(f"mpi-preload: {command[0]}: {error.strerror}") from error
+
+
+def library(mpi: str) -> Path:
+    """The library for an MPI."""
+    path = package() / "lib" / f"libquadriga-preload-{mpi}.so"
+    if not path.is_file():
+        raise Unavailable(
+            f"mpi-preload: this build has no library for {mpi}: "
+            f"mpicc.{mpi} wasn't found when it was configured"
+        )
+    return path
+
+
+def _variable(name: str) -> str | None:
+    """A variable of this process as it was started."""
+    return variable_of_process(os.getpid(), name)
+
+
+def _preloaded() -> list[str]:
+    return [each for each in (_variable("LD_PRELOAD") or "").split(":") if each]
+
+
+def _mpi_of(program: str | None) -> str:
+    """By the libraries that a program asks for, else by the launcher of this process."""
+    path = shutil.which(program) if program else None
+    if path is not None:
+        said = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
+        for name, mpi in _LIBRARIES.items():
+            if f"{name} =>" in said:
+                return mpi
+    for variable, mpi in _LAUNCHERS.items():
+        if _variable(variable) is not None:
+            return mpi
+    raise InvalidArgument(
+        f"mpi-preload: which MPI {program or 'the program'} uses isn't known; say --mpi "
+        f"{' or --mpi '.join(_MPIS)}"
+    )

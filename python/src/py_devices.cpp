@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// python/src/py_devices.cpp: memory of emulated devices for messages: given, filled, read, freed.
+#include "py_devices.h"
+
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+
+#include "bindings.h"
+#include "gil_gate.h"
+#include "message/device_moves.h"
+
+namespace quadriga::python {
+namespace {
+
+using message::DevicePort;
+using message::ElementType;
+using message::Layout;
+using message::MessageBuffer;
+
+PyDevices make(const std::string& devices) {
+  const GilReleased released;
+  Machine machine = Machine::parse(devices);
+  for (const Device& each : machine.devices)
+    require(each.kind == DeviceKind::emulated,
+            "Devices are emulated ones; arrays of CuPy and PyTorch are sent as they are");
+  return {DevicePort::open(std::move(machine))};
+}
+
+std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t bytes) {
+  const GilReleased released;
+  require(device < self.port->machine().devices.size(), "there is no such device");
+  std::byte* const made = self.port->allocate(device, bytes);
+  if (!made) fail(Errc::too_large, "the device has not so much memory left");
+  return reinterpret_cast<std::uintptr_t>(made);
+}
+
+MessageBuffer place(const PyDevices& self, DeviceId device, std::uintptr_t at, std::size_t bytes) {
+  return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
+          reinterpret_cast<std::byte*>(at), self.port, device};
+}
+
+}  // namespace
+
+void bind_devices(nb::module_& module) {
+  nb::class_<PyDevices>(module, "MessageDevices", "Emulated devices whose memory messages use.")
+      .def("__init__",
+           [](PyDevices* self, const std::string& devices) { new (self) PyDevices(make(devices)); })
+      .def_prop_ro("count",
+                   [](const PyDevices& self) { return self.port->machine().devices.size(); })
+      .def("allocate", allocate)
+      .def("deallocate",
+           [](const PyDevices& self, DeviceId device, std::uintptr_t at) {
+             const GilReleased released;
+             self.port->deallocate(device, reinterpret_cast<std::byte*>(at));
+           })
+      .def("read",
+           [](const PyDevices& self, DeviceId device, std::uintptr_t at, std::uintptr_t into,
+              std::size_t bytes) {
+             const GilReleased released;
+             message::read_all(place(self, device, at, bytes),
+                               {reinterpret_cast<std::byte*>(into), bytes});
+           })
+      .def("write", [](const PyDevices& self, DeviceId device, std::uintptr_t at,
+                       std::uintptr_t from, std::size_t bytes) {
+        const GilReleased released;
+        message::write_all(place(self, device, at, bytes),
+                           {reinterpret_cast<const std::byte*>(from), bytes});
+      });
+}
+
+}  // namespace quadriga::python

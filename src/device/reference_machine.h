@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/reference_machine.h: a measured machine, for devices that nobody has measured.
+#pragma once
+
+#include <quadriga/machine.h>
+
+namespace quadriga {
+
+/// machines/h200x1.json as it was when this was built. Its `source` says how each figure was
+/// measured; `quadriga-bench kernels` and `copies` measure them on another machine.
+const Machine& reference_machine();
+
+}  // namespace quadriga

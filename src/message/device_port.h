@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/device_port.h: memory of devices as messages use it: copies, packing, other
+// processes' allocations; by a backend that belongs to no engine.
+//
+// Invariants
+//   1. `mutex_` guards all but what is const; it is held while operations are queued, and 1 ms at
+//      a time while somebody waits for one.
+//   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
+//   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
+//      fault, which its ticket tells.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/backend.h"
+#include "message/device_packer.h"
+
+namespace quadriga::message {
+
+/// An operation of a port; ticket 0 has ended.
+using PortTicket = Event;
+
+class DevicePort {
+ public:
+  /// For the devices of a machine, all emulated, or one CUDA device.
+  /// Errors: those of the backend; invalid_argument for a machine without memory of devices.
+  explicit DevicePort(Machine machine, int ordinal = 0);
+  /// Waits for what is queued.
+  ~DevicePort();
+  DevicePort(const DevicePort&) = delete;
+  DevicePort& operator=(const DevicePort&) = delete;
+
+  /// The port for a CUDA device, made when it is first asked for; one a process.
+  /// Errors: unavailable without that device; device_lost.
+  static std::shared_ptr<DevicePort> cuda(int ordinal);
+  /// That of the CUDA device that holds an address. Errors: also invalid_argument if none does.
+  static std::shared_ptr<DevicePort> cuda_at(const void* memory);
+  /// A port that find() finds.
+  static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0);
+  /// The port with a number, if it lives.
+  static std::shared_ptr<DevicePort> find(std::uint64_t number);
+  /// A port of this process that opens such handles; null: there is none. The newest first.
+  static std::shared_ptr<DevicePort> find(HandleKind kind);
+
+  const Machine& machine() const noexcept { return backend_->machine(); }
+  bool is_cuda() const noexcept { return is_cuda_; }
+  /// Of the ports that this process made.
+  std::uint64_t number() const noexcept { return number_; }
+  /// The memory of a device.
+  SpaceId space(DeviceId device) const noexcept;
+  /// no_device: it isn't these devices' memory.
+  DeviceId holder(const void* memory) const;
+  std::byte* allocate(DeviceId device, std::size_t bytes);
+  /// Waits for what is queued.
+  void deallocate(DeviceId device, std::byte* memory) noexcept;
+
+  MemoryExport export_memory(DeviceId device, const void* memory);
+  std::uint64_t allocation_at(DeviceId device, const void* memory);
+  std::byte* import_memory(DeviceId device, const MemoryHandle& handle, int descriptor);
+  void close_memory(DeviceId device, std::byte* mapped) noexcept;
+
+  /// The streams of a device: each copies in one direction, and packs.
+  enum class Lane : std::uint8_t { in, out, across };
+  PortTicket copy(DeviceId device, Lane lane, const Copy& copy);
+  PortTicket pack(DeviceId device, Lane lane, const PackPart& part) {
+    return queue_pack(device, lane, part, true);
+  }
+  PortTicket unpack(DeviceId device, Lane lane, const PackPart& part) {
+    return queue_pack(device, lane, part, false);
+  }
+  /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
+  void synchronize(DeviceId device, std::uintptr_t stream) const;
+
+  /// Whether it has ended. Errors: what ended it.
+  bool has_ended(PortTicket ticket);
+  /// Waits for it; errors are ignored.
+  void finish(PortTicket ticket) noexcept;
+  /// Blocks of host memory that copies are quick from and to, and of a device's memory, each of
+  /// block_bytes; null if there is no memory.
+  static constexpr std::size_t block_bytes = std::size_t{2} << 20;
+  std::byte* take_host_block();
+  void give_host_block(std::byte* block) noexcept;
+  std::byte* take_block(DeviceId device);
+  void give_block(DeviceId device, std::byte* block) noexcept;
+  /// A larger one, for what is packed and unpacked on the device: of scratch_bytes().
+  std::size_t scratch_bytes() const noexcept {
+    return is_cuda_ ? std::size_t{32} << 20 : block_bytes;
+  }
+  std::byte* take_scratch(DeviceId device);
+  void give_scratch(DeviceId device, std::byte* block) noexcept;
+
+  /// Seconds that a copy takes by what the machine says.
+  double seconds(SpaceId from, SpaceId to, std::size_t bytes) const;
+
+ private:
+  using Blocks = std::vector<std::byte*>;
+  StreamId stream(DeviceId device, Lane lane);
+  PortTicket launch(DeviceId device, Lane lane, Kernel variant);
+  PortTicket queue_pack(DeviceId device, Lane lane, const PackPart& part, bool packs);
+  bool look(Nanoseconds patience);
+
+  const bool is_cuda_;
+  const int ordinal_ = 0;  ///< Of the CUDA device.
+  const std::uint64_t number_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<DevicePacker> packer_;
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> issued_, reached_;  ///< Tickets, by stream.
+  std::map<std::pair<StreamId, std::uint64_t>, std::exception_ptr> errors_;
+  std::map<std::pair<StreamId, std::uint64_t>, std::unique_ptr<Kernel>> kernels_;
+  std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
+  Blocks host_blocks_;
+  std::map<DeviceId, Blocks> blocks_, scratch_;
+};
+
+}  // namespace quadriga::message

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/mpi/incoming.cpp: looks whether an envelope has arrived, and puts payloads where they belong.
+#include "mpi/incoming.h"
+
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "message/pack_stream.h"
+#include "mpi/device_buffers.h"
+
+namespace quadriga::mpi {
+
+bool is_on_device(const void* buffer, int count, MPI_Datatype datatype) {
+  if (device_buffers.load(std::memory_order_relaxed) == nullptr || count <= 0 ||
+      datatype == MPI_DATATYPE_NULL)
+    return false;
+  if (on_device(buffer)) return true;
+  const DatatypePtr type = datatype_of(datatype);
+  return type->bytes() > 0 &&
+         on_device(static_cast<const std::byte*>(buffer) + type->one().bounds().first);
+}
+
+Incoming::Incoming(void* buffer, int count, MPI_Datatype datatype)
+    : into_{buffer, count, nullptr}, datatype_(datatype) {
+  if (count <= 0 || datatype == MPI_DATATYPE_NULL) return;
+  const bool device = is_on_device(buffer, count, datatype);
+  if (!device && (receives_parts || has_large_counts(datatype))) return;
+  keep_type();
+  if (!device && into_.type->ends_with_element(envelope_bytes)) return;
+  const std::int64_t bytes = into_.type->bytes() * count;
+  require(bytes <= INT_MAX, "this receive has 2 GiB at most");
+  bounce_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
+  bounce_count_ = static_cast<int>(bytes);
+}
+
+int Incoming::unpack(const std::byte* packed, std::int64_t bytes) noexcept {
+  try {
+    const auto place = into_.place();
+    if (bytes > place.layout.bytes()) return MPI_ERR_TRUNCATE;
+    message::Unpacker(place.layout, place.data)
+        .unpack(0, {packed, static_cast<std::size_t>(bytes)});
+    return MPI_SUCCESS;
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+int Incoming::fetch_into(const MpiEnvelope& envelope, MPI_Status& status) noexcept {
+  const int code = fetch(envelope, into_);
+  set_bytes(status,
+            code == MPI_ERR_TRUNCATE ? into_.type->bytes() * into_.count : envelope.bytes());
+  return code;
+}
+
+int Incoming::finish_taken(MPI_Status& status) noexcept {
+  try {
+    const std::int64_t bytes = bytes_in(status);
+    if (bytes != envelope_bytes) return unpack(bounce_.get(), bytes);
+    keep_type();
+    if (!into_.type) return MPI_SUCCESS;
+    MpiEnvelope envelope{};
+    if (bounce_) {
+      std::memcpy(&envelope, bounce_.get(), sizeof envelope);
+    } else {
+      const auto place = into_.place();
+      message::Packer(place.layout, place.data)
+          .pack(0, std::as_writable_bytes(std::span(&envelope, 1)));
+    }
+    if (envelope.is_valid()) return fetch_into(envelope, status);
+    return bounce_ ? unpack(bounce_.get(), bytes) : MPI_SUCCESS;
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+int Incoming::finish_early(const MpiEnvelope& content, MPI_Status& status) noexcept {
+  try {
+    keep_type();
+    if (content.is_valid()) return fetch_into(content, status);
+    return unpack(reinterpret_cast<const std::byte*>(&content), envelope_bytes);
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+}  // namespace quadriga::mpi

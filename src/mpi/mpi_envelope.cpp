@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/mpi/mpi_envelope.cpp: offering payloads, and fetching them.
+#include "mpi/mpi_envelope.h"
+
+#include <quadriga/error.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "message/pack_stream.h"
+#include "mpi/device_buffers.h"
+
+namespace quadriga::mpi {
+namespace {
+
+template <class T>
+T value_at(const unsigned char* at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// A sender that waits longer than a copy would have taken loses at most as much again by copying
+// then, whenever its receiver comes. The rate is a low one for one core; the least is what a
+// process needs to be woken.
+constexpr double copy_bytes_per_second = 1e9;
+constexpr std::chrono::microseconds least_patience{200};
+
+}  // namespace
+
+std::int64_t MpiEnvelope::bytes() const noexcept { return value_at<std::int64_t>(length); }
+int MpiEnvelope::tag() const noexcept { return value_at<std::int32_t>(token); }
+int MpiEnvelope::peer() const noexcept { return value_at<std::int32_t>(sender); }
+bool MpiEnvelope::is_valid() const noexcept {
+  return std::memcmp(mark, world->mark.data(), sizeof mark) == 0 && bytes() >= 0 && tag() >= 0 &&
+         peer() >= 0 && peer() < world->core->size();
+}
+
+PayloadOffer::PayloadOffer(message::MessageBuffer place, int peer,
+                           std::unique_ptr<std::byte[]> keep)
+    : place_(std::move(place)), peer_(peer), kept_(keep != nullptr) {
+  const std::int64_t bytes = place_.layout.bytes();
+  const auto tag = static_cast<std::int32_t>(
+      world->next_tag.fetch_add(1, std::memory_order_relaxed) & 0x7fffffff);
+  const std::int32_t own = world->core->rank();
+  std::memcpy(envelope_.mark, world->mark.data(), sizeof envelope_.mark);
+  std::memcpy(envelope_.length, &bytes, sizeof bytes);
+  std::memcpy(envelope_.token, &tag, sizeof tag);
+  std::memcpy(envelope_.sender, &own, sizeof own);
+  patience_ = Clock::now() + least_patience +
+              std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) /
+                                                                 copy_bytes_per_second * 1e9));
+  transfer_ =
+      world->core->start_send(place_, peer, tag, std::shared_ptr<std::byte[]>(std::move(keep)));
+  count(world->counters.sent);
+  count(world->counters.sent_bytes, static_cast<std::uint64_t>(bytes));
+}
+
+void PayloadOffer::copy_aside() {
+  message::Endpoint& endpoint = world->core->endpoint();
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(place_.bytes());
+  if (!endpoint.cancel(transfer_)) return;  // It has just been fetched.
+  message::Packer(place_.layout, place_.data).pack(0, {copy.get(), place_.bytes()});
+  const auto bytes = static_cast<std::int64_t>(place_.bytes());
+  const message::MessageBuffer aside{
+      message::Layout::contiguous(bytes, message::ElementType::bytes), copy.get()};
+  transfer_ = world->core->start_send(aside, peer_, envelope_.tag(),
+                                      std::shared_ptr<std::byte[]>(std::move(copy)));
+  kept_ = true;
+  count(world->counters.copied);
+}
+
+bool PayloadOffer::is_over() {
+  if (over_) return true;
+  over_ = kept_ || world->core->endpoint().test(transfer_);
+  if (!over_ && Clock::now() >= patience_) {
+    copy_aside();
+    over_ = true;
+  }
+  // What the receiver's side said is the receiver's, but for a rank that is lost.
+  if (over_ && !kept_ && transfer_->done.load(std::memory_order_acquire) && transfer_->error)
+    std::rethrow_exception(transfer_->error);
+  return over_;
+}
+
+void PayloadOffer::finish() {
+  const std::chrono::duration<double> left = patience_ - Clock::now();
+  if (!is_over() && left.count() > 0) {
+    message::Patience patience;
+    patience.seconds = left.count();
+    try {
+      world->core->endpoint().wait_any({&transfer_, 1}, patience);
+    } catch (const Error& error) {
+      if (error.code() != Errc::deadline) throw;
+    }
+  }
+  while (!is_over()) continue;
+}
+
+void PayloadOffer::withdraw() noexcept {
+  try {
+    world->core->endpoint().withdraw(transfer_);
+  } catch (...) {
+    code_of_exception();
+  }
+  over_ = true;
+}
+
+message::MessageBuffer Destination::place() const {
+  const message::Layout layout = type->times(count);
+  const auto first = static_cast<std::byte*>(buffer) + layout.bounds().first;
+  return {layout, reachable(first) - layout.bounds().first};
+}
+
+int fetch(const MpiEnvelope& envelope, const Destination& into) noexcept {
+  try {
+    const auto place = into.place();
+    const bool fits = envelope.bytes() <= place.layout.bytes();
+    for (;;) {
+      try {
+        world->core->receive(place, envelope.peer(), envelope.tag(), {});
+        count(world->counters.received);
+        return MPI_SUCCESS;
+      } catch (const Error& error) {
+        // The sender has just copied it aside, and offers the copy.
+        if (error.code() == Errc::cancelled) continue;
+        if (!fits && error.code() == Errc::invalid_argument) return MPI_ERR_TRUNCATE;
+        throw;
+      }
+    }
+  } catch (...) {
+    return code_of_exception();
+  }
+}
+
+int code_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return MPI_ERR_NO_MEM;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "quadriga mpi-preload: %s\n", error.what());
+    return error.code() == Errc::invalid_argument ? MPI_ERR_TYPE : MPI_ERR_OTHER;
+  } catch (...) {
+    return MPI_ERR_INTERN;
+  }
+}
+
+}  // namespace quadriga::mpi

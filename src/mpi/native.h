@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/mpi/native.h: the MPI that is built for, and what differs between MPIs.
+//
+// All calls of the MPI below go by its profiling names (PMPI_), so that none comes back to us.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace quadriga::mpi {
+
+/// A handle as a number: MPICH's are numbers, Open MPI's are addresses. Never 0 for a valid one.
+template <class Handle>
+std::uint64_t number_of(Handle handle) noexcept {
+  static_assert(sizeof handle <= sizeof(std::uint64_t));
+  std::uint64_t number = 0;
+  std::memcpy(&number, &handle, sizeof handle);
+  return number;
+}
+
+template <class Handle>
+Handle handle_of(std::uint64_t number) noexcept {
+  Handle handle{};
+  std::memcpy(&handle, &number, sizeof handle);
+  return handle;
+}
+
+/// Bytes that a completed receive or a probe reports.
+#if defined(OPEN_MPI)
+inline std::int64_t bytes_in(const MPI_Status& status) noexcept {
+  return static_cast<std::int64_t>(status._ucount);
+}
+#else
+inline std::int64_t bytes_in(const MPI_Status& status) noexcept {
+  const auto high =
+      static_cast<std::uint64_t>(static_cast<unsigned>(status.count_hi_and_cancelled));
+  return static_cast<std::int64_t>((high >> 1) << 32 | static_cast<unsigned>(status.count_lo));
+}
+#endif
+
+inline void set_bytes(MPI_Status& status, std::int64_t bytes) noexcept {
+  PMPI_Status_set_elements_x(&status, MPI_BYTE, bytes);
+}
+
+/// Whether a message may end within an element of the receive's datatype.
+#if defined(OPEN_MPI)
+inline constexpr bool receives_parts = true;
+#else
+inline constexpr bool receives_parts = false;
+#endif
+
+/// Whether a datatype was made with counts beyond an int, so that MPI's older questions refuse it.
+#if defined(OPEN_MPI) || MPI_VERSION < 4
+inline bool has_large_counts(MPI_Datatype) noexcept { return false; }
+#else
+inline bool has_large_counts(MPI_Datatype datatype) noexcept {
+  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+  int combiner = 0;
+  PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &large, &types, &combiner);
+  return large > 0;
+}
+#endif
+
+/// All but the error, which calls that end one request leave alone.
+inline void copy_status(const MPI_Status& from, MPI_Status& to) noexcept {
+  const int error = to.MPI_ERROR;
+  to = from;
+  to.MPI_ERROR = error;
+}
+
+/// A message handle that no MPI gives: it stands for a message that we have taken already.
+#if defined(OPEN_MPI)
+inline MPI_Message own_message(std::uint32_t index) noexcept {
+  // Never an object's address: those are aligned.
+  return handle_of<MPI_Message>((std::uint64_t{index} << 8) | 0x55);
+}
+inline bool is_own_message(MPI_Message message) noexcept {
+  return (number_of(message) & 0xff) == 0x55;
+}
+inline std::uint32_t index_of(MPI_Message message) noexcept {
+  return static_cast<std::uint32_t>(number_of(message) >> 8);
+}
+#else
+inline MPI_Message own_message(std::uint32_t index) noexcept {
+  // The kind bits of a valid handle are never 01 with these object bits.
+  return static_cast<MPI_Message>(0x7d000000U | (index & 0xffffffU));
+}
+inline bool is_own_message(MPI_Message message) noexcept {
+  return (static_cast<unsigned>(message) & 0xff000000U) == 0x7d000000U;
+}
+inline std::uint32_t index_of(MPI_Message message) noexcept {
+  return static_cast<unsigned>(message) & 0xffffffU;
+}
+#endif
+
+}  // namespace quadriga::mpi

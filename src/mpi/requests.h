@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/mpi/requests.h: what is known of a program's requests. The program holds MPI's own handles.
+//
+// Invariants
+//   1. The table's lock guards which records there are; a record is touched by the thread whose
+//      call starts, tests or ends its request, as MPI asks of programs.
+//   2. A record is removed before MPI may give its handle to another request: records are looked
+//      up before the call that ends requests.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "mpi/incoming.h"
+#include "mpi/sending.h"
+
+namespace quadriga::mpi {
+
+/// A request that the library takes part in.
+struct RequestRecord {
+  bool sends = false;
+  bool persistent = false;
+  bool active = true;
+  bool ready = false;  ///< MPI's part has ended: `result` and `code` say how. Its handle is idle.
+  bool finished = false;  ///< Ended by MPI and looked at, but still open to the program.
+  MPI_Comm comm = MPI_COMM_NULL;
+  int source = 0;  ///< Of persistent receives.
+  int tag = 0;
+  Incoming in;
+  Outgoing out;
+  std::optional<PayloadOffer> offer;
+  MpiEnvelope envelope{};               ///< What MPI sends,
+  std::unique_ptr<std::byte[]> packed;  ///< or a device's bytes.
+  MPI_Status result{};
+  int code = MPI_SUCCESS;
+
+  /// Whether MPI may be asked to end the request: a payload that nobody has fetched keeps it open
+  /// for a while.
+  bool is_settled();
+};
+using RecordPtr = std::unique_ptr<RequestRecord>;
+
+/// Records by handles.
+class Requests {
+ public:
+  bool is_empty() const noexcept { return used_ == 0; }
+  void add(MPI_Request request, RecordPtr record);
+  /// Null for requests that are MPI's alone.
+  RequestRecord* find(MPI_Request request) const noexcept;
+  RecordPtr remove(MPI_Request request) noexcept;
+
+  // Records are used again, with what they keep.
+  RecordPtr make();
+  void recycle(RecordPtr record) noexcept;
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;  // 0: none.
+    RecordPtr record;
+  };
+  std::size_t home(std::uint64_t key) const noexcept {
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> shift_);
+  }
+  std::size_t place_of(std::uint64_t key) const noexcept;
+  void grow();
+  std::vector<Slot> slots_{64};
+  unsigned shift_ = 58;
+  std::size_t used_ = 0;
+  std::vector<RecordPtr> spare_;
+};
+
+/// All of this process.
+Requests& requests() noexcept;
+
+/// Locks what requests() and messages set aside are, where several threads may call MPI.
+class TableLock {
+ public:
+  TableLock() noexcept;
+  ~TableLock();
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+ private:
+  bool held_;
+};
+
+/// Null also where there are none at all.
+inline RequestRecord* record_of(MPI_Request request) noexcept {
+  if (requests().is_empty() || request == MPI_REQUEST_NULL) return nullptr;
+  const TableLock lock;
+  return requests().find(request);
+}
+void keep_record(MPI_Request request, RecordPtr record);
+RecordPtr take_record(MPI_Request request) noexcept;
+RecordPtr new_record();
+
+/// Active requests that the program has freed: they go on until they have ended.
+void adopt(RecordPtr record, MPI_Request request);
+void look_after_adopted() noexcept;
+extern std::atomic<int> adopted;
+/// For calls that take some time anyway.
+inline void look_after() noexcept {
+  if (adopted.load(std::memory_order_relaxed) != 0) look_after_adopted();
+}
+
+}  // namespace quadriga::mpi

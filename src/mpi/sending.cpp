@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/mpi/sending.cpp: sends of all modes, blocking, non-blocking and persistent.
+#include "mpi/sending.h"
+
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <climits>
+
+#include "message/pack_stream.h"
+#include "mpi/device_buffers.h"
+#include "mpi/ending.h"
+#include "mpi/requests.h"
+
+namespace quadriga::mpi {
+namespace {
+
+SendCall with_bytes(const SendCall& call, const void* data, std::int64_t bytes) {
+  return {data, static_cast<int>(bytes), MPI_BYTE, call.destination, call.tag, call.comm};
+}
+
+// What MPI sends in place of the program's buffer; null for the buffer itself.
+SendCall prepared(RequestRecord& record, const SendCall& call) {
+  if (record.out.way == SendWay::envelope) {
+    record.envelope = record.offer->envelope();
+    return with_bytes(call, &record.envelope, envelope_bytes);
+  }
+  record.packed = record.out.packed();
+  count(world->counters.small);
+  return with_bytes(call, record.packed.get(), record.out.bytes());
+}
+
+// MPIs hand out one and the same handle for all sends that have ended at once. Such a request gets
+// a handle of its own, which MPI knows as one that never starts.
+void make_unique_handle(RequestRecord& record, MPI_Request* request) {
+  int flag = 0;
+  PMPI_Request_get_status(*request, &flag, MPI_STATUS_IGNORE);
+  if (flag == 0) return;
+  PMPI_Wait(request, &record.result);
+  idle_request(record.comm, request);
+  record.ready = true;
+}
+
+}  // namespace
+
+std::unique_ptr<std::byte[]> Outgoing::packed() const {
+  if (bytes() > INT_MAX) fail(Errc::too_large, "a message from a device has 2 GiB at most");
+  const auto size = static_cast<std::size_t>(bytes());
+  auto made = std::make_unique_for_overwrite<std::byte[]>(size + 1);
+  message::Packer(place.layout, place.data).pack(0, {made.get(), size});
+  return made;
+}
+
+Outgoing outgoing_of(Function function, const SendCall& call) {
+  Outgoing out;
+  if (call.destination < 0 || call.count <= 0 || call.datatype == MPI_DATATYPE_NULL ||
+      call.comm == MPI_COMM_NULL)
+    return out;
+  const bool device = is_on_device(call.buffer, call.count, call.datatype);
+  const bool taken_over = world->switches.takes(function);
+  if (device && !taken_over)
+    fail(Errc::unavailable,
+         fmt::format("MPI_{} of a device's memory is switched off", name(function)));
+  if (!device && !(world->switches.host && taken_over)) return out;
+  const std::int64_t bytes = bytes_of(call.datatype) * call.count;
+  out.peer = peer_of(call.comm, call.destination);
+  const bool large = out.peer >= 0 && bytes > static_cast<std::int64_t>(world->switches.small);
+  if (!large && !device) return out;
+  if (!device && has_large_counts(call.datatype)) return out;
+  out.place =
+      Destination{const_cast<void*>(call.buffer), call.count, datatype_of(call.datatype)}.place();
+  out.way = large ? SendWay::envelope : SendWay::packed;
+  return out;
+}
+
+int native_send(SendMode mode, const SendCall& c) noexcept {
+  if (mode == SendMode::synchronous)
+    return PMPI_Ssend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+  if (mode == SendMode::ready)
+    return PMPI_Rsend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+  return PMPI_Send(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+}
+
+int native_isend(SendMode mode, const SendCall& c, MPI_Request* request) noexcept {
+  if (mode == SendMode::synchronous)
+    return PMPI_Issend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+  if (mode == SendMode::ready)
+    return PMPI_Irsend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+  return PMPI_Isend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+}
+
+int native_send_init(SendMode mode, const SendCall& c, MPI_Request* request) noexcept {
+  if (mode == SendMode::synchronous)
+    return PMPI_Ssend_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+  if (mode == SendMode::ready)
+    return PMPI_Rsend_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+  return PMPI_Send_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+}
+
+int send(Function function, SendMode mode, const SendCall& call) noexcept {
+  if (!taken.sends) return native_send(mode, call);
+  return guarded(call.comm, [&] {
+    const Outgoing out = outgoing_of(function, call);
+    if (out.way == SendWay::native) return native_send(mode, call);
+    if (out.way == SendWay::packed) {
+      const auto packed = out.packed();
+      count(world->counters.small);
+      return native_send(mode, with_bytes(call, packed.get(), out.bytes()));
+    }
+    PayloadOffer offer(out.place, out.peer);
+    const int code = native_send(mode, with_bytes(call, &offer.envelope(), envelope_bytes));
+    if (code == MPI_SUCCESS)
+      offer.finish();
+    else
+      offer.withdraw();
+    return code;
+  });
+}
+
+int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* request) noexcept {
+  if (!taken.sends) return native_isend(mode, call, request);
+  return guarded(call.comm, [&] {
+    Outgoing out = outgoing_of(function, call);
+    if (out.way == SendWay::native) return native_isend(mode, call, request);
+    RecordPtr record = new_record();
+    record->sends = true;
+    record->comm = call.comm;
+    record->out = std::move(out);
+    if (record->out.way == SendWay::envelope)
+      record->offer.emplace(record->out.place, record->out.peer);
+    const int code = native_isend(mode, prepared(*record, call), request);
+    if (code != MPI_SUCCESS) {
+      if (record->offer) record->offer->withdraw();
+      return code;
+    }
+    make_unique_handle(*record, request);
+    keep_record(*request, std::move(record));
+    return MPI_SUCCESS;
+  });
+}
+
+int send_init(Function function, SendMode mode, const SendCall& call,
+              MPI_Request* request) noexcept {
+  if (!taken.sends) return native_send_init(mode, call, request);
+  return guarded(call.comm, [&] {
+    Outgoing out = outgoing_of(function, call);
+    if (out.way == SendWay::native) return native_send_init(mode, call, request);
+    RecordPtr record = new_record();
+    record->sends = true;
+    record->persistent = true;
+    record->active = false;
+    record->comm = call.comm;
+    record->out = std::move(out);
+    const bool by_envelope = record->out.way == SendWay::envelope;
+    if (!by_envelope) record->packed = record->out.packed();
+    const SendCall native = by_envelope
+                                ? with_bytes(call, &record->envelope, envelope_bytes)
+                                : with_bytes(call, record->packed.get(), record->out.bytes());
+    const int code = native_send_init(mode, native, request);
+    if (code == MPI_SUCCESS) keep_record(*request, std::move(record));
+    return code;
+  });
+}
+
+}  // namespace quadriga::mpi

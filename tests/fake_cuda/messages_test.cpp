@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/fake_cuda/messages_test.cpp: messages between memory of CUDA devices of two processes, this
+// program twice more, by handles with CUDA's traps.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <quadriga/error.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "fake_cuda/streams.h"
+#include "message/communicator.h"
+#include "message/device_moves.h"
+#include "message/join.h"
+
+extern char** environ;
+
+namespace quadriga::message {
+namespace {
+
+const Patience enough{30, {}};
+constexpr auto token_text = "00112233445566778899aabbccddeeff";
+
+std::vector<double> counted(std::size_t count, double first) {
+  std::vector<double> made(count);
+  std::iota(made.begin(), made.end(), first);
+  return made;
+}
+
+// What somebody else allocated, with the runtime's functions.
+struct Numbers {
+  Numbers(std::vector<double> content, bool is_pooled = false) : host(std::move(content)) {
+    const std::size_t bytes = host.size() * sizeof(double);
+    void* made = nullptr;
+    if ((is_pooled ? cudaMallocAsync(&made, bytes, cudaStreamPerThread)
+                   : cudaMalloc(&made, bytes)) != cudaSuccess)
+      throw std::bad_alloc();
+    memory = static_cast<std::byte*>(made);
+    write_all(place(), std::as_bytes(std::span(host)));
+  }
+  ~Numbers() { cudaFree(memory); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  MessageBuffer place() const {
+    const auto port = DevicePort::cuda_at(memory);
+    return {Layout::contiguous(static_cast<std::int64_t>(host.size()), ElementType::float64),
+            memory, port, 0};
+  }
+  std::vector<double> content() {
+    read_all(place(), std::as_writable_bytes(std::span(host)));
+    return host;
+  }
+  std::vector<double> host;
+  std::byte* memory = nullptr;
+};
+
+int rank_of_this() {
+  const char* const given = std::getenv("QUADRIGA_TEST_RANK");
+  return given ? std::atoi(given) : -1;
+}
+
+CommunicatorCore joined() {
+  const char* const address = std::getenv("QUADRIGA_TEST_ADDRESS");
+  return CommunicatorCore(join({address, rank_of_this(), 2, parse_token(token_text)}, enough));
+}
+
+// Runs a test of this program as ranks 0 and 1; how they ended.
+std::vector<int> run_ranks(const std::string& test) {
+  const std::string filter = "--gtest_filter=CudaRank." + test;
+  const std::string address = "QUADRIGA_TEST_ADDRESS=file:" + ::testing::TempDir() +
+                              "quadriga-cuda-" + std::to_string(getpid()) + test;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string number = "QUADRIGA_TEST_RANK=" + std::to_string(rank);
+    std::vector<char*> variables;
+    for (char** each = environ; *each; ++each) variables.push_back(*each);
+    variables.push_back(const_cast<char*>(number.c_str()));
+    variables.push_back(const_cast<char*>(address.c_str()));
+    variables.push_back(nullptr);
+    char* const words[] = {const_cast<char*>("rank"), const_cast<char*>(filter.c_str()), nullptr};
+    pid_t child = 0;
+    EXPECT_EQ(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, words, variables.data()), 0);
+    children.push_back(child);
+  }
+  std::vector<int> states;
+  for (const pid_t child : children) {
+    int state = 0;
+    waitpid(child, &state, 0);
+    states.push_back(state);
+  }
+  return states;
+}
+const std::vector<int> passed{0, 0};
+
+class CudaRank : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (rank_of_this() < 0) GTEST_SKIP() << "runs in processes of another test";
+    alarm(60);
+  }
+};
+
+TEST_F(CudaRank, Allocations) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  for (int round = 0; round < 3; ++round) {
+    // At the address of the one before, which the other still has open.
+    Numbers numbers(counted(300'000, rank == 0 ? round : -1));
+    for (int i = 0; i < 3; ++i) {
+      if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+      if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+    }
+    EXPECT_EQ(numbers.content(), counted(300'000, round));
+    comm.barrier(enough);
+  }
+  const auto pair = comm.endpoint().pair(1 - rank);
+  EXPECT_EQ(pair.opened, rank == 0 ? 0u : 3u);
+  EXPECT_EQ(fake_cuda::opened_handles(), rank == 0 ? 0 : 1);
+  EXPECT_EQ(rank == 0 ? pair.out : pair.in, PairPath::mapped);
+  comm.barrier(enough);  // Who leaves has its memory closed.
+}
+
+TEST_F(CudaRank, Pools) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  Numbers numbers(counted(300'000, rank == 0 ? 5 : 0), true);
+  if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+  if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+  EXPECT_EQ(numbers.content(), counted(300'000, 5));
+  EXPECT_EQ(comm.endpoint().pair(1 - rank).opened, 0u);
+  comm.barrier(enough);
+}
+
+TEST_F(CudaRank, Death) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  Numbers numbers(counted(3000, rank));
+  if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+  if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+  if (rank == 0) kill(getpid(), SIGKILL);
+  EXPECT_THROW(comm.receive(numbers.place(), 0, 0, enough), PeerLost);
+  EXPECT_EQ(numbers.content(), counted(3000, 0));
+  EXPECT_EQ(fake_cuda::opened_handles(), 0);
+}
+
+TEST_F(CudaRank, Fault) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  Numbers numbers(counted(3000, rank));
+  comm.barrier(enough);
+  if (rank == 1) {
+    fake_cuda::faults().operations_left = 1;
+    try {
+      comm.receive(numbers.place(), 0, 0, enough);
+      comm.receive(numbers.place(), 0, 0, enough);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::device_lost) << error.what();
+    }
+    std::fflush(nullptr);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  try {
+    comm.send(numbers.place(), 1, 0, enough);
+    comm.send(numbers.place(), 1, 0, enough);
+  } catch (const PeerLost&) {
+  }
+}
+
+bool is_rank() { return rank_of_this() >= 0; }
+
+TEST(CudaMessages, AnAllocationIsOpenedOnceAndAnotherAtItsAddressAgain) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Allocations"), passed);
+}
+
+TEST(CudaMessages, MemoryOfPoolsIsStaged) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Pools"), passed);
+}
+
+TEST(CudaMessages, APeerThatDiesIsLostAndItsMemoryClosed) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Death")[1], 0);
+}
+
+TEST(CudaMessages, AFaultOfADeviceIsToldOnItsRank) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Fault"), passed);
+}
+
+}  // namespace
+}  // namespace quadriga::message

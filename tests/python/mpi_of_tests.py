@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/mpi_of_tests.py: programs in C for each MPI, with and without preloading.
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from quadriga.bench.program import package
+
+HEAD = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <unistd.h>
+#define CHECK(what) do { if (!(what)) { \\
+  fprintf(stderr, "rank %d, line %d: %s\\n", rank, __LINE__, #what); _exit(3); } } while (0)
+extern void* quadriga_emulated_malloc(size_t) __attribute__((weak));
+extern void quadriga_emulated_copy(void*, const void*, size_t) __attribute__((weak));
+int rank, size;
+"""
+
+
+def is_here(mpi):
+    library = package() / "lib" / f"libquadriga-preload-{mpi}.so"
+    found = shutil.which(f"mpicc.{mpi}") and shutil.which(f"mpiexec.{mpi}")
+    return bool(found) and library.is_file()
+
+
+EACH_MPI = [
+    pytest.param(
+        mpi, marks=pytest.mark.skipif(not is_here(mpi), reason=f"no preload library for {mpi}")
+    )
+    for mpi in ("openmpi", "mpich")
+]
+
+
+def compiled(folder, mpi, body):
+    """A program whose main() sets rank and size, runs a body, and finalizes."""
+    source = folder / f"{mpi}.c"
+    program = folder / mpi
+    begin = "MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);"
+    begin += " MPI_Comm_size(MPI_COMM_WORLD, &size);"
+    source.write_text(
+        HEAD
+        + (body if "int main" in body else f"int main(int argc, char** argv) {{ {begin}\n{body}\n")
+        + ("" if "int main" in body else "MPI_Finalize(); return 0; }\n")
+    )
+    subprocess.run([f"mpicc.{mpi}", "-w", "-g", source, "-o", program], check=True)
+    return program
+
+
+def mpiexec(mpi, ranks, *more):
+    options = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
+    return [f"mpiexec.{mpi}", *options, *more, "-n", str(ranks)]
+
+
+def preloaded(*options):
+    return [sys.executable, "-m", "quadriga", "mpi-preload", *options]
+
+
+def run(command, timeout=60):
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def run_preloaded(program, mpi, ranks, *options, arguments=()):
+    """Runs a program on all ranks with the library; none may fail. What was said on stderr."""
+    command = [*mpiexec(mpi, ranks), *preloaded("--counters", *options), program, *arguments]
+    ended = run(command)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stderr
+
+
+def counted(stderr, word):
+    """A number of the line of counters: of messages "sent", "received" and so on."""
+    line = next(each for each in stderr.splitlines() if each.startswith("quadriga mpi-preload:"))
+    after = line.split(f" {word} ")[1].split()[0]
+    return int(after.rstrip(";,"))

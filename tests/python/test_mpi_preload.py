@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_mpi_preload.py: MPI programs with the preload library beside the same without.
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mpi_of_tests import (
+    EACH_MPI,
+    compiled,
+    counted,
+    mpiexec,
+    preloaded,
+    run,
+    run_preloaded,
+)
+
+PROGRAMS = Path(__file__).resolve().parents[1] / "mpi"
+EXAMPLES = PROGRAMS.parents[1] / "examples" / "mpi"
+
+
+def built(folder, mpi, source):
+    program = folder / source.stem
+    subprocess.run([f"mpicc.{mpi}", "-w", "-g", "-O1", source, "-o", program], check=True)
+    return program
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_random_messages_arrive_as_without(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "random_exchange.c")
+    for seed, ranks, small in ((1, 2, "64"), (2, 3, "64"), (3, 6, "500"), (4, 4, "64")):
+        words = [str(seed), "8"]
+        plain = run([*mpiexec(mpi, ranks), program, *words])
+        assert plain.returncode == 0, plain.stderr
+        ours = run(
+            [
+                *mpiexec(mpi, ranks),
+                *preloaded("--host-buffers", "--counters", "--small", small),
+                program,
+                *words,
+            ]
+        )
+        assert ours.returncode == 0, ours.stderr
+        assert counted(ours.stderr, "sent") > 30
+        assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines()), seed
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_mpi_promises(mpi, ranks, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
+    assert run([*mpiexec(mpi, ranks), program]).returncode == 0
+    said = run_preloaded(program, mpi, ranks, "--host-buffers", "--small", "64")
+    assert counted(said, "sent") >= 12 and counted(said, "looked at") > 0
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_rank_without_the_library_gets_ordinary_messages(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
+    options = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
+    with_it = preloaded("--host-buffers", "--counters", "--small", "64")
+    command = [f"mpiexec.{mpi}", *options, "-n", "1", *with_it, program, ":", "-n", "1", program]
+    ended = run([*command, ":", "-n", "1", *with_it, program])
+    assert ended.returncode == 0, ended.stderr
+    assert "2 of 3 ranks; sent 0 messages" in ended.stderr
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_functions_can_be_left_to_mpi(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
+    names = "Send,Isend,Ssend,MPI_Sendrecv_replace,Pack,Unpack"
+    said = run_preloaded(program, mpi, 2, "--host-buffers", "--without", names)
+    assert counted(said, "sent") == 0 and counted(said, "packed") == 0
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_killed_rank_ends_the_program(mpi, tmp_path):
+    body = """
+    static double a[200000], b[200000];
+    for (int i = 0;; ++i) {
+      if (rank == 1 && i == 20) kill(getpid(), SIGKILL);
+      MPI_Sendrecv(a, 200000, MPI_DOUBLE, (rank + 1) % size, 0, b, 200000, MPI_DOUBLE,
+                   MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    """
+    program = compiled(tmp_path, mpi, body)
+    begin = time.monotonic()
+    ended = run([*mpiexec(mpi, 3), *preloaded("--host-buffers"), program])
+    assert ended.returncode != 0
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_memory_that_the_host_cannot_touch(mpi, tmp_path):
+    """Emulated device memory: a touch of it by MPI would end the program."""
+    body = """
+    const int n = 300000;
+    double* host = malloc(n * 8);
+    double* to = quadriga_emulated_malloc(n * 8);
+    double* from = quadriga_emulated_malloc(n * 8);
+    MPI_Datatype column;
+    MPI_Type_vector(100, 3, 1000, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    for (int count = 2; count <= n; count *= 5) {
+      for (int i = 0; i < n; ++i) host[i] = i + rank;
+      quadriga_emulated_copy(from, host, n * 8);
+      MPI_Status status;
+      int got = 0;
+      MPI_Sendrecv(from, count, MPI_DOUBLE, (rank + 1) % size, 0, to, n, MPI_DOUBLE,
+                   (rank + size - 1) % size, 0, MPI_COMM_WORLD, &status);
+      MPI_Get_count(&status, MPI_DOUBLE, &got);
+      CHECK(got == count);
+      quadriga_emulated_copy(host, to, n * 8);
+      for (int i = 0; i < count; ++i) CHECK(host[i] == i + (rank + size - 1) % size);
+    }
+    MPI_Request requests[2];
+    MPI_Irecv(host, 300, MPI_DOUBLE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(from + 5, 1, column, (rank + 1) % size, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK(host[299] == 99000 + 2 + 5 + (rank + size - 1) % size);
+    """
+    program = compiled(tmp_path, mpi, body)
+    said = run_preloaded(program, mpi, 2, "--emulated")
+    assert counted(said, "sent") > 4 and counted(said, "devices") > 4
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_nothing_is_taken_over_where_nobody_sends_envelopes(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
+    assert counted(run_preloaded(program, mpi, 2), "sent") == 0
+
+
+def test_an_unknown_mpi_is_named(tmp_path):
+    ended = run([*preloaded(), sys.executable, "-c", "pass"])
+    assert ended.returncode == 1 and "say --mpi openmpi or --mpi mpich" in ended.stderr
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_wrong_setting_is_named_and_nothing_is_taken_over(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
+    ended = run([*mpiexec(mpi, 2), *preloaded("--without", "Teleport"), program])
+    assert ended.returncode == 0
+    assert "'Teleport' can't be switched off; expected some of Send, " in ended.stderr
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_the_halo_exchange(mpi, tmp_path):
+    program = built(tmp_path, mpi, EXAMPLES / "halo.c")
+    plain = run([*mpiexec(mpi, 4), program])
+    ours = run([*mpiexec(mpi, 4), *preloaded("--emulated"), program])
+    assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
+    assert plain.stdout == ours.stdout and "sum" in ours.stdout
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
+    body = """
+    double* data = quadriga_emulated_malloc(800);
+    int class = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Bcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    double one = 1, all = 0;
+    MPI_Allreduce(&one, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == size);
+    """
+    program = compiled(tmp_path, mpi, body)
+    said = run_preloaded(program, mpi, 2, "--emulated")
+    assert said.count("MPI_Bcast doesn't take memory of a device") == 2

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/message/device_messages_test.cpp: messages from and to memory of emulated devices:
+// between processes, between threads, by every way.
+#include <gtest/gtest.h>
+#include <quadriga/error.h>
+#include <quadriga/machine.h>
+#include <signal.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "endpoints.h"
+#include "message/communicator.h"
+#include "message/device_moves.h"
+#include "message/join.h"
+#include "message/pack_stream.h"
+#include "processes.h"
+
+namespace quadriga::message::testing {
+namespace {
+
+const Patience enough{30, {}};
+constexpr auto token_text = "00112233445566778899aabbccddeeff";
+
+std::shared_ptr<DevicePort> emulated(const std::string& devices = "emulated:2,memory=64MiB") {
+  return DevicePort::open(Machine::parse(devices));
+}
+
+/// Doubles on a device, or on the host without a port.
+struct Numbers {
+  Numbers(std::shared_ptr<DevicePort> of, DeviceId on, std::vector<double> content)
+      : port(std::move(of)), device(on), host(std::move(content)) {
+    if (!port) return;
+    memory = port->allocate(device, host.size() * sizeof(double) + 64);
+    expect(memory != nullptr, "the device is full");
+    write_all(place(), std::as_bytes(std::span(host)));
+  }
+  ~Numbers() {
+    if (port) port->deallocate(device, memory);
+  }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  Numbers(Numbers&&) = delete;
+  MessageBuffer place(Layout layout) {
+    if (!port) return {std::move(layout), reinterpret_cast<std::byte*>(host.data())};
+    return {std::move(layout), memory, port, device};
+  }
+  MessageBuffer place() {
+    return place(Layout::contiguous(static_cast<std::int64_t>(host.size()), ElementType::float64));
+  }
+  std::vector<double> content() {
+    if (port) read_all(place(), std::as_writable_bytes(std::span(host)));
+    return host;
+  }
+  std::shared_ptr<DevicePort> port;
+  DeviceId device;
+  std::vector<double> host;
+  std::byte* memory = nullptr;
+};
+
+std::vector<double> counted(std::size_t count, double first) {
+  std::vector<double> made(count);
+  std::iota(made.begin(), made.end(), first);
+  return made;
+}
+
+CommunicatorCore joined(const std::string& address, int rank, int size = 2) {
+  return CommunicatorCore(join({address, rank, size, parse_token(token_text)}, enough));
+}
+
+// Sizes around those at which something changes: slots, blocks, segments.
+const std::vector<std::size_t> sizes{1, 3, 512, 1000, 1025, 40'000, 262'144, 262'145, 1'000'003};
+
+// Rank 0 sends from its device or host to rank 1's, all sizes.
+void exchange_sizes(const std::string& address, int rank, bool from_device, bool to_device) {
+  const bool on_device = rank == 0 ? from_device : to_device;
+  const auto port = on_device ? emulated() : nullptr;
+  CommunicatorCore comm = joined(address, rank);
+  for (const std::size_t count : sizes) {
+    Numbers numbers(port, static_cast<DeviceId>(rank), counted(count, rank == 0 ? 7 : -1e6));
+    if (rank == 0) {
+      comm.send(numbers.place(), 1, 5, enough);
+      continue;
+    }
+    const MessageStatus status = comm.receive(numbers.place(), 0, 5, enough);
+    expect(status.bytes == count * sizeof(double), "another size");
+    expect(numbers.content() == counted(count, 7), "other content");
+  }
+  comm.barrier(enough);
+}
+
+std::vector<int> run_sizes(bool from_device, bool to_device) {
+  const std::string address = file_address();
+  return as_processes(2, [&](int rank) { exchange_sizes(address, rank, from_device, to_device); });
+}
+const std::vector<int> passed{0, 0};
+
+TEST(DeviceMessages, FromDeviceToDevice) { EXPECT_EQ(run_sizes(true, true), passed); }
+TEST(DeviceMessages, FromHostToDevice) { EXPECT_EQ(run_sizes(false, true), passed); }
+TEST(DeviceMessages, FromDeviceToHost) { EXPECT_EQ(run_sizes(true, false), passed); }
+
+// The same elements in other places: a sub-matrix becomes a flat array, a transpose, a triangle.
+struct Pair {
+  Layout sent, received;
+};
+std::vector<Pair> pairs() {
+  constexpr std::int64_t n = 300;
+  const auto type = ElementType::float64;
+  const std::vector<std::int64_t> square{n, n}, turned{8, n * 8};
+  const Layout flat = Layout::contiguous(n * n, type), part = Layout::vector(n, n, n + 9, type);
+  const Layout across = Layout::view(square, turned, type);
+  const Layout half = Layout::triangle({n, n}, type);
+  return {{part, flat}, {flat, part}, {part, across}, {across, flat}, {half, half}};
+}
+
+void exchange_layouts(const std::string& address, int rank, bool from_device, bool to_device) {
+  constexpr std::size_t count = 300 * 309;
+  const bool on_device = rank == 0 ? from_device : to_device;
+  const auto port = on_device ? emulated() : nullptr;
+  CommunicatorCore comm = joined(address, rank);
+  for (const Pair& pair : pairs()) {
+    std::vector<double> source = counted(count, 1), target(count, 0), expected(count, 0);
+    const auto bytes = static_cast<std::size_t>(pair.sent.bytes());
+    std::vector<std::byte> packed(bytes);
+    Packer(pair.sent, source.data()).pack(0, packed);
+    Unpacker(pair.received, expected.data()).unpack(0, packed);
+    Numbers numbers(port, static_cast<DeviceId>(rank), rank == 0 ? source : target);
+    if (rank == 0)
+      comm.send(numbers.place(pair.sent), 1, 5, enough);
+    else
+      comm.receive(numbers.place(pair.received), 0, 5, enough);
+    if (rank == 1) expect(numbers.content() == expected, "other content");
+  }
+  comm.barrier(enough);
+}
+
+TEST(DeviceMessages, LayoutsOfBothSidesMayDiffer) {
+  for (const int way : {3, 2, 1}) {
+    const std::string address = file_address();
+    EXPECT_EQ(
+        as_processes(
+            2, [&](int rank) { exchange_layouts(address, rank, (way & 2) != 0, (way & 1) != 0); }),
+        passed)
+        << way;
+  }
+}
+
+// Ranks that are threads, of one port or of two.
+TEST(DeviceMessages, WithinAProcess) {
+  const auto one = emulated(), two = emulated();
+  const std::vector<std::shared_ptr<DevicePort>> ports{nullptr, one, two};
+  for (const auto& from_port : ports) {
+    for (const auto& to_port : ports) {
+      as_threads(2, [&](const std::shared_ptr<Endpoint>& endpoint) {
+        const CommunicatorCore comm(endpoint);
+        for (const std::size_t count : sizes) {
+          const int rank = comm.rank();
+          Numbers numbers(rank == 0 ? from_port : to_port, static_cast<DeviceId>(rank),
+                          counted(count, rank == 0 ? 3 : 0));
+          if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+          if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+          if (rank == 1) expect(numbers.content() == counted(count, 3), "other content");
+        }
+      });
+    }
+  }
+}
+
+TEST(DeviceMessages, ARankSendsToItself) {
+  const auto port = emulated();
+  const CommunicatorCore comm(local_endpoints(1).front());
+  for (const std::size_t count : sizes) {
+    Numbers from(port, 0, counted(count, 3)), into(port, 1, counted(count, 0));
+    comm.send(from.place(), 0, 0, enough);
+    comm.receive(into.place(), 0, 0, enough);
+    EXPECT_EQ(into.content(), counted(count, 3));
+  }
+}
+
+TEST(DeviceMessages, AnAllocationIsOpenedOnceAndClosedWhenItIsGone) {
+  const std::string address = file_address();
+  EXPECT_EQ(as_processes(2,
+                         [&](int rank) {
+                           const auto port = emulated();
+                           CommunicatorCore comm = joined(address, rank);
+                           Numbers keeps(port, 0, counted(5000, 0));
+                           for (int round = 0; round < 3; ++round) {
+                             // At the same address as the one before.
+                             Numbers numbers(port, 0, counted(9000, rank == 0 ? round : -1));
+                             for (int i = 0; i < 4; ++i) {
+                               if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+                               if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+                             }
+                             if (rank == 1)
+                               expect(numbers.content() == counted(9000, round), "old content");
+                             comm.barrier(enough);
+                           }
+                           const auto pair = comm.endpoint().pair(1 - rank);
+                           if (rank == 1) expect(pair.opened == 3, "opened more than once");
+                           if (rank == 1) expect(pair.open == 1, "what is gone is still open");
+                           if (rank == 1) expect(pair.in == PairPath::mapped, "another path");
+                           if (rank == 0) expect(pair.out == PairPath::mapped, "one-sided");
+                           comm.barrier(enough);  // Who leaves has its memory closed.
+                         }),
+            passed);
+}
+
+// Also where the receiver can't map anything, which both sides see.
+TEST(DeviceMessages, InPiecesWhereNothingCanBeMapped) {
+  const std::string address = file_address();
+  EXPECT_EQ(as_processes(2,
+                         [&](int rank) {
+                           const auto port = emulated();
+                           CommunicatorCore comm = joined(address, rank);
+                           if (rank == 1) comm.endpoint().force_path(0, PairPath::not_opened);
+                           comm.barrier(enough);
+                           for (const std::size_t count : sizes) {
+                             Numbers numbers(port, 0, counted(count, rank == 0 ? 7 : 0));
+                             if (rank == 0) comm.send(numbers.place(), 1, 0, enough);
+                             if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+                             expect(numbers.content() == counted(count, 7), "other content");
+                           }
+                           const auto pair = comm.endpoint().pair(1 - rank);
+                           expect(pair.opened == 0, "it was opened");
+                           const PairPath path = rank == 0 ? pair.out : pair.in;
+                           expect(path == PairPath::not_opened, "the sides differ");
+                         }),
+            passed);
+}
+
+// On a link that takes seconds for it; the receiver must know within one.
+TEST(DeviceMessages, APeerThatDiesIsLostWithinASecond) {
+  for (const bool dies_first : {true, false}) {
+    const std::string address = file_address();
+    const auto states = as_processes(2, [&](int rank) {
+      const auto port = emulated("emulated:2,memory=300MiB,peer=40MB/s");
+      CommunicatorCore comm = joined(address, rank);
+      Numbers numbers(port, static_cast<DeviceId>(rank),
+                      std::vector<double>(std::size_t{16} << 20, 1));
+      const bool dies = (rank == 0) == dies_first;
+      comm.barrier(enough);
+      const TransferPtr under_way = rank == 0 ? comm.start_send(numbers.place(), 1, 0)
+                                              : comm.start_receive(numbers.place(), 0, 0);
+      if (dies) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        kill(getpid(), SIGKILL);
+      }
+      const auto begin = std::chrono::steady_clock::now();
+      try {
+        comm.endpoint().wait(under_way, enough);
+      } catch (const PeerLost&) {
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        // It dies after 0.3 s; a busy machine may take its time.
+        expect(took.count() < 2.3, "it took longer");
+        return;
+      }
+      expect(false, "nothing was thrown");
+    });
+    EXPECT_EQ(states[dies_first ? 1 : 0], 0);
+  }
+}
+
+// The memory is the sender's again at once; the receiver hears of it.
+TEST(DeviceMessages, ASendThatIsGivenUpEndsBothSides) {
+  const std::string address = file_address();
+  EXPECT_EQ(as_processes(2,
+                         [&](int rank) {
+                           const auto port = emulated("emulated:2,memory=300MiB,peer=40MB/s");
+                           CommunicatorCore comm = joined(address, rank);
+                           {
+                             Numbers numbers(port, static_cast<DeviceId>(rank),
+                                             std::vector<double>(std::size_t{8} << 20, 1));
+                             comm.barrier(enough);
+                             const Errc code = code_of([&] {
+                               if (rank == 0) comm.send(numbers.place(), 1, 0, {0.3, {}});
+                               if (rank == 1) comm.receive(numbers.place(), 0, 0, enough);
+                             });
+                             expect(code == (rank == 0 ? Errc::deadline : Errc::cancelled),
+                                    "another error");
+                           }
+                           Numbers again(port, 0, counted(1000, rank == 0 ? 1 : 0));
+                           if (rank == 0) comm.send(again.place(), 1, 0, enough);
+                           if (rank == 1) comm.receive(again.place(), 0, 0, enough);
+                           expect(again.content() == counted(1000, 1), "other content");
+                         }),
+            passed);
+}
+
+}  // namespace
+}  // namespace quadriga::message::testing
