@@ -47,7 +47,7 @@ std::size_t DeviceExports::describe(const MessageBuffer& place, const PeerLink& 
   }
   offer.layout_bytes = static_cast<std::uint32_t>(code.size());
   std::memcpy(into.data(), &offer, sizeof offer);
-  std::memcpy(into.data() + sizeof offer, code.data(), code.size());
+  std::ranges::copy(code, into.begin() + sizeof offer);
   return sizeof offer + code.size();
 }
 

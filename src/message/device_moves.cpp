@@ -37,7 +37,7 @@ void read_all(const MessageBuffer& from, std::span<std::byte> into) {
   DeviceReader reader(place_on_device(from), into.size());
   for (std::size_t offset = 0; offset < into.size();) {
     const std::span<const std::byte> some = reader.at(offset);
-    std::memcpy(into.data() + offset, some.data(), some.size());
+    std::ranges::copy(some, into.begin() + static_cast<std::ptrdiff_t>(offset));
     offset += some.size();
     if (some.empty()) std::this_thread::yield();
   }

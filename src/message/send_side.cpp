@@ -266,7 +266,7 @@ std::size_t SendSide::pack_piece(MessageTransfer& transfer, std::span<std::byte>
     transfer.reader = std::make_shared<DeviceReader>(place_on_device(place), transfer.expected);
   const std::span<const std::byte> there = transfer.reader->at(transfer.moved);
   const std::size_t bytes = std::min(there.size(), into.size());
-  std::memcpy(into.data(), there.data(), bytes);
+  std::ranges::copy(there.first(bytes), into.begin());
   return bytes;
 }
 
