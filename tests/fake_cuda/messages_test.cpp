@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fake_cuda/streams.h"
@@ -79,7 +80,10 @@ std::vector<int> run_ranks(const std::string& test) {
   for (int rank = 0; rank < 2; ++rank) {
     const std::string number = "QUADRIGA_TEST_RANK=" + std::to_string(rank);
     std::vector<char*> variables;
-    for (char** each = environ; *each; ++each) variables.push_back(*each);
+    for (char** each = environ; *each; ++each)
+      if (!std::string_view(*each).starts_with("TSAN_OPTIONS=")) variables.push_back(*each);
+    // Streams of a lost device are given up, and the threads that stand for them.
+    variables.push_back(const_cast<char*>("TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0"));
     variables.push_back(const_cast<char*>(number.c_str()));
     variables.push_back(const_cast<char*>(address.c_str()));
     variables.push_back(nullptr);
