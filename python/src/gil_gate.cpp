@@ -53,9 +53,17 @@ class Gate {
 
 std::atomic<Gate*> current{new Gate};
 
+std::atomic<int> waiting{0};       ///< Threads of ours, for the GIL.
+std::atomic<unsigned> entered{0};  ///< How often one of them got it.
+std::atomic<int> returning{0};     ///< Python's threads that ask for it after a call of ours.
+
 /// Whoever was inside isn't in a child after fork(), but for the thread that forked, which holds
 /// the GIL.
-void begin_child() { current.store(new Gate); }
+void begin_child() {
+  current.store(new Gate);
+  waiting.store(0);
+  returning.store(0);
+}
 
 /// Its thread may be in a child now, whose gate is another.
 void leave(void* gate) noexcept {
@@ -94,13 +102,21 @@ class KeptState {
 };
 thread_local KeptState kept_state;
 
-std::atomic<int> waiting{0};       ///< Threads of ours, for the GIL.
-std::atomic<unsigned> entered{0};  ///< How often one of them got it.
-
 /// GilHere's of this thread that are inside: nobody ends Python before they have left.
 thread_local int inside = 0;
 
 }  // namespace
+
+// Whoever gives the GIL back and takes it at once has it again before another thread is awake, and
+// wakes it in vain each time: so bodies let Python's threads pass.
+void let_others_return() noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto most = 200us;
+  if (returning.load(std::memory_order_relaxed) == 0) return;
+  for (const Clock::time_point begin = Clock::now();
+       returning.load(std::memory_order_relaxed) > 0 && Clock::now() - begin < most;)
+    std::this_thread::yield();
+}
 
 GilHere::GilHere() {
   Gate* const gate = current.load();
@@ -108,6 +124,7 @@ GilHere::GilHere() {
   gate_ = gate;
   waiting.fetch_add(1, std::memory_order_relaxed);
   kept_state.keep(gate);
+  if (inside == 0) let_others_return();
   gil_.emplace();
   ++inside;
   waiting.fetch_sub(1, std::memory_order_relaxed);
@@ -120,7 +137,7 @@ bool is_turn_of_others() noexcept {
   using Clock = std::chrono::steady_clock;
   static thread_local Clock::time_point last;
   const Clock::time_point now = Clock::now();
-  if (now - last < (waiting.load(std::memory_order_relaxed) > 0 ? 100us : 1000us)) return false;
+  if (now - last < (waiting.load(std::memory_order_relaxed) > 0 ? 500us : 1000us)) return false;
   last = now;
   return true;
 }
@@ -129,7 +146,7 @@ bool is_turn_of_others() noexcept {
 // as several small bodies. So it isn't asked for while such bodies follow each other.
 void let_bodies_run() noexcept {
   using Clock = std::chrono::steady_clock;
-  constexpr auto most = 100us;
+  constexpr auto most = 500us;
   constexpr auto a_small_body = 30us;
   if (waiting.load(std::memory_order_relaxed) == 0) return;
   const Clock::time_point begin = Clock::now();
@@ -161,7 +178,9 @@ GilReleased::~GilReleased() {
   }
   Gate* const gate = current.load();
   if (!gate->enter()) stop_here();
+  returning.fetch_add(1, std::memory_order_relaxed);
   PyEval_RestoreThread(state_);
+  returning.fetch_sub(1, std::memory_order_relaxed);
   leave(gate);
 }
 

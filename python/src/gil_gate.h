@@ -41,7 +41,7 @@ bool is_own_thread() noexcept;
 /// shorter one if threads of ours wait for it. Passing it on takes longer than a small task.
 bool is_turn_of_others() noexcept;
 
-/// Without the GIL: comes back after a tenth of a millisecond, or once no small bodies that waited
+/// Without the GIL: comes back after half a millisecond, or once no small bodies that waited
 /// for it follow each other.
 void let_bodies_run() noexcept;
 
