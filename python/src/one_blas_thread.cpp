@@ -38,10 +38,13 @@ State state;
 
 using Functions = std::pair<std::uintptr_t, std::uintptr_t>;
 
-/// By quadriga.blas.find(), which takes a millisecond.
-void look() {
+/// By quadriga.blas.find(), which takes a millisecond. Another body may begin meanwhile: what it
+/// has limited stays as it is until it ends.
+void look(Py_ssize_t modules) {
   const auto found = nb::cast<std::pair<std::vector<Functions>, nb::object>>(
       nb::module_::import_("quadriga.blas").attr("find")());
+  if (state.inside > 0) return;
+  state.modules = modules;
   state.libraries.clear();
   for (const auto& [get, set] : found.first)
     state.libraries.push_back(
@@ -74,14 +77,13 @@ void begin_one_blas_thread() {
   if (state.inside == 0) {
     kernels::use_one_blas_thread();
     const Py_ssize_t modules = PyDict_Size(PyImport_GetModuleDict());
-    if (modules != state.modules) look();
-    state.modules = modules;
+    if (modules != state.modules) look(modules);
   }
   if (state.inside++ == 0) limit();
 }
 
 void end_one_blas_thread() {
-  if (--state.inside > 0) return;
+  if (state.inside == 0 || --state.inside > 0) return;  // 0: the body forked, and this is the child
   restore_libraries();
   if (state.others != nullptr) nb::handle(state.others).attr("restore")();
 }

@@ -200,7 +200,7 @@ class Recorder {
   mutable SpinLock told_;          ///< Guards the members below.
   std::vector<Submission> submitted_;
   std::vector<RecordedData> data_;
-  std::map<const Datum*, std::uint32_t> numbers_;  ///< Of data that are registered.
+  std::map<const Datum*, std::uint32_t> numbers_;  ///< By their places, which are used again.
   std::vector<Section> sections_;
   std::vector<MessageEvent> messages_;
 };

@@ -15,6 +15,16 @@ MPI_Message handed_out(EarlyMessage&& found, MPI_Status& seen) {
   return found.opened ? keep_opened(std::move(found)) : found.message;
 }
 
+// A probe: body(MPI_Status&) has one also where the program wants none.
+template <class Body>
+int looking(MPI_Comm comm, MPI_Status* status, Body body) {
+  return guarded(comm, [&] {
+    look_after();
+    MPI_Status own{};
+    return body(*wanted(status, own));
+  });
+}
+
 }  // namespace
 }  // namespace quadriga::mpi
 
@@ -56,10 +66,7 @@ int MPI_Startall(int count, MPI_Request* requests) {
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   if (!taken.receives) return PMPI_Iprobe(source, tag, comm, flag, status);
-  return guarded(comm, [&] {
-    look_after();
-    MPI_Status own{};
-    MPI_Status& seen = *wanted(status, own);
+  return looking(comm, status, [&](MPI_Status& seen) {
     *flag = 1;
     if (find_early(comm, source, tag, seen)) return MPI_SUCCESS;
     const int code = PMPI_Iprobe(source, tag, comm, flag, &seen);
@@ -70,10 +77,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   if (!taken.receives) return PMPI_Probe(source, tag, comm, status);
-  return guarded(comm, [&] {
-    look_after();
-    MPI_Status own{};
-    MPI_Status& seen = *wanted(status, own);
+  return looking(comm, status, [&](MPI_Status& seen) {
     for (;;) {
       if (find_early(comm, source, tag, seen)) return MPI_SUCCESS;
       const int code = PMPI_Probe(source, tag, comm, &seen);
@@ -85,10 +89,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                 MPI_Status* status) {
   if (!taken.receives) return PMPI_Improbe(source, tag, comm, flag, message, status);
-  return guarded(comm, [&] {
-    look_after();
-    MPI_Status own{};
-    MPI_Status& seen = *wanted(status, own);
+  return looking(comm, status, [&](MPI_Status& seen) {
     if (auto found = early_for(comm, source, tag)) {
       *flag = 1;
       *message = handed_out(std::move(*found), seen);
@@ -103,10 +104,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   if (!taken.receives) return PMPI_Mprobe(source, tag, comm, message, status);
-  return guarded(comm, [&] {
-    look_after();
-    MPI_Status own{};
-    MPI_Status& seen = *wanted(status, own);
+  return looking(comm, status, [&](MPI_Status& seen) {
     if (auto found = early_for(comm, source, tag)) {
       *message = handed_out(std::move(*found), seen);
       return MPI_SUCCESS;

@@ -16,10 +16,9 @@ namespace quadriga::mpi {
 namespace {
 
 constexpr std::array<const char*, functions> names{
-    "Send",      "Ssend",      "Rsend",      "Isend",     "Issend",           "Irsend",
-    "Send_init", "Ssend_init", "Rsend_init", "Sendrecv",  "Sendrecv_replace", "Pack",
-    "Unpack",    "Bcast",      "Reduce",     "Allreduce", "Gather",           "Allgather",
-    "Scatter",   "Alltoall"};
+    "Send",      "Ssend",      "Rsend",      "Isend",    "Issend",           "Irsend",
+    "Send_init", "Ssend_init", "Rsend_init", "Sendrecv", "Sendrecv_replace", "Pack",
+    "Unpack"};
 
 void disable(Switches& switches, std::string_view list) {
   while (!list.empty()) {

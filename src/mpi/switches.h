@@ -25,15 +25,8 @@ enum class Function : std::uint8_t {
   sendrecv_replace,
   pack,
   unpack,
-  bcast,
-  reduce,
-  allreduce,
-  gather,
-  allgather,
-  scatter,
-  alltoall,
 };
-inline constexpr std::size_t functions = 20;
+inline constexpr std::size_t functions = static_cast<std::size_t>(Function::unpack) + 1;
 /// Without MPI_, as "Send_init".
 const char* name(Function function) noexcept;
 

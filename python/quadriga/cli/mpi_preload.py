@@ -37,7 +37,7 @@ _MPIS = ("openmpi", "mpich")
 @click.option("--counters", is_flag=True, help="Print at MPI_Finalize what was taken over.")
 @click.option("--host-buffers", is_flag=True, help="Test mode: host buffers go Quadriga's way.")
 @click.option("--small", metavar="BYTES", help="Messages up to BYTES go by MPI.  [8192]")
-@click.option("--without", metavar="NAMES", help="Leave functions to MPI, as Bcast,Isend.")
+@click.option("--without", metavar="NAMES", help="Leave functions to MPI, as Isend,Pack.")
 @click.option(
     "--emulated", is_flag=True, help="Emulate device memory for quadriga_emulated_malloc."
 )
