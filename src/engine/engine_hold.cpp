@@ -35,14 +35,6 @@ void want(std::vector<HeldDatum>& data, Datum* datum, Access access) {
     found->access = Access::update;
 }
 
-/// No task has touched the data since the host could write it: no device has any of it.
-bool is_untouched(const Datum& datum) {
-  const History& history = datum.history;
-  bool holds = Graph::is_hold(history.writer.id) && (!history.more || history.more->empty());
-  for (int i = 0; i < history.count; ++i) holds &= Graph::is_hold(history.readers[i].id);
-  return holds;
-}
-
 }  // namespace
 
 std::thread::id& acting_thread() noexcept {
@@ -64,8 +56,10 @@ bool Engine::Impl::begin_hold(Hold& hold, std::vector<TaskRef>& conflicts) {
     each.versions = each.datum->versions;
   }
   if (!conflicts.empty()) return false;
-  hold.untouched = std::ranges::all_of(
-      hold.data, [](const HeldDatum& each) { return is_untouched(*each.datum); });
+  hold.untouched =
+      std::ranges::none_of(hold.data, [](const HeldDatum& each) { return each.datum->touched; });
+  for (const HeldDatum& each : hold.data)
+    if (writes(each.access)) each.datum->touched = false;
   Task& task = *hold.task;
   task.take_slots(hold.data.size());
   for (std::size_t i = 0; i < hold.data.size(); ++i) {
@@ -133,6 +127,10 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
   try {
     settle_hold(*hold, deadline);
   } catch (...) {
+    {
+      std::lock_guard lock(graph.submission());
+      for (const HeldDatum& each : hold->data) each.datum->touched = true;
+    }
     end_hold(*hold);
     throw;
   }

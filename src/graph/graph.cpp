@@ -249,6 +249,7 @@ std::uint64_t Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     if (writes(slot.access)) ++datum.versions;
+    if (!datum.touched) datum.touched = true;
     access(history_of(datum, task.parent()), task, slot, counts);
     if (datum.aliased) [[unlikely]]
       access_aliases(task, slot, counts);

@@ -111,6 +111,9 @@ struct Datum {
 
   alignas(64) History history;
   std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
+  /// A task was submitted that accesses it since the host could write it: a device may have a
+  /// replica, though the history forgets tasks that have ended. Guarded by the submission lock.
+  bool touched = false;
   // Of aliases (invariant 5). Guarded by the submission lock.
   bool aliased = false;           ///< It has aliases, or had some.
   bool stale = false;             ///< An alias was written since its last access.

@@ -232,6 +232,30 @@ TEST_P(SharingTest, TheHostHoldsAliasesToo) {
   EXPECT_EQ(memory[9], 13);
 }
 
+/// As many as a history keeps, and more: it forgets those that have ended.
+TEST_P(SharingTest, DevicesForgetWhatManyReadersFetchedBeforeTheHostWrites) {
+  for (int readers = 0; readers < 3 * History::inline_readers; ++readers) {
+    std::array<double, 8> x{};
+    std::vector<double> y(3 * History::inline_readers * 8);
+    const Data from = vector(x.data(), 8, {.resident = true});
+    { const HostAccess access = engine().on_host(from, Access::update, patience); }
+    for (int i = 0; i < readers; ++i)
+      engine().submit(twice_,
+                      {{from, Access::read}, {vector(y.data() + 8 * i, 8), Access::write}},
+                      SubmitOptions{.device = 0});
+    wait();
+    { const HostAccess access = engine().on_host(from, Access::read, patience); }
+    {
+      const HostAccess access = engine().on_host(from, Access::update, patience);
+      x.fill(7);
+    }
+    engine().submit(more_, {{from, Access::update}}, SubmitOptions{.device = 0});
+    { const HostAccess access = engine().on_host(from, Access::read, patience); }
+    EXPECT_EQ(x[0], 8) << "behind " << readers << " readers";
+    engine().remove(from);
+  }
+}
+
 TEST_P(SharingTest, WhatTheHostOverwritesIsSoundAgain) {
   std::array<double, 8> x{};
   const Data data = vector(x.data(), 8);
