@@ -240,8 +240,7 @@ TEST_P(SharingTest, DevicesForgetWhatManyReadersFetchedBeforeTheHostWrites) {
     const Data from = vector(x.data(), 8, {.resident = true});
     { const HostAccess access = engine().on_host(from, Access::update, patience); }
     for (int i = 0; i < readers; ++i)
-      engine().submit(twice_,
-                      {{from, Access::read}, {vector(y.data() + 8 * i, 8), Access::write}},
+      engine().submit(twice_, {{from, Access::read}, {vector(y.data() + 8 * i, 8), Access::write}},
                       SubmitOptions{.device = 0});
     wait();
     { const HostAccess access = engine().on_host(from, Access::read, patience); }
