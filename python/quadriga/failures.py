@@ -3,25 +3,33 @@
 """The engine names a failed task by its number; here is the exception that it stands for.
 
 It names the first failure since it was asked last, and forgets the others then, so that the first
-ones and the newest ones are enough: those that it may name next are among them, and so are those
-that it named and nobody has asked for yet.
+ones and the newest ones are enough: those that it may name next are among them. Those that it has
+named to a thread which hasn't asked for the exception yet are kept whatever comes: such a thread
+may wait long for the GIL while bodies fail every few microseconds.
 """
 
 from __future__ import annotations
 
 import threading
 from itertools import islice
+from typing import Protocol
 
 _MOST_FIRST = 64  # since a failure was taken; more waiters at once there won't be
-# Whoever was told a number may wait for the GIL for some of its turns of 5 ms until it asks for the
-# exception, and bodies may fail every 3 us meanwhile.
-_MOST_NEWEST = 1 << 14
+_MOST_NEWEST = 256
+
+
+class Telling(Protocol):
+    """The part of an engine's core that is used here."""
+
+    def told(self) -> list[int]: ...
+    def heard(self) -> None: ...
 
 
 class Failures:
     """Exceptions by the number of their task. Any thread may call anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: Telling) -> None:
+        self._core = core
         self._lock = threading.Lock()
         # Guarded by the lock; in the order in which bodies failed.
         self._first: dict[int, BaseException] = {}
@@ -34,8 +42,12 @@ class Failures:
             if len(self._first) < _MOST_FIRST:
                 self._first[number] = exception
             self._newest[number] = exception
-            while len(self._newest) > _MOST_NEWEST:
-                del self._newest[next(iter(self._newest))]
+            if len(self._newest) <= _MOST_NEWEST:
+                return
+            told = self._core.told()
+            for each in list(islice(self._newest, len(self._newest) - _MOST_NEWEST)):
+                if each not in told:
+                    del self._newest[each]
 
     def take(self, number: int) -> BaseException | None:
         """What the task failed with that the engine named; those before it are forgotten."""
@@ -45,8 +57,12 @@ class Failures:
             if number in early:
                 after = islice(early.items(), list(early).index(number) + 1, None)
                 early = dict(islice(after, _MOST_FIRST))
-            self._followed, self._first = early, {}
             self._newest.pop(number, None)
+            self._core.heard()
+            for each in self._core.told():
+                if each not in early and (kept := self._find(each)) is not None:
+                    self._newest[each] = kept
+            self._followed, self._first = early, {}
             return found
 
     def take_next(self) -> BaseException | None:

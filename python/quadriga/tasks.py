@@ -23,7 +23,7 @@ class Tasks:
     def __init__(self, core: _core.Engine, is_driven_by_waits: bool) -> None:
         self.core = core
         self.is_driven_by_waits = is_driven_by_waits  # as under the virtual clock
-        self.failures = Failures()
+        self.failures = Failures(core)
         self.pending: dict[int, Record] = {}
         self.closed = False
         self._most = max(1, core.window() * 3 // 4)

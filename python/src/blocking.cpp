@@ -95,6 +95,29 @@ void run_behind(std::function<void()> work) {
   }
 }
 
+void EngineState::tell(const std::exception& error) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const BodyFailure& failure) {
+    const std::lock_guard lock(mutex_);
+    told_[acting_thread()] = failure.record();
+  } catch (...) {
+    // No body of Python's.
+  }
+}
+
+std::vector<long long> EngineState::told() {
+  const std::lock_guard lock(mutex_);
+  std::vector<long long> numbers;
+  for (const auto& [thread, number] : told_) numbers.push_back(number);
+  return numbers;
+}
+
+void EngineState::heard() {
+  const std::lock_guard lock(mutex_);
+  told_.erase(acting_thread());
+}
+
 void EngineState::stay_behind(int threads) {
   const std::lock_guard lock(mutex_);
   left_behind_ += threads;
@@ -171,6 +194,9 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     acting_thread() = thread_;
     try {
       work_();
+    } catch (const Error& failed) {
+      error = std::current_exception();
+      state->tell(failed);
     } catch (...) {
       error = std::current_exception();
     }
@@ -257,12 +283,13 @@ void leave(std::shared_ptr<EngineState> state) {
 namespace {
 
 /// One slice, or what is left if that is less; false if the wait goes on.
-bool wait_slice(Engine& engine, double left, const Wait& wait) {
+bool wait_slice(EngineState& state, double left, const Wait& wait) {
   const double seconds = std::min(left, std::chrono::duration<double>(slice).count());
   const GilReleased released;
   try {
-    wait(engine, seconds);
+    wait(state.engine(), seconds);
   } catch (const Error& error) {
+    state.tell(error);
     if (error.code() != Errc::deadline || seconds == left) throw;
     return false;
   }
@@ -281,7 +308,7 @@ void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, 
   wait_alone(*state);
   const auto begin = std::chrono::steady_clock::now();
   double left = seconds < 0 ? std::numeric_limits<double>::infinity() : seconds;
-  while (!wait_slice(state->engine(), left, wait)) {
+  while (!wait_slice(*state, left, wait)) {
     try {
       check_signals();
     } catch (const nb::python_error&) {

@@ -22,8 +22,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,13 @@ class EngineState {
   static void refuse_for_good() noexcept;
   /// Refuses tasks, cancels those that have not started and waits for what runs.
   void end();
+  /// Notes for the calling thread whose failure the engine has just told it, if a body's: until the
+  /// thread has looked its exception up, as told() says. Needs no GIL.
+  void tell(const std::exception& error);
+  /// The numbers of records whose exceptions are still to be looked up.
+  std::vector<long long> told();
+  /// The calling thread has looked up what it was told.
+  void heard();
   /// Keeps an object until the engine has ended. The GIL must be held.
   void keep(nb::object object) { keep_.add(std::move(object)); }
 
@@ -79,7 +88,8 @@ class EngineState {
   std::atomic<int> submitting_{0};  // Calls that may still submit a task.
   std::mutex mutex_;
   std::condition_variable changed_;
-  int left_behind_ = 0;  // Guarded by mutex_.
+  int left_behind_ = 0;                         // Guarded by mutex_.
+  std::map<std::thread::id, long long> told_;  // By waiting thread; the same.
 };
 
 /// A call that submits a task on an engine, whose end waits for it.
