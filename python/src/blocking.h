@@ -88,7 +88,7 @@ class EngineState {
   std::atomic<int> submitting_{0};  // Calls that may still submit a task.
   std::mutex mutex_;
   std::condition_variable changed_;
-  int left_behind_ = 0;                         // Guarded by mutex_.
+  int left_behind_ = 0;                        // Guarded by mutex_.
   std::map<std::thread::id, long long> told_;  // By waiting thread; the same.
 };
 
