@@ -49,6 +49,7 @@ enum class Precondition : std::uint8_t {
   jacobi,        ///< The inverse of A's diagonal.
   diagonal,      ///< SolverOptions::diagonal.
   block_jacobi,  ///< The inverses of A's diagonal blocks of SolverOptions::inverse_rows.
+  chebyshev,     ///< A polynomial of SolverOptions::degree of A scaled by its diagonal.
 };
 
 struct SolverOptions {
@@ -68,6 +69,7 @@ struct SolverOptions {
   /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.
   /// Unset: where devices have a memory of their own and the model predicts no loss.
   std::optional<bool> overlap = {};
+  int degree = 4;  ///< Of chebyshev, which takes one product less.
 };
 
 /// Why a solve ended.

@@ -3,6 +3,7 @@
 // product should take.
 #pragma once
 
+#include <quadriga/sparse_multigrid.h>
 #include <quadriga/types.h>
 
 #include <algorithm>
@@ -65,6 +66,7 @@ struct PlanReport {
   std::vector<std::int64_t> border_rows;   ///< Rows of blocks that need some of these.
   std::vector<std::size_t> bytes;          ///< Of each part of the matrix.
   std::vector<ProductModel> models;        ///< Of each part; empty if the machine has no rates.
+  EigenvalueBounds eigenvalues;            ///< Of precondition `chebyshev`: of D^-1*A, estimated.
   std::vector<ProductEstimate> estimates;  ///< Of other ways, too; empty likewise.
   double seconds = 0;                      ///< Time to check, partition and store the matrix.
 };

@@ -200,6 +200,8 @@ class PySolver {
       estimates.append(way);
     }
     dict["estimates"] = estimates;
+    if (report.eigenvalues.high > 0)
+      dict["eigenvalues"] = nb::make_tuple(report.eigenvalues.low, report.eigenvalues.high);
     dict["seconds"] = report.seconds;
     return dict;
   }
@@ -211,7 +213,8 @@ class PySolver {
 
 sparse::SolverOptions solver_options(int format, int precondition, Address diagonal,
                                      int inverse_rows, int parts, std::optional<bool> recorded,
-                                     int exchange, int route, std::optional<bool> overlap) {
+                                     int exchange, int route, std::optional<bool> overlap,
+                                     int degree) {
   return {static_cast<sparse::Format>(format),
           static_cast<sparse::Precondition>(precondition),
           at(diagonal),
@@ -220,7 +223,8 @@ sparse::SolverOptions solver_options(int format, int precondition, Address diago
           recorded,
           static_cast<sparse::Exchange>(exchange),
           static_cast<sparse::CopyRoute>(route),
-          overlap};
+          overlap,
+          degree};
 }
 
 PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
@@ -259,7 +263,7 @@ void bind_sparse(nb::module_& module) {
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
            nb::arg("diagonal"), nb::arg("inverse_rows"), nb::arg("parts"),
            nb::arg("recorded").none(), nb::arg("exchange"), nb::arg("route"),
-           nb::arg("overlap").none());
+           nb::arg("overlap").none(), nb::arg("degree"));
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())

@@ -13,6 +13,7 @@
 #include "sparse/model.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
+#include "sparse/spectrum.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -26,7 +27,15 @@ void check(const CsrView& a, const SolverOptions& options) {
           fmt::format("a matrix of {} x {}; solvers take square ones", a.rows, a.cols));
   require(options.precondition != Precondition::diagonal || options.diagonal || a.rows == 0,
           "a diagonal preconditioner needs its diagonal");
+  require(options.degree >= 1,
+          fmt::format("a polynomial of degree {}; expected 1 or more", options.degree));
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
+}
+
+/// What is stored with the rows: the blocks of M, or of its smoother.
+Precondition scaling_of(const SolverOptions& options) {
+  return options.precondition == Precondition::chebyshev ? Precondition::jacobi
+                                                         : options.precondition;
 }
 
 }  // namespace
@@ -37,7 +46,9 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
       dtype_(a.dtype),
       overlap_(options.overlap),
       goes_by_host_(options.route == CopyRoute::host),
-      precondition_(options.precondition) {
+      precondition_(options.precondition),
+      scaling_(scaling_of(options)),
+      degree_(options.degree) {
   const auto begin = std::chrono::steady_clock::now();
   check(a, options);
   chosen_ = choose_format(engine, a, options.format);
@@ -58,6 +69,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
+  make_levels(options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
 }
@@ -65,6 +77,8 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
 SolverContent::~SolverContent() {
   try {
     idle_.reset();
+    codelets_.clear();
+    levels_.reset();
     engine_.remove(matrices_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
@@ -111,7 +125,8 @@ void SolverContent::plan_parts(const CsrView& a) {
 }
 
 PartRows SolverContent::rows_of(std::size_t part) const {
-  return {report_.first_rows[part], report_.first_rows[part + 1], &halos_[part], send_rows_[part]};
+  const IndexRange own{first_row(part), first_row(part + 1)};
+  return {own.first, own.last, &halos_[part], send_rows_[part], own};
 }
 
 void SolverContent::store(const CsrView& a, const SolverOptions& options) {
@@ -121,7 +136,9 @@ void SolverContent::store(const CsrView& a, const SolverOptions& options) {
     shape = shape_of(a, rows_of(part), storage_);
     tiles_[part] =
         std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
-    pack(a, rows_of(part), shape, options, tiles_[part].get());
+    SolverOptions stored = options;
+    stored.precondition = scaling_;
+    pack(a, rows_of(part), shape, stored, tiles_[part].get());
   });
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartShape& shape = plans_[part].shape;
@@ -143,7 +160,7 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
   require(a.rows == rows_ && a.cols == rows_ && a.dtype == dtype_,
           fmt::format("update(): a matrix of {} x {} and {}; expected {} x {} and {}", a.rows,
                       a.cols, name(a.dtype), rows_, rows_, name(dtype_)));
-  const SolverOptions options{chosen_.format, precondition_, diagonal};
+  const SolverOptions options{chosen_.format, scaling_, diagonal};
   require(precondition_ != Precondition::diagonal || diagonal,
           "update(): a diagonal preconditioner needs its new diagonal");
   std::vector<std::unique_ptr<std::byte[]>> made(parts());
@@ -165,6 +182,18 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
     std::memcpy(tiles_[part].get(), made[part].get(),
                 static_cast<std::size_t>(plans_[part].shape.bytes));
   }
+  if (precondition_ == Precondition::chebyshev && parts() > 0) {
+    report_.eigenvalues = estimate_bounds(*this);
+    levels_->set_steps(chebyshev_steps(report_.eigenvalues, degree_));
+  }
+}
+
+void SolverContent::make_levels(const SolverOptions&) {
+  if (precondition_ != Precondition::chebyshev || parts() == 0) return;
+  report_.eigenvalues = estimate_bounds(*this);
+  std::vector<Level> levels(1);
+  levels.front().steps = chebyshev_steps(report_.eigenvalues, degree_);
+  levels_ = std::make_unique<Levels>(std::move(levels), plans_);
 }
 
 /// Two tasks for a product let the first not wait for the halo. Cores share their memory: they have
@@ -192,10 +221,13 @@ bool SolverContent::choose_recorded(const SolverOptions& options) const {
   return is_possible && options.recorded.value_or(true);
 }
 
-const SolveCodelets& SolverContent::codelets(std::int64_t columns) const {
+const SolveCodelets& SolverContent::codelets(std::int64_t columns, MKind kind) const {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<SolveCodelets>& found = codelets_[columns];
-  if (!found) found = std::make_unique<SolveCodelets>(plans_, columns);
+  const bool has_cycle = levels_ && kind == MKind::chosen;
+  std::unique_ptr<SolveCodelets>& found = codelets_[{columns, kind}];
+  if (!found)
+    found =
+        std::make_unique<SolveCodelets>(plans_, columns, has_cycle ? &levels_->plan() : nullptr);
   return *found;
 }
 

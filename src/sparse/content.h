@@ -12,11 +12,18 @@
 
 #include "sparse/formats.h"
 #include "sparse/kernels/part_codelets.h"
+#include "sparse/levels.h"
 #include "sparse/pack.h"
 
 namespace quadriga::sparse {
 
 class PartData;
+
+/// What iterations take for M.
+enum class MKind : std::uint8_t {
+  chosen,  ///< What the solver was made with.
+  blocks,  ///< The inverses of blocks that its smoother has.
+};
 
 /// What a solver keeps. Nothing of it changes after its making, but for values and what is cached.
 class SolverContent {
@@ -55,8 +62,10 @@ class SolverContent {
   bool is_recorded() const noexcept { return is_recorded_; }
   /// The caller wants no others.
   bool must_record() const noexcept { return must_record_; }
+  /// M, where that is several tasks; else null.
+  const Levels* levels() const noexcept { return levels_.get(); }
   /// The codelets of solves with so many columns; any thread.
-  const SolveCodelets& codelets(std::int64_t columns) const;
+  const SolveCodelets& codelets(std::int64_t columns, MKind kind) const;
   /// Data that an earlier call left; null: none. Any thread, as the next one.
   std::unique_ptr<PartData> take_data(std::int64_t columns) const;
   void give_back(std::unique_ptr<PartData> data) const;
@@ -68,6 +77,7 @@ class SolverContent {
   void store(const CsrView& a, const SolverOptions& options);
   bool choose_recorded(const SolverOptions& options) const;
   bool choose_overlap(std::size_t part) const;
+  void make_levels(const SolverOptions& options);
 
   Engine& engine_;
   std::int64_t rows_;
@@ -78,6 +88,8 @@ class SolverContent {
   std::optional<bool> overlap_;
   bool goes_by_host_;
   Precondition precondition_;
+  Precondition scaling_;  ///< What is stored of M with the rows.
+  int degree_;
   PlanReport report_;
   bool is_recorded_ = false;
   bool must_record_ = false;
@@ -87,8 +99,9 @@ class SolverContent {
   std::vector<PartPlan> plans_;
   std::vector<std::unique_ptr<std::byte[]>> tiles_;
   std::vector<Data> matrices_;
+  std::unique_ptr<Levels> levels_;
   mutable std::mutex mutex_;  ///< Guards the codelets and the data.
-  mutable std::map<std::int64_t, std::unique_ptr<SolveCodelets>> codelets_;
+  mutable std::map<std::pair<std::int64_t, MKind>, std::unique_ptr<SolveCodelets>> codelets_;
   mutable std::unique_ptr<PartData> idle_;  ///< Of the last call that ended well.
 };
 

@@ -36,17 +36,17 @@ std::vector<std::int64_t> columns_outside(std::int64_t first, std::int64_t last,
 }
 
 template <class Index>
-Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units) {
+Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units) {
   const auto* const offsets = static_cast<const Index*>(a.offsets);
   const auto* const columns = static_cast<const Index*>(a.columns);
   std::vector<std::uint64_t> marks(static_cast<std::size_t>((a.cols + 63) / 64));
   Halo halo;
-  halo.border.resize(static_cast<std::size_t>(blocks_of(last - first, units.block_rows)));
-  for (std::int64_t row = first; row < last; ++row) {
+  halo.border.resize(static_cast<std::size_t>(blocks_of(rows.last - rows.first, units.block_rows)));
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
     bool is_border = false;
     for (std::int64_t at = offsets[row]; at < offsets[row + 1]; ++at) {
       const std::int64_t column = columns[at];
-      if (column >= first && column < last) continue;
+      if (column >= own.first && column < own.last) continue;
       if (column < 0 || column >= a.cols) [[unlikely]]
         fail(Errc::invalid_argument,
              fmt::format("row {} has an element in column {}; expected 0 to {}", row, column,
@@ -54,18 +54,23 @@ Halo halo_of(const CsrView& a, std::int64_t first, std::int64_t last, const RowU
       marks[static_cast<std::size_t>(column / 64)] |= std::uint64_t{1} << (column % 64);
       is_border = true;
     }
-    if (is_border) halo.border[static_cast<std::size_t>((row - first) / units.block_rows)] = true;
+    if (is_border)
+      halo.border[static_cast<std::size_t>((row - rows.first) / units.block_rows)] = true;
   }
-  halo.columns =
-      units.whole ? columns_outside(first, last, a.cols) : marked_columns(marks, units.dense_rows);
+  halo.columns = units.whole ? columns_outside(own.first, own.last, a.cols)
+                             : marked_columns(marks, units.dense_rows);
   return halo;
 }
 
 }  // namespace
 
+Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units) {
+  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, rows, own, units)
+                            : halo_of<std::int64_t>(a, rows, own, units);
+}
+
 Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units) {
-  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, first, last, units)
-                            : halo_of<std::int64_t>(a, first, last, units);
+  return find_halo(a, {first, last}, {first, last}, units);
 }
 
 std::vector<HaloTransfer> plan_exchange(std::span<const Halo> halos,

@@ -29,8 +29,16 @@ struct RowUnits {
   bool whole = false;  ///< All other columns are the halo.
 };
 
-/// The halo of the rows [first, last), in whole dense blocks.
+/// Rows, or columns, from the first on and before the last.
+struct IndexRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+/// The halo of some rows, in whole dense blocks, beside the columns that the part has; by default
+/// those of its rows' numbers.
 /// Errors: invalid_argument naming an element whose column is out of range.
+Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units);
 Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units);
 
 /// Elements that go from one part to another: a range of the receiver's halo.

@@ -103,7 +103,7 @@ class Nearness {
 bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape) {
   const Indices offsets(a.offsets, a.index_bytes);
   const Indices columns(a.columns, a.index_bytes);
-  const LocalColumns local(rows.first, rows.last, a.cols, rows.halo->columns);
+  const LocalColumns local(rows.own.first, rows.own.last, a.cols, rows.halo->columns);
   Nearness nearness;
   visit_slices(a, rows, shape,
                [&](std::int64_t, std::int64_t row, std::int64_t length, bool is_longest) {
@@ -124,7 +124,7 @@ class Packer {
         offsets_(static_cast<const Index*>(a.offsets)),
         columns_(static_cast<const Index*>(a.columns)),
         values_(static_cast<const T*>(a.values)),
-        local_(rows.first, rows.last, a.cols, rows.halo->columns) {}
+        local_(rows.own.first, rows.own.last, a.cols, rows.halo->columns) {}
 
   void rows_as_csr() {
     auto* const offsets = at<std::int64_t>(shape_.offsets);
@@ -173,7 +173,7 @@ class Packer {
           order[place++] = static_cast<std::int32_t>(block);
     auto* const sends = at<std::int32_t>(shape_.send_rows);
     for (std::size_t i = 0; i < rows_.send_rows.size(); ++i)
-      sends[i] = static_cast<std::int32_t>(rows_.send_rows[i] - rows_.first);
+      sends[i] = static_cast<std::int32_t>(rows_.send_rows[i] - rows_.own.first);
   }
 
   void diagonal(const SolverOptions& options) {
@@ -326,11 +326,12 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   shape.dense_rows = storage.dense_rows;
   shape.dtype = a.dtype;
   shape.rows = rows.last - rows.first;
+  shape.own_columns = rows.own.last - rows.own.first;
   shape.halo = static_cast<std::int64_t>(rows.halo->columns.size());
-  if (shape.rows + shape.halo > std::numeric_limits<std::int32_t>::max())
+  if (shape.own_columns + shape.halo > std::numeric_limits<std::int32_t>::max())
     fail(Errc::too_large,
          fmt::format("a part of {} rows and {} of others; 32 bits number {}. Use more parts",
-                     shape.rows, shape.halo, std::numeric_limits<std::int32_t>::max()));
+                     shape.own_columns, shape.halo, std::numeric_limits<std::int32_t>::max()));
   shape.block_rows = storage.block_rows;
   shape.blocks = blocks_of(shape.rows, shape.block_rows);
   shape.inner_blocks = std::ranges::count(rows.halo->border, false);

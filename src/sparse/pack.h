@@ -17,6 +17,7 @@ struct PartRows {
   std::int64_t last = 0;
   const Halo* halo = nullptr;
   std::span<const std::int64_t> send_rows;  ///< Of the matrix, by receiver.
+  IndexRange own;  ///< The columns whose elements of vectors the part has: its rows' numbers.
 };
 
 /// How rows are stored.

@@ -15,10 +15,10 @@ constexpr std::int64_t residual_quantities = 3;
 
 }  // namespace
 
-PartData::PartData(const SolverContent& content, std::int64_t columns)
+PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kind)
     : content_(content),
       columns_(columns),
-      codelets_(content.codelets(columns)),
+      codelets_(content.codelets(columns, kind)),
       is_recorded_(content.is_recorded()),
       states_(static_cast<std::size_t>(columns)),
       history_(static_cast<std::size_t>(columns * history_length)) {
@@ -49,12 +49,14 @@ PartData::PartData(const SolverContent& content, std::int64_t columns)
     passed_[static_cast<std::size_t>(each.from)].push_back(copy);
     arrivals_[static_cast<std::size_t>(each.to)].push_back(copy);
   }
+  if (codelets_.cycle()) levels_.emplace(content, *codelets_.cycle());
 }
 
 PartData::~PartData() {
   try {
     EngineAccess::cancel(content_.engine(), group_);
     end_call();
+    levels_.reset();
     content_.engine().remove(kept_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
@@ -99,8 +101,11 @@ void PartData::submit(const Codelet& codelet, std::size_t part, const Params& pa
   operands_.clear();
 }
 
-void PartData::take_sends(std::size_t part) {
-  for (const Data& each : sends_[part]) take(each, Access::write);
+/// What a neighbour's product needs, or the next step of M.
+void PartData::take_sends(std::size_t part, bool is_for_product) {
+  const bool is_step_of_m = levels_ && !is_for_product;
+  for (const Data& each : is_step_of_m ? levels_->first_sends(part) : sends_[part])
+    take(each, Access::write);
 }
 
 /// A part has written what it sends: what goes by way of the host is copied there.
@@ -124,7 +129,7 @@ void PartData::load(const std::vector<Data>& x) {
     take(content_.matrix(part), Access::read);
     take(x[part], Access::read);
     take(work_[part], Access::write);
-    take_sends(part);
+    take_sends(part, true);
     submit(codelets_.part(part).load, part);
     pass_on(part);
   }
@@ -159,7 +164,20 @@ void PartData::multiply(ProductParams params, ProductMode mode) {
   for (std::size_t part = 0; part < parts(); ++part) product_of(part, params, mode);
 }
 
+Relaxation PartData::first_relaxation() const {
+  return levels_ ? content_.levels()->plan().first : Relaxation{};
+}
+
+/// The rest of M*r, and what the product needs of it.
+void PartData::precondition(bool always) {
+  if (!levels_) return;
+  const FinestLevel finest{state_, work_, residual_sums_, sends_,
+                           [this](std::size_t part) { pass_on(part); }};
+  levels_->submit(finest, always, group_);
+}
+
 void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
+  params.first = first_relaxation();
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartCodelets& codelets = codelets_.part(part);
     const bool has_work = params.has_product || params.keeps_direction;
@@ -167,10 +185,11 @@ void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
     take(b[part], Access::read);
     take(work_[part], has_work ? Access::update : Access::write);
     take(residual_sums_[part], Access::write);
-    take_sends(part);
+    take_sends(part, false);
     submit(has_work ? codelets.residual : codelets.begin, part, params);
-    pass_on(part);
+    if (!levels_) pass_on(part);
   }
+  precondition(true);
 }
 
 void PartData::submit_scalars(const Codelet& codelet, std::initializer_list<Operand> first,
@@ -201,7 +220,9 @@ void PartData::iterate_recorded(Data x, std::int64_t count) {
   take(product_sums_[0], Access::write);
   take(residual_sums_[0], Access::write);
   take(past_, Access::update);
-  submit(codelets_.iterations(), 0, IterationsParams{count});
+  if (levels_) levels_->append_operands(operands_);
+  const std::int64_t generation = levels_ ? content_.levels()->plan().generation : 0;
+  submit(codelets_.iterations(), 0, IterationsParams{count, generation});
 }
 
 /// All data at once may be more than the device has, where those of each task alone aren't.
@@ -225,10 +246,11 @@ void PartData::iterate_by_tasks(const std::vector<Data>& x) {
     take(x[part], Access::update);
     take(work_[part], Access::update);
     take(residual_sums_[part], Access::write);
-    take_sends(part);
-    submit(codelets_.part(part).step, part);
-    pass_on(part);
+    take_sends(part, false);
+    submit(codelets_.part(part).step, part, LevelParams{first_relaxation()});
+    if (!levels_) pass_on(part);
   }
+  precondition(false);
   submit_scalars(codelets_.set_direction(), {{state_, Access::update}, {past_, Access::update}},
                  residual_sums_);
 }

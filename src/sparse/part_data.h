@@ -5,17 +5,19 @@
 // one thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "graph/group.h"
 #include "sparse/content.h"
+#include "sparse/level_data.h"
 
 namespace quadriga::sparse {
 
 class PartData {
  public:
-  PartData(const SolverContent& content, std::int64_t columns);
+  PartData(const SolverContent& content, std::int64_t columns, MKind kind = MKind::chosen);
   ~PartData();
   PartData(const PartData&) = delete;
   PartData& operator=(const PartData&) = delete;
@@ -62,10 +64,12 @@ class PartData {
   void submit_scalars(const Codelet& codelet, std::initializer_list<Operand> first,
                       const std::vector<Data>& sums, std::span<const std::byte> params = {});
   void take(Data data, Access access) { operands_.push_back({data, access}); }
-  void take_sends(std::size_t part);
+  void take_sends(std::size_t part, bool is_for_product);
   void take_arrivals(std::size_t part);
   void product_of(std::size_t part, ProductParams params, ProductMode mode);
   void pass_on(std::size_t part);
+  void precondition(bool always);
+  Relaxation first_relaxation() const;
   void iterate_by_tasks(const std::vector<Data>& x);
   void iterate_recorded(Data x, std::int64_t count);
   bool try_recorded(const std::vector<Data>& x, std::int64_t count);
@@ -85,6 +89,7 @@ class PartData {
   std::vector<Data> work_;
   std::vector<Data> product_sums_;
   std::vector<Data> residual_sums_;
+  std::optional<LevelData> levels_;          ///< Where M is several tasks.
   std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
   std::vector<std::vector<Data>> arrivals_;  ///< The same buffers or their copies, by receiver.
   std::vector<std::vector<Data>> passed_;    ///< By part, as its sends: copies made on the host.

@@ -36,9 +36,12 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--precondition",
-    type=click.Choice(["none", "jacobi", "block_jacobi"]),
+    type=click.Choice(["none", "jacobi", "block_jacobi", "chebyshev"]),
     default="none",
     show_default=True,
+)
+@click.option(
+    "--degree", type=click.IntRange(1, 1000), help="Of the polynomial of chebyshev. Default: 4."
 )
 @click.option(
     "--precision",
@@ -78,6 +81,7 @@ def cg(
     b: Path,
     output: Path,
     precondition: str,
+    degree: int | None,
     precision: str,
     rtol: float,
     atol: float,
@@ -114,7 +118,11 @@ def cg(
         raise click.UsageError(str(error)) from error
     begin = time.perf_counter()
     with made as engine:
-        m = None if precondition == "none" else precondition
+        m: str | tuple[str, int] | None = None if precondition == "none" else precondition
+        if degree is not None:
+            if m != "chebyshev":
+                raise click.UsageError("--degree is that of --precondition chebyshev")
+            m = (precondition, degree)
         mixed = None if precision == "double" else precision
         solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
         told: dict[str, Any] = {"estimates": solver.estimate()} if estimate else {}

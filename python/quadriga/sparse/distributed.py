@@ -32,6 +32,7 @@ class Storage:
     exchange: int = 0
     route: int = 0
     overlap: bool | None = None
+    degree: int = 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Distributed:
         address = 0 if diagonal is None else diagonal.ctypes.data
         options = _core.SolverOptions(
             storage.layout, storage.precondition, address, storage.inverse_rows, storage.parts,
-            storage.recorded, storage.exchange, storage.route, storage.overlap,
+            storage.recorded, storage.exchange, storage.route, storage.overlap, storage.degree,
         )  # fmt: skip
         self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
 

@@ -48,9 +48,10 @@ def cg(
         Of shape (n,), (n, 1) or (n, k) for k right-hand sides, which share each product.
     x0, rtol, atol, maxiter, callback, progress
         As in `Solver.solve`.
-    M : {"jacobi", "block_jacobi"}, array_like or LinearOperator, optional
-        The preconditioner, which approximates the inverse of A. An operator is called on the host:
-        vectors are copied there in each iteration, and devices compute only the product.
+    M : {"jacobi", "block_jacobi", "chebyshev"}, array_like or LinearOperator, optional
+        The preconditioner, which approximates the inverse of A, as of `Solver`. An operator is
+        called on the host: vectors are copied there in each iteration, and devices compute only the
+        product.
     precision : {None, "mixed"}
         As in `Solver`, if M is a diagonal or absent.
     engine, devices

@@ -14,13 +14,14 @@
 namespace quadriga::sparse {
 
 struct IterationsParams {
-  std::int64_t count = 1;  ///< At most history_length.
+  std::int64_t count = 1;       ///< At most history_length.
+  std::int64_t generation = 0;  ///< Of the cycle: what was recorded of another isn't launched.
 };
 
 /// {matrix, state update, x update, work update, sums of the product write, sums of the residual
-/// write, history update}. IterationsParams. The others outlive it.
-Codelet iterations_codelet(const PartCodelets& part, const Codelet& set_step,
-                           const Codelet& set_direction, const PartPlan& plan,
-                           const WorkShape& work);
+/// write, history update}, then for each coarser level of M {restriction, prolongation, the coarser
+/// level's matrix, its work write}. IterationsParams. The others outlive it.
+Codelet iterations_codelet(const SolveCodelets& codelets, const PartPlan& plan,
+                           const CyclePlan* cycle);
 
 }  // namespace quadriga::sparse

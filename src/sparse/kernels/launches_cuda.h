@@ -31,6 +31,17 @@ template <class T>
 void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::int64_t columns,
             std::int64_t first, std::int64_t count, bool scaled, T* out);
 
+/// As relax() and its like, on columns that run; null states: all run.
+template <class T>
+void relax(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+           const Relaxation& relaxation, const ColumnState* states);
+template <class T>
+void correct(cudaStream_t stream, std::int64_t rows, const PartVectors<T>& v,
+             const ColumnState* states);
+template <class T>
+void sum_products(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                  const ColumnState* states, double* sums);
+
 /// For a matrix in one part, which is all there is to sum: a kernel's last block of threads also
 /// forms the scalars, as set_step() and set_direction() do, with the same bits. `arrived` must be
 /// zero, and is zero afterwards.

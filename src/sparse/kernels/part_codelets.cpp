@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "sparse/kernels/iterations.h"
+#include "sparse/kernels/level_host.h"
 #include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/part_kernels.h"
 #include "sparse/kernels/scalar_codelets.h"
@@ -43,7 +44,10 @@ class Bodies {
     const PartVectors<T> v(*work_, a.operands[2].data);
     const T* const q = a.param<ResidualParams>().has_product ? v.q : nullptr;
     residual(arrays(a), v, q, a.operands[1].as<const T>(), a.operands[3].as<double>());
-    send(a, arrays(a), v.r, 4, true);
+    if (v.z)
+      start(a, *plan_, v, {a.param<ResidualParams>().first, true}, nullptr, 4);
+    else
+      send(a, arrays(a), v.r, 4, true);
   }
 
   void step_of(const Arguments& a) const {
@@ -51,7 +55,10 @@ class Bodies {
     const PartVectors<T> v(*work_, a.operands[3].data);
     if (std::none_of(states, states + v.columns, is_running)) return;
     step(arrays(a), v, states, a.operands[2].as<T>(), a.operands[4].as<double>());
-    send(a, arrays(a), v.r, 5, true);
+    if (v.z)
+      start(a, *plan_, v, a.param<LevelParams>(), states, 5);
+    else
+      send(a, arrays(a), v.r, 5, true);
   }
 
   void apply(const Arguments& a) const {
@@ -62,6 +69,7 @@ class Bodies {
   }
 
  private:
+  static constexpr auto start = &LevelBodies<T, OnHost<T>>::start;
   static bool is_running(const ColumnState& state) noexcept {
     return state.status == IterationStatus::running;
   }
@@ -87,7 +95,7 @@ class Bodies {
         turn_halo(plan_->shape, v, states, arrived, each.first, each.count);
       else
         std::copy_n(arrived, each.count * v.columns,
-                    v.p + (plan_->shape.rows + each.first) * v.columns);
+                    v.p + (plan_->shape.own_columns + each.first) * v.columns);
     }
   }
 
@@ -191,20 +199,20 @@ Codelet pass_codelet() {
 
 }  // namespace
 
-SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns) {
+SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns,
+                             const CyclePlan* cycle) {
+  if (cycle) cycle_ = std::make_unique<CycleCodelets>(cycle->levels, columns);
   for (const PartPlan& plan : plans) {
     blocks_.push_back(plan.shape.blocks);
     works_.push_back(work_shape(plan.shape, columns));
-    make(parts_.emplace_back(), plan, works_.back());
+    make(parts_.emplace_back(), plan, work(works_.size() - 1));
   }
   restart_ = restart_codelet(blocks_, columns);
   set_step_ = set_step_codelet(blocks_, columns);
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
   pass_ = pass_codelet();
-  if (plans.size() == 1)
-    iterations_ = iterations_codelet(parts_.front(), set_step_, set_direction_, plans.front(),
-                                     works_.front());
+  if (plans.size() == 1) iterations_ = iterations_codelet(*this, plans.front(), cycle);
 }
 
 }  // namespace quadriga::sparse

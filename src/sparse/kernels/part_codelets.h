@@ -12,27 +12,24 @@
 //   step      x += alpha*p; r -= alpha*q; M*r for the neighbours; sums of r^H*M*r and ||r||^2
 //   set_direction  beta, and whether the column has ended
 //
+// Where M is several tasks (level_codelets.h) a step ends with the first of them, and the last one
+// forms r^H*M*r and sends what the product needs.
+//
 // The product may be two tasks: that of the inner blocks doesn't wait for the halo.
 #pragma once
 
 #include <quadriga/codelet.h>
 
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "sparse/exchange.h"
-#include "sparse/kernels/part_shape.h"
+#include "sparse/kernels/level_codelets.h"
+#include "sparse/kernels/part_plan.h"
 #include "sparse/kernels/scalars.h"
 
 namespace quadriga::sparse {
-
-/// What tasks on one part need to know beside their operands.
-struct PartPlan {
-  PartShape shape;
-  std::vector<HaloTransfer> arrivals;  ///< By sender.
-  std::vector<HaloTransfer> sends;     ///< By receiver, as the part's send_rows.
-};
 
 struct ProductParams {
   bool turns = true;  ///< Else q = A*p as it is, and the halo is what has arrived.
@@ -48,6 +45,7 @@ struct RestartParams {
 struct ResidualParams {
   bool has_product = true;       ///< Else r = b.
   bool keeps_direction = false;  ///< p is as it was; else without a product nothing is.
+  Relaxation first = {};         ///< Of M, where that is several tasks.
 };
 
 /// One iteration's residuals of each column are at place (iteration - 1) % history_length.
@@ -63,6 +61,7 @@ struct PartCodelets {
   Codelet begin;     ///< {matrix, b, work write, sums write, buffers write}. ResidualParams.
   Codelet residual;  ///< {matrix, b, work update, sums write, buffers write}. ResidualParams.
   Codelet step;      ///< {matrix, state, x update, work update, sums write, buffers write}.
+                     ///< LevelParams, where M is several tasks.
   Codelet apply;     ///< {matrix, y write, work update, buffers}: y = A*p as it is.
 };
 
@@ -70,12 +69,17 @@ struct PartCodelets {
 /// them.
 class SolveCodelets {
  public:
-  SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns);
+  /// Without a cycle M is blocks of rows. A cycle outlives the codelets.
+  SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns, const CyclePlan* cycle);
   SolveCodelets(const SolveCodelets&) = delete;
   SolveCodelets& operator=(const SolveCodelets&) = delete;
 
   const PartCodelets& part(std::size_t index) const { return parts_[index]; }
-  const WorkShape& work(std::size_t index) const { return works_[index]; }
+  const WorkShape& work(std::size_t index) const {
+    return cycle_ ? cycle_->work(0, index) : works_[index];
+  }
+  /// Of M, where that is several tasks; else null.
+  const CycleCodelets* cycle() const noexcept { return cycle_.get(); }
   /// {state update, sums of each part}. RestartParams.
   const Codelet& restart() const noexcept { return restart_; }
   /// {state update, sums of each part}.
@@ -92,6 +96,7 @@ class SolveCodelets {
  private:
   std::deque<PartCodelets> parts_;
   std::deque<WorkShape> works_;
+  std::unique_ptr<const CycleCodelets> cycle_;
   std::vector<std::int64_t> blocks_;
   Codelet restart_;
   Codelet set_step_;

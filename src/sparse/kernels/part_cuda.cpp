@@ -10,6 +10,7 @@
 #include "device/cuda/cuda_check.h"
 #include "sparse/kernels/iterations.h"
 #include "sparse/kernels/launches_cuda.h"
+#include "sparse/kernels/on_stream_cuda.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -52,14 +53,20 @@ class Launches {
     const T* const q = a.param<ResidualParams>().has_product ? v.q : nullptr;
     cuda::residual(stream_of(a), arrays(a), v, q, a.operands[1].as<const T>(),
                    a.operands[3].as<double>());
-    send(a, v.r, 4, true);
+    if (v.z)
+      start(a, *plan_, v, {a.param<ResidualParams>().first, true}, nullptr, 4);
+    else
+      send(a, v.r, 4, true);
   }
 
   void step_of(const Arguments& a) const {
     const PartVectors<T> v(*work_, a.operands[3].data);
     cuda::step(stream_of(a), arrays(a), v, a.operands[1].as<const ColumnState>(),
                a.operands[2].as<T>(), a.operands[4].as<double>());
-    send(a, v.r, 5, true);
+    if (v.z)
+      start(a, *plan_, v, a.param<LevelParams>(), a.operands[1].as<const ColumnState>(), 5);
+    else
+      send(a, v.r, 5, true);
   }
 
   void apply(const Arguments& a) const {
@@ -87,6 +94,7 @@ class Launches {
   }
 
  private:
+  static constexpr auto start = &LevelBodies<T, OnStream<T>>::start;
   PartArrays<T> arrays(const Arguments& a) const { return {plan_->shape, a.operands[0].data}; }
   std::size_t vector_bytes(std::int64_t rows) const {
     return static_cast<std::size_t>(rows * work_->columns) * sizeof(T);
@@ -108,7 +116,7 @@ class Launches {
       if (states)
         cuda::turn_halo(stream_of(a), plan_->shape, v, states, arrived, each.first, each.count);
       else
-        queue_copy(a, v.p + (plan_->shape.rows + each.first) * v.columns, arrived,
+        queue_copy(a, v.p + (plan_->shape.own_columns + each.first) * v.columns, arrived,
                    vector_bytes(each.count));
     }
   }

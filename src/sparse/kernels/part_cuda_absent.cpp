@@ -5,6 +5,7 @@
 namespace quadriga::sparse {
 
 void add_cuda(PartCodelets&, const PartPlan&, const WorkShape&) {}
+void add_cuda(LevelCodelets&, const LevelPart&) {}
 Kernel restart_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
 Kernel set_step_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }

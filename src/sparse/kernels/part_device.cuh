@@ -78,6 +78,9 @@ struct DeviceVectors {
   N* p;
   N* q;
   N* r;
+  N* z;  ///< Null: M is blocks of rows.
+  N* d;
+  N* s;
 };
 
 template <class T>
@@ -92,7 +95,13 @@ DevicePart<DeviceType<T>> device_part(const PartArrays<T>& a) {
 template <class T>
 DeviceVectors<DeviceType<T>> device_vectors(const PartVectors<T>& v) {
   const auto numbers = [](T* from) { return reinterpret_cast<DeviceType<T>*>(from); };
-  return {static_cast<int>(v.columns), numbers(v.p), numbers(v.q), numbers(v.r)};
+  return {static_cast<int>(v.columns),
+          numbers(v.p),
+          numbers(v.q),
+          numbers(v.r),
+          numbers(v.z),
+          numbers(v.d),
+          numbers(v.s)};
 }
 
 /// Re(x^H*y), in double precision.

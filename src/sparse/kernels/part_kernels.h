@@ -51,11 +51,19 @@ struct PartVectors {
       : columns(shape.columns),
         p(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.p)),
         q(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.q)),
-        r(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.r)) {}
+        r(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.r)) {
+    if (!shape.has_levels) return;
+    z = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.z);
+    d = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.d);
+    s = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.s);
+  }
   std::int64_t columns;
   T* p;
   T* q;
   T* r;
+  T* z = nullptr;  ///< M*r where M is several tasks, which have d and s.
+  T* d = nullptr;
+  T* s = nullptr;
 };
 
 /// Some of the blocks in a part's `block_order`.
@@ -72,7 +80,7 @@ void multiply_block(const PartArrays<T>& a, std::int64_t block, const PartVector
 template <class T>
 void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v, double* sums);
 
-/// p = M*r + beta*p for the part's rows, in columns that run.
+/// p = M*r + beta*p for the part's rows, in columns that run. Where M is several tasks M*r is z.
 template <class T>
 void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states);
 
@@ -82,7 +90,7 @@ void turn_halo(const PartShape& shape, const PartVectors<T>& v, const ColumnStat
                const T* arrived, std::int64_t first, std::int64_t count);
 
 /// x += alpha*p, r -= alpha*q in columns that run. Sums of r^H*M*r, then of ||r||^2: a block and
-/// column each.
+/// column each. Where M is several tasks the first sums say nothing.
 template <class T>
 void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states, T* x,
           double* sums);
@@ -91,6 +99,26 @@ void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* st
 template <class T>
 void residual(const PartArrays<T>& a, const PartVectors<T>& v, const T* q, const T* b,
               double* sums);
+
+/// One step of a smoother on a level, of what is known of it.
+struct Relaxation {
+  bool subtracts = false;  ///< s -= q, where q = A*d; d is what was added to z last.
+  bool smooths = false;    ///< d = weight*M*s + momentum*d, with the part's inverses for M; z += d.
+  bool is_first = false;   ///< z and d were zero.
+  double momentum = 0;
+  double weight = 0;
+};
+
+template <class T>
+void relax(const PartArrays<T>& a, const PartVectors<T>& v, const Relaxation& relaxation);
+
+/// z += d for so many rows.
+template <class T>
+void correct(std::int64_t rows, const PartVectors<T>& v);
+
+/// Sums of r^H*z: a block and column each.
+template <class T>
+void sum_products(const PartShape& shape, const PartVectors<T>& v, double* sums);
 
 /// Copies rows of a vector that go to one part, `count` from place `first` of send_rows on;
 /// `scaled`: of M times the vector.

@@ -51,4 +51,23 @@ WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept {
   return work;
 }
 
+WorkShape work_shape(const LevelSize& size, std::int64_t columns) noexcept {
+  Layout layout;
+  WorkShape work;
+  work.columns = columns;
+  work.has_levels = true;
+  const auto vector = [&](std::int64_t rows) {
+    return layout.take(rows * columns, size_of(size.dtype));
+  };
+  work.p = vector(size.is_finest ? size.rows + size.halo_of_d : 0);
+  work.q = vector(size.rows);
+  work.r = vector(size.is_finest ? size.rows : 0);
+  work.z = vector(size.rows + size.halo_of_z);
+  work.d = vector(size.rows + size.halo_of_d);
+  work.s = vector(size.rows + size.halo_of_s);
+  work.arrived = layout.take(1, sizeof(std::uint32_t));
+  work.bytes = layout.bytes();
+  return work;
+}
+
 }  // namespace quadriga::sparse

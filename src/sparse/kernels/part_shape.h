@@ -34,6 +34,7 @@ struct PartShape {
   Format format = Format::csr;
   DType dtype = DType::float64;
   std::int64_t rows = 0;
+  std::int64_t own_columns = 0;  ///< Before the halo: the rows, of a square matrix.
   std::int64_t halo = 0;
   std::int64_t elements = 0;  ///< With padding.
   int dense_rows = 1;
@@ -74,16 +75,33 @@ constexpr std::int64_t slices_of_block(const PartShape& shape) noexcept {
 void lay_out(PartShape& shape) noexcept;
 
 /// Vectors of one part of a solve: p has rows and halo, q and r have rows; `columns` each. On a GPU
-/// blocks of threads count themselves at `arrived`.
+/// blocks of threads count themselves at `arrived`. Where M is several tasks, z is M*r, d what was
+/// added to z last, and s = r - A*z; they have rows, and the halos that matrices of M need.
 struct WorkShape {
   std::int64_t columns = 1;
   std::int64_t p = 0;
   std::int64_t q = 0;
   std::int64_t r = 0;
+  std::int64_t z = 0;
+  std::int64_t d = 0;
+  std::int64_t s = 0;
   std::int64_t arrived = 0;
   std::int64_t bytes = 0;
+  bool has_levels = false;  ///< Whether there are z, d and s.
 };
 
 WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept;
+
+/// Of a part of a level of M.
+struct LevelSize {
+  DType dtype = DType::float64;
+  std::int64_t rows = 0;
+  std::int64_t halo_of_d = 0;
+  std::int64_t halo_of_s = 0;
+  std::int64_t halo_of_z = 0;
+  bool is_finest = false;  ///< With p and r; p has the halo of d.
+};
+
+WorkShape work_shape(const LevelSize& size, std::int64_t columns) noexcept;
 
 }  // namespace quadriga::sparse

@@ -22,10 +22,10 @@ __global__ void turn_rows(DevicePart<N> a, DeviceVectors<N> v, const ColumnState
   if (at >= a.rows * v.columns) return;
   const ColumnState& state = states[at % v.columns];
   if (state.status != IterationStatus::running) return;
-  turn_element(v.p[at],
-               scaled(a.inverses, a.inverse_rows, v.r, v.columns, at / v.columns,
-                      static_cast<int>(at % v.columns)),
-               state.beta);
+  const N z = v.z ? v.z[at]
+                  : scaled(a.inverses, a.inverse_rows, v.r, v.columns, at / v.columns,
+                           static_cast<int>(at % v.columns));
+  turn_element(v.p[at], z, state.beta);
 }
 
 template <class N>
@@ -149,6 +149,17 @@ const DeviceType<T>* numbers(const T* from) {
   return reinterpret_cast<const DeviceType<T>*>(from);
 }
 
+/// Without M's blocks where they belong to a smoother: sums with them aren't used.
+template <class T>
+DevicePart<DeviceType<T>> summed_part(const PartArrays<T>& a, const PartVectors<T>& v) {
+  DevicePart<DeviceType<T>> part = device_part(a);
+  if (v.z) {
+    part.inverses = nullptr;
+    part.inverse_rows = 0;
+  }
+  return part;
+}
+
 }  // namespace
 
 template <class T>
@@ -166,7 +177,7 @@ void turn_halo(cudaStream_t stream, const PartShape& shape, const PartVectors<T>
                std::int64_t count) {
   if (count == 0) return;
   turn_arrived<<<grid_for(count * v.columns), threads, 0, stream>>>(
-      numbers(v.p + (shape.rows + first) * v.columns), numbers(arrived), count * v.columns,
+      numbers(v.p + (shape.own_columns + first) * v.columns), numbers(arrived), count * v.columns,
       static_cast<int>(v.columns), states);
   check_launch("a direction of the halo");
 }
@@ -176,7 +187,7 @@ void step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
           const ColumnState* states, T* x, double* sums) {
   if (a.shape().blocks == 0) return;
   step_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
-      device_part(a), device_vectors(v), states, numbers(x), sums, Ending{});
+      summed_part(a, v), device_vectors(v), states, numbers(x), sums, Ending{});
   check_launch("a step");
 }
 
@@ -186,7 +197,7 @@ void step_and_set_direction(cudaStream_t stream, const PartArrays<T>& a, const P
                             unsigned* arrived) {
   if (a.shape().blocks == 0) return;
   step_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
-      device_part(a), device_vectors(v), states, numbers(x), sums,
+      summed_part(a, v), device_vectors(v), states, numbers(x), sums,
       Ending{states, history, arrived});
   check_launch("a step and the next direction");
 }
@@ -196,7 +207,7 @@ void residual(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>&
               const T* b, double* sums) {
   if (a.shape().blocks == 0) return;
   residual_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
-      device_part(a), device_vectors(v), numbers(q), numbers(b), sums);
+      summed_part(a, v), device_vectors(v), numbers(q), numbers(b), sums);
   check_launch("a residual");
 }
 

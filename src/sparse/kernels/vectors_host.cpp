@@ -2,77 +2,11 @@
 // src/sparse/kernels/vectors_host.cpp: what conjugate gradients do with vectors, a block of rows at
 // a time so that a sum finds its block in the cache.
 #include <algorithm>
-#include <array>
 
-#include "sparse/kernels/number.h"
-#include "sparse/kernels/part_kernels.h"
+#include "sparse/kernels/host_sums.h"
 
 namespace quadriga::sparse {
 namespace {
-
-struct RowRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-RowRange rows_in(const PartShape& shape, std::int64_t block) noexcept {
-  const std::int64_t first = block * shape.block_rows;
-  return {first, std::min(first + shape.block_rows, shape.rows)};
-}
-
-/// Sums with `term(row, part)` over rows and parts of elements, in eight lanes: one fixed order,
-/// which compilers find vectors in.
-template <class T, class Term>
-double sum_over(RowRange rows, Term term) {
-  constexpr std::int64_t lanes = 8;
-  constexpr std::int64_t parts = parts_of<T>;
-  constexpr std::int64_t step_rows = lanes / parts;
-  std::array<double, lanes> sums{};
-  std::int64_t row = rows.first;
-  const auto add = [&](std::int64_t at, std::int64_t lane) {
-    for (std::int64_t part = 0; part < parts; ++part) sums[lane + part] += term(at, part);
-  };
-  for (; row + step_rows <= rows.last; row += step_rows)
-    for (std::int64_t i = 0; i < step_rows; ++i) add(row + i, i * parts);
-  for (std::int64_t i = 0; row < rows.last; ++row, ++i) add(row, i * parts);
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
-
-/// Re(x^H*y) of one column of a block.
-template <class T>
-double dot(RowRange rows, const T* x, const T* y, std::int64_t columns, std::int64_t column) {
-  constexpr std::int64_t parts = parts_of<T>;
-  const Real<T>* const left = as_reals(x + column);
-  const Real<T>* const right = as_reals(y + column);
-  const std::int64_t stride = columns * parts;
-  return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
-    return static_cast<double>(left[row * stride + part]) *
-           static_cast<double>(right[row * stride + part]);
-  });
-}
-
-/// M by its blocks, each row's elements one after the other.
-template <class T>
-class Inverses {
- public:
-  explicit Inverses(const PartArrays<T>& a) noexcept
-      : elements_(a.inverses()), size_(a.shape().inverse_rows) {}
-  bool is_identity() const noexcept { return elements_ == nullptr; }
-  /// An element of M*r, for any row: a neighbour computes the same bits.
-  T times(const T* r, std::int64_t columns, std::int64_t row, std::int64_t column) const noexcept {
-    if (size_ == 0) return r[row * columns + column];
-    if (size_ == 1) return multiplied(elements_[row], r[row * columns + column]);
-    const T* const line = elements_ + row * size_;
-    const T* const from = r + row / size_ * size_ * columns + column;
-    T sum = multiplied(line[0], from[0]);
-    for (std::int64_t j = 1; j < size_; ++j) sum += multiplied(line[j], from[j * columns]);
-    return sum;
-  }
-
- private:
-  const T* elements_;
-  std::int64_t size_;
-};
 
 /// r^H*M*r of one column of a block.
 template <class T>
@@ -108,7 +42,7 @@ void sum_residual(const PartArrays<T>& a, const PartVectors<T>& v, std::int64_t 
     double* const out = sums + block * v.columns + c;
     out[all] = dot(rows, v.r, v.r, v.columns, c);
     const Inverses<T> m(a);
-    out[0] = m.is_identity() ? out[all] : dot_scaled(rows, v.r, m, v.columns, c);
+    out[0] = m.is_identity() || v.z ? out[all] : dot_scaled(rows, v.r, m, v.columns, c);
   }
 }
 
@@ -133,7 +67,7 @@ void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* st
     const double beta = states[c].beta;
     for (std::int64_t row = 0; row < a.shape().rows; ++row) {
       const std::int64_t at = row * v.columns + c;
-      turn_element(v.p[at], m.times(v.r, v.columns, row, c), beta);
+      turn_element(v.p[at], v.z ? v.z[at] : m.times(v.r, v.columns, row, c), beta);
     }
   }
 }
@@ -141,7 +75,7 @@ void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* st
 template <class T>
 void turn_halo(const PartShape& shape, const PartVectors<T>& v, const ColumnState* states,
                const T* arrived, std::int64_t first, std::int64_t count) {
-  T* const halo = v.p + (shape.rows + first) * v.columns;
+  T* const halo = v.p + (shape.own_columns + first) * v.columns;
   for (std::int64_t row = 0; row < count; ++row)
     for (std::int64_t c = 0; c < v.columns; ++c)
       if (states[c].status == IterationStatus::running)

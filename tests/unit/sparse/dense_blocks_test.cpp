@@ -126,7 +126,7 @@ TEST(DenseBlocks, HaveTheSameBitsInSlicesOfAnyHeight) {
   const Halo halo = find_halo(a.view(), 0, a.rows, {192, 3});
   std::vector<double> first;
   for (const std::int64_t height : {1, 8, 32}) {
-    const PartRows rows{0, a.rows, &halo, {}};
+    const PartRows rows{0, a.rows, &halo, {}, {0, a.rows}};
     const PartShape shape = shape_of(a.view(), rows, {Format::blocks, 3, 192, height, 0});
     EXPECT_EQ(shape.slice_rows, height);
     EXPECT_GE(shape.elements, static_cast<std::int64_t>(a.columns.size()));

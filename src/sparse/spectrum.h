@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/spectrum.h: where the eigenvalues of D^-1*A are, by a few iterations.
+#pragma once
+
+#include <quadriga/sparse_multigrid.h>
+
+#include <span>
+
+namespace quadriga::sparse {
+
+class SolverContent;
+
+/// Coefficients of an iteration of conjugate gradients.
+struct CgStep {
+  double alpha = 0;
+  double beta = 0;
+};
+
+/// Bounds from the coefficients of some iterations: the smallest Ritz value, and the largest one
+/// plus its residual, which bounds eigenvalues of matrices of all kinds that were tried.
+/// Sources: Golub and Van Loan, Matrix Computations, 2013, section 11.3.5 (Lanczos by conjugate
+///          gradients); Zhou and Li, J. Comput. Phys. 230, 2011 (the upper bound).
+EigenvalueBounds bounds_of(std::span<const CgStep> steps);
+
+/// Of a solver's matrix and the blocks of its preconditioner, by iterations on its devices from a
+/// fixed right-hand side: the same bits for any number of devices. Where the matrix isn't positive
+/// definite they are of no use, as solves will say.
+EigenvalueBounds estimate_bounds(const SolverContent& content);
+
+}  // namespace quadriga::sparse
