@@ -84,34 +84,39 @@ std::optional<MessageBuffer> Export::place() const {
 
 namespace {
 
-// What was queued on the owner's stream comes first; then the memory is the message's.
-void put_on_device(MessageBuffer& place, nb::handle port, nb::handle stream) {
-  const bool has_stream = !stream.is_none();
-  const auto number = has_stream ? nb::cast<std::uintptr_t>(stream) : 0;
+// The memory of a port, or of a CUDA device.
+void put_on_device(MessageBuffer& place, nb::handle port) {
   if (!port.is_none()) place.port = nb::cast<PyDevices&>(port).port;
   const GilReleased released;
   if (!place.port) place.port = message::DevicePort::cuda_at(place.data);
   place.device = place.port->holder(place.data);
   require(place.device != no_device, "the array's memory isn't these devices'");
-  if (has_stream) place.port->synchronize(place.device, number);
 }
 
 }  // namespace
 
-ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes, bool devices) {
+ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
   if (layout.is_none() && exported.open(array.ptr(), writes)) {
     if (auto found = exported.place()) {
       place = std::move(*found);
       return;
     }
   }
-  const nb::object described = nb::module_::import_("quadriga.message.places")
-                                   .attr("described")(array, layout, writes, devices);
+  const nb::object described =
+      nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
   place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
   place.layout = nb::cast<Layout>(described[1]);
   kept = nb::object(described[2]);
-  if (nb::len(described) > 3 && place.layout.bytes() > 0)
-    put_on_device(place, described[3], described[4]);
+  if (nb::len(described) <= 3 || place.layout.bytes() == 0) return;
+  put_on_device(place, described[3]);
+  if (described[4].is_none()) return;
+  stream_ = nb::cast<std::uintptr_t>(described[4]);
+  const GilReleased released;
+  await_stream();
+}
+
+void ArrayPlace::await_stream() const {
+  if (stream_) place.port->synchronize(place.device, *stream_);
 }
 
 ArrayPlace::~ArrayPlace() {
@@ -146,9 +151,8 @@ void check_signals() {
 
 }  // namespace
 
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
-                                         bool devices) {
-  return {new ArrayPlace(array, layout, writes, devices), let_go};
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
+  return {new ArrayPlace(array, layout, writes), let_go};
 }
 
 Patience patience_of(double seconds) {

@@ -31,10 +31,10 @@ class Export {
 };
 
 /// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
-/// describe, or that goes with a layout, is described in Python.
+/// describe, or that goes with a layout, is described in Python. What was queued on the stream of
+/// an array in a device's memory has ended.
 struct ArrayPlace {
-  /// `devices`: arrays in memory of devices are taken, too.
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes, bool devices = false);
+  ArrayPlace(nb::handle array, nb::handle layout, bool writes);
   ~ArrayPlace();
   ArrayPlace(const ArrayPlace&) = delete;
   ArrayPlace& operator=(const ArrayPlace&) = delete;
@@ -42,11 +42,16 @@ struct ArrayPlace {
   Export exported;
   nb::object kept;
   message::MessageBuffer place;
+
+  /// Waits for what was queued on the stream of a device's array, if it has one. Without the GIL.
+  void await_stream() const;
+
+ private:
+  std::optional<std::uintptr_t> stream_;
 };
 
 /// One that any thread may let go, also one without the GIL.
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
-                                         bool devices = false);
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes);
 
 /// Seconds, negative ones without end, interrupted by Python's signals.
 /// Errors: invalid_argument if it isn't a number.

@@ -13,7 +13,6 @@ namespace quadriga::python {
 namespace {
 
 using message::DevicePort;
-using message::ElementType;
 using message::Layout;
 using message::MessageBuffer;
 
@@ -34,9 +33,9 @@ std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t byte
   return reinterpret_cast<std::uintptr_t>(made);
 }
 
-MessageBuffer place(const PyDevices& self, DeviceId device, std::uintptr_t at, std::size_t bytes) {
-  return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
-          reinterpret_cast<std::byte*>(at), self.port, device};
+MessageBuffer place(const PyDevices& self, DeviceId device, std::uintptr_t at,
+                    const Layout& layout) {
+  return {layout, reinterpret_cast<std::byte*>(at), self.port, device};
 }
 
 }  // namespace
@@ -55,16 +54,16 @@ void bind_devices(nb::module_& module) {
            })
       .def("read",
            [](const PyDevices& self, DeviceId device, std::uintptr_t at, std::uintptr_t into,
-              std::size_t bytes) {
+              const Layout& layout) {
              const GilReleased released;
-             message::read_all(place(self, device, at, bytes),
-                               {reinterpret_cast<std::byte*>(into), bytes});
+             const MessageBuffer from = place(self, device, at, layout);
+             message::read_all(from, {reinterpret_cast<std::byte*>(into), from.bytes()});
            })
       .def("write", [](const PyDevices& self, DeviceId device, std::uintptr_t at,
-                       std::uintptr_t from, std::size_t bytes) {
+                       std::uintptr_t from, const Layout& layout) {
         const GilReleased released;
-        message::write_all(place(self, device, at, bytes),
-                           {reinterpret_cast<const std::byte*>(from), bytes});
+        const MessageBuffer into = place(self, device, at, layout);
+        message::write_all(into, {reinterpret_cast<const std::byte*>(from), into.bytes()});
       });
 }
 

@@ -36,23 +36,23 @@ struct PyCommunicator {
       : endpoint(std::move(of)), communicator(std::move(part)) {}
 
   void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
-    const ArrayPlace from(array, layout, false, true);
+    const ArrayPlace from(array, layout, false);
     const GilReleased released;
     communicator.send(from.place, destination, tag, patience_of(deadline));
   }
   message::MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout,
                               double deadline) {
-    const ArrayPlace into(array, layout, true, true);
+    const ArrayPlace into(array, layout, true);
     const GilReleased released;
     return communicator.receive(into.place, source, tag, patience_of(deadline));
   }
   PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
-    const auto from = shared_place(array, layout, false, true);
+    const auto from = shared_place(array, layout, false);
     const GilReleased released;
     return {endpoint, communicator.start_send(from->place, destination, tag, from)};
   }
   PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
-    const auto into = shared_place(array, layout, true, true);
+    const auto into = shared_place(array, layout, true);
     const GilReleased released;
     return {endpoint, communicator.start_receive(into->place, source, tag, into)};
   }
@@ -60,8 +60,8 @@ struct PyCommunicator {
                                   nb::handle received, int source, int receive_tag,
                                   nb::handle send_layout, nb::handle receive_layout,
                                   double deadline) {
-    const ArrayPlace from(sent, send_layout, false, true);
-    const ArrayPlace into(received, receive_layout, true, true);
+    const ArrayPlace from(sent, send_layout, false);
+    const ArrayPlace into(received, receive_layout, true);
     const GilReleased released;
     return communicator.send_receive(from.place, destination, send_tag, into.place, source,
                                      receive_tag, patience_of(deadline));

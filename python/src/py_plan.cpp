@@ -14,9 +14,8 @@
 namespace quadriga::python {
 namespace {
 
-using message::ExchangeTransfers;
 using message::PlannedMessage;
-using Places = std::vector<std::shared_ptr<ArrayPlace>>;
+using Places = PyPlan::Places;
 
 std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& places) {
   std::vector<PlannedMessage> made;
@@ -30,39 +29,44 @@ std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& 
 
 }  // namespace
 
-ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
-                          nb::handle receives) {
+void PyPlan::start() const {
+  for (const auto& each : *places) each->await_stream();
+  transfers.start();
+}
+
+PyPlan plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
+               nb::handle receives) {
   const auto places = std::make_shared<Places>();
   const auto leaving = planned(sends, false, *places);
   const auto arriving = planned(receives, true, *places);
-  return communicator.plan(leaving, arriving, places);
+  return {communicator.plan(leaving, arriving, places), places};
 }
 
 void bind_plan(nb::module_& module) {
-  nb::class_<ExchangeTransfers>(module, "MessagePlan", "An exchange that is set up once.")
+  nb::class_<PyPlan>(module, "MessagePlan", "An exchange that is set up once.")
       .def("start",
-           [](const ExchangeTransfers& self) {
+           [](const PyPlan& self) {
              const GilReleased released;
              self.start();
            })
       .def(
           "wait",
-          [](const ExchangeTransfers& self, double deadline) {
+          [](const PyPlan& self, double deadline) {
             const GilReleased released;
-            self.wait(patience_of(deadline));
+            self.transfers.wait(patience_of(deadline));
           },
           nb::arg("deadline"))
       .def("test",
-           [](const ExchangeTransfers& self) {
+           [](const PyPlan& self) {
              const GilReleased released;
-             return self.test();
+             return self.transfers.test();
            })
       .def("cancel",
-           [](const ExchangeTransfers& self) {
+           [](const PyPlan& self) {
              const GilReleased released;
-             return self.cancel();
+             return self.transfers.cancel();
            })
-      .def("received", &ExchangeTransfers::received);
+      .def("received", [](const PyPlan& self) { return self.transfers.received(); });
 }
 
 }  // namespace quadriga::python

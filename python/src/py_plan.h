@@ -2,14 +2,28 @@
 // python/src/py_plan.h: exchanges of arrays that are set up once.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "bindings.h"
 #include "message/communicator.h"
+#include "py_array_place.h"
 
 namespace quadriga::python {
 
+struct PyPlan {
+  using Places = std::vector<std::shared_ptr<ArrayPlace>>;
+
+  /// Once what was queued on the arrays' streams has ended: those of the plan's making.
+  void start() const;
+
+  message::ExchangeTransfers transfers;
+  std::shared_ptr<Places> places;
+};
+
 /// Of lists of tuples (array, rank, tag, layout), the layout None for all of the array.
-message::ExchangeTransfers plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
-                                   nb::handle receives);
+PyPlan plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
+               nb::handle receives);
 void bind_plan(nb::module_& module);
 
 }  // namespace quadriga::python

@@ -9,9 +9,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/random.h"
-#include "message/pack_stream.h"
 
 namespace quadriga::message {
 namespace {
@@ -43,20 +43,6 @@ bool overlap(const MessageBuffer& a, const MessageBuffer& b) noexcept {
     return reinterpret_cast<std::intptr_t>(buffer.data) + offset;
   };
   return at(a, a_first) < at(b, b_last) && at(b, b_first) < at(a, a_last);
-}
-
-PackedPlace::PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from)
-    : place_(place), data_(place.flat()) {
-  if (place.bytes() == 0) return;
-  const bool is_alone = apart_from == nullptr || !overlap(place, *apart_from);
-  if (data_ != nullptr && is_alone) return;
-  copy_.resize(place.bytes());
-  data_ = copy_.data();
-  if (is_read) Packer(place.layout, place.data).pack(0, copy_);
-}
-
-void PackedPlace::write_back() const {
-  if (!copy_.empty()) Unpacker(place_.layout, place_.data).unpack(0, copy_);
 }
 
 std::string CollectiveTerms::text() const {
@@ -212,13 +198,21 @@ void Collective::all_to_all(const void* from, std::size_t from_step, void* into,
   wait(all);
 }
 
-void Collective::take(const RankSteps& steps, const PlaceOf& places, const Combine& combine,
-                      std::size_t element_bytes) {
-  const auto room = [](std::int64_t bytes) {
-    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-  };
-  const auto work = room(steps.work_bytes);
-  const auto stage = room(steps.stage_bytes);
+TransferPtr Collective::start_move(const MessageBuffer& into, std::shared_ptr<DeviceMove> move) {
+  return communicator_.endpoint().start_move(message(rank(), into), std::move(move));
+}
+
+void Collective::copy(const MessageBuffer& from, const MessageBuffer& into) {
+  if (from.on_device() || into.on_device())
+    wait({start_move(into, move_between(from, into))});
+  else
+    copy_on_host(from, into);
+}
+
+void Collective::take(const RankSteps& steps, const PlaceOf& places, const Reducing& reducing) {
+  const Room work(reducing.home, static_cast<std::size_t>(steps.work_bytes));
+  const Room stage({}, static_cast<std::size_t>(steps.stage_bytes));
+  const ElementSignature& elements = reducing.elements;
   Endpoint& endpoint = communicator_.endpoint();
   StepMeans means;
   means.start_send = [&](int peer, int lane, const MessageBuffer& place) {
@@ -231,12 +225,22 @@ void Collective::take(const RankSteps& steps, const PlaceOf& places, const Combi
   means.withdraw = [&](const TransferPtr& transfer) { endpoint.withdraw(transfer); };
   means.place = [&](const StepPlace& place, std::int64_t bytes) {
     const auto size = static_cast<std::size_t>(bytes);
-    if (place.buffer == StepBuffer::work) return bytes_place(work.get() + place.offset, size);
-    if (place.buffer == StepBuffer::stage) return bytes_place(stage.get() + place.offset, size);
+    if (place.buffer == StepBuffer::work) return work.at(place.offset, size);
+    if (place.buffer == StepBuffer::stage) return stage.at(place.offset, size);
     return places(place, bytes);
   };
-  means.combine = combine;
-  means.element_bytes = element_bytes;
+  means.start_copy = [&](const MessageBuffer& from, const MessageBuffer& into) {
+    return start_move(into, move_between(from, into));
+  };
+  means.start_reduction = [&](const MessageBuffer& into, const MessageBuffer& from,
+                              const MessageBuffer& with) {
+    return start_move(into,
+                      reduction_on_device(into, from, with, reducing.operation, elements.type()));
+  };
+  if (elements.count() > 0) {  // No elements have no type either.
+    means.combine = combine_of(reducing.operation, elements.type());
+    means.element_bytes = size_of(elements.type());
+  }
   take_steps(steps, means);
 }
 

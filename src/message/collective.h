@@ -4,30 +4,16 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "message/communicator.h"
+#include "message/device_local.h"
 #include "message/schedule.h"
 #include "message/step_runner.h"
 
 namespace quadriga::message {
-
-/// Bytes side by side that a place's elements travel as: the place's own, or a packed copy.
-class PackedPlace {
- public:
-  /// Packs what isn't side by side, if it is read, and what lies where `apart_from` is written.
-  PackedPlace(const MessageBuffer& place, bool is_read, const MessageBuffer* apart_from = nullptr);
-  std::byte* data() const noexcept { return data_; }
-  std::size_t bytes() const noexcept { return place_.bytes(); }
-  /// Unpacks what was written, if there is a copy.
-  void write_back() const;
-
- private:
-  const MessageBuffer place_;
-  std::vector<std::byte> copy_;
-  std::byte* data_;
-};
 
 /// What one rank says of a collective; all ranks must say the same.
 struct CollectiveTerms {
@@ -40,6 +26,13 @@ struct CollectiveTerms {
   std::uint64_t detail = 0;
   std::string detail_text{};
   std::string text() const;
+};
+
+/// What reductions combine, and where the steps' own memory is: where input and output are.
+struct Reducing {
+  Home home{};
+  ReduceOperation operation = ReduceOperation::sum;
+  ElementSignature elements{};
 };
 
 class Collective {
@@ -72,16 +65,19 @@ class Collective {
   /// Errors: as run(); the communicator stays usable.
   void agree_again(const CollectiveTerms& terms);
 
+  /// Copies elements of this rank, whose layouts may differ; on devices if either is there.
+  void copy(const MessageBuffer& from, const MessageBuffer& into);
+
   using PlaceOf = std::function<MessageBuffer(const StepPlace& place, std::int64_t bytes)>;
   /// Takes a rank's steps. `places` says where input and output are; the rest is made here.
-  void take(const RankSteps& steps, const PlaceOf& places, const Combine& combine = {},
-            std::size_t element_bytes = 1);
+  void take(const RankSteps& steps, const PlaceOf& places, const Reducing& reducing = {});
 
  private:
   void agree(const CollectiveTerms& terms);
   [[noreturn]] void tell_differences(const CollectiveTerms& terms);
   Posting message(int peer, const MessageBuffer& place, int lane = agreement_lane) const;
   Patience left() const;
+  TransferPtr start_move(const MessageBuffer& into, std::shared_ptr<DeviceMove> move);
 
   CommunicatorCore& communicator_;
   const CallKind operation_;

@@ -7,6 +7,7 @@
 
 #include "message/collective.h"
 #include "message/collective_faults.h"
+#include "message/packed_place.h"
 #include "message/schedule_steps.h"
 
 namespace quadriga::message {
@@ -42,13 +43,6 @@ std::vector<Parcel> parcel_for(int rank, std::size_t bytes) {
   return {{rank, static_cast<std::int64_t>(bytes), 0}};
 }
 
-Collective::PlaceOf bytes_of(const PackedPlace& input, const PackedPlace& output) {
-  return [&](const StepPlace& place, std::int64_t bytes) {
-    const PackedPlace& whole = place.buffer == StepBuffer::input ? input : output;
-    return bytes_place(whole.data() + place.offset, static_cast<std::size_t>(bytes));
-  };
-}
-
 }  // namespace
 
 void CommunicatorCore::gather(const MessageBuffer& from, const MessageBuffer& into, int root,
@@ -59,12 +53,12 @@ void CommunicatorCore::gather(const MessageBuffer& from, const MessageBuffer& in
   if (is_root)
     fault = first_of(fault, first_of(part_fault(into, from, size()), overlap_fault(into)));
   collective.run({CallKind::gather, root, -1, from.layout.elements(), fault}, [&] {
-    const PackedPlace own(from, true, is_root ? &into : nullptr);
-    const PackedPlace all(is_root ? into : MessageBuffer{}, false);
+    const PackedPlace own(collective, from, true, is_root ? &into : nullptr);
+    const PackedPlace all(collective, is_root ? into : MessageBuffer{}, false);
     const std::vector<Parcel> arriving =
         is_root ? parcels(size(), own.bytes()) : std::vector<Parcel>{};
     collective.take(direct_steps(rank(), size(), parcel_for(root, own.bytes()), arriving),
-                    bytes_of(own, all));
+                    places_of(own, all));
     all.write_back();
   });
 }
@@ -76,12 +70,12 @@ void CommunicatorCore::scatter(const MessageBuffer& from, const MessageBuffer& i
   std::string fault = first_of(root_fault(root, size()), overlap_fault(into));
   if (is_root) fault = first_of(fault, part_fault(from, into, size()));
   collective.run({CallKind::scatter, root, -1, into.layout.elements(), fault}, [&] {
-    const PackedPlace all(is_root ? from : MessageBuffer{}, true, &into);
-    const PackedPlace own(into, false);
+    const PackedPlace all(collective, is_root ? from : MessageBuffer{}, true, &into);
+    const PackedPlace own(collective, into, false);
     const std::vector<Parcel> leaving =
         is_root ? parcels(size(), own.bytes()) : std::vector<Parcel>{};
     collective.take(direct_steps(rank(), size(), leaving, parcel_for(root, own.bytes())),
-                    bytes_of(all, own));
+                    places_of(all, own));
     own.write_back();
   });
 }
@@ -96,9 +90,9 @@ void CommunicatorCore::all_to_all(const MessageBuffer& from, const MessageBuffer
   else if (from.layout.elements().count() % ranks != 0)
     fault = fmt::format("expected a multiple of {} elements", ranks);
   collective.run({CallKind::alltoall, -1, -1, from.layout.elements(), fault}, [&] {
-    const PackedPlace out(from, true, &into), in(into, false);
+    const PackedPlace out(collective, from, true, &into), in(collective, into, false);
     const std::vector<Parcel> parts = parcels(size(), out.bytes() / ranks);
-    collective.take(direct_steps(rank(), size(), parts, parts), bytes_of(out, in));
+    collective.take(direct_steps(rank(), size(), parts, parts), places_of(out, in));
     in.write_back();
   });
 }
@@ -150,7 +144,7 @@ std::string difference(const std::vector<PairTerms>& given,
 }
 
 // Where parts are sent from: packed if they share memory with one that is received.
-std::vector<PackedPlace> packed_sends(std::span<const RankPart> sends,
+std::vector<PackedPlace> packed_sends(Collective& collective, std::span<const RankPart> sends,
                                       std::span<const RankPart> receives) {
   std::vector<PackedPlace> all;
   all.reserve(sends.size());
@@ -158,7 +152,8 @@ std::vector<PackedPlace> packed_sends(std::span<const RankPart> sends,
     const auto shared = std::ranges::find_if(receives, [&](const RankPart& other) {
       return other.place.bytes() > 0 && each.place.bytes() > 0 && overlap(each.place, other.place);
     });
-    all.emplace_back(each.place, true, shared == receives.end() ? nullptr : &shared->place);
+    all.push_back(PackedPlace::part(collective, each.place, true,
+                                    shared == receives.end() ? nullptr : &shared->place));
   }
   return all;
 }
@@ -189,15 +184,15 @@ void CommunicatorCore::exchange(CallKind kind, int root, std::span<const RankPar
     collective.all_to_all(given.data(), sizeof(PairTerms), theirs.data(), sizeof(PairTerms));
     terms.fault = difference(theirs, terms_of(receives, size()));
     collective.agree_again(terms);
-    const std::vector<PackedPlace> leaving = packed_sends(sends, receives);
+    const std::vector<PackedPlace> leaving = packed_sends(collective, sends, receives);
     std::vector<PackedPlace> arriving;
     arriving.reserve(receives.size());
-    for (const RankPart& each : receives) arriving.emplace_back(each.place, false);
+    for (const RankPart& each : receives)
+      arriving.push_back(PackedPlace::part(collective, each.place, false));
     collective.take(direct_steps(rank(), size(), numbered(sends), numbered(receives)),
-                    [&](const StepPlace& place, std::int64_t bytes) {
+                    [&](const StepPlace& place, std::int64_t) {
                       const auto& parts = place.buffer == StepBuffer::input ? leaving : arriving;
-                      return bytes_place(parts[static_cast<std::size_t>(place.offset)].data(),
-                                         static_cast<std::size_t>(bytes));
+                      return parts[static_cast<std::size_t>(place.offset)].whole();
                     });
     for (const PackedPlace& each : arriving) each.write_back();
   });

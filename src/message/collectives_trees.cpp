@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "message/collective.h"
 #include "message/collective_faults.h"
-#include "message/pack_stream.h"
+#include "message/packed_place.h"
 
 namespace quadriga::message {
 namespace {
@@ -29,12 +29,6 @@ std::string reduction_fault(const MessageBuffer& from, const MessageBuffer* into
     return error.what();
   }
   return into != nullptr ? overlap_fault(*into) : std::string();
-}
-
-// No elements have no type either.
-Combine combine_for(ReduceOperation operation, const ElementSignature& elements) {
-  if (elements.count() == 0) return [](std::byte*, const std::byte*, std::size_t) {};
-  return combine_of(operation, elements.type());
 }
 
 std::int64_t element_bytes(const ElementSignature& elements) {
@@ -73,11 +67,9 @@ bool is_same(const MessageBuffer& a, const MessageBuffer& b) {
   return a.data == b.data && a.layout == b.layout;
 }
 
-Collective::PlaceOf places_of(const PackedPlace& input, const PackedPlace& output) {
-  return [&](const StepPlace& place, std::int64_t bytes) {
-    const PackedPlace& whole = place.buffer == StepBuffer::input ? input : output;
-    return bytes_place(whole.data() + place.offset, static_cast<std::size_t>(bytes));
-  };
+// Reductions run where the result is wanted, if that is a device.
+Home home_of(const MessageBuffer& from, const MessageBuffer& into) {
+  return message::home_of(into.on_device() ? into : from);
 }
 
 }  // namespace
@@ -105,7 +97,7 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
     // In one piece it travels as it lies.
     if (in_one)
       return collective.take(*steps, [&](const StepPlace&, std::int64_t) { return place; });
-    const PackedPlace packed(place, !receives);
+    const PackedPlace packed(collective, place, !receives);
     collective.take(*steps, places_of(packed, packed));
     if (receives) packed.write_back();
   });
@@ -124,15 +116,17 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
                                  reduction_fault(from, is_root ? &into : nullptr, operation))};
   add_options(terms, options);
   collective.run(terms, [&] {
-    const PackedPlace own(from, true, is_root && !is_same(from, into) ? &into : nullptr);
-    const PackedPlace result(is_root ? into : MessageBuffer{}, false);
+    const MessageBuffer wanted = is_root ? into : MessageBuffer{};
+    const Home home = home_of(from, wanted);
+    const bool is_apart = is_root && !is_same(from, into);
+    const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
+    const PackedPlace result(collective, wanted, false, nullptr, home);
     const CollectiveShape shape{TreeCollective::reduce,
                                 root,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
     collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
-                    combine_for(operation, elements),
-                    static_cast<std::size_t>(shape.element_bytes));
+                    {home, operation, elements});
     if (is_root) result.write_back();
   });
 }
@@ -148,14 +142,16 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
                         reduction_fault(from, &into, operation)};
   add_options(terms, options);
   collective.run(terms, [&] {
-    const PackedPlace own(from, true, is_same(from, into) ? nullptr : &into), result(into, false);
+    const Home home = home_of(from, into);
+    const bool is_apart = !is_same(from, into);
+    const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
+    const PackedPlace result(collective, into, false, nullptr, home);
     const CollectiveShape shape{TreeCollective::all_reduce,
                                 0,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
     collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
-                    combine_for(operation, elements),
-                    static_cast<std::size_t>(shape.element_bytes));
+                    {home, operation, elements});
     result.write_back();
   });
 }
@@ -195,12 +191,13 @@ void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBu
   add_counts(terms, counts);
   add_options(terms, options);
   collective.run(terms, [&] {
-    const PackedPlace own(from, true, &into), result(into, false);
+    const Home home = home_of(from, into);
+    const PackedPlace own(collective, from, true, &into, home);
+    const PackedPlace result(collective, into, false, nullptr, home);
     CollectiveShape shape{TreeCollective::reduce_scatter, 0, {}, element_bytes(elements)};
     for (const std::int64_t each : counts) shape.bytes.push_back(each * shape.element_bytes);
     collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
-                    combine_for(operation, elements),
-                    static_cast<std::size_t>(shape.element_bytes));
+                    {home, operation, elements});
     result.write_back();
   });
 }
@@ -212,7 +209,7 @@ void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer
                         first_of(part_fault(into, from, size()), overlap_fault(into))};
   add_options(terms, forced_);
   collective.run(terms, [&] {
-    const PackedPlace own(from, true, &into), all(into, false);
+    const PackedPlace own(collective, from, true, &into), all(collective, into, false);
     CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
     shape.bytes.assign(static_cast<std::size_t>(size()), static_cast<std::int64_t>(own.bytes()));
     collective.take(*known_.steps(size(), rank(), shape, forced_), places_of(own, all));
@@ -240,19 +237,20 @@ void CommunicatorCore::all_gather_parts(const MessageBuffer& from,
     terms.fault = fmt::format("this rank gives {}", from.layout.elements().text());
   add_options(terms, forced_);
   collective.run(terms, [&] {
-    const PackedPlace own(from, true);
-    std::vector<std::byte> all(static_cast<std::size_t>(
-        std::accumulate(shape.bytes.begin(), shape.bytes.end(), std::int64_t{0})));
+    const PackedPlace own(collective, from, true);
+    const auto there = std::ranges::find_if(into, &MessageBuffer::on_device);
+    const Room all(message::home_of(there == into.end() ? from : *there),
+                   static_cast<std::size_t>(
+                       std::accumulate(shape.bytes.begin(), shape.bytes.end(), std::int64_t{0})));
     const auto places = [&](const StepPlace& place, std::int64_t bytes) {
-      std::byte* const whole = place.buffer == StepBuffer::input ? own.data() : all.data();
-      return bytes_place(whole + place.offset, static_cast<std::size_t>(bytes));
+      if (place.buffer == StepBuffer::input) return own.at(place.offset, bytes);
+      return all.at(place.offset, static_cast<std::size_t>(bytes));
     };
     collective.take(*known_.steps(size(), rank(), shape, forced_), places);
-    std::size_t at = 0;
+    std::int64_t at = 0;
     for (const MessageBuffer& each : into) {
-      if (each.bytes() > 0)
-        Unpacker(each.layout, each.data).unpack(0, std::span(all).subspan(at, each.bytes()));
-      at += each.bytes();
+      if (each.bytes() > 0) collective.copy(all.at(at, each.bytes()), each);
+      at += static_cast<std::int64_t>(each.bytes());
     }
   });
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <quadriga/error.h>
+#include <quadriga/machine.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,12 @@ std::byte* DevicePlace::flat() const noexcept {
 DevicePlace place_on_device(const MessageBuffer& buffer) {
   return {buffer.port, buffer.device, buffer.port->space(buffer.device), buffer.layout,
           buffer.data};
+}
+
+SpaceId space_reached_by(const DevicePort& port, DeviceId device, DeviceId own) {
+  if (port.is_cuda() || device >= port.machine().devices.size()) return port.space(own);
+  const SpaceId space = port.space(device);
+  return port.machine().route(space, port.space(own)) ? space : port.space(own);
 }
 
 void read_all(const MessageBuffer& from, std::span<std::byte> into) {

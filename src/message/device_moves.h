@@ -35,6 +35,21 @@ struct DevicePlace {
 
 /// What a buffer names, on the port's device.
 DevicePlace place_on_device(const MessageBuffer& buffer);
+/// How a port's machine counts the space of a device of another port: emulated devices of one
+/// description are the same in both, a CUDA device's memory lies beside that of `own`.
+SpaceId space_reached_by(const DevicePort& port, DeviceId device, DeviceId own);
+
+/// Bytes on their way by what devices do, a part at a time.
+class DeviceMove {
+ public:
+  DeviceMove() = default;
+  virtual ~DeviceMove() = default;
+  DeviceMove(const DeviceMove&) = delete;
+  DeviceMove& operator=(const DeviceMove&) = delete;
+  /// Queues what is next; whether anything ended or was queued. Errors: what ended the copies.
+  virtual bool advance() = 0;
+  virtual bool has_ended() = 0;
+};
 
 /// Two blocks of the host's memory that a packed stream passes, each with one of the device's
 /// where elements don't lie side by side.
@@ -102,16 +117,13 @@ void read_all(const MessageBuffer& from, std::span<std::byte> into);
 void write_all(const MessageBuffer& to, std::span<const std::byte> from);
 
 /// Copies from one place on devices to another, by the target's port, without the host's memory.
-class DeviceCopier {
+class DeviceCopier final : public DeviceMove {
  public:
   /// `bytes` of the packed streams, which agree.
   DeviceCopier(DevicePlace from, DevicePlace to, std::size_t bytes);
-  ~DeviceCopier();
-  DeviceCopier(const DeviceCopier&) = delete;
-  DeviceCopier& operator=(const DeviceCopier&) = delete;
-  /// Queues what is next; whether anything ended or was queued. Errors: what ended the copies.
-  bool advance();
-  bool has_ended() const noexcept { return queued_ == bytes_ && under_way_.empty(); }
+  ~DeviceCopier() override;
+  bool advance() override;
+  bool has_ended() override { return queued_ == bytes_ && under_way_.empty(); }
 
   /// What one operation takes at most, by the machine's rates.
   static constexpr double most_seconds = 0.02;

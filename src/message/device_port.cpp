@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -37,7 +38,7 @@ Machine with_own_routes(Machine machine) {
   return machine;
 }
 
-std::unique_ptr<Backend> backend_for(Machine machine) {
+std::unique_ptr<Backend> backend_for(Machine machine, const DevicePort::Wrap& wrap) {
   const bool has_memory = std::ranges::any_of(
       machine.devices, [](const Device& each) { return each.space != host_space; });
   if (!has_memory)
@@ -45,7 +46,8 @@ std::unique_ptr<Backend> backend_for(Machine machine) {
          fmt::format("machine '{}' has no devices with memory of their own", machine.name));
   BackendOptions options;
   options.emulated_options.shares_memory = true;
-  return make_backend(with_own_routes(std::move(machine)), options);
+  auto made = make_backend(with_own_routes(std::move(machine)), options);
+  return wrap ? wrap(std::move(made)) : std::move(made);
 }
 
 StreamKind kind_of(DevicePort::Lane lane) {
@@ -79,11 +81,11 @@ Machine machine_of(int ordinal) {
 
 }  // namespace
 
-DevicePort::DevicePort(Machine machine, int ordinal)
+DevicePort::DevicePort(Machine machine, int ordinal, const Wrap& wrap)
     : is_cuda_(!machine.devices.empty() && machine.devices.front().kind == DeviceKind::cuda),
       ordinal_(ordinal),
       number_(++made_ports),
-      backend_(backend_for(std::move(machine))),
+      backend_(backend_for(std::move(machine), wrap)),
       packer_(is_cuda_ ? nullptr : DevicePacker::on_host()) {}
 
 DevicePort::~DevicePort() {
@@ -121,8 +123,8 @@ std::shared_ptr<DevicePort> DevicePort::cuda_at(const void* memory) {
   fail(Errc::invalid_argument, "no CUDA device of this process has the array's memory");
 }
 
-std::shared_ptr<DevicePort> DevicePort::open(Machine machine, int ordinal) {
-  auto port = std::make_shared<DevicePort>(std::move(machine), ordinal);
+std::shared_ptr<DevicePort> DevicePort::open(Machine machine, int ordinal, const Wrap& wrap) {
+  auto port = std::make_shared<DevicePort>(std::move(machine), ordinal, wrap);
   const std::lock_guard lock(ports_mutex);
   ports().emplace_back(port.get(), port);
   return port;
@@ -151,7 +153,40 @@ DeviceId DevicePort::holder(const void* memory) const { return backend_->holder(
 
 std::byte* DevicePort::allocate(DeviceId device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  return backend_->allocate(device, bytes);
+  return allocate_locked(device, bytes);
+}
+
+// What is kept for collectives goes first.
+std::byte* DevicePort::allocate_locked(DeviceId device, std::size_t bytes) {
+  std::byte* const made = backend_->allocate(device, bytes);
+  return made || !free_rooms(device) ? made : backend_->allocate(device, bytes);
+}
+
+bool DevicePort::free_rooms(DeviceId device) noexcept {
+  bool any = false;
+  for (auto& [key, rooms] : rooms_) {
+    if (key.first != device) continue;
+    for (std::byte* const each : rooms) backend_->deallocate(device, each);
+    any = any || !rooms.empty();
+    rooms.clear();
+  }
+  return any;
+}
+
+// Sizes are powers of 2, so that few differ.
+std::byte* DevicePort::take_room(DeviceId device, std::size_t bytes) {
+  const std::size_t size = std::bit_ceil(bytes);
+  const std::lock_guard lock(mutex_);
+  Blocks& free = rooms_[{device, size}];
+  if (free.empty()) return allocate_locked(device, size);
+  std::byte* const room = free.back();
+  free.pop_back();
+  return room;
+}
+
+void DevicePort::give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  rooms_[{device, std::bit_ceil(bytes)}].push_back(room);
 }
 
 void DevicePort::deallocate(DeviceId device, std::byte* memory) noexcept {
@@ -214,14 +249,13 @@ PortTicket DevicePort::launch(DeviceId device, Lane lane, Kernel variant) {
   return ticket;
 }
 
-PortTicket DevicePort::queue_pack(DeviceId device, Lane lane, const PackPart& part, bool packs) {
+PortTicket DevicePort::queue_pack(DeviceId device, Lane lane, Packing packing) {
   {
     const std::lock_guard lock(mutex_);
     if (!packer_) packer_ = DevicePacker::on_cuda(ordinal_);
   }
-  return launch(device, lane, [this, part, packs](const Arguments& call) {
-    const PackQueue queue{call.stream, 0};
-    packs ? packer_->pack(part, queue) : packer_->unpack(part, queue);
+  return launch(device, lane, [this, packing = std::move(packing)](const Arguments& call) {
+    packing(*packer_, {call.stream, 0});
   });
 }
 

@@ -10,6 +10,7 @@
 //      fault, which its ticket tells.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,9 +26,11 @@ using PortTicket = Event;
 
 class DevicePort {
  public:
+  /// Puts another backend around the port's: tests make it fail.
+  using Wrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
   /// For the devices of a machine, all emulated, or one CUDA device.
   /// Errors: those of the backend; invalid_argument for a machine without memory of devices.
-  explicit DevicePort(Machine machine, int ordinal = 0);
+  explicit DevicePort(Machine machine, int ordinal = 0, const Wrap& wrap = {});
   /// Waits for what is queued.
   ~DevicePort();
   DevicePort(const DevicePort&) = delete;
@@ -39,7 +42,7 @@ class DevicePort {
   /// That of the CUDA device that holds an address. Errors: also invalid_argument if none does.
   static std::shared_ptr<DevicePort> cuda_at(const void* memory);
   /// A port that find() finds.
-  static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0);
+  static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0, const Wrap& wrap = {});
   /// The port with a number, if it lives.
   static std::shared_ptr<DevicePort> find(std::uint64_t number);
   /// A port of this process that opens such handles; null: there is none. The newest first.
@@ -66,10 +69,21 @@ class DevicePort {
   enum class Lane : std::uint8_t { in, out, across };
   PortTicket copy(DeviceId device, Lane lane, const Copy& copy);
   PortTicket pack(DeviceId device, Lane lane, const PackPart& part) {
-    return queue_pack(device, lane, part, true);
+    return queue_pack(device, lane, [part](DevicePacker& packer, const PackQueue& queue) {
+      packer.pack(part, queue);
+    });
   }
   PortTicket unpack(DeviceId device, Lane lane, const PackPart& part) {
-    return queue_pack(device, lane, part, false);
+    return queue_pack(device, lane, [part](DevicePacker& packer, const PackQueue& queue) {
+      packer.unpack(part, queue);
+    });
+  }
+  PortTicket unpack_reduce(DeviceId device, Lane lane, const PackPart& part,
+                           ReduceOperation operation) {
+    return queue_pack(device, lane,
+                      [part, operation](DevicePacker& packer, const PackQueue& queue) {
+                        packer.unpack_reduce(part, operation, queue);
+                      });
   }
   /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
   void synchronize(DeviceId device, std::uintptr_t stream) const;
@@ -92,6 +106,11 @@ class DevicePort {
   std::byte* take_scratch(DeviceId device);
   void give_scratch(DeviceId device, std::byte* block) noexcept;
 
+  /// Memory of a device of any size, which is kept for the next that needs as much: making it is
+  /// dear, and so is opening it for the peers. Null if there is none.
+  std::byte* take_room(DeviceId device, std::size_t bytes);
+  void give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept;
+
   /// Seconds that a copy takes by what the machine says.
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const;
 
@@ -99,8 +118,11 @@ class DevicePort {
   using Blocks = std::vector<std::byte*>;
   StreamId stream(DeviceId device, Lane lane);
   PortTicket launch(DeviceId device, Lane lane, Kernel variant);
-  PortTicket queue_pack(DeviceId device, Lane lane, const PackPart& part, bool packs);
+  using Packing = std::function<void(DevicePacker& packer, const PackQueue& queue)>;
+  PortTicket queue_pack(DeviceId device, Lane lane, Packing packing);
   bool look(Nanoseconds patience);
+  std::byte* allocate_locked(DeviceId device, std::size_t bytes);
+  bool free_rooms(DeviceId device) noexcept;
 
   const bool is_cuda_;
   const int ordinal_ = 0;  ///< Of the CUDA device.
@@ -114,6 +136,7 @@ class DevicePort {
   std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
   Blocks host_blocks_;
   std::map<DeviceId, Blocks> blocks_, scratch_;
+  std::map<std::pair<DeviceId, std::size_t>, Blocks> rooms_;  ///< Free ones, by size.
 };
 
 }  // namespace quadriga::message

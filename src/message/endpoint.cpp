@@ -246,6 +246,17 @@ TransferPtr Endpoint::start_receive(const Posting& message) {
   return transfer;
 }
 
+TransferPtr Endpoint::start_move(const Posting& what, std::shared_ptr<DeviceMove> move) {
+  check_not_forked(owner_);
+  const TransferPtr transfer = transfer_of(what, false);
+  transfer->copier = std::move(move);
+  const Hold hold(*this);
+  check_usable();
+  traffic_.start_move(transfer);
+  leave_to_service();
+  return transfer;
+}
+
 MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patience) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {

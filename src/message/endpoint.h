@@ -49,6 +49,8 @@ class Endpoint {
   MessageStatus receive(const Posting& message, const Patience& patience);
   TransferPtr start_send(const Posting& message);
   TransferPtr start_receive(const Posting& message);
+  /// What devices do for this rank alone, as a receive of `what` that needs nobody.
+  TransferPtr start_move(const Posting& what, std::shared_ptr<DeviceMove> move);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
   /// Returns once at least one of them has ended; says nothing of their errors.

@@ -3,7 +3,6 @@
 // what devices still do for them.
 #include <fmt/format.h>
 #include <quadriga/error.h>
-#include <quadriga/machine.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,14 +18,6 @@ namespace {
 
 bool is_for(const DevicePort& port, HandleKind kind) noexcept {
   return kind != HandleKind::none && port.is_cuda() != (kind == HandleKind::memory_file);
-}
-
-// How a port's machine counts the space of another process's device: emulated devices of one
-// description are the same in both, a CUDA device's memory lies beside its own.
-SpaceId space_of(const DevicePort& port, DeviceId device, DeviceId own) {
-  if (port.is_cuda() || device >= port.machine().devices.size()) return port.space(own);
-  const SpaceId space = port.space(device);
-  return port.machine().route(space, port.space(own)) ? space : port.space(own);
 }
 
 }  // namespace
@@ -121,7 +112,7 @@ bool ReceiveSide::reach(MessageTransfer& transfer, const Arrival& arrival) {
   const auto reached = link.memory.reach(offer, port, from.device, link.process);
   from.data = reached.first - (offer.layout_bytes ? offer.first : 0);
   from.keep = reached.keep;
-  from.space = space_of(*port, offer.handle.device, from.device);
+  from.space = space_reached_by(*port, offer.handle.device, from.device);
   if (place.on_device())
     transfer.copier = std::make_shared<DeviceCopier>(from, place_on_device(place), arrival.bytes);
   else
@@ -142,7 +133,7 @@ bool ReceiveSide::reach_own(MessageTransfer& transfer, const DeviceSource& sourc
   from.layout = source.layout;
   from.data = reinterpret_cast<std::byte*>(source.offer.data) +
               (source.offer.layout_bytes ? 0 : source.offer.first);
-  from.space = space_of(*from.port, source.offer.device, from.device);
+  from.space = space_reached_by(*from.port, source.offer.device, from.device);
   // The sender can't withdraw it any more.
   if (!link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::held)) return false;
   try {
@@ -178,6 +169,11 @@ bool ReceiveSide::has_moves() const noexcept {
          std::ranges::any_of(piecing_, writes);
 }
 
+void ReceiveSide::start_move(TransferPtr transfer) {
+  transfer->sender = rank_;
+  moving_.push_back(std::move(transfer));
+}
+
 bool ReceiveSide::advance_moves() {
   bool moved = false;
   for (std::size_t i = 0; i < moving_.size();) {
@@ -205,7 +201,8 @@ bool ReceiveSide::move_on(MessageTransfer& transfer) {
     return true;
   }
   const PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
-  const ClaimState state = link.claims.state(transfer.claim);
+  const bool is_message = transfer.claim.number != 0;
+  const ClaimState state = is_message ? link.claims.state(transfer.claim) : ClaimState::held;
   if (state != ClaimState::claimed && state != ClaimState::held) {
     end_withdrawn(transfer);
     return true;
@@ -234,6 +231,7 @@ bool ReceiveSide::move_on(MessageTransfer& transfer) {
 
 // False if the sender has taken the message back.
 bool ReceiveSide::end_claim(MessageTransfer& transfer) {
+  if (transfer.claim.number == 0) return true;  // No message of another rank.
   PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
   const bool ended = link.claims.change(transfer.claim, ClaimState::held, ClaimState::done) ||
                      link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::done);
@@ -245,7 +243,7 @@ bool ReceiveSide::end_claim(MessageTransfer& transfer) {
 void ReceiveSide::fail_move(MessageTransfer& transfer) {
   const std::exception_ptr error = std::current_exception();
   transfer.stop_moving();
-  if (transfer.claim.number != 0) end_claim(transfer);
+  end_claim(transfer);
   end(transfer, error);
 }
 

@@ -65,8 +65,7 @@ class StepRunner {
       }
       const std::uint32_t i = local_.front();
       local_.pop_front();
-      take(own_.steps[i]);
-      end(i);
+      if (take(i)) end(i);
     }
   }
 
@@ -81,8 +80,7 @@ class StepRunner {
           (sends ? means_.start_send : means_.start_receive)(step.peer, step.lane, place);
       lane.listed.pop_front();
       ++lane.in_flight;
-      open_.push_back(std::move(transfer));
-      open_steps_.push_back(i);
+      open(std::move(transfer), i);
     }
   }
 
@@ -96,9 +94,10 @@ class StepRunner {
       const std::uint32_t step = open_steps_[i];
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
       open_steps_.erase(open_steps_.begin() + static_cast<std::ptrdiff_t>(i));
+      end(step);
+      if (!is_transfer(own_.steps[step])) continue;
       Lane& lane = lane_of(own_.steps[step]);
       --lane.in_flight;
-      end(step);
       start_lane(lane);
       // What has been started comes last, and may have ended already.
     }
@@ -109,27 +108,35 @@ class StepRunner {
       if (--waits_[each] == 0) ready_.push_back(each);
   }
 
-  void take(const RankStep& step) const {
-    const MessageBuffer into = means_.place(step.into, step.bytes);
-    const MessageBuffer from = means_.place(step.from, step.bytes);
-    copy(from, into);
-    if (step.kind != StepKind::reduce) return;
-    const MessageBuffer with = means_.place(step.with, step.bytes);
-    means_.combine(into.data, with.data,
-                   static_cast<std::size_t>(step.bytes) / means_.element_bytes);
+  void open(TransferPtr transfer, std::uint32_t step) {
+    open_.push_back(std::move(transfer));
+    open_steps_.push_back(step);
   }
 
-  static void copy(const MessageBuffer& from, const MessageBuffer& into) {
-    std::byte* const source = from.flat();
-    std::byte* const target = into.flat();
-    if (source != nullptr && target != nullptr) {
-      if (source != target) std::memmove(target, source, from.bytes());
-      return;
+  // False if devices are still at it.
+  bool take(std::uint32_t index) {
+    const RankStep& step = own_.steps[index];
+    const MessageBuffer into = means_.place(step.into, step.bytes);
+    const MessageBuffer from = means_.place(step.from, step.bytes);
+    if (step.kind == StepKind::copy) {
+      const bool is_there = from.data == into.data && from.layout == into.layout;
+      if (is_there) return true;
+      if (!from.on_device() && !into.on_device()) {
+        copy_on_host(from, into);
+        return true;
+      }
+      open(means_.start_copy(from, into), index);
+      return false;
     }
-    if (from.data == into.data && from.layout == into.layout) return;
-    std::vector<std::byte> packed(from.bytes());
-    Packer(from.layout, from.data).pack(0, packed);
-    Unpacker(into.layout, into.data).unpack(0, packed);
+    const MessageBuffer with = means_.place(step.with, step.bytes);
+    if (into.on_device()) {
+      open(means_.start_reduction(into, from, with), index);
+      return false;
+    }
+    copy_on_host(from, into);
+    means_.combine(into.data, with.data,
+                   static_cast<std::size_t>(step.bytes) / means_.element_bytes);
+    return true;
   }
 
   const RankSteps& own_;
@@ -143,6 +150,26 @@ class StepRunner {
 };
 
 }  // namespace
+
+void copy_on_host(const MessageBuffer& from, const MessageBuffer& into) {
+  if (from.bytes() == 0) return;
+  std::byte* const source = from.flat();
+  std::byte* const target = into.flat();
+  if (source != nullptr && target != nullptr) {
+    if (source != target) std::memmove(target, source, from.bytes());
+    return;
+  }
+  if (from.data == into.data && from.layout == into.layout) return;
+  if (target != nullptr) {
+    Packer(from.layout, from.data).pack(0, {target, from.bytes()});
+  } else if (source != nullptr) {
+    Unpacker(into.layout, into.data).unpack(0, {source, from.bytes()});
+  } else {
+    std::vector<std::byte> packed(from.bytes());
+    Packer(from.layout, from.data).pack(0, packed);
+    Unpacker(into.layout, into.data).unpack(0, packed);
+  }
+}
 
 void take_steps(const RankSteps& steps, const StepMeans& means) { StepRunner(steps, means).run(); }
 

@@ -22,9 +22,18 @@ struct StepMeans {
   std::function<void(const TransferPtr& transfer)> withdraw;
   /// Where the bytes of a step are.
   std::function<MessageBuffer(const StepPlace& place, std::int64_t bytes)> place;
-  Combine combine;
+  Combine combine;                ///< On the host.
   std::size_t element_bytes = 1;  ///< Of what is combined.
+  /// What is done on devices if any of the places is there; it has ended as a transfer has.
+  std::function<TransferPtr(const MessageBuffer& from, const MessageBuffer& into)> start_copy;
+  std::function<TransferPtr(const MessageBuffer& into, const MessageBuffer& from,
+                            const MessageBuffer& with)>
+      start_reduction;
 };
+
+/// Copies elements of the host; the places may be the same, but mustn't overlap else unless both
+/// lie side by side.
+void copy_on_host(const MessageBuffer& from, const MessageBuffer& into);
 
 /// Takes all steps; whatever happens, nothing uses their memory afterwards.
 void take_steps(const RankSteps& steps, const StepMeans& means);

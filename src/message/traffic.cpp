@@ -75,6 +75,12 @@ void Traffic::start(const TransferPtr& transfer) {
   if (gone >= 0) fail_for(gone);
 }
 
+void Traffic::start_move(const TransferPtr& transfer) {
+  if (const ContextAbort* const found = receives_.abort_of(transfer->context))
+    return end(*transfer, found->error(*transfer->group));
+  receives_.start_move(transfer);
+}
+
 int Traffic::needed_by_any(const Group& group) const noexcept {
   int gone = -1;
   bool is_somebody_here = group.size() == 1;

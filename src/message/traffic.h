@@ -32,6 +32,7 @@ class Traffic {
   /// Sends what fits a slot if there is one now.
   bool send_now(const Posting& message);
   void start(const TransferPtr& transfer);
+  void start_move(const TransferPtr& transfer);
   /// Moves everything on; whether anything moved.
   bool progress();
   /// Ends what a rank that is gone was needed for.

@@ -16,7 +16,7 @@
 
 namespace quadriga::message {
 
-class DeviceCopier;
+class DeviceMove;
 class DevicePort;
 class DeviceReader;
 class DeviceWriter;
@@ -105,7 +105,7 @@ struct MessageTransfer {
   // Of a message from or to memory of devices.
   std::shared_ptr<DeviceReader> reader;
   std::shared_ptr<DeviceWriter> writer;
-  std::shared_ptr<DeviceCopier> copier;
+  std::shared_ptr<DeviceMove> copier;
 
   /// "recv from rank 1, tag 5".
   std::string text() const;

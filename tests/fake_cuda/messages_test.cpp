@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -177,6 +178,49 @@ TEST_F(CudaRank, Fault) {
   }
 }
 
+// What copies is enough: there are no kernels here to reduce with.
+TEST_F(CudaRank, Collectives) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  constexpr std::size_t count = 40'000;
+  comm.force({{TreeShape::chain}, 80'000});
+  Numbers numbers(counted(count, rank)), all(std::vector<double>(2 * count, 0));
+  comm.all_gather(numbers.place(), all.place(), enough);
+  std::vector<double> gathered = counted(count, 0);
+  const std::vector<double> second = counted(count, 1);
+  gathered.insert(gathered.end(), second.begin(), second.end());
+  EXPECT_EQ(all.content(), gathered);
+  comm.all_to_all(all.place(), all.place(), enough);
+  EXPECT_EQ(all.content(), [&] {
+    std::vector<double> twice = counted(count, rank);
+    twice.insert(twice.end(), twice.begin(), twice.begin() + count);
+    return twice;
+  }());
+  comm.broadcast(all.place(), 0, enough);
+  EXPECT_EQ(all.content().back(), static_cast<double>(count - 1));
+  EXPECT_EQ(comm.endpoint().pair(1 - rank).in, PairPath::mapped);
+  comm.barrier(enough);
+}
+
+TEST_F(CudaRank, CollectiveFault) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  Numbers numbers(counted(40'000, rank)), all(std::vector<double>(80'000, 0));
+  comm.force({{TreeShape::chain}, 8'000});
+  comm.barrier(enough);
+  if (rank == 1) fake_cuda::faults().operations_left = 5;
+  try {
+    comm.all_gather(numbers.place(), all.place(), enough);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    const bool is_right = error.code() == (rank == 1 ? Errc::device_lost : Errc::cancelled) ||
+                          (rank == 0 && error.code() == Errc::peer_lost);
+    EXPECT_TRUE(is_right) << error.what();
+  }
+  std::fflush(nullptr);
+  if (rank == 1) _exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
 bool is_rank() { return rank_of_this() >= 0; }
 
 TEST(CudaMessages, AnAllocationIsOpenedOnceAndAnotherAtItsAddressAgain) {
@@ -197,6 +241,16 @@ TEST(CudaMessages, APeerThatDiesIsLostAndItsMemoryClosed) {
 TEST(CudaMessages, AFaultOfADeviceIsToldOnItsRank) {
   if (is_rank()) return;
   EXPECT_EQ(run_ranks("Fault"), passed);
+}
+
+TEST(CudaMessages, CollectivesGiveWhatTheyGiveOnTheHost) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Collectives"), passed);
+}
+
+TEST(CudaMessages, AFaultOfADeviceEndsACollectiveForAll) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("CollectiveFault"), passed);
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ def print(*words, flush=True):  # All ranks share one pipe: a line is written at
 """
 
 
-def launched(folder, ranks, body, timeout=60):
+def launched(folder, ranks, body, timeout=60, keep_going=False):
     """Runs a body on each rank; what it printed, its messages and its status."""
     program = folder / "program.py"
     program.write_text(HEAD + textwrap.dedent(body))
-    command = [sys.executable, "-m", "quadriga", "launch", "-n", str(ranks), str(program)]
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", str(ranks)]
+    command += ["--keep-going", str(program)] if keep_going else [str(program)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=folder)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core import MessageCommunicator, MessageStatus
 from . import parts
+from .arrays import empty, empty_like, shape_of
 from .exchanges import PartsExchange
 from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
@@ -39,7 +40,8 @@ _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 class Communicator(PartsExchange):
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
-    Arrays may be any NumPy arrays and views, also strided ones, and what has the buffer protocol.
+    Arrays may be any NumPy arrays and views, also strided ones, what has the buffer protocol, and
+    arrays in memory of devices; a new result is where the array is that was given.
     A message's elements must be those that its receive expects, in type and order; the receive may
     be longer. `layout` says which elements of an array are meant, `deadline` is in seconds: a call
     that takes longer raises `Deadline`, which says what each rank waits for.
@@ -173,7 +175,7 @@ class Communicator(PartsExchange):
         `reproducible` neither on the size nor on where ranks are.
         """
         if self.rank == root and recvarray is None:
-            recvarray = np.empty_like(sendarray)
+            recvarray = empty_like(sendarray)
         self.core.reduce(sendarray, recvarray, op, root, reproducible, self._limit(deadline))
         return recvarray
 
@@ -191,7 +193,7 @@ class Communicator(PartsExchange):
         `reproducible` as of `reduce`.
         """
         if recvarray is None:
-            recvarray = np.empty_like(sendarray)
+            recvarray = empty_like(sendarray)
         self.core.allreduce(sendarray, recvarray, op, reproducible, self._limit(deadline))
         return recvarray
 
@@ -245,7 +247,7 @@ class Communicator(PartsExchange):
     ) -> Array:
         """Give each rank a part of this array, and get one from each, in order."""
         if recvarray is None:
-            recvarray = np.empty_like(sendarray)
+            recvarray = empty_like(sendarray)
         self.core.alltoall(sendarray, recvarray, self._limit(deadline))
         return recvarray
 
@@ -265,13 +267,13 @@ class Communicator(PartsExchange):
         """
 
         def make() -> tuple[Array, list[int]]:
-            shape = np.shape(sendarray)
+            shape = shape_of(sendarray)
             rows = parts.blocks(sendarray, range(self.size)) if counts is None else []
             sizes = [len(rows[0][1])] * self.size if counts is None else [int(c) for c in counts]
             own = sizes[self.rank] if self.rank < len(sizes) else 0
-            made = np.empty((own, *shape[1:]), np.asarray(sendarray).dtype)
+            made = empty(sendarray, (own, *shape[1:])) if recvarray is None else recvarray
             width = int(np.prod(shape[1:]))
-            return made if recvarray is None else recvarray, [size * width for size in sizes]
+            return made, [size * width for size in sizes]
 
         into, elements = self._prepared("reduce_scatter", make, deadline)
         self.core.reduce_scatter(sendarray, into, elements, op, reproducible, self._limit(deadline))
@@ -374,8 +376,7 @@ class Communicator(PartsExchange):
         return limit_of(self.deadline if deadline is None else deadline)
 
     def _parts(self, array: Array) -> Array:
-        own = np.asarray(array)
-        return np.empty((self.size, *own.shape), own.dtype)
+        return empty(array, (self.size, *shape_of(array)))
 
 
 def as_world(core: MessageCommunicator, deadline: float | None) -> Communicator:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import InvalidArgument
+from .layout import Layout
 
 Array = npt.NDArray[Any]
 
@@ -19,38 +20,86 @@ Array = npt.NDArray[Any]
 class DeviceBuffer:
     """An array in an emulated device's memory, rows one after the other.
 
-    Communicators send and receive it as they do arrays of CuPy and PyTorch. `set` and `get` copy
-    from and to arrays on the host.
+    Communicators take it as they do arrays of CuPy and PyTorch. `set` and `get` copy from and to
+    arrays on the host; slices are views of the same memory.
     """
 
     def __init__(self, devices: Devices, device: int, shape: tuple[int, ...], dtype: Any) -> None:
         self.devices = devices
         self.device = device
-        self.shape = shape
         self.dtype = np.dtype(dtype)
         self.nbytes = prod(shape) * self.dtype.itemsize
+        self.base: DeviceBuffer | None = None
+        self._see(_shadow(shape, self.dtype))
         self.address = devices.core.allocate(device, max(self.nbytes, 1))
 
     def __del__(self) -> None:
         address = getattr(self, "address", 0)
-        if address:
+        if address and self.base is None:
             self.devices.core.deallocate(self.device, address)
+
+    def _see(self, shadow: Array) -> None:
+        self.shape: tuple[int, ...] = shadow.shape
+        self.strides: tuple[int, ...] = shadow.strides
+        self._shadow = shadow
+
+    def __len__(self) -> int:
+        return len(self._shadow)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> DeviceBuffer:
+        """A view with its axes in reverse order."""
+        return self._view(self._shadow.T)
+
+    def __getitem__(self, index: Any) -> DeviceBuffer:
+        """A view by integers and slices."""
+        each = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(one, int | slice | type(...)) for one in each):
+            raise InvalidArgument("views of device memory are made by integers and slices")
+        whole = each if ... in each else (*each, ...)
+        return self._view(self._shadow[whole])
+
+    def _view(self, shadow: Array) -> DeviceBuffer:
+        made = DeviceBuffer.__new__(DeviceBuffer)
+        made.devices, made.device, made.dtype = self.devices, self.device, self.dtype
+        made.base = self if self.base is None else self.base
+        made.nbytes = shadow.nbytes
+        moved = shadow.__array_interface__["data"][0] - self._shadow.__array_interface__["data"][0]
+        made.address = self.address + int(moved)
+        made._see(shadow)
+        return made
 
     def set(self, array: npt.ArrayLike) -> None:
         """Copy an array of the same shape from the host."""
         given = np.ascontiguousarray(array, self.dtype)
         if given.shape != self.shape:
             raise InvalidArgument(f"set: the array's shape is {given.shape}; expected {self.shape}")
-        self.devices.core.write(self.device, self.address, given.ctypes.data, self.nbytes)
+        layout = Layout.of(self._shadow).core
+        self.devices.core.write(self.device, self.address, given.ctypes.data, layout)
 
     def get(self) -> Array:
         """Copy it to the host."""
         made = np.empty(self.shape, self.dtype)
-        self.devices.core.read(self.device, self.address, made.ctypes.data, self.nbytes)
+        layout = Layout.of(self._shadow).core
+        self.devices.core.read(self.device, self.address, made.ctypes.data, layout)
         return made
 
     def __repr__(self) -> str:
         return f"DeviceBuffer(shape={self.shape}, dtype={self.dtype}, device={self.device})"
+
+
+def _shadow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Shape, type and strides of rows one after the other, over no memory: never to be read."""
+    steps = [prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
+    one = np.empty(1 if prod(shape) else 0, dtype)
+    if one.size == 0:
+        return one.reshape(shape)
+    return np.lib.stride_tricks.as_strided(one, shape, steps)
 
 
 class Devices:

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from .._core import MessageCommunicator
 from . import parts
+from .arrays import empty, empty_like, shape_of
 from .layout import Layout
 
 Array = Any
@@ -53,13 +52,12 @@ class PartsExchange:
                 return None, []
             into = recvarray
             if into is None and counts is not None:
-                own = np.asarray(sendarray)
                 rows = (
                     sum(counts)
                     if displs is None
                     else max(map(sum, zip(counts, displs, strict=True)))
                 )
-                into = np.zeros((rows, *own.shape[1:]), own.dtype)
+                into = empty(sendarray, (rows, *shape_of(sendarray)[1:]), zeros=True)
             return into, parts.given(parts.divided(into, counts, displs, self.size), None)
 
         into, arriving = self._prepared("gatherv", make, deadline)
@@ -101,8 +99,7 @@ class PartsExchange:
         def make() -> tuple[Any, list[parts.Part]]:
             into = recvarray
             if into is None and counts is not None and displs is None:
-                own = np.asarray(sendarray)
-                into = np.empty((sum(counts), *own.shape[1:]), own.dtype)
+                into = empty(sendarray, (sum(counts), *shape_of(sendarray)[1:]))
             return into, parts.given(parts.divided(into, counts, displs, self.size), None)
 
         into, arriving = self._prepared("allgatherv", make, deadline)
@@ -167,7 +164,7 @@ class PartsExchange:
         """
 
         def make() -> tuple[Array, list[parts.Part], list[parts.Part]]:
-            into = np.empty_like(sendarray) if recvarray is None else recvarray
+            into = empty_like(sendarray) if recvarray is None else recvarray
             froms = destinations if sources is None else sources
             return into, parts.blocks(sendarray, destinations), parts.blocks(into, froms)
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from ..errors import InvalidArgument
+from .arrays import rows_of
 from .layout import Layout
 
 Array = Any
@@ -34,9 +33,7 @@ def divided(
     begins = [0, *accumulate(sizes)][:-1] if displs is None else [int(each) for each in displs]
     if len(sizes) != ranks or len(begins) != ranks:
         raise InvalidArgument(f"{len(sizes)} counts, {len(begins)} displs; expected {ranks}")
-    whole = np.asarray(array)
-    if whole.ndim == 0:
-        raise InvalidArgument("an array that is divided needs an axis")
+    whole = rows_of(array)
     for rank, (begin, size) in enumerate(zip(begins, sizes, strict=True)):
         if size < 0 or begin < 0 or begin + size > len(whole):
             raise InvalidArgument(
@@ -58,11 +55,11 @@ def given(arrays: Sequence[Array | None], layouts: Sequence[Layout | None] | Non
 
 def blocks(array: Array, ranks: Sequence[int]) -> list[Part]:
     """Equal blocks of an array for some ranks, in order."""
-    whole = np.asarray(array)
     count = len(ranks)
     if count == 0:
         return []
-    if whole.ndim == 0 or len(whole) % count:
+    whole = rows_of(array)
+    if len(whole) % count:
         raise InvalidArgument(
             f"an array of shape {whole.shape} can't be divided into {count} blocks"
         )

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,13 @@ from .elements import address_of
 from .layout import Layout
 
 
-def described(array: Any, layout: Layout | None, writes: bool, devices: bool) -> tuple[Any, ...]:
+def described(array: Any, layout: Layout | None, writes: bool) -> tuple[Any, ...]:
     """The address, the layout and the array that must live as long as the message; of one in a
     device's memory also what holds it, None for CUDA, and the stream to be awaited, or None.
     """
     caller = "recv" if writes else "send"
     found = _on_device(array, writes)
     if found is not None:
-        if not devices:
-            raise InvalidType(
-                f"{type(array).__name__} is in a device's memory: only send, recv, isend, irecv "
-                "and sendrecv take such arrays"
-            )
         return _described_on_device(found, layout, caller)
     if writes and isinstance(array, np.generic):
         raise InvalidType(f"recv: {type(array).__name__} can't be written; expected an array")
@@ -48,9 +42,8 @@ def described(array: Any, layout: Layout | None, writes: bool, devices: bool) ->
 def _on_device(array: Any, writes: bool) -> DeviceArray | None:
     """An array in a device's memory, in NumPy's words; None for others."""
     if isinstance(array, DeviceBuffer):
-        steps = [prod(array.shape[i + 1 :]) * array.dtype.itemsize for i in range(len(array.shape))]
         return DeviceArray(
-            array, Kind("quadriga", "a device"), array.address, array.shape, tuple(steps),
+            array, Kind("quadriga", "a device"), array.address, array.shape, array.strides,
             array.dtype, True, None,
         )  # fmt: skip
     if isinstance(array, np.ndarray) or not (
