@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/mpi/calls_pack.cpp: MPI_Pack and MPI_Unpack by the library's kernels. MPIs on hosts of one
 // kind pack as we do: element after element.
-#include "message/pack_stream.h"
 #include "mpi/device_buffers.h"
 #include "mpi/incoming.h"
 
@@ -21,8 +20,6 @@ bool is_taken(Function function, const void* elements, const void* packed, int c
 }  // namespace quadriga::mpi
 
 using namespace quadriga::mpi;
-using quadriga::message::Packer;
-using quadriga::message::Unpacker;
 
 extern "C" {
 
@@ -32,8 +29,8 @@ int MPI_Pack(const void* from, int count, MPI_Datatype datatype, void* into, int
     if (!is_taken(Function::pack, from, into, count, datatype, size, *position))
       return PMPI_Pack(from, count, datatype, into, size, position, comm);
     const auto place = Destination{const_cast<void*>(from), count, datatype_of(datatype)}.place();
-    const auto bytes = static_cast<std::size_t>(place.layout.bytes());
-    Packer(place.layout, place.data).pack(0, {reachable(into) + *position, bytes});
+    const std::int64_t bytes = place.layout.bytes();
+    move(place, bytes_at(static_cast<std::byte*>(into) + *position, bytes));
     *position += static_cast<int>(bytes);
     quadriga::mpi::count(world->counters.packed);
     return MPI_SUCCESS;
@@ -46,8 +43,8 @@ int MPI_Unpack(const void* from, int size, int* position, void* into, int count,
     if (!is_taken(Function::unpack, into, from, count, datatype, size, *position))
       return PMPI_Unpack(from, size, position, into, count, datatype, comm);
     const auto place = Destination{into, count, datatype_of(datatype)}.place();
-    const auto bytes = static_cast<std::size_t>(place.layout.bytes());
-    Unpacker(place.layout, place.data).unpack(0, {reachable(from) + *position, bytes});
+    const std::int64_t bytes = place.layout.bytes();
+    move(bytes_at(static_cast<const std::byte*>(from) + *position, bytes), place);
     *position += static_cast<int>(bytes);
     quadriga::mpi::count(world->counters.packed);
     return MPI_SUCCESS;

@@ -1,102 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/mpi/device_buffers.cpp: emulated memory of devices: mapped twice, once closed.
+// src/mpi/device_buffers.cpp: buffers by their addresses, and copies between any two.
 #include "mpi/device_buffers.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include <quadriga/error.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <shared_mutex>
+#include "message/pack_stream.h"
+#include "mpi/world.h"
 
 namespace quadriga::mpi {
-namespace {
-
-class EmulatedBuffers final : public DeviceBuffers {
- public:
-  bool holds(const void* address) const noexcept override {
-    return find(address).second != nullptr;
-  }
-  std::byte* reachable(const void* address) const noexcept override { return find(address).second; }
-
-  void* allocate(std::size_t bytes) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t size = (bytes + page) / page * page;
-    const int file = memfd_create("quadriga-emulated-device", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(size)) != 0) return nullptr;
-    void* const closed = mmap(nullptr, size, PROT_NONE, MAP_SHARED, file, 0);
-    void* const open = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    if (closed == MAP_FAILED || open == MAP_FAILED) return nullptr;
-    const std::unique_lock lock(mutex_);
-    auto* const begin = static_cast<std::byte*>(closed);
-    used_[begin] = {size, static_cast<std::byte*>(open)};
-    if (least_ == nullptr || begin < least_) least_ = begin;
-    if (begin + size > most_) most_ = begin + size;
-    return closed;
-  }
-  bool free(void* memory) {
-    const std::unique_lock lock(mutex_);
-    const auto at = used_.find(static_cast<std::byte*>(memory));
-    if (at == used_.end()) return false;
-    munmap(at->first, at->second.bytes);
-    munmap(at->second.open, at->second.bytes);
-    used_.erase(at);
-    return true;
-  }
-
- private:
-  struct Allocation {
-    std::size_t bytes = 0;
-    std::byte* open = nullptr;
-  };
-  // Whether it was found, and where the host reaches it.
-  std::pair<bool, std::byte*> find(const void* address) const noexcept {
-    auto* const at = static_cast<std::byte*>(const_cast<void*>(address));
-    // Most addresses are the host's, and lie outside of all allocations.
-    if (at < least_.load(std::memory_order_acquire) || at >= most_.load(std::memory_order_acquire))
-      return {};
-    const std::shared_lock lock(mutex_);
-    auto next = used_.upper_bound(at);
-    if (next == used_.begin()) return {};
-    const auto& [base, allocation] = *--next;
-    if (at >= base + allocation.bytes) return {};
-    return {true, allocation.open + (at - base)};
-  }
-  mutable std::shared_mutex mutex_;
-  std::map<std::byte*, Allocation> used_;
-  // Around all that was ever allocated; written with the lock.
-  std::atomic<std::byte*> least_{nullptr};
-  std::atomic<std::byte*> most_{nullptr};
-};
-
-EmulatedBuffers& emulated() {
-  static auto* const made = new EmulatedBuffers;  // Programs free memory after main().
-  return *made;
-}
-
-}  // namespace
 
 std::atomic<const DeviceBuffers*> device_buffers{nullptr};
 
-void emulate_device_memory() noexcept { device_buffers.store(&emulated()); }
+message::MessageBuffer buffer_at(const void* address, const message::Layout& layout) {
+  auto* const base = static_cast<std::byte*>(const_cast<void*>(address));
+  const std::int64_t before = layout.bytes() > 0 ? layout.bounds().first : 0;
+  if (!on_device(base + before)) return {layout, base};
+  message::MessageBuffer found = device_buffers.load(std::memory_order_acquire)->at(base + before);
+  found.layout = layout;
+  found.data -= before;
+  return found;
+}
+
+message::MessageBuffer bytes_at(const void* address, std::int64_t bytes) {
+  return buffer_at(address, message::Layout::contiguous(bytes, message::ElementType::bytes));
+}
+
+void move(const message::MessageBuffer& from, const message::MessageBuffer& into) {
+  require(from.layout.bytes() <= into.layout.bytes(), "more elements come than there is room for");
+  if (from.layout.bytes() == 0) return;
+  if (!from.on_device() && !into.on_device()) {
+    if (std::byte* const to = into.flat()) {
+      message::Packer(from.layout, from.data).pack(0, {to, from.bytes()});
+      return;
+    }
+    if (const std::byte* const bytes = from.flat()) {
+      message::Unpacker(into.layout, into.data).unpack(0, {bytes, from.bytes()});
+      return;
+    }
+  }
+  // A message to ourselves takes the way of all others.
+  const message::CommunicatorCore& core = *world->core;
+  const auto tag =
+      static_cast<int>(world->next_tag.fetch_add(1, std::memory_order_relaxed) & 0x7fffffff);
+  core.send_receive(from, core.rank(), tag, into, core.rank(), tag, {});
+}
 
 }  // namespace quadriga::mpi
-
-using quadriga::mpi::device_buffers;
-using quadriga::mpi::emulated;
-using quadriga::mpi::reachable;
-
-void* quadriga_emulated_malloc(std::size_t bytes) {
-  return device_buffers.load() == &emulated() ? emulated().allocate(bytes) : std::malloc(bytes);
-}
-
-void quadriga_emulated_free(void* memory) {
-  if (!emulated().free(memory)) std::free(memory);
-}
-
-void quadriga_emulated_copy(void* to, const void* from, std::size_t bytes) {
-  std::memmove(reachable(to), reachable(from), bytes);
-}

@@ -40,8 +40,7 @@ int Incoming::unpack(const std::byte* packed, std::int64_t bytes) noexcept {
   try {
     const auto place = into_.place();
     if (bytes > place.layout.bytes()) return MPI_ERR_TRUNCATE;
-    message::Unpacker(place.layout, place.data)
-        .unpack(0, {packed, static_cast<std::size_t>(bytes)});
+    move(bytes_at(packed, bytes), place);
     return MPI_SUCCESS;
   } catch (...) {
     return code_of_exception();

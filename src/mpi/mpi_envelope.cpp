@@ -8,7 +8,6 @@
 #include <cstring>
 #include <new>
 
-#include "message/pack_stream.h"
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
@@ -61,10 +60,8 @@ void PayloadOffer::copy_aside() {
   message::Endpoint& endpoint = world->core->endpoint();
   auto copy = std::make_unique_for_overwrite<std::byte[]>(place_.bytes());
   if (!endpoint.cancel(transfer_)) return;  // It has just been fetched.
-  message::Packer(place_.layout, place_.data).pack(0, {copy.get(), place_.bytes()});
-  const auto bytes = static_cast<std::int64_t>(place_.bytes());
-  const message::MessageBuffer aside{
-      message::Layout::contiguous(bytes, message::ElementType::bytes), copy.get()};
+  const auto aside = bytes_at(copy.get(), static_cast<std::int64_t>(place_.bytes()));
+  move(place_, aside);
   transfer_ = world->core->start_send(aside, peer_, envelope_.tag(),
                                       std::shared_ptr<std::byte[]>(std::move(copy)));
   kept_ = true;
@@ -107,11 +104,7 @@ void PayloadOffer::withdraw() noexcept {
   over_ = true;
 }
 
-message::MessageBuffer Destination::place() const {
-  const message::Layout layout = type->times(count);
-  const auto first = static_cast<std::byte*>(buffer) + layout.bounds().first;
-  return {layout, reachable(first) - layout.bounds().first};
-}
+message::MessageBuffer Destination::place() const { return buffer_at(buffer, type->times(count)); }
 
 int fetch(const MpiEnvelope& envelope, const Destination& into) noexcept {
   try {

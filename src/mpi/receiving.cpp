@@ -2,7 +2,6 @@
 // src/mpi/receiving.cpp: receives, and sends with a receive beside them.
 #include "mpi/receiving.h"
 
-#include "message/pack_stream.h"
 #include "mpi/aside.h"
 #include "mpi/ending.h"
 

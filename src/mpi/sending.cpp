@@ -7,7 +7,6 @@
 
 #include <climits>
 
-#include "message/pack_stream.h"
 #include "mpi/device_buffers.h"
 #include "mpi/ending.h"
 #include "mpi/requests.h"
@@ -47,7 +46,7 @@ std::unique_ptr<std::byte[]> Outgoing::packed() const {
   if (bytes() > INT_MAX) fail(Errc::too_large, "a message from a device has 2 GiB at most");
   const auto size = static_cast<std::size_t>(bytes());
   auto made = std::make_unique_for_overwrite<std::byte[]>(size + 1);
-  message::Packer(place.layout, place.data).pack(0, {made.get(), size});
+  move(place, bytes_at(made.get(), bytes()));
   return made;
 }
 

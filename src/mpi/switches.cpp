@@ -56,6 +56,8 @@ Switches read_switches() {
       made.host = flag(name, value);
     else if (name == "QUADRIGA_MPI_EMULATED")
       made.emulated = flag(name, value);
+    else if (name == "QUADRIGA_MPI_CUDA")
+      made.cuda = flag(name, value);
     else if (name == "QUADRIGA_MPI_COUNTERS")
       made.counters = flag(name, value);
     else if (name == "QUADRIGA_MPI_SMALL")
@@ -64,8 +66,8 @@ Switches read_switches() {
       disable(made, value);
     else
       fail(Errc::invalid_argument,
-           fmt::format("{}: known are QUADRIGA_MPI_OFF, _HOST, _EMULATED, _COUNTERS, _SMALL and "
-                       "_WITHOUT",
+           fmt::format("{}: known are QUADRIGA_MPI_OFF, _HOST, _EMULATED, _CUDA, _COUNTERS, "
+                       "_SMALL and _WITHOUT",
                        name));
   }
   return made;

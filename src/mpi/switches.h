@@ -35,6 +35,7 @@ struct Switches {
   bool off = false;          ///< The library does nothing.
   bool host = false;         ///< Test mode: host buffers go our way, too.
   bool emulated = false;     ///< quadriga_emulated_malloc() gives memory like a device's.
+  bool cuda = true;          ///< Memory of CUDA devices is taken over.
   bool counters = false;     ///< MpiCounters are printed at MPI_Finalize.
   std::size_t small = 8192;  ///< Messages of ours up to so many bytes go by MPI.
   std::array<bool, functions> disabled{};

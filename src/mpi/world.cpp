@@ -129,7 +129,10 @@ void before_init() noexcept {
     const Switches switches = read_switches();
     if (switches.off) return;
     world = new World(switches);
-    if (switches.emulated) emulate_device_memory();
+    if (switches.emulated)
+      emulate_device_memory();
+    else if (switches.cuda)
+      find_cuda_memory();
   } catch (const std::exception& error) {
     say(error.what());
   }
