@@ -28,45 +28,16 @@ int MPI_Bsend(const void* from, int count, MPI_Datatype type, int to, int tag, M
   return PMPI_Bsend(from, count, type, to, tag, comm);
 }
 
-int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  if (is_refused("MPI_Bcast", buffer, nullptr)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Bcast(buffer, count, type, root, comm);
+int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
+               MPI_Request* request) {
+  if (is_refused("MPI_Ibcast", buffer, nullptr)) return raise(comm, MPI_ERR_BUFFER);
+  return PMPI_Ibcast(buffer, count, type, root, comm, request);
 }
 
-int MPI_Reduce(const void* from, void* into, int count, MPI_Datatype type, MPI_Op op, int root,
-               MPI_Comm comm) {
-  if (is_refused("MPI_Reduce", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Reduce(from, into, count, type, op, root, comm);
-}
-
-int MPI_Allreduce(const void* from, void* into, int count, MPI_Datatype type, MPI_Op op,
-                  MPI_Comm comm) {
-  if (is_refused("MPI_Allreduce", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Allreduce(from, into, count, type, op, comm);
-}
-
-int MPI_Gather(const void* from, int count, MPI_Datatype type, void* into, int into_count,
-               MPI_Datatype into_type, int root, MPI_Comm comm) {
-  if (is_refused("MPI_Gather", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Gather(from, count, type, into, into_count, into_type, root, comm);
-}
-
-int MPI_Allgather(const void* from, int count, MPI_Datatype type, void* into, int into_count,
-                  MPI_Datatype into_type, MPI_Comm comm) {
-  if (is_refused("MPI_Allgather", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Allgather(from, count, type, into, into_count, into_type, comm);
-}
-
-int MPI_Scatter(const void* from, int count, MPI_Datatype type, void* into, int into_count,
-                MPI_Datatype into_type, int root, MPI_Comm comm) {
-  if (is_refused("MPI_Scatter", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Scatter(from, count, type, into, into_count, into_type, root, comm);
-}
-
-int MPI_Alltoall(const void* from, int count, MPI_Datatype type, void* into, int into_count,
-                 MPI_Datatype into_type, MPI_Comm comm) {
-  if (is_refused("MPI_Alltoall", from, into)) return raise(comm, MPI_ERR_BUFFER);
-  return PMPI_Alltoall(from, count, type, into, into_count, into_type, comm);
+int MPI_Iallreduce(const void* from, void* into, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request* request) {
+  if (is_refused("MPI_Iallreduce", from, into)) return raise(comm, MPI_ERR_BUFFER);
+  return PMPI_Iallreduce(from, into, count, type, op, comm, request);
 }
 
 }  // extern "C"

@@ -15,10 +15,40 @@
 namespace quadriga::mpi {
 namespace {
 
-constexpr std::array<const char*, functions> names{
-    "Send",      "Ssend",      "Rsend",      "Isend",    "Issend",           "Irsend",
-    "Send_init", "Ssend_init", "Rsend_init", "Sendrecv", "Sendrecv_replace", "Pack",
-    "Unpack"};
+constexpr std::array<const char*, functions> names{"Send",
+                                                   "Ssend",
+                                                   "Rsend",
+                                                   "Isend",
+                                                   "Issend",
+                                                   "Irsend",
+                                                   "Send_init",
+                                                   "Ssend_init",
+                                                   "Rsend_init",
+                                                   "Sendrecv",
+                                                   "Sendrecv_replace",
+                                                   "Pack",
+                                                   "Unpack",
+                                                   "Bcast",
+                                                   "Reduce",
+                                                   "Allreduce",
+                                                   "Reduce_scatter",
+                                                   "Reduce_scatter_block",
+                                                   "Scan",
+                                                   "Exscan",
+                                                   "Gather",
+                                                   "Gatherv",
+                                                   "Scatter",
+                                                   "Scatterv",
+                                                   "Allgather",
+                                                   "Allgatherv",
+                                                   "Alltoall",
+                                                   "Alltoallv",
+                                                   "Alltoallw",
+                                                   "Neighbor_allgather",
+                                                   "Neighbor_allgatherv",
+                                                   "Neighbor_alltoall",
+                                                   "Neighbor_alltoallv",
+                                                   "Neighbor_alltoallw"};
 
 void disable(Switches& switches, std::string_view list) {
   while (!list.empty()) {
@@ -74,15 +104,14 @@ Switches read_switches() {
 }
 
 std::array<std::uint64_t, counter_count> values_of(const MpiCounters& c) noexcept {
-  return {c.sent,   c.sent_bytes, c.received, c.small,
-          c.copied, c.looked_at,  c.packed,   c.collectives};
+  return {c.sent, c.sent_bytes, c.received, c.small, c.copied, c.looked_at, c.packed, c.staged};
 }
 
 std::string text_of(const std::array<std::uint64_t, counter_count>& sums, int ranks, int with) {
   return fmt::format(
       "quadriga mpi-preload: {} of {} ranks; sent {} messages of {} bytes, received {}; by MPI "
       "from "
-      "devices {}; copied aside {}; looked at {}; packed {}; collectives {}\n",
+      "devices {}; copied aside {}; looked at {}; packed {}; buffers of collectives {}\n",
       with, ranks, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]);
 }
 

@@ -25,8 +25,29 @@ enum class Function : std::uint8_t {
   sendrecv_replace,
   pack,
   unpack,
+  bcast,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  exscan,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
 };
-inline constexpr std::size_t functions = static_cast<std::size_t>(Function::unpack) + 1;
+inline constexpr std::size_t functions = static_cast<std::size_t>(Function::neighbor_alltoallw) + 1;
 /// Without MPI_, as "Send_init".
 const char* name(Function function) noexcept;
 
@@ -48,14 +69,14 @@ Switches read_switches();
 
 /// What happened, for the line at MPI_Finalize. Only ever counted up.
 struct MpiCounters {
-  std::atomic<std::uint64_t> sent{0};         ///< Messages by envelope,
-  std::atomic<std::uint64_t> sent_bytes{0};   ///< and their bytes.
-  std::atomic<std::uint64_t> received{0};     ///< Envelopes whose payload was fetched.
-  std::atomic<std::uint64_t> small{0};        ///< Messages from a device that MPI carried.
-  std::atomic<std::uint64_t> copied{0};       ///< Payloads copied aside: receivers were late.
-  std::atomic<std::uint64_t> looked_at{0};    ///< Messages received early, for a probe.
-  std::atomic<std::uint64_t> packed{0};       ///< Calls of Pack and Unpack.
-  std::atomic<std::uint64_t> collectives{0};  ///< Collectives.
+  std::atomic<std::uint64_t> sent{0};        ///< Messages by envelope,
+  std::atomic<std::uint64_t> sent_bytes{0};  ///< and their bytes.
+  std::atomic<std::uint64_t> received{0};    ///< Envelopes whose payload was fetched.
+  std::atomic<std::uint64_t> small{0};       ///< Messages from a device that MPI carried.
+  std::atomic<std::uint64_t> copied{0};      ///< Payloads copied aside: receivers were late.
+  std::atomic<std::uint64_t> looked_at{0};   ///< Messages received early, for a probe.
+  std::atomic<std::uint64_t> packed{0};      ///< Calls of Pack and Unpack.
+  std::atomic<std::uint64_t> staged{0};      ///< Buffers of collectives that passed the host.
 };
 inline constexpr std::size_t counter_count = 8;
 std::array<std::uint64_t, counter_count> values_of(const MpiCounters& counters) noexcept;

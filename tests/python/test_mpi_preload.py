@@ -154,12 +154,27 @@ def test_the_halo_exchange(mpi, tmp_path):
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_collectives_give_on_devices_what_they_give_on_the_host(mpi, ranks, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "collectives.c")
+    for seed in ("1", "2"):
+        plain = run([*mpiexec(mpi, ranks), program, seed])
+        assert plain.returncode == 0, plain.stderr
+        for mode in ("--emulated", "--host-buffers"):
+            ours = run([*mpiexec(mpi, ranks), *preloaded(mode, "--counters"), program, seed])
+            assert ours.returncode == 0, ours.stderr
+            assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+            assert counted(ours.stderr, "collectives") > 40
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
 def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
     body = """
     double* data = quadriga_emulated_malloc(800);
     int class = 0;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Error_class(MPI_Bcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD), &class);
+    MPI_Request request;
+    MPI_Error_class(MPI_Ibcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD, &request), &class);
     CHECK(class == MPI_ERR_BUFFER);
     double one = 1, all = 0;
     MPI_Allreduce(&one, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -167,4 +182,18 @@ def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
     """
     program = compiled(tmp_path, mpi, body)
     said = run_preloaded(program, mpi, 2, "--emulated")
-    assert said.count("MPI_Bcast doesn't take memory of a device") == 2
+    assert said.count("MPI_Ibcast doesn't take memory of a device") == 2
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_collective_that_is_switched_off_names_itself(mpi, tmp_path):
+    body = """
+    double* data = quadriga_emulated_malloc(800);
+    int class = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Bcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD), &class);
+    CHECK(class != MPI_SUCCESS);
+    """
+    program = compiled(tmp_path, mpi, body)
+    said = run_preloaded(program, mpi, 2, "--emulated", "--without", "Bcast")
+    assert said.count("MPI_Bcast of a device's memory is switched off") == 2
