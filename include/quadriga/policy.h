@@ -46,6 +46,13 @@ struct TaskView {
   std::span<const OperandView> operands;
 };
 
+/// What a policy learns of a task.
+struct TaskNews {
+  TaskView task;
+  /// Predicted time of its kernel by device; 0 if unknown, infinite where it can't run.
+  std::span<const double> kernel_seconds;
+};
+
 /// Statistics of similar tasks (same codelet, size within a factor of two) on one kind of device.
 struct Experience {
   bool learns = false;         ///< Its time is predicted from theirs alone, so trials are useful.
@@ -116,6 +123,7 @@ struct EvictionCandidate {
 enum class Eviction : std::uint8_t {
   farthest_use,  ///< The one whose next planned use is farthest, else the least recently used.
   least_recent,  ///< The least recently used one.
+  read_first,    ///< The least recently used of those only read, then of those to be written back.
   by_score,      ///< The one with the greatest Policy::eviction_score().
 };
 
@@ -127,6 +135,8 @@ struct PolicyTraits {
   bool follows_owners = false;      ///< place() isn't called if a task's owner can run it.
   bool orders = false;              ///< next() is called; else ready tasks go in plan order.
   bool filters_prefetches = false;  ///< prefetch() is called; else all go in plan order.
+  bool follows_tasks = false;       ///< submitted() and ended() are called.
+  bool ranks = false;               ///< rank() is called; else priority and submission order tasks.
   Eviction eviction = Eviction::farthest_use;
 };
 
@@ -137,6 +147,11 @@ class Policy {
 
   virtual ~Policy() = default;
   virtual PolicyTraits traits() const { return {}; }
+  /// A task was submitted, in order of submission; a task has ended, or failed.
+  virtual void submitted(const TaskNews&) {}
+  virtual void ended(std::uint64_t /*id*/) {}
+  /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
+  virtual double rank(const TaskView&) { return 0; }
   // None of these is called without candidates.
   /// Index into question.candidates. None: the device with the least predicted work.
   virtual std::size_t place(const PlaceQuestion& question) = 0;

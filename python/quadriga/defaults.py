@@ -16,7 +16,7 @@ from .machine import Machine
 from .settings import config
 
 # What an engine is made from; if one changes, the default engine is made anew.
-_KEYS = ("devices", "policy", "window", "trace", "host_memory", "spill", "threads")
+_KEYS = ("devices", "policy", "eviction", "window", "trace", "host_memory", "spill", "threads")
 
 _lock = threading.RLock()
 _engine: Engine | None = None

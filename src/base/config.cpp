@@ -56,6 +56,12 @@ std::string some_text(std::string_view text) {
   require(!text.empty(), "empty");
   return std::string(text);
 }
+std::string eviction_text(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  for (const std::string_view known : {"policy", "farthest_use", "least_recent", "read_first"})
+    if (small == known) return small;
+  fail(Errc::invalid_argument, "not a rule");
+}
 std::string count_text(std::string_view text) {
   return std::to_string(parse_integer(text, 0, INT_MAX));
 }
@@ -86,6 +92,8 @@ constexpr std::array keys{
         "machine description from bench copies; its measured rates replace estimates", any_text},
     Key{"policy", SettingType::text, "affinity", "the name of a policy, such as affinity or steal",
         "scheduling policy: chooses devices and order of tasks", some_text},
+    Key{"eviction", SettingType::text, "policy", "policy, farthest_use, least_recent or read_first",
+        "which tile leaves a full device; policy: as the scheduling policy says", eviction_text},
     Key{"tile", SettingType::number, "0", "a whole number from 0 to 2147483647",
         "tile size, in rows and columns; 0: chosen by size and memory", count_text},
     Key{"window", SettingType::number, "16384", "a whole number from 1 to 2147483647",

@@ -49,7 +49,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   open_log(options, memory, kernel_streams);
   scheduler_ = std::make_unique<Scheduler>(
       machine_, instructions_, static_cast<ScheduleListener&>(*this), bodies_,
-      ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed}),
+      ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed},
+                                            Config::global().text("eviction")),
                       .memory = memory,
                       .spaces = spaces_->spaces(),
                       .kernel_streams = kernel_streams,
@@ -70,8 +71,8 @@ void Driver::open_log(const EngineOptions& options, const MemoryOptions& memory,
   log_file_.open(path);
   if (!log_file_) fail(Errc::io, fmt::format("can't write the schedule's log '{}'", path));
   log_ = std::make_unique<ScheduleLog>(log_file_);
-  log_->begin(machine_, options.policy, options.seed, most_rounds(), memory, spaces_->spaces(),
-              kernel_streams);
+  log_->begin(machine_, options.policy, Config::global().text("eviction"), options.seed,
+              most_rounds(), memory, spaces_->spaces(), kernel_streams);
 }
 
 /// Lanes for the streams of copies, and streams with lanes for kernels; returns these by device.

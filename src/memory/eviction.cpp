@@ -86,6 +86,10 @@ VictimRank Lru::rank(const Candidate& candidate) const noexcept {
   return {.distance = 0, .age = ~candidate.last_use, .ease = ease(candidate)};
 }
 
+VictimRank ReadFirst::rank(const Candidate& candidate) const noexcept {
+  return {.distance = candidate.dirty ? 0U : 1U, .age = ~candidate.last_use};
+}
+
 std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
                            std::span<Candidate> candidates, std::size_t bytes,
                            std::span<TileId> out) {

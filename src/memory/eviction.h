@@ -68,6 +68,14 @@ class Lru final : public EvictionRule {
   VictimRank rank(const Candidate& candidate) const noexcept override;
 };
 
+/// Two lists, each by the last use: what is only read leaves first, then what must be written back.
+///
+/// Source:  Lima, Gautier, Maillard, Danjean, SBAC-PAD 2012, section III.C.
+class ReadFirst final : public EvictionRule {
+ public:
+  VictimRank rank(const Candidate& candidate) const noexcept override;
+};
+
 /// Chooses the tiles whose leaving makes room for one block of `bytes`, as few and as little needed
 /// as the rule finds.
 ///

@@ -13,8 +13,9 @@
 namespace quadriga {
 namespace {
 
-constexpr std::array function_names{"place()", "victim()",   "choose()",
-                                    "next()",  "prefetch()", "eviction_score()"};
+constexpr std::array function_names{"place()",     "victim()",   "choose()",
+                                    "next()",      "prefetch()", "eviction_score()",
+                                    "submitted()", "ended()",    "rank()"};
 
 /// In the order of the scores, which are no NaN.
 std::uint64_t in_order(double score) noexcept {
@@ -56,11 +57,14 @@ class CheckedPolicy::ScoreRule final : public EvictionRule {
   mutable std::vector<Asked> asked_;  ///< By tile.
 };
 
-CheckedPolicy::CheckedPolicy(std::string name, std::unique_ptr<Policy> policy)
+CheckedPolicy::CheckedPolicy(std::string name, std::unique_ptr<Policy> policy,
+                             std::optional<Eviction> eviction)
     : name_(std::move(name)), policy_(std::move(policy)) {
   if (!policy_)
     fail(Errc::invalid_argument, fmt::format("the maker of policy '{}' made none", name_));
   traits_ = policy_->traits();
+  if (eviction) traits_.eviction = *eviction;
+  if (traits_.eviction == Eviction::read_first) rule_ = std::make_unique<ReadFirst>();
   if (traits_.eviction == Eviction::least_recent) rule_ = std::make_unique<Lru>();
   if (traits_.eviction == Eviction::by_score) rule_ = std::make_unique<ScoreRule>(*this);
 }
@@ -69,6 +73,15 @@ void CheckedPolicy::report(Question question, const std::string& what) {
   if (std::exchange(reported_[question], true) || !report_) return;
   report_(fmt::format("policy '{}': {} {}; it counts as no answer", name_, function_names[question],
                       what));
+}
+
+/// What is thrown is reported.
+template <class Tell>
+void CheckedPolicy::told(Question question, Tell&& tell) {
+  checked(question, 1, [&]() -> std::size_t {
+    tell();
+    return 0;
+  });
 }
 
 template <class Ask>
@@ -85,6 +98,21 @@ std::size_t CheckedPolicy::checked(Question question, std::size_t count, Ask&& a
     report(question, "threw what is no std::exception");
   }
   return count;
+}
+
+void CheckedPolicy::submitted(const TaskNews& news) {
+  told(submitting, [&] { policy_->submitted(news); });
+}
+
+void CheckedPolicy::ended(std::uint64_t id) {
+  told(ending, [&] { policy_->ended(id); });
+}
+
+double CheckedPolicy::rank(const TaskView& task) {
+  double answer = 0;
+  told(ranking, [&] { answer = policy_->rank(task); });
+  if (std::isnan(answer)) report(ranking, "answered what is no number");
+  return answer > 0 ? answer : 0;
 }
 
 std::size_t CheckedPolicy::place(const PlaceQuestion& question) {

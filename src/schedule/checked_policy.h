@@ -14,6 +14,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +26,15 @@ namespace quadriga {
 class CheckedPolicy {
  public:
   /// Errors: invalid_argument if there is no policy.
-  CheckedPolicy(std::string name, std::unique_ptr<Policy> policy);
+  /// `eviction`: instead of the policy's own.
+  CheckedPolicy(std::string name, std::unique_ptr<Policy> policy,
+                std::optional<Eviction> eviction = {});
 
   const PolicyTraits& traits() const noexcept { return traits_; }
+  void submitted(const TaskNews& news);
+  void ended(std::uint64_t id);
+  /// Not negative, and no NaN.
+  double rank(const TaskView& task);
   /// Always one of the candidates.
   std::size_t place(const PlaceQuestion& question);
   std::size_t victim(const StealQuestion& question);
@@ -41,11 +48,23 @@ class CheckedPolicy {
   void report_to(std::function<void(std::string)> report) { report_ = std::move(report); }
 
  private:
-  enum Question { placing, robbing, choosing, ordering, prefetching, scoring };
+  enum Question {
+    placing,
+    robbing,
+    choosing,
+    ordering,
+    prefetching,
+    scoring,
+    submitting,
+    ending,
+    ranking
+  };
   class ScoreRule;
 
   template <class Ask>
   std::size_t checked(Question question, std::size_t count, Ask&& ask);
+  template <class Tell>
+  void told(Question question, Tell&& tell);
   double score(const EvictionCandidate& candidate);
   void report(Question question, const std::string& what);
 
@@ -54,7 +73,7 @@ class CheckedPolicy {
   PolicyTraits traits_;
   std::unique_ptr<EvictionRule> rule_;
   std::function<void(std::string)> report_;
-  std::array<bool, scoring + 1> reported_{};
+  std::array<bool, ranking + 1> reported_{};
   std::size_t turn_ = 0;  ///< Counts tasks that the policy placed nowhere.
 };
 

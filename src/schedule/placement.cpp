@@ -3,6 +3,7 @@
 #include "schedule/placement.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "schedule/pace.h"
 #include "schedule/ready_order.h"
@@ -72,6 +73,26 @@ void Placement::choose(PlannedTask& planned) {
   }
   planned.like->chosen();
   move(planned, chosen);
+}
+
+void Placement::rank(PlannedTask& planned) {
+  if (planned.ranked || !policy_.traits().ranks) return;
+  planned.ranked = true;
+  operands_.clear();
+  operands_.reserve(planned.task->operand_count);
+  const auto rank = static_cast<float>(policy_.rank(view_of(*planned.task, operands_)));
+  state_.plan.reposition(planned, position_of(*planned.task, rank));
+}
+
+TaskNews Placement::news_of(const PlannedTask& planned) {
+  operands_.clear();
+  operands_.reserve(planned.task->operand_count);
+  kernel_seconds_.clear();
+  for (const DeviceState& device : state_.devices)
+    kernel_seconds_.push_back(feasibility_.can_run(device, *planned.task)
+                                  ? prediction_.seconds_on(planned, device.id)
+                                  : std::numeric_limits<double>::infinity());
+  return {view_of(*planned.task, operands_), kernel_seconds_};
 }
 
 void Placement::move(PlannedTask& planned, DeviceId device) {

@@ -24,6 +24,10 @@ class Placement {
   void submitted(PlannedTask& planned);
   /// Chooses a device for a task without one; it has none afterwards if none can run it.
   void choose(PlannedTask& planned);
+  /// Puts a task where the policy ranks it among those that are ready.
+  void rank(PlannedTask& planned);
+  /// Shows a task to the policy; valid until the next question.
+  TaskNews news_of(const PlannedTask& planned);
   /// Moves a task to a device.
   void move(PlannedTask& planned, DeviceId device);
   /// Takes one task from another device's queue; false if there is none worth it.
@@ -48,6 +52,7 @@ class Placement {
   // Scratch, so that a decision allocates nothing.
   std::vector<PlaceCandidate> candidates_;
   std::vector<OperandView> operands_;
+  std::vector<double> kernel_seconds_;  ///< By device.
   std::vector<double> queued_;
   std::vector<StealCandidate> offers_;
   std::vector<PlannedTask*> offered_;

@@ -256,6 +256,19 @@ void Plan::make_ready(PlannedTask& planned) {
     devices_[planned.device].ready.insert(planned.position, &planned);
 }
 
+void Plan::reposition(PlannedTask& planned, Position position) {
+  const DeviceId device = planned.device;
+  unplace(planned);
+  for (PlannedAccess& access : planned.accesses)
+    if (access.datum) unbind(access);
+  planned.position = position;
+  for (PlannedAccess& access : planned.accesses) {
+    access.position = position;
+    if (access.datum) bind(access, *access.datum);
+  }
+  if (device != no_device) place(planned, device);
+}
+
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
   return next_use_after(tile, device, 0);
 }

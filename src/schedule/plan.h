@@ -20,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -41,6 +42,15 @@ inline Position position_of(const Task& task) noexcept {
   const auto rank =
       static_cast<std::uint32_t>(INT32_MAX - static_cast<std::int64_t>(task.priority));
   return (std::uint64_t{rank} << 32) | (task.id.load(std::memory_order_relaxed) & 0xffffffff);
+}
+
+/// That of a rank, before all tasks that have none and no priority: the greatest first, to one part
+/// in 2^24.
+inline Position position_of(const Task& task, float rank) noexcept {
+  constexpr std::uint32_t last = INT32_MAX - 1;
+  const auto bits = std::min(std::bit_cast<std::uint32_t>(rank), last);
+  return (std::uint64_t{last - bits} << 32) |
+         (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 
 /// What has become of those that a task follows.
@@ -78,6 +88,7 @@ struct PlannedTask {
   Predecessors predecessors = Predecessors::pending;
   Gang* gang = nullptr;  ///< It starts together with others, see gangs.h.
   bool ready = false;    ///< Its predecessors let its device queue it.
+  bool ranked = false;   ///< Its position is the one that the policy gave it.
   bool issued = false;
   bool again = false;                 ///< Issued once more, after its device was lost.
   bool left_host = false;             ///< It found no buffer there.
@@ -149,6 +160,8 @@ class Plan {
   void place(PlannedTask& planned, DeviceId device);
   void unplace(PlannedTask& planned);
   void make_ready(PlannedTask& planned);
+  /// Moves a task that isn't issued to another position, with its uses.
+  void reposition(PlannedTask& planned, Position position);
   /// Issued: leaves the plan; its writes count as issued.
   void issue(PlannedTask& planned);
 

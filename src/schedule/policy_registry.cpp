@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "schedule/policies/built_in.h"
@@ -26,6 +27,12 @@ struct Entry {
 struct Registry {
   std::mutex mutex;
   std::map<std::string, Entry, std::less<>> entries{
+      {"earliest-finish",
+       {"where a task ends earliest with its copies; the longest path to the end first",
+        make_earliest_finish}},
+      {"weight",
+       {"where most of a task's data is, else the least work by the devices' weights",
+        make_weight}},
       {"affinity",
        {"owners, else where a task ends earliest; idle devices take what lies with them",
         make_affinity}},
@@ -36,6 +43,17 @@ struct Registry {
 Registry& registry() {
   static Registry all;
   return all;
+}
+
+std::optional<Eviction> rule_of(std::string_view name) {
+  if (name.empty() || name == "policy") return {};
+  if (name == "farthest_use") return Eviction::farthest_use;
+  if (name == "least_recent") return Eviction::least_recent;
+  if (name == "read_first") return Eviction::read_first;
+  fail(
+      Errc::invalid_argument,
+      fmt::format("unknown eviction '{}'; known are policy, farthest_use, least_recent, read_first",
+                  name));
 }
 
 [[noreturn]] void refuse(std::string_view name) {
@@ -67,7 +85,8 @@ std::vector<PolicyInfo> policies() {
   return found;
 }
 
-std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyContext& context) {
+std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyContext& context,
+                                           std::string_view eviction) {
   const std::string_view wanted = name.empty() ? "affinity" : name;
   PolicyMaker maker;
   {
@@ -77,7 +96,7 @@ std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyCo
     if (found != all.entries.end()) maker = found->second.make;
   }
   if (!maker) refuse(wanted);
-  return std::make_unique<CheckedPolicy>(std::string(wanted), maker(context));
+  return std::make_unique<CheckedPolicy>(std::string(wanted), maker(context), rule_of(eviction));
 }
 
 }  // namespace quadriga

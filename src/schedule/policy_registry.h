@@ -12,8 +12,10 @@
 
 namespace quadriga {
 
-/// The policy of a name; empty: affinity.
+/// The policy of a name; empty: affinity. `eviction`: the rule instead of the policy's own, by the
+/// name of an Eviction; empty or "policy": the policy's.
 /// Errors: invalid_argument naming those registered; what its maker throws.
-std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyContext& context);
+std::unique_ptr<CheckedPolicy> make_policy(std::string_view name, const PolicyContext& context,
+                                           std::string_view eviction = {});
 
 }  // namespace quadriga

@@ -116,14 +116,15 @@ void Replay::make_scheduler(const Json& line) {
   const auto policy = options_[1].get<std::string>();
   const auto seed = options_[2].get<std::uint64_t>();
   const int most_rounds = options_[3].get<int>();
-  names_.begin(machine_, policy, seed, most_rounds, memory, spaces_, kernel_streams);
-  scheduler_ =
-      std::make_unique<Scheduler>(machine_, instructions_, listener_, listener_,
-                                  ScheduleOptions{.policy = make_policy(policy, {machine_, seed}),
-                                                  .memory = memory,
-                                                  .spaces = spaces_,
-                                                  .kernel_streams = kernel_streams,
-                                                  .most_rounds = most_rounds});
+  const auto eviction = options_.size() > 5 ? options_[5].get<std::string>() : std::string();
+  names_.begin(machine_, policy, eviction, seed, most_rounds, memory, spaces_, kernel_streams);
+  scheduler_ = std::make_unique<Scheduler>(
+      machine_, instructions_, listener_, listener_,
+      ScheduleOptions{.policy = make_policy(policy, {machine_, seed}, eviction),
+                      .memory = memory,
+                      .spaces = spaces_,
+                      .kernel_streams = kernel_streams,
+                      .most_rounds = most_rounds});
 }
 
 void Replay::add_codelet(const Json& line) {

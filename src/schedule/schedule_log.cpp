@@ -32,13 +32,13 @@ Json partials_of(const Task& task, int operand) {
 
 }  // namespace
 
-void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::uint64_t seed,
-                        int most_rounds, const MemoryOptions& memory,
+void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::string_view eviction,
+                        std::uint64_t seed, int most_rounds, const MemoryOptions& memory,
                         std::span<const SpaceResources> spaces,
                         std::span<const std::vector<StreamId>> kernel_streams) {
   spaces_.assign(spaces.begin(), spaces.end());
   out_ << Json{"machine", Json::parse(machine.to_json())} << '\n';
-  out_ << Json{"options", policy, seed, most_rounds, memory.spill_bytes} << '\n';
+  out_ << Json{"options", policy, seed, most_rounds, memory.spill_bytes, eviction} << '\n';
   for (const SpaceResources& space : spaces)
     out_ << Json{"space",     space.device, reinterpret_cast<std::uintptr_t>(space.base),
                  space.bytes, space.in,     space.out,

@@ -26,8 +26,9 @@ class ScheduleLog {
   /// What lines are appended to; must outlive this.
   explicit ScheduleLog(std::ostream& out) : out_(out) {}
 
-  void begin(const Machine& machine, std::string_view policy, std::uint64_t seed, int most_rounds,
-             const MemoryOptions& memory, std::span<const SpaceResources> spaces,
+  void begin(const Machine& machine, std::string_view policy, std::string_view eviction,
+             std::uint64_t seed, int most_rounds, const MemoryOptions& memory,
+             std::span<const SpaceResources> spaces,
              std::span<const std::vector<StreamId>> kernel_streams);
   void added(const Datum& datum);
   void submitted(const Task& task, const Cost& cost);

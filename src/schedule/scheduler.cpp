@@ -69,6 +69,7 @@ void Scheduler::submitted(Task& task, const Cost& cost) {
   groups_.entered(task.group);
   PlannedTask& planned = state_.plan.add(task);
   placement_.prediction().begin(planned, cost);
+  if (policy_->traits().follows_tasks) policy_->submitted(placement_.news_of(planned));
   placement_.submitted(planned);
   gangs_.entered(planned);
   if (planned.device != no_device) touch(state_.devices[planned.device]);
@@ -89,6 +90,7 @@ void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* la
 
 void Scheduler::activate(PlannedTask& planned) {
   if (planned.ready) return;
+  placement_.rank(planned);
   if (planned.device == no_device) placement_.choose(planned);
   if (planned.device == no_device) return end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
@@ -160,6 +162,7 @@ void Scheduler::kept(Task& task, std::exception_ptr error) {
 /// The task leaves the schedule, whether it was issued or not.
 void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   Task& task = *planned.task;
+  if (policy_->traits().follows_tasks) policy_->ended(task.id.load(std::memory_order_relaxed));
   const EndedTask ended{&task, planned.released, planned.device, planned.path};
   end_content(planned, error);
   if (ended.device != no_device) {

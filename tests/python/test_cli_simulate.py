@@ -227,3 +227,24 @@ def test_progress_goes_up_to_one():
         linalg.simulate("cholesky", 9600, engine=engine, tile=480, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1
+
+
+def test_a_comparison_has_all_policies(run):
+    found = figures(run, "cholesky", "--n", 7680, "--machine", f"{IDGRAF}:4", "--compare")
+    assert [each["policy"] for each in found] == list(quadriga.policies())
+    assert {"affinity", "earliest-finish", "steal", "weight"} <= set(quadriga.policies())
+    assert all(0 < each["of_bound"] <= 1 for each in found)
+
+
+def test_the_rule_of_eviction_can_be_chosen(run):
+    base = ("gemm", "--n", 16384, "--machine", f"{IDGRAF}:1", "--tile", 1024, "--memory", "600MB")
+    (usual,) = figures(run, *base)
+    (belady,) = figures(run, *base, "--eviction", "farthest_use")
+    (by_age,) = figures(run, *base, "--eviction", "least_recent")
+    assert usual["eviction"] == "policy"
+    assert belady["host_bytes"] == usual["host_bytes"] < by_age["host_bytes"]
+    assert by_age["eviction"] == "least_recent"
+    assert quadriga.config["eviction"] == "policy"
+    status, _, err = run(*base, "--eviction", "luck")
+    assert status == MISUSED
+    assert "luck" in err

@@ -159,7 +159,7 @@ class TestLife:
         ("options", "match"),
         [
             ({"devices": "toaster:2"}, "toaster"),
-            ({"policy": "luck"}, "registered are affinity, steal"),
+            ({"policy": "luck"}, "registered are affinity, earliest-finish, steal, weight"),
             ({"window": 0}, "window"),
             ({"host_memory": "much"}, "much"),
         ],

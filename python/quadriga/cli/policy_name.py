@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/cli/policy_name.py: the option --policy.
-"""`--policy` takes the name of any policy that is registered when the command is called."""
+# python/quadriga/cli/policy_name.py: the options --policy and --eviction.
+"""Names of policies, as far as they are registered when the command is called, and of rules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import policy
+
+EVICTIONS = ("policy", "farthest_use", "least_recent", "read_first")
 
 
 def _registered(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -36,4 +38,13 @@ def policy_option() -> Callable[[Any], Any]:
         shell_complete=_complete,
         metavar=f"[{'|'.join(policy.policies())}]",
         help="The scheduling policy; quadriga info describes each.",
+    )
+
+
+def eviction_option() -> Callable[[Any], Any]:
+    """The option as a decorator."""
+    return click.option(
+        "--eviction",
+        type=click.Choice(EVICTIONS),
+        help="Which tile leaves a full device; policy: as the policy says.",
     )

@@ -20,8 +20,9 @@ from ..engine import Engine
 from ..errors import InvalidArgument, Unavailable
 from ..linalg.estimates import Estimate, Operation, flops
 from ..report import Rerun, Trace, load, rerun
+from ..settings import config
 from .files import need_apart
-from .policy_name import policy_option
+from .policy_name import eviction_option, policy_option
 
 _ALIASES = {"gemm": "matmul", "potrf": "cholesky", "posv": "cho_solve"}
 _TYPES = ("float32", "float64", "complex64", "complex128")
@@ -46,6 +47,7 @@ class Run:
     dtype: str
     accumulate: bool
     seed: int
+    eviction: str | None = None
 
     @property
     def device_list(self) -> str:
@@ -99,6 +101,7 @@ class Outcome:
             "operation": run.operation or "trace",
             "devices": run.device_list,
             "policy": run.policy,
+            "eviction": run.eviction or config["eviction"],
         }
         if self.estimate is None or rate is None:
             found["seconds"] = self.seconds
@@ -137,14 +140,15 @@ class Outcome:
 def perform(run: Run, trace: Path | None = None, progress: bool = False) -> Outcome:
     """Simulates one run."""
     try:
-        made = Engine(
-            run.device_list,
-            policy=run.policy,
-            virtual_clock=True,
-            compute=False,
-            seed=run.seed,
-            trace=trace if trace is not None else False,
-        )
+        with config(eviction=run.eviction or config["eviction"]):
+            made = Engine(
+                run.device_list,
+                policy=run.policy,
+                virtual_clock=True,
+                compute=False,
+                seed=run.seed,
+                trace=trace if trace is not None else False,
+            )
     except (InvalidArgument, Unavailable) as error:
         raise click.UsageError(str(error)) from error
     with made as engine:
@@ -290,6 +294,7 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
 @click.option("--memory", help="Memory of each device instead of the description's, as '2GiB'.")
 @click.option("--link", help="Rate of each link to and from the host instead, as '12GB/s'.")
 @policy_option()
+@eviction_option()
 @click.option("--tile", type=click.IntRange(1), help="Tile size, in rows and columns.")
 @click.option("--seed", type=click.IntRange(0), default=1, help="Of a policy's choices.  [1]")
 @click.option("--compare", is_flag=True, help="Simulate all policies, for a table.")
@@ -327,6 +332,7 @@ def simulate(
     memory: str | None,
     link: str | None,
     policy: str | None,
+    eviction: str | None,
     tile: int | None,
     seed: int,
     compare: bool,
@@ -360,7 +366,8 @@ def simulate(
         if output is not None:
             target_of(output)
     run = Run(
-        kind, sizes, recorded, *machine, memory, link, policy, tile, dtype, accumulate, seed
+        kind, sizes, recorded, *machine, memory, link, policy, tile, dtype, accumulate, seed,
+        eviction,
     )  # fmt: skip
     if study:
         _print_study(run, compare, sweep, plot, as_json)

@@ -51,9 +51,7 @@ class Affinity final : public Policy {
   }
 
   std::size_t victim(const StealQuestion& question) override {
-    const auto most = std::ranges::max_element(question.queued);
-    if (most == question.queued.end() || *most <= 0) return none;
-    return static_cast<std::size_t>(most - question.queued.begin());
+    return most_queued(question.queued);
   }
 
   std::size_t choose(std::span<const StealCandidate> candidates) override {
@@ -87,6 +85,18 @@ class Affinity final : public Policy {
 std::size_t index_of(std::span<const PlaceCandidate> candidates, DeviceId device) {
   const auto found = std::ranges::find(candidates, device, &PlaceCandidate::device);
   return static_cast<std::size_t>(found - candidates.begin());
+}
+
+std::size_t most_queued(std::span<const double> queued) {
+  const auto most = std::ranges::max_element(queued);
+  if (most == queued.end() || *most <= 0) return Policy::none;
+  return static_cast<std::size_t>(most - queued.begin());
+}
+
+std::size_t greatest_gain(std::span<const StealCandidate> candidates) {
+  const auto best = std::ranges::max_element(candidates, {}, &StealCandidate::gain_seconds);
+  if (best == candidates.end() || best->gain_seconds <= 0) return Policy::none;
+  return static_cast<std::size_t>(best - candidates.begin());
 }
 
 std::unique_ptr<Policy> make_affinity(const PolicyContext&) { return std::make_unique<Affinity>(); }

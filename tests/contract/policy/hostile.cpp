@@ -18,9 +18,17 @@ class Hostile final : public Policy {
   PolicyTraits traits() const override {
     PolicyTraits traits = all_asked;
     traits.plans_ahead = true;
+    traits.follows_tasks = true;
+    traits.ranks = true;
     return traits;
   }
 
+  void submitted(const TaskNews&) override { answer(1); }
+  void ended(std::uint64_t) override { answer(1); }
+  double rank(const TaskView&) override {
+    const double scores[] = {-1, std::nan(""), HUGE_VAL, 1e300, 1e-300, random_.uniform()};
+    return scores[answer(1) % 6];
+  }
   std::size_t place(const PlaceQuestion& question) override {
     return answer(question.candidates.size());
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/config.h"
 #include "base/log.h"
 #include "contract/policy/from_outside.h"
 #include "model/graph/random_program.h"
@@ -50,7 +51,11 @@ class PolicyContract : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Registered, PolicyContract, testing::ValuesIn(all_policies()),
-                         [](const auto& each) { return each.param; });
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST_P(PolicyContract, ResultsAreTheSequentialOnes) {
   run_programs(test_seeds(1, is_thread_sanitized ? 30 : 300), true);
@@ -92,6 +97,14 @@ TEST_P(PolicyContract, EveryTaskRunsOnceAndNoDeviceStarves) {
   const Counters counters = count_independent(options("emulated:4,memory=1MiB"), 1000);
   for (std::size_t device = 0; device < 4; ++device)
     EXPECT_GT(counters.devices[device].tasks, 100u) << "device " << device;
+}
+
+TEST_P(PolicyContract, ResultsAreTheSequentialOnesWhateverRuleEvicts) {
+  for (const char* const rule : {"farthest_use", "least_recent", "read_first"}) {
+    Config::global().set("eviction", rule);
+    run_programs(test_seeds(200'001, is_thread_sanitized ? 5 : 30), true);
+  }
+  Config::global().unset("eviction");
 }
 
 TEST_P(PolicyContract, EveryTaskRunsOnceOnTheHostsCores) {

@@ -158,6 +158,15 @@ TEST(Registry, UnknownNamesSayWhatThereIs) {
   EXPECT_EQ(found->help, "for this test");
 }
 
+TEST(Registry, UnknownEvictionsSayWhatThereIs) {
+  const std::string message = refusal([] { make_policy("steal", {Machine{}}, "luck"); });
+  EXPECT_TRUE(contains(message, "'luck'; known are policy, farthest_use, least_recent, read_first"))
+      << message;
+  EXPECT_EQ(make_policy("steal", {Machine{}}, "least_recent")->traits().eviction,
+            Eviction::least_recent);
+  EXPECT_EQ(make_policy("steal", {Machine{}}, "policy")->traits().eviction, Eviction::farthest_use);
+}
+
 TEST(Registry, AMakerThatMakesNoneIsNamed) {
   register_policy("nothing", "makes none", [](const PolicyContext&) { return nullptr; });
   EXPECT_TRUE(contains(refusal([] { make_policy("nothing", {Machine{}}); }), "'nothing'"));

@@ -107,8 +107,8 @@ TEST_F(Configuration, RefusesBadValuesByKeyValueSourceAndWhatIsAccepted) {
 
 TEST_F(Configuration, RefusesUnknownKeysInEverySource) {
   EXPECT_TRUE(contains(refusal([&] { config_.set("tiles", "1"); }), "'tiles'"));
-  EXPECT_TRUE(
-      contains(refusal([&] { config_.get("tiles"); }), "known are devices, machine, policy, tile"));
+  EXPECT_TRUE(contains(refusal([&] { config_.get("tiles"); }),
+                       "known are devices, machine, policy, eviction, tile"));
   write(R"({"tiles": 256})");
   EXPECT_TRUE(contains(refusal([&] { config_.get("tile"); }), path_));
   write("{}");

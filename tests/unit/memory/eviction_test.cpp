@@ -117,6 +117,20 @@ TEST_F(EvictionTest, LruLooksBackOnly) {
   EXPECT_EQ(choose(Lru()), Tiles{2});
 }
 
+TEST_F(EvictionTest, WhatIsOnlyReadLeavesBeforeWhatMustBeWrittenBack) {
+  use({5, 900, 7, 8});
+  candidates_[0].last_use = 1;
+  candidates_[0].dirty = true;
+  candidates_[1].last_use = 9;
+  candidates_[2].last_use = 8;
+  candidates_[3].last_use = 2;
+  candidates_[3].dirty = true;
+  fill();
+  EXPECT_EQ(choose(ReadFirst()), Tiles{2});
+  candidates_[1].dirty = candidates_[2].dirty = true;
+  EXPECT_EQ(choose(ReadFirst()), Tiles{0});
+}
+
 TEST_F(EvictionTest, AmongEqualsTheSmallestThatFits) {
   add(2 * tile_bytes);
   add(tile_bytes / 2);
