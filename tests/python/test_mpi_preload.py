@@ -10,6 +10,7 @@ from mpi_of_tests import (
     EACH_MPI,
     compiled,
     counted,
+    is_here,
     mpiexec,
     preloaded,
     run,
@@ -151,6 +152,18 @@ def test_the_halo_exchange(mpi, tmp_path):
     ours = run([*mpiexec(mpi, 4), *preloaded("--emulated"), program])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert plain.stdout == ours.stdout and "sum" in ours.stdout
+
+
+@pytest.mark.skipif(not is_here("openmpi"), reason="no preload library for openmpi")
+def test_a_program_of_mpi4py_sends_from_devices():
+    pytest.importorskip("mpi4py")
+    program = EXAMPLES / "wave.py"
+    plain = run([*mpiexec("openmpi", 3), sys.executable, program])
+    options = ["--emulated", "--counters", "--mpi", "openmpi", "--small", "64"]
+    ours = run([*mpiexec("openmpi", 3), *preloaded(*options), program])
+    assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
+    assert plain.stdout == ours.stdout and "energy" in ours.stdout
+    assert counted(ours.stderr, "sent") == 3 * 2 * 40
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
