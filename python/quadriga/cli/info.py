@@ -53,7 +53,7 @@ def info(devices: str | None, as_json: bool) -> None:
         machine_text.table(machine),
         machine_text.copies(machine),
         _unused_gpus(machine, wanted),
-        ["policies", *(f"  {name:<12}{about}" for name, about in policies().items())],
+        ["policies", *(f"  {name:<16} {about}" for name, about in policies().items())],
     ]
     for lines in parts:
         if lines:
