@@ -24,9 +24,10 @@ int MPI_Reduce(const void* from, void* into, int count, MPI_Datatype type, MPI_O
   if (!stages(Function::reduce)) return PMPI_Reduce(from, into, count, type, op, root, comm);
   return guarded(comm, [&] {
     const Staged given(Function::reduce, from, parts_of(count, type),
-                       root == MPI_ROOT || root == MPI_PROC_NULL ? Use::none : Use::read);
+                       root == MPI_ROOT || root == MPI_PROC_NULL ? Use::none : Use::read,
+                       needs_neighborhood(op));
     Staged result(Function::reduce, into, parts_of(count, type),
-                  is_root(comm, root) ? result_use(from) : Use::none);
+                  is_root(comm, root) ? result_use(from) : Use::none, needs_neighborhood(op));
     return result.finish(
         PMPI_Reduce(given.pointer(), result.pointer(), count, type, op, root, comm));
   });
@@ -36,8 +37,10 @@ int MPI_Allreduce(const void* from, void* into, int count, MPI_Datatype type, MP
                   MPI_Comm comm) {
   if (!stages(Function::allreduce)) return PMPI_Allreduce(from, into, count, type, op, comm);
   return guarded(comm, [&] {
-    const Staged given(Function::allreduce, from, parts_of(count, type), Use::read);
-    Staged result(Function::allreduce, into, parts_of(count, type), result_use(from));
+    const Staged given(Function::allreduce, from, parts_of(count, type), Use::read,
+                       needs_neighborhood(op));
+    Staged result(Function::allreduce, into, parts_of(count, type), result_use(from),
+                  needs_neighborhood(op));
     return result.finish(PMPI_Allreduce(given.pointer(), result.pointer(), count, type, op, comm));
   });
 }
@@ -45,8 +48,10 @@ int MPI_Allreduce(const void* from, void* into, int count, MPI_Datatype type, MP
 int MPI_Scan(const void* from, void* into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   if (!stages(Function::scan)) return PMPI_Scan(from, into, count, type, op, comm);
   return guarded(comm, [&] {
-    const Staged given(Function::scan, from, parts_of(count, type), Use::read);
-    Staged result(Function::scan, into, parts_of(count, type), result_use(from));
+    const Staged given(Function::scan, from, parts_of(count, type), Use::read,
+                       needs_neighborhood(op));
+    Staged result(Function::scan, into, parts_of(count, type), result_use(from),
+                  needs_neighborhood(op));
     return result.finish(PMPI_Scan(given.pointer(), result.pointer(), count, type, op, comm));
   });
 }
@@ -56,8 +61,9 @@ int MPI_Exscan(const void* from, void* into, int count, MPI_Datatype type, MPI_O
                MPI_Comm comm) {
   if (!stages(Function::exscan)) return PMPI_Exscan(from, into, count, type, op, comm);
   return guarded(comm, [&] {
-    const Staged given(Function::exscan, from, parts_of(count, type), Use::read);
-    Staged result(Function::exscan, into, parts_of(count, type), Use::both);
+    const Staged given(Function::exscan, from, parts_of(count, type), Use::read,
+                       needs_neighborhood(op));
+    Staged result(Function::exscan, into, parts_of(count, type), Use::both, needs_neighborhood(op));
     return result.finish(PMPI_Exscan(given.pointer(), result.pointer(), count, type, op, comm));
   });
 }
@@ -72,9 +78,10 @@ int MPI_Reduce_scatter(const void* from, void* into, const int* counts, MPI_Data
     PMPI_Comm_size(comm, &size);
     const std::int64_t all = std::accumulate(counts, counts + size, std::int64_t{0});
     const bool in_place = from == MPI_IN_PLACE;
-    const Staged given(Function::reduce_scatter, from, parts_of(all, type), Use::read);
+    const Staged given(Function::reduce_scatter, from, parts_of(all, type), Use::read,
+                       needs_neighborhood(op));
     Staged result(Function::reduce_scatter, into, parts_of(in_place ? all : counts[rank], type),
-                  result_use(from));
+                  result_use(from), needs_neighborhood(op));
     return result.finish(
         PMPI_Reduce_scatter(given.pointer(), result.pointer(), counts, type, op, comm));
   });
@@ -89,9 +96,10 @@ int MPI_Reduce_scatter_block(const void* from, void* into, int count, MPI_Dataty
     PMPI_Comm_size(comm, &size);
     const std::int64_t all = std::int64_t{count} * size;
     const bool in_place = from == MPI_IN_PLACE;
-    const Staged given(Function::reduce_scatter_block, from, parts_of(all, type), Use::read);
+    const Staged given(Function::reduce_scatter_block, from, parts_of(all, type), Use::read,
+                       needs_neighborhood(op));
     Staged result(Function::reduce_scatter_block, into, parts_of(in_place ? all : count, type),
-                  result_use(from));
+                  result_use(from), needs_neighborhood(op));
     return result.finish(
         PMPI_Reduce_scatter_block(given.pointer(), result.pointer(), count, type, op, comm));
   });

@@ -28,7 +28,7 @@ bool stages(Function function) noexcept {
          (world->switches.host && world->switches.takes(function));
 }
 
-Staged::Staged(Function function, const void* buffer, StagedParts parts, Use use)
+Staged::Staged(Function function, const void* buffer, StagedParts parts, Use use, bool host_stays)
     : pointer_(const_cast<void*>(buffer)), use_(use) {
   std::erase_if(parts, [](const StagedPart& each) {
     return each.count <= 0 || each.type == MPI_DATATYPE_NULL;
@@ -42,7 +42,7 @@ Staged::Staged(Function function, const void* buffer, StagedParts parts, Use use
   if (device && !taken_over)
     fail(Errc::unavailable,
          fmt::format("MPI_{} of a device's memory is switched off", name(function)));
-  if (!device && !(world->switches.host && taken_over)) return;
+  if (!device && (host_stays || !world->switches.host || !taken_over)) return;
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
   std::vector<message::Layout> layouts;
   for (const StagedPart& each : parts) {
@@ -70,6 +70,13 @@ int Staged::finish(int code) {
   if (use_ == Use::write || use_ == Use::both)
     for (const Copy& each : copies_) move(each.here, each.there);
   return MPI_SUCCESS;
+}
+
+bool needs_neighborhood(MPI_Op operation) noexcept {
+  for (const MPI_Op known : {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN, MPI_MAXLOC, MPI_MINLOC, MPI_LAND,
+                             MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR})
+    if (operation == known) return false;
+  return true;
 }
 
 StagedParts parts_of(std::int64_t count, MPI_Datatype type) { return {{0, count, type}}; }

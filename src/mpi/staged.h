@@ -28,9 +28,11 @@ bool stages(Function function) noexcept;
 class Staged {
  public:
   enum class Use : std::uint8_t { none, read, write, both };
-  /// A buffer of the host is passed as it is, but in the test mode. Errors: those of layouts and
-  /// ports; unavailable if the function is switched off and the buffer a device's.
-  Staged(Function function, const void* buffer, StagedParts parts, Use use);
+  /// A buffer of the host is passed as it is, but in the test mode, unless it is to stay.
+  /// Errors: those of layouts and ports; unavailable if the function is switched off and the buffer
+  /// a device's.
+  Staged(Function function, const void* buffer, StagedParts parts, Use use,
+         bool host_stays = false);
 
   void* pointer() const noexcept { return pointer_; }
   /// After MPI has ended the call with this code, which it gives back: moves what came to the
@@ -52,6 +54,10 @@ class Staged {
 inline Staged::Use result_use(const void* from) noexcept {
   return from == MPI_IN_PLACE ? Staged::Use::both : Staged::Use::write;
 }
+
+/// Whether buffers of the host stay where they are in the test mode: a program's own operations may
+/// read what lies beside their elements, as those of ScaLAPACK do.
+bool needs_neighborhood(MPI_Op operation) noexcept;
 
 // The parts of a buffer, one a rank.
 StagedParts parts_of(std::int64_t count, MPI_Datatype type);
