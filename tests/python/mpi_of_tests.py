@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/mpi_of_tests.py: programs in C for each MPI, with and without preloading.
+import os
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,12 @@ def preloaded(*options):
 
 
 def run(command, timeout=60):
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    # Python's own view of the environment lacks what MPI_Init of another test's mpi4py has put into
+    # it, from which mpiexec would take itself for a rank.
+    environment = dict(os.environ)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env=environment
+    )
 
 
 def run_preloaded(program, mpi, ranks, *options, arguments=()):

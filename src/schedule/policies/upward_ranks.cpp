@@ -14,7 +14,8 @@ void UpwardRanks::follow(Node& node, Number from, double copy_seconds) const {
 
 void UpwardRanks::submitted(const TaskNews& news) {
   const Number number = first_ + nodes_.size();
-  Node node{.id = news.task.id};
+  Node node;
+  node.id = news.task.id;
   double known = 0;
   for (const double seconds : news.kernel_seconds) {
     if (!(seconds > 0) || !std::isfinite(seconds)) continue;
