@@ -51,6 +51,7 @@ void EngineState::cancel() noexcept {
 }
 
 void EngineState::refuse(bool on) noexcept {
+  if (on) has_ended_.store(true);
   if (process_id() == owner_ && (on || !python_ends)) EngineAccess::refuse(*engine_, on);
 }
 

@@ -11,13 +11,15 @@
 //      running tasks, for which the canceller waits, go on.
 //   4. Python objects are let go with the GIL held, or never if the interpreter has ended.
 //   5. An engine ends in this order: it refuses tasks, cancels those that have not started, waits
-//      for the calls that were submitting, and cancels what these still submitted.
+//      for the calls that were submitting, and cancels what these still submitted. Factors may
+//      solve afterwards; whoever was about to submit as the engine ended is refused.
 //   6. When a call that nobody left returns, its thread holds the engine no more, so that closing
 //      an engine ends it there and then.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <quadriga/engine.h>
+#include <quadriga/error.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -59,7 +61,7 @@ class EngineState {
   const Engine& engine() const noexcept { return *engine_; }
   /// Cancels what has not started and waits for what runs; in a child after fork() it does nothing.
   void cancel() noexcept;
-  /// Whether tasks are refused from here on.
+  /// Whether tasks are refused from here on; Submitting's are refused ever after.
   void refuse(bool on = true) noexcept;
   /// Python ends: engines that refuse tasks never take any again, whoever still holds them.
   static void refuse_for_good() noexcept;
@@ -85,7 +87,8 @@ class EngineState {
   int owner_;
   Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
-  std::atomic<int> submitting_{0};  // Calls that may still submit a task.
+  std::atomic<int> submitting_{0};      // Calls that may still submit a task.
+  std::atomic<bool> has_ended_{false};  // Set before `submitting_` is waited for, read within it.
   std::mutex mutex_;
   std::condition_variable changed_;
   int left_behind_ = 0;                        // Guarded by mutex_.
@@ -101,7 +104,11 @@ class Submitting {
   ~Submitting();
   Submitting(const Submitting&) = delete;
   Submitting& operator=(const Submitting&) = delete;
-  Engine& engine() const noexcept { return state_->engine(); }
+  /// Errors: invalid_argument once the engine has begun to end.
+  Engine& engine() const {
+    require(!state_->has_ended_.load(), "this engine is closed");
+    return state_->engine();
+  }
 
  private:
   std::shared_ptr<EngineState> state_;

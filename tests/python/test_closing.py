@@ -14,6 +14,7 @@ _HEAD = """
 import faulthandler, sys, threading, time
 import numpy as np, quadriga
 from quadriga import linalg
+faulthandler.enable()
 faulthandler.dump_traceback_later(40, exit=True)
 nap = quadriga.codelet(["update"])(lambda y: time.sleep(0.001))
 tick = quadriga.codelet(["update"], host_only=False)(lambda y: None)
