@@ -66,9 +66,7 @@ def run(command, timeout=60):
     # Python's own view of the environment lacks what MPI_Init of another test's mpi4py has put into
     # it, from which mpiexec would take itself for a rank.
     environment = dict(os.environ)
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env=environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
 
 
 def run_preloaded(program, mpi, ranks, *options, arguments=()):
