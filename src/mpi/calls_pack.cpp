@@ -25,7 +25,7 @@ extern "C" {
 
 int MPI_Pack(const void* from, int count, MPI_Datatype datatype, void* into, int size,
              int* position, MPI_Comm comm) {
-  return guarded(comm, [&] {
+  return guarded(comm, [&]() -> int {
     if (!is_taken(Function::pack, from, into, count, datatype, size, *position))
       return PMPI_Pack(from, count, datatype, into, size, position, comm);
     const auto place = Destination{const_cast<void*>(from), count, datatype_of(datatype)}.place();
@@ -39,7 +39,7 @@ int MPI_Pack(const void* from, int count, MPI_Datatype datatype, void* into, int
 
 int MPI_Unpack(const void* from, int size, int* position, void* into, int count,
                MPI_Datatype datatype, MPI_Comm comm) {
-  return guarded(comm, [&] {
+  return guarded(comm, [&]() -> int {
     if (!is_taken(Function::unpack, into, from, count, datatype, size, *position))
       return PMPI_Unpack(from, size, position, into, count, datatype, comm);
     const auto place = Destination{into, count, datatype_of(datatype)}.place();

@@ -66,7 +66,7 @@ int MPI_Startall(int count, MPI_Request* requests) {
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   if (!taken.receives) return PMPI_Iprobe(source, tag, comm, flag, status);
-  return looking(comm, status, [&](MPI_Status& seen) {
+  return looking(comm, status, [&](MPI_Status& seen) -> int {
     *flag = 1;
     if (find_early(comm, source, tag, seen)) return MPI_SUCCESS;
     const int code = PMPI_Iprobe(source, tag, comm, flag, &seen);
@@ -77,7 +77,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   if (!taken.receives) return PMPI_Probe(source, tag, comm, status);
-  return looking(comm, status, [&](MPI_Status& seen) {
+  return looking(comm, status, [&](MPI_Status& seen) -> int {
     for (;;) {
       if (find_early(comm, source, tag, seen)) return MPI_SUCCESS;
       const int code = PMPI_Probe(source, tag, comm, &seen);
@@ -89,7 +89,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                 MPI_Status* status) {
   if (!taken.receives) return PMPI_Improbe(source, tag, comm, flag, message, status);
-  return looking(comm, status, [&](MPI_Status& seen) {
+  return looking(comm, status, [&](MPI_Status& seen) -> int {
     if (auto found = early_for(comm, source, tag)) {
       *flag = 1;
       *message = handed_out(std::move(*found), seen);
@@ -104,7 +104,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   if (!taken.receives) return PMPI_Mprobe(source, tag, comm, message, status);
-  return looking(comm, status, [&](MPI_Status& seen) {
+  return looking(comm, status, [&](MPI_Status& seen) -> int {
     if (auto found = early_for(comm, source, tag)) {
       *message = handed_out(std::move(*found), seen);
       return MPI_SUCCESS;

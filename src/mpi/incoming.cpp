@@ -27,7 +27,7 @@ Incoming::Incoming(void* buffer, int count, MPI_Datatype datatype)
     : into_{buffer, count, nullptr}, datatype_(datatype) {
   if (count <= 0 || datatype == MPI_DATATYPE_NULL) return;
   const bool device = is_on_device(buffer, count, datatype);
-  if (!device && (receives_parts || has_large_counts(datatype))) return;
+  if (!device && (receives_parts() || has_large_counts(datatype))) return;
   keep_type();
   if (!device && into_.type->ends_with_element(envelope_bytes)) return;
   const std::int64_t bytes = into_.type->bytes() * count;

@@ -11,7 +11,13 @@
 
 namespace quadriga::mpi {
 
-/// A handle as a number: MPICH's are numbers, Open MPI's are addresses. Never 0 for a valid one.
+// MPICH's own interface, whose header says so as Open MPI's does; any other is MPI 5's common one.
+#if defined(MPICH_VERSION) && !defined(MPI_ABI)
+#define QUADRIGA_MPICH
+#endif
+
+/// A handle as a number: MPICH's are numbers, others' are addresses or look so. Never 0 for a valid
+/// one.
 template <class Handle>
 std::uint64_t number_of(Handle handle) noexcept {
   static_assert(sizeof handle <= sizeof(std::uint64_t));
@@ -32,11 +38,17 @@ Handle handle_of(std::uint64_t number) noexcept {
 inline std::int64_t bytes_in(const MPI_Status& status) noexcept {
   return static_cast<std::int64_t>(status._ucount);
 }
-#else
+#elif defined(QUADRIGA_MPICH)
 inline std::int64_t bytes_in(const MPI_Status& status) noexcept {
   const auto high =
       static_cast<std::uint64_t>(static_cast<unsigned>(status.count_hi_and_cancelled));
   return static_cast<std::int64_t>((high >> 1) << 32 | static_cast<unsigned>(status.count_lo));
+}
+#else
+inline std::int64_t bytes_in(const MPI_Status& status) noexcept {
+  MPI_Count bytes = 0;
+  PMPI_Get_count_c(&status, MPI_BYTE, &bytes);
+  return bytes;
 }
 #endif
 
@@ -46,9 +58,19 @@ inline void set_bytes(MPI_Status& status, std::int64_t bytes) noexcept {
 
 /// Whether a message may end within an element of the receive's datatype.
 #if defined(OPEN_MPI)
-inline constexpr bool receives_parts = true;
+inline bool receives_parts() noexcept { return true; }
+#elif defined(QUADRIGA_MPICH)
+inline bool receives_parts() noexcept { return false; }
 #else
-inline constexpr bool receives_parts = false;
+inline bool receives_parts() noexcept {
+  static const bool is_open_mpi = [] {
+    char name[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    PMPI_Get_library_version(name, &length);
+    return std::strstr(name, "Open MPI") != nullptr;
+  }();
+  return is_open_mpi;
+}
 #endif
 
 /// Whether a datatype was made with counts beyond an int, so that MPI's older questions refuse it.
@@ -71,18 +93,7 @@ inline void copy_status(const MPI_Status& from, MPI_Status& to) noexcept {
 }
 
 /// A message handle that no MPI gives: it stands for a message that we have taken already.
-#if defined(OPEN_MPI)
-inline MPI_Message own_message(std::uint32_t index) noexcept {
-  // Never an object's address: those are aligned.
-  return handle_of<MPI_Message>((std::uint64_t{index} << 8) | 0x55);
-}
-inline bool is_own_message(MPI_Message message) noexcept {
-  return (number_of(message) & 0xff) == 0x55;
-}
-inline std::uint32_t index_of(MPI_Message message) noexcept {
-  return static_cast<std::uint32_t>(number_of(message) >> 8);
-}
-#else
+#if defined(QUADRIGA_MPICH)
 inline MPI_Message own_message(std::uint32_t index) noexcept {
   // The kind bits of a valid handle are never 01 with these object bits.
   return static_cast<MPI_Message>(0x7d000000U | (index & 0xffffffU));
@@ -92,6 +103,19 @@ inline bool is_own_message(MPI_Message message) noexcept {
 }
 inline std::uint32_t index_of(MPI_Message message) noexcept {
   return static_cast<unsigned>(message) & 0xffffffU;
+}
+#else
+// Neither an object's address nor a small number, which is what handles of this width are.
+inline constexpr std::uint64_t own_bits = std::uint64_t{0x7d51} << 48;
+inline MPI_Message own_message(std::uint32_t index) noexcept {
+  static_assert(sizeof(MPI_Message) == sizeof(std::uint64_t));
+  return handle_of<MPI_Message>(own_bits | index);
+}
+inline bool is_own_message(MPI_Message message) noexcept {
+  return number_of(message) >> 48 == own_bits >> 48;
+}
+inline std::uint32_t index_of(MPI_Message message) noexcept {
+  return static_cast<std::uint32_t>(number_of(message));
 }
 #endif
 

@@ -118,7 +118,7 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
 
 int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* request) noexcept {
   if (!taken.sends) return native_isend(mode, call, request);
-  return guarded(call.comm, [&] {
+  return guarded(call.comm, [&]() -> int {
     Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_isend(mode, call, request);
     RecordPtr record = new_record();

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,18 +25,57 @@ int rank, size;
 """
 
 
+_FOLDER = Path(__file__).resolve().parents[2] / "build" / "mpi"  # of tools/mpi_of_pypi
+
+
+class Mpi:
+    """An MPI: its compiler, its launcher, and which preload library is its own."""
+
+    def __init__(self, name, library, compiler, launcher):
+        self.name = name
+        self.library = library
+        self.compiler = compiler
+        self.launcher = launcher
+
+    def is_here(self):
+        library = package() / "lib" / f"libquadriga-preload-{self.library}.so"
+        found = shutil.which(self.compiler) and shutil.which(self.launcher)
+        return bool(found) and library.is_file()
+
+    def options(self):
+        return ["--allow-run-as-root", "--oversubscribe"] if "openmpi" in self.name else []
+
+
+_MPIS = {
+    each.name: each
+    for each in (
+        Mpi("openmpi", "openmpi", "mpicc.openmpi", "mpiexec.openmpi"),
+        Mpi("mpich", "mpich", "mpicc.mpich", "mpiexec.mpich"),
+        Mpi(
+            "openmpi5",
+            "openmpi",
+            str(_FOLDER / "openmpi5/bin/mpicc"),
+            str(_FOLDER / "openmpi5/bin/mpiexec"),
+        ),
+        Mpi("abi", "abi", str(_FOLDER / "abi/bin/mpicc_abi"), str(_FOLDER / "abi/bin/mpiexec")),
+    )
+}
+
+
 def is_here(mpi):
-    library = package() / "lib" / f"libquadriga-preload-{mpi}.so"
-    found = shutil.which(f"mpicc.{mpi}") and shutil.which(f"mpiexec.{mpi}")
-    return bool(found) and library.is_file()
+    return _MPIS[mpi].is_here()
 
 
 EACH_MPI = [
     pytest.param(
-        mpi, marks=pytest.mark.skipif(not is_here(mpi), reason=f"no preload library for {mpi}")
+        mpi, marks=pytest.mark.skipif(not is_here(mpi), reason=f"no {mpi}, or no preload library")
     )
-    for mpi in ("openmpi", "mpich")
+    for mpi in _MPIS
 ]
+
+
+def build(mpi, source, program, *options):
+    subprocess.run([_MPIS[mpi].compiler, "-w", "-g", *options, source, "-o", program], check=True)
 
 
 def compiled(folder, mpi, body):
@@ -49,13 +89,12 @@ def compiled(folder, mpi, body):
         + (body if "int main" in body else f"int main(int argc, char** argv) {{ {begin}\n{body}\n")
         + ("" if "int main" in body else "MPI_Finalize(); return 0; }\n")
     )
-    subprocess.run([f"mpicc.{mpi}", "-w", "-g", source, "-o", program], check=True)
+    build(mpi, source, program)
     return program
 
 
 def mpiexec(mpi, ranks, *more):
-    options = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
-    return [f"mpiexec.{mpi}", *options, *more, "-n", str(ranks)]
+    return [_MPIS[mpi].launcher, *_MPIS[mpi].options(), *more, "-n", str(ranks)]
 
 
 def preloaded(*options):

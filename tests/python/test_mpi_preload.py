@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_mpi_preload.py: MPI programs with the preload library beside the same without.
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from mpi_of_tests import (
     EACH_MPI,
+    build,
     compiled,
     counted,
     is_here,
@@ -23,7 +23,7 @@ EXAMPLES = PROGRAMS.parents[1] / "examples" / "mpi"
 
 def built(folder, mpi, source):
     program = folder / source.stem
-    subprocess.run([f"mpicc.{mpi}", "-w", "-g", "-O1", source, "-o", program], check=True)
+    build(mpi, source, program, "-O1")
     return program
 
 
@@ -59,9 +59,8 @@ def test_what_mpi_promises(mpi, ranks, tmp_path):
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_a_rank_without_the_library_gets_ordinary_messages(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
-    options = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
     with_it = preloaded("--host-buffers", "--counters", "--small", "64")
-    command = [f"mpiexec.{mpi}", *options, "-n", "1", *with_it, program, ":", "-n", "1", program]
+    command = [*mpiexec(mpi, 1), *with_it, program, ":", "-n", "1", program]
     ended = run([*command, ":", "-n", "1", *with_it, program])
     assert ended.returncode == 0, ended.stderr
     assert "2 of 3 ranks; sent 0 messages" in ended.stderr
@@ -134,7 +133,7 @@ def test_nothing_is_taken_over_where_nobody_sends_envelopes(mpi, tmp_path):
 
 def test_an_unknown_mpi_is_named(tmp_path):
     ended = run([*preloaded(), sys.executable, "-c", "pass"])
-    assert ended.returncode == 1 and "say --mpi openmpi or --mpi mpich" in ended.stderr
+    assert ended.returncode == 1 and "say --mpi openmpi or --mpi mpich or --mpi abi" in ended.stderr
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)

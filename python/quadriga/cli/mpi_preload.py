@@ -20,20 +20,24 @@ from .main import DONE
 
 # Names of libraries by which programs ask for an MPI, and ours for it.
 _LIBRARIES = {
+    "libmpi_abi.so.1": "abi",
     "libmpi.so.40": "openmpi",
     "libmpich.so.12": "mpich",
     "libmpi.so.12": "mpich",
 }
 # What the launchers of these MPIs give to the processes that they start.
 _LAUNCHERS = {"OMPI_COMM_WORLD_RANK": "openmpi", "PMI_RANK": "mpich"}
-_MPIS = ("openmpi", "mpich")
+# Ours, and the compiler by which each is built; abi is the interface of MPI 5, of any MPI.
+_MPIS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich", "abi": "mpicc_abi"}
 
 
 @click.command(
     "mpi-preload",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.option("--mpi", type=click.Choice(_MPIS), help="The program's MPI; default: found out.")
+@click.option(
+    "--mpi", type=click.Choice(list(_MPIS)), help="The program's MPI; default: found out."
+)
 @click.option("--counters", is_flag=True, help="Print at MPI_Finalize what was taken over.")
 @click.option("--host-buffers", is_flag=True, help="Test mode: host buffers go Quadriga's way.")
 @click.option("--small", metavar="BYTES", help="Messages up to BYTES go by MPI.  [8192]")
@@ -86,7 +90,7 @@ def library(mpi: str) -> Path:
     if not path.is_file():
         raise Unavailable(
             f"mpi-preload: this build has no library for {mpi}: "
-            f"mpicc.{mpi} wasn't found when it was configured"
+            f"{_MPIS[mpi]} wasn't found when it was configured"
         )
     return path
 
