@@ -153,6 +153,18 @@ def test_the_halo_exchange(mpi, tmp_path):
     assert plain.stdout == ours.stdout and "sum" in ours.stdout
 
 
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_block_cyclic_matrix_changes_its_grid(mpi, tmp_path):
+    program = built(tmp_path, mpi, EXAMPLES / "redistribute.c")
+    for ranks, order in ((2, 301), (6, 517)):
+        plain = run([*mpiexec(mpi, ranks), program, str(order)])
+        options = preloaded("--emulated", "--counters", "--small", "64")
+        ours = run([*mpiexec(mpi, ranks), *options, program, str(order)])
+        assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
+        assert plain.stdout == ours.stdout and ": 0 elements wrong" in ours.stdout
+        assert counted(ours.stderr, "sent") == 2 * ranks + ranks * ranks
+
+
 @pytest.mark.skipif(not is_here("openmpi"), reason="no preload library for openmpi")
 def test_a_program_of_mpi4py_sends_from_devices():
     pytest.importorskip("mpi4py")
