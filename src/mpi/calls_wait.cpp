@@ -78,25 +78,29 @@ int test_any(RequestList& list, int* index, int* flag, MPI_Status& status) {
   return code != MPI_SUCCESS ? code : raise(comm, own);
 }
 
+// All that have ended, whether MPI knows it or not.
 int test_some(RequestList& list, int* count, int* indices, MPI_Status* statuses) {
-  const int ready = list.ready();
-  if (ready >= 0) {
-    *count = 1;
-    indices[0] = ready;
-    Ends ends(MPI_SUCCESS);
-    ends.add(list, ready, statuses[0]);
-    return ends.raised({statuses, 1});
-  }
+  int ready = 0;
+  for (int i = list.ready(); i >= 0; i = list.ready(i + 1)) indices[ready++] = i;
   const bool open = list.mask_unsettled();
-  const int code = PMPI_Testsome(list.size(), list.masked().data(), count, indices, statuses);
+  int more = 0;
+  const int code = PMPI_Testsome(list.size(), list.masked().data(), &more, indices + ready,
+                                 statuses + ready);
   if (!is_ended(code)) return code;
-  if (*count == MPI_UNDEFINED && open) *count = 0;
+  if (more == MPI_UNDEFINED && !open && ready == 0) {
+    *count = MPI_UNDEFINED;
+    return code;
+  }
+  *count = ready + (more == MPI_UNDEFINED ? 0 : more);
   Ends ends(code);
-  for (int i = 0; i < (*count == MPI_UNDEFINED ? 0 : *count); ++i) {
-    list.accept(indices[i]);
+  for (int i = 0; i < *count; ++i) {
+    if (i >= ready)
+      list.accept(indices[i]);
+    else if (code != MPI_SUCCESS)
+      statuses[i].MPI_ERROR = MPI_SUCCESS;
     ends.add(list, indices[i], statuses[i]);
   }
-  return ends.raised({statuses, static_cast<std::size_t>(std::max(*count, 0))});
+  return ends.raised({statuses, static_cast<std::size_t>(*count)});
 }
 
 int all_ended(RequestList& list, int code, Statuses& statuses) {

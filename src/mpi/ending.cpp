@@ -100,8 +100,8 @@ RequestList::RequestList(int count, MPI_Request* requests) : arrays_(std::move(k
   if (any_) originals_.assign(requests_.begin(), requests_.end());
 }
 
-int RequestList::ready() const {
-  for (int i = 0; i < size(); ++i)
+int RequestList::ready(int from) const {
+  for (int i = from; i < size(); ++i)
     if (record(i) != nullptr && record(i)->active && record(i)->ready && record(i)->is_settled())
       return i;
   return -1;

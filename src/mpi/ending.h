@@ -33,8 +33,8 @@ class RequestList {
   RequestRecord* record(int index) const noexcept {
     return records_[static_cast<std::size_t>(index)];
   }
-  /// Index of a request that is ready without MPI; -1: none.
-  int ready() const;
+  /// First index, from one on, of a request that is ready without MPI; -1: none.
+  int ready(int from = 0) const;
   /// Whether payloads keep requests open. Those are null in masked().
   bool mask_unsettled();
   std::span<MPI_Request> masked() noexcept { return masked_; }
