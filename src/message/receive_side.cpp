@@ -454,7 +454,9 @@ void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&
   for (auto* const list : {&reading_, &piecing_, &moving_}) {
     for (std::size_t i = 0; i < list->size();) {
       const TransferPtr transfer = (*list)[i];
-      if (transfer->sender != peer) {
+      // What only a device still writes has arrived.
+      const bool has_arrived = list == &moving_ && transfer->writer;
+      if (transfer->sender != peer || has_arrived) {
         ++i;
         continue;
       }

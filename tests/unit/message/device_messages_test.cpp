@@ -154,6 +154,34 @@ TEST(DeviceMessages, AnAllocationIsOpenedOnceAndClosedWhenItIsGone) {
             passed);
 }
 
+// Its senders may leave: what a device still writes of their messages is the receiver's own affair.
+TEST(DeviceMessages, WhatHasArrivedNeedsItsSenderNoLonger) {
+  for (const bool reads : {true, false}) {
+    for (const std::size_t count : {std::size_t{100}, std::size_t{300'000}}) {
+      const std::string address = file_address();
+      const auto states = as_processes(3, [&](int rank) {
+        const auto port = rank == 1 ? emulated("emulated:1,memory=64MiB,latency=200ms") : nullptr;
+        CommunicatorCore comm = joined(address, rank, 3);
+        Numbers first(port, 0, counted(count, rank == 0 ? 3 : 0));
+        Numbers second(port, 0, counted(count, rank == 2 ? 4 : 0));
+        if (rank == 1 && !reads) {
+          comm.endpoint().force_path(0, PairPath::not_opened);
+          comm.endpoint().force_path(2, PairPath::not_opened);
+        }
+        comm.barrier(enough);
+        if (rank == 0) return comm.send(first.place(), 1, 0, enough);
+        if (rank == 2) return comm.send(second.place(), 1, 0, enough);
+        const std::vector<TransferPtr> both{comm.start_receive(first.place(), 0, 0),
+                                            comm.start_receive(second.place(), 2, 0)};
+        for (const TransferPtr& each : both) comm.endpoint().wait(each, enough);
+        expect(first.content() == counted(count, 3), "other content");
+        expect(second.content() == counted(count, 4), "other content");
+      });
+      EXPECT_EQ(states, (std::vector<int>{0, 0, 0})) << count << (reads ? " read" : " in pieces");
+    }
+  }
+}
+
 // Also where the receiver can't map anything, which both sides see.
 TEST(DeviceMessages, InPiecesWhereNothingCanBeMapped) {
   const std::string address = file_address();
