@@ -201,12 +201,15 @@ bool DeviceWriter::has_ended() {
 
 DeviceCopier::DeviceCopier(DevicePlace from, DevicePlace to, std::size_t bytes)
     : from_(std::move(from)), to_(std::move(to)), bytes_(bytes) {
-  const bool is_near = from_.space == to_.space;
-  in_blocks_ = (!from_.flat() && !to_.flat()) || (!is_near && !(from_.flat() && to_.flat()));
+  const bool is_near = from_.space == to_.space, any_flat = from_.flat() || to_.flat();
+  direct_ = is_near && !any_flat &&
+            moves_directly({from_.layout, from_.data, to_.layout, to_.data, 0, bytes_});
+  in_blocks_ = (!direct_ && !any_flat) || (!is_near && !(from_.flat() && to_.flat()));
   const double rate = 1 / to_.port->seconds(from_.space, to_.space, std::size_t{1} << 30) *
                       static_cast<double>(std::size_t{1} << 30);
   const double most = std::clamp(rate * most_seconds, 1e6, 1e12);
-  segment_ = in_blocks_ ? to_.port->scratch_bytes() : static_cast<std::size_t>(most);
+  // Segments begin where the widest loads may.
+  segment_ = in_blocks_ ? to_.port->scratch_bytes() : static_cast<std::size_t>(most) & ~4095ull;
 }
 
 DeviceCopier::~DeviceCopier() {
@@ -229,6 +232,9 @@ PortTicket DeviceCopier::queue(std::size_t begin, std::size_t bytes) {
   if (source && target)
     return port.copy(to_.device, lane,
                      {from_.space, to_.space, source + begin, target + begin, bytes});
+  if (direct_)
+    return port.move(to_.device, lane,
+                     {from_.layout, from_.data, to_.layout, to_.data, begin, bytes});
   if (!in_blocks_ && target)
     return port.pack(to_.device, lane, {from_.layout, from_.data, target + begin, begin, bytes});
   if (!in_blocks_)

@@ -134,6 +134,7 @@ class DeviceCopier final : public DeviceMove {
 
   const DevicePlace from_, to_;
   const std::size_t bytes_;
+  bool direct_ = false;     ///< Elements go from place to place by one kernel.
   bool in_blocks_ = false;  ///< Elements pass through blocks of the target's device.
   std::size_t segment_ = 0;
   std::size_t queued_ = 0;

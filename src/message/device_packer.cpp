@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 
+#include "message/device_plan.h"
 #include "message/pack_stream.h"
 
 namespace quadriga::message {
@@ -38,6 +41,20 @@ class HostPacker final : public DevicePacker {
       Combine combine = combine_of(operation, part.layout.elements().type());
       write(Unpacker(part.layout, part.data, std::move(combine)), part);
     }
+  }
+
+  void move(const MovePart& part, const PackQueue&) override {
+    check_moves(part);
+    std::array<std::byte, 65536> some;
+    const Packer from(part.from_layout, part.from);
+    const Unpacker to(part.to_layout, part.to);
+    for (std::size_t moved = 0; moved < part.bytes;) {
+      const std::size_t bytes = std::min(some.size(), part.bytes - moved);
+      from.pack(part.offset + moved, {some.data(), bytes});
+      to.unpack(part.offset + moved, {some.data(), bytes});
+      moved += bytes;
+    }
+    if (part.bytes > 0) count(part.bytes);
   }
 
   PackCounters counters() const override {
@@ -93,6 +110,19 @@ void check_reduces(const PackPart& part, ReduceOperation operation) {
     fail(Errc::invalid_argument,
          fmt::format("unpack: a reduction's segment of {} B at byte {} cuts elements of {} B",
                      bytes, part.offset, size));
+}
+
+void check_moves(const MovePart& part) {
+  checked_bytes({part.from_layout, part.from, nullptr, part.offset, part.bytes});
+  check_unpacks({part.to_layout, part.to, nullptr, part.offset, part.bytes});
+}
+
+bool moves_directly(const MovePart& part) {
+  const auto begin = static_cast<std::int64_t>(part.offset);
+  return move_plan_of(part.from_layout.form(), static_cast<std::byte*>(part.from),
+                      part.to_layout.form(), static_cast<std::byte*>(part.to), begin,
+                      begin + static_cast<std::int64_t>(part.bytes))
+      .has_value();
 }
 
 std::unique_ptr<DevicePacker> DevicePacker::on_host() { return std::make_unique<HostPacker>(); }

@@ -24,6 +24,19 @@ struct PackPart {
   static constexpr std::size_t whole = SIZE_MAX;  ///< All from `offset` on.
 };
 
+/// Packed bytes `offset` to `offset + bytes` of two streams that agree, from where the elements of
+/// the one lie to where those of the other do.
+struct MovePart {
+  Layout from_layout;
+  void* from = nullptr;  ///< Only read: the device's memory, or mapped memory of a peer.
+  Layout to_layout;
+  void* to = nullptr;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+/// Whether a packer moves it: its elements' order needs no list, and no transpose.
+bool moves_directly(const MovePart& part);
+
 /// Where and how packing is queued.
 struct PackQueue {
   void* stream = nullptr;   ///< cudaStream_t of the packer's device; null is its default stream.
@@ -62,6 +75,9 @@ class DevicePacker {
   ///         or the operation means nothing for the type.
   virtual void unpack_reduce(std::span<const PackPart> parts, ReduceOperation operation,
                              const PackQueue& queue) = 0;
+  /// From place to place without packed bytes in between.
+  /// Errors: invalid_argument as for unpack(), or if it isn't moves_directly().
+  virtual void move(const MovePart& part, const PackQueue& queue) = 0;
   virtual PackCounters counters() const = 0;
 
   void pack(const PackPart& part, const PackQueue& queue = {}) { pack({&part, 1}, queue); }
@@ -88,5 +104,7 @@ std::size_t checked_bytes(const PackPart& part);
 /// Errors: invalid_argument as unpack() and unpack_reduce() name them.
 void check_unpacks(const PackPart& part);
 void check_reduces(const PackPart& part, ReduceOperation operation);
+/// Errors: invalid_argument as move() names them, that it isn't moves_directly() aside.
+void check_moves(const MovePart& part);
 
 }  // namespace quadriga::message

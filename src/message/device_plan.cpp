@@ -11,7 +11,7 @@ namespace {
 
 // What memory moves at least: closer neighbours should be moved together.
 constexpr std::int64_t sector_bytes = 32;
-constexpr std::int64_t window_bytes = 16;
+constexpr int window_bytes = 16;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
 
@@ -78,13 +78,14 @@ void plan_transpose(PackPlan& plan) {
   plan.tiles = tiles_along * tiles_across * batches;
 }
 
+std::int64_t tiles_of(std::int64_t bytes, int unit) {
+  return rounded_up(rounded_up(bytes, unit), std::int64_t{granules_a_thread(unit)} * tile_threads);
+}
+
 void choose_path(PackPlan& plan, const Canonical& form, int element_bytes) {
   const std::int64_t bytes = plan.end - plan.begin;
-  const auto tiles = [&](std::int64_t unit, std::int64_t units_a_thread) {
-    return rounded_up(rounded_up(bytes, unit), units_a_thread * tile_threads);
-  };
   if (element_bytes != 0) {
-    plan.tiles = tiles(element_bytes, granules_a_thread(element_bytes));
+    plan.tiles = tiles_of(bytes, element_bytes);
     return;
   }
   plan.transpose.across = level_across(plan);
@@ -93,9 +94,9 @@ void choose_path(PackPlan& plan, const Canonical& form, int element_bytes) {
     plan_transpose(plan);
   } else if (plan.granule < 8 && form.block_bytes / form.leaf_runs() >= 4 * window_bytes) {
     plan.path = PlanPath::windows;
-    plan.tiles = tiles(window_bytes, granules_a_thread(window_bytes));
+    plan.tiles = tiles_of(bytes, window_bytes);
   } else {
-    plan.tiles = tiles(plan.granule, granules_a_thread(plan.granule));
+    plan.tiles = tiles_of(bytes, plan.granule);
   }
 }
 
@@ -129,6 +130,23 @@ PackPlan plan_of(const Canonical& form, const PlanRequest& request, const ListTa
   plan.leaf = leaf_of(form, table);
   plan.granule = granule_of(form, request, table, leaf_begin);
   choose_path(plan, form, request.element_bytes);
+  return plan;
+}
+
+std::optional<MovePlan> move_plan_of(const Canonical& from, std::byte* from_data,
+                                     const Canonical& to, std::byte* to_data, std::int64_t begin,
+                                     std::int64_t end) {
+  const auto takes = [](const Canonical& form) {
+    return form.leaf != Leaf::list && form.strides.size() <= most_plan_levels;
+  };
+  if (!takes(from) || !takes(to)) return std::nullopt;
+  // Nothing is packed: an address as good as the data's own.
+  MovePlan plan{plan_of(from, {from_data, from_data, begin, end}),
+                plan_of(to, {to_data, to_data, begin, end})};
+  if (plan.from.path != PlanPath::granules || plan.to.path != PlanPath::granules)
+    return std::nullopt;
+  plan.from.granule = plan.to.granule = std::min(plan.from.granule, plan.to.granule);
+  plan.from.tiles = plan.to.tiles = tiles_of(end - begin, plan.to.granule);
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -208,6 +209,18 @@ struct PlanRequest {
 /// first packed byte is `leaf_begin`.
 PackPlan plan_of(const Canonical& form, const PlanRequest& request, const ListTable& table = {},
                  std::int64_t leaf_begin = 0);
+
+/// A part that goes from one place to another without being packed: plans of the same bytes, with
+/// one granule and as many tiles.
+struct MovePlan {
+  PackPlan from, to;
+};
+
+/// What moves packed bytes `begin` to `end` of two streams that agree; nothing if that takes a
+/// list, a transpose or windows, which are quicker packed and unpacked.
+std::optional<MovePlan> move_plan_of(const Canonical& from, std::byte* from_data,
+                                     const Canonical& to, std::byte* to_data, std::int64_t begin,
+                                     std::int64_t end);
 
 /// The form itself, or one with fewer strides, its blocks listed.
 /// Errors: too_large beyond most_listed_runs.

@@ -78,6 +78,11 @@ class DevicePort {
       packer.unpack(part, queue);
     });
   }
+  PortTicket move(DeviceId device, Lane lane, const MovePart& part) {
+    return queue_pack(device, lane, [part](DevicePacker& packer, const PackQueue& queue) {
+      packer.move(part, queue);
+    });
+  }
   PortTicket unpack_reduce(DeviceId device, Lane lane, const PackPart& part,
                            ReduceOperation operation) {
     return queue_pack(device, lane,

@@ -10,6 +10,7 @@
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/cuda_check.h"
 #include "message/pack_stream.h"
+#include "unit/message/move_case.h"
 #include "unit/message/random_layout.h"
 
 namespace quadriga::message {
@@ -140,6 +141,34 @@ TEST_F(DevicePackerTest, LargeLayoutsArePackedAsOnTheHost) {
     check_moves(random, Layout::indexed(lengths, places, element), "list");
     if (HasFatalFailure()) return;
   }
+}
+
+TEST_F(DevicePackerTest, ElementsMoveFromPlaceToPlaceAsOnTheHost) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const MoveCase drawn = draw_move(random, seed % 3 == 0 ? 700 : 60);
+    Field from(random, drawn.from), to(random, drawn.to);
+    const auto begin = static_cast<std::size_t>(drawn.begin);
+    const auto bytes = static_cast<std::size_t>(drawn.end - drawn.begin);
+    const MovePart part{drawn.from, from.on_device + from.data_at,
+                        drawn.to,   to.on_device + to.data_at,
+                        begin,      bytes};
+    if (!moves_directly(part)) continue;
+    ++moved;
+    from.to_device();
+    to.to_device();
+    Bytes packed(bytes);
+    Packer(drawn.from, from.data()).pack(begin, packed);
+    Unpacker(drawn.to, to.data()).unpack(begin, packed);
+    queue_.most_processors = random.chance(0.3) ? 3 : 0;
+    packer_->move(part, queue_);
+    ASSERT_EQ(to.of_device(to.on_device, to.memory.size()), to.memory)
+        << drawn.from.text() << " to " << drawn.to.text();
+    ASSERT_EQ(from.of_device(from.on_device, from.memory.size()), from.memory);
+  }
+  EXPECT_GT(moved, 100);
 }
 
 /// Makes numbers below 2 of what is random, so that none is infinite or no number.

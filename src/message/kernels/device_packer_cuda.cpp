@@ -105,6 +105,20 @@ class CudaPacker final : public DevicePacker {
       rest.swap(others);
     }
   }
+  void move(const MovePart& part, const PackQueue& queue) override {
+    check_moves(part);
+    if (part.bytes == 0) return;
+    const auto begin = static_cast<std::int64_t>(part.offset);
+    const auto plan = move_plan_of(part.from_layout.form(), static_cast<std::byte*>(part.from),
+                                   part.to_layout.form(), static_cast<std::byte*>(part.to), begin,
+                                   begin + static_cast<std::int64_t>(part.bytes));
+    if (!plan) fail(Errc::invalid_argument, "move: such elements are packed and unpacked");
+    const std::scoped_lock lock(mutex_);
+    const DeviceGuard guard(ordinal_);
+    cuda::move(static_cast<cudaStream_t>(queue.stream), *plan, queue.most_processors);
+    counters_.bytes += part.bytes;
+    ++counters_.launches;
+  }
   PackCounters counters() const override {
     const std::scoped_lock lock(mutex_);
     return counters_;

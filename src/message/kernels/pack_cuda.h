@@ -27,6 +27,8 @@ KernelKind kind_of(const PackPlan& plan) noexcept;
 /// than so many multiprocessors; 0: all.
 void pack(cudaStream_t stream, std::span<const PackPlan> plans, int most_processors);
 void unpack(cudaStream_t stream, std::span<const PackPlan> plans, int most_processors);
+/// One part from place to place; returns once queued.
+void move(cudaStream_t stream, const MovePlan& plan, int most_processors);
 /// Plans made for a reduction of the type's elements, with any leaf.
 void unpack_reduce(cudaStream_t stream, std::span<const PackPlan> plans, ReduceOperation operation,
                    ElementType type, int most_processors);

@@ -42,19 +42,23 @@ struct LaunchShape {
   unsigned threads = tile_threads;
 };
 
+inline LaunchShape shape_of(std::int64_t tiles, int most_processors, int groups) {
+  constexpr std::int64_t largest_grid = 2147483647;
+  if (most_processors <= 0) return {static_cast<unsigned>(std::min(tiles, largest_grid))};
+  const std::int64_t blocks =
+      std::min<std::int64_t>((tiles + groups - 1) / groups, most_processors);
+  return {static_cast<unsigned>(blocks), static_cast<unsigned>(tile_threads * groups)};
+}
+
 template <int most>
 LaunchShape fill(PlanBatch<most>& batch, std::span<const PackPlan> plans, int most_processors,
                  int groups) {
-  constexpr std::int64_t largest_grid = 2147483647;
   std::int64_t tiles = 0;
   for (const PackPlan& plan : plans) {
     batch.plan[batch.plans] = plan;
     batch.tiles_end[batch.plans++] = tiles += plan.tiles;
   }
-  if (most_processors <= 0) return {static_cast<unsigned>(std::min(tiles, largest_grid))};
-  const std::int64_t blocks =
-      std::min<std::int64_t>((tiles + groups - 1) / groups, most_processors);
-  return {static_cast<unsigned>(blocks), static_cast<unsigned>(tile_threads * groups)};
+  return shape_of(tiles, most_processors, groups);
 }
 
 /// run(batch, shape) with a batch that is no larger than needed.

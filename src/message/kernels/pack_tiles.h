@@ -83,6 +83,21 @@ constexpr void move_granules(const PackPlan& plan, std::int64_t tile, int thread
       store<bytes>(packs ? all.packed + i * apart : plan.data + all.offset[i], value[i]);
 }
 
+/// From where the one plan's bytes are to where the other's are.
+template <int bytes, PlanLeaf from_leaf, PlanLeaf to_leaf>
+constexpr void move_between(const MovePlan& plan, std::int64_t tile, int thread) {
+  const auto from = thread_granules<bytes>(
+      plan.from, tile, thread, [&](std::int64_t at) { return place_of<from_leaf>(plan.from, at); });
+  const auto to = thread_granules<bytes>(
+      plan.to, tile, thread, [&](std::int64_t at) { return place_of<to_leaf>(plan.to, at); });
+  constexpr int each = to.each;
+  Granule<bytes> value[each] = {};
+  for (int i = 0; i < each; ++i)
+    if (from.has(i)) value[i] = load<bytes>(plan.from.data + from.offset[i]);
+  for (int i = 0; i < each; ++i)
+    if (to.has(i)) store<bytes>(plan.to.data + to.offset[i], value[i]);
+}
+
 /// 16 bytes at any address: the words that hold them, put together when they have arrived.
 /// What is read beyond them shares an aligned word of 8 bytes with them.
 struct OddWindow {

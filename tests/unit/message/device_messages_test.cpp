@@ -160,7 +160,7 @@ TEST(DeviceMessages, WhatHasArrivedNeedsItsSenderNoLonger) {
     for (const std::size_t count : {std::size_t{100}, std::size_t{300'000}}) {
       const std::string address = file_address();
       const auto states = as_processes(3, [&](int rank) {
-        const auto port = rank == 1 ? emulated("emulated:1,memory=64MiB,latency=200ms") : nullptr;
+        const auto port = rank == 1 ? emulated("emulated:1,memory=64MiB,latency=60ms") : nullptr;
         CommunicatorCore comm = joined(address, rank, 3);
         Numbers first(port, 0, counted(count, rank == 0 ? 3 : 0));
         Numbers second(port, 0, counted(count, rank == 2 ? 4 : 0));

@@ -42,6 +42,41 @@ void run_sized(const PackPlan& plan) {
     run_granules<packs, bytes>(plan);
 }
 
+template <int bytes, PlanLeaf from>
+void run_move_from(const MovePlan& plan) {
+  for (std::int64_t tile = 0; tile < plan.to.tiles; ++tile) {
+    for (int thread = 0; thread < tile_threads; ++thread) {
+      if (plan.to.leaf == PlanLeaf::taper)
+        move_between<bytes, from, PlanLeaf::taper>(plan, tile, thread);
+      else
+        move_between<bytes, from, PlanLeaf::run>(plan, tile, thread);
+    }
+  }
+}
+
+template <int bytes>
+void run_move_sized(const MovePlan& plan) {
+  if (plan.from.leaf == PlanLeaf::taper)
+    run_move_from<bytes, PlanLeaf::taper>(plan);
+  else
+    run_move_from<bytes, PlanLeaf::run>(plan);
+}
+
+inline void run_move(const MovePlan& plan) {
+  switch (plan.to.granule) {
+    case 16:
+      return run_move_sized<16>(plan);
+    case 8:
+      return run_move_sized<8>(plan);
+    case 4:
+      return run_move_sized<4>(plan);
+    case 2:
+      return run_move_sized<2>(plan);
+    default:
+      return run_move_sized<1>(plan);
+  }
+}
+
 template <bool packs>
 void run_plan(const PackPlan& plan) {
   if (plan.path == PlanPath::windows) {
