@@ -130,15 +130,14 @@ int main(int argc, char** argv) {
                    share(new.block, new.cols, rank % new.cols);
   double *const before = allocate(had), *const after = allocate(has);
   const long all = rank == 0 ? (long)n * n : 0;
-  double* const matrix = malloc(sizeof(double) * (all + 1));
   double *const on_device = allocate(all), *const again = allocate(all);
+  double* const matrix = malloc(sizeof(double) * (all + 1));
   for (long i = 0; i < all; ++i) matrix[i] = (double)i;
   copy(on_device, matrix, all);
 
   whole(on_device, before, had, old, 0);
   redistribute(before, old, after, new);
   whole(again, after, has, new, 1);
-
   copy(matrix, again, all);
   long wrong = 0;
   for (long i = 0; i < all; ++i) wrong += matrix[i] != (double)i;
