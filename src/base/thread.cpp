@@ -10,11 +10,17 @@
 #include <utility>
 
 namespace quadriga {
+namespace {
+
+thread_local bool is_own = false;
+
+}  // namespace
 
 std::thread start_thread(const char* name, std::function<void()> work) {
   try {
     return std::thread([name, work = std::move(work)] {
       pthread_setname_np(pthread_self(), name);
+      is_own = true;
       work();
     });
   } catch (const std::system_error& error) {
@@ -24,5 +30,7 @@ std::thread start_thread(const char* name, std::function<void()> work) {
                      error.code().message()));
   }
 }
+
+bool is_own_thread() noexcept { return is_own; }
 
 }  // namespace quadriga

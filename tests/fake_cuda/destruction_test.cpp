@@ -2,6 +2,7 @@
 // tests/fake_cuda/destruction_test.cpp: backends that go while anything is queued, parked, called
 // or on its way through pinned buffers, with and without a fault: none hangs, and none touches the
 // user's memory afterwards.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -114,6 +115,27 @@ TEST(Destruction, HangsNowhereAndLeavesTheUsersMemoryAlone) {
       }
     }
     fake_cuda::start_anew();
+  }
+  fake_cuda::faults().devices = fake_cuda::devices_by_default();
+}
+
+// A program's other libraries allocate and launch where it left its thread.
+TEST(CurrentDevice, IsStillTheProgramsAfterEachCall) {
+  fake_cuda::faults().devices = 2;
+  for (const int current : {1, 0}) {
+    cudaSetDevice(current);
+    {
+      Life life(static_cast<std::uint64_t>(current) + 5);
+      int now = -1;
+      for (int step = 0; step < 60; ++step) {
+        life.step();
+        cudaGetDevice(&now);
+        ASSERT_EQ(now, current) << "after step " << step;
+      }
+    }
+    int now = -1;
+    cudaGetDevice(&now);
+    EXPECT_EQ(now, current) << "at the end";
   }
   fake_cuda::faults().devices = fake_cuda::devices_by_default();
 }

@@ -289,7 +289,7 @@ void CudaBackend::queue(StreamId id, const Operation& operation) {
     queued.error = call_variant(id, *launch);
   } else if (!queued.error) {
     try {
-      check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
+      const cuda::CallDevice device(ordinals_[table_[id].device]);
       queue_copy(id, queued, std::get<Copy>(operation));
     } catch (...) {
       queued.error = std::current_exception();
@@ -336,7 +336,7 @@ std::exception_ptr CudaBackend::try_variant(StreamId id, const Launch& launch) {
   cuda::StreamTable::Queued& queued = streams_.open(id);
   queued.on_end = nullptr;
   try {
-    check(cudaSetDevice(ordinals_[table_[id].device]), "choosing a device");
+    const cuda::CallDevice device(ordinals_[table_[id].device]);
     cuda::queue_variant(launch, queued.native, queued.on_end);
   } catch (...) {
     return std::current_exception();

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/thread.h"
+
 namespace quadriga::cuda {
 namespace {
 
@@ -52,5 +54,25 @@ DeviceGuard::DeviceGuard(int ordinal) {
 }
 
 DeviceGuard::~DeviceGuard() { cudaSetDevice(before_); }
+
+CallDevice::CallDevice(int ordinal) {
+  int before = ordinal;
+  if (!is_own_thread()) check(cudaGetDevice(&before), "finding the current device");
+  check(cudaSetDevice(ordinal), "choosing a device");
+  if (before != ordinal) before_ = before;
+}
+
+CallDevice::~CallDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
+
+KeptDevice::KeptDevice() noexcept {
+  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+}
+
+KeptDevice::~KeptDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
+  cudaGetLastError();
+}
 
 }  // namespace quadriga::cuda

@@ -48,4 +48,28 @@ class DeviceGuard {
   int before_ = 0;
 };
 
+/// The same, but a thread of the library's own keeps the device: whatever it calls next sets its.
+class CallDevice {
+ public:
+  explicit CallDevice(int ordinal);
+  ~CallDevice();
+  CallDevice(const CallDevice&) = delete;
+  CallDevice& operator=(const CallDevice&) = delete;
+
+ private:
+  int before_ = -1;  ///< To be set again; -1: nothing is.
+};
+
+/// Sets the current device again that the calling thread had before, whatever was set meanwhile.
+class KeptDevice {
+ public:
+  KeptDevice() noexcept;
+  ~KeptDevice();
+  KeptDevice(const KeptDevice&) = delete;
+  KeptDevice& operator=(const KeptDevice&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
 }  // namespace quadriga::cuda

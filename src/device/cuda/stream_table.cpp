@@ -25,6 +25,7 @@ StreamTable::StreamTable(std::vector<int> ordinals, Abandon abandon, Nanoseconds
 }
 
 StreamTable::~StreamTable() {
+  const KeptDevice kept;
   for (Stream& stream : streams_) {
     while (!stream.queue.empty()) stream.queue.pop();
     stream.open = {};
