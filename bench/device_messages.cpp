@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bench/device_messages.cpp: messages between memory of devices of two processes, beside a copy
-// within one, and beside opening the memory.
+// within one, and beside opening the memory. Each process takes a GPU of its own if there are two.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
@@ -86,8 +86,10 @@ class Side {
   Side(const Asked& asked, const message::Joining& joining)
       : asked_(asked),
         communicator_(message::join(joining, patient)),
-        port_(asked.devices == "cuda" ? DevicePort::cuda(0)
-                                      : DevicePort::open(Machine::parse(asked.devices))),
+        gpus_(asked.devices == "cuda" ? static_cast<int>(Machine::parse("cuda").devices.size())
+                                      : 0),
+        port_(gpus_ > 0 ? DevicePort::cuda(joining.rank % gpus_)
+                        : DevicePort::open(Machine::parse(asked.devices))),
         device_(static_cast<DeviceId>(joining.rank %
                                       static_cast<int>(port_->machine().devices.size()))) {}
 
@@ -142,8 +144,10 @@ class Side {
     print("posted", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6);
   }
 
-  // Of a copy from one of this process's buffers to another; emulated ones, to the other device.
+  // Of a copy from one of this process's buffers to another; emulated ones, to the other device;
+  // between two GPUs, from the first one's memory, which the second one's process has opened.
   double copy_seconds(std::size_t bytes) {
+    if (gpus_ > 1) return peer_copy_seconds(bytes);
     // One process at a time uses the device.
     communicator_.barrier(patient);
     const double taken = is_first() ? own_copy_seconds(bytes) : 0;
@@ -155,11 +159,33 @@ class Side {
     const Buffer from(port_, static_cast<DeviceId>((device_ + 1) % count), bytes);
     const Buffer into(port_, device_, bytes);
     const SpaceId there = port_->space(static_cast<DeviceId>((device_ + 1) % count));
+    return seconds_of_copies({there, port_->space(device_), from.memory(), into.memory(), bytes});
+  }
+  double peer_copy_seconds(std::size_t bytes) {
+    const Buffer own(port_, device_, bytes);
+    MemoryHandle handle = port_->export_memory(device_, own.memory()).handle;
+    double taken = 0;
+    if (is_first()) {
+      communicator_.send(bytes_at(&handle, sizeof handle), 1, 5, patient);
+      communicator_.receive(bytes_at(&taken, sizeof taken), 1, 5, patient);
+      return taken;
+    }
+    communicator_.receive(bytes_at(&handle, sizeof handle), 0, 5, patient);
+    std::byte* const there = port_->import_memory(device_, handle, -1);
+    const SpaceId space = port_->space(device_);
+    taken = seconds_of_copies({space, space, there, own.memory(), bytes});
+    port_->close_memory(device_, there);
+    communicator_.send(bytes_at(&taken, sizeof taken), 0, 5, patient);
+    return taken;
+  }
+  static MessageBuffer bytes_at(void* data, std::size_t bytes) {
+    return {Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes),
+            static_cast<std::byte*>(data)};
+  }
+  double seconds_of_copies(const Copy& each) {
     const auto copy = [&] {
       const double start = now();
-      const auto ticket =
-          port_->copy(device_, DevicePort::Lane::across,
-                      {there, port_->space(device_), from.memory(), into.memory(), bytes});
+      const auto ticket = port_->copy(device_, DevicePort::Lane::across, each);
       while (!port_->has_ended(ticket)) std::this_thread::yield();
       return now() - start;
     };
@@ -198,8 +224,7 @@ class Side {
     for (int round = 0; round < 5; ++round) {
       const Buffer given(port_, device_, bytes), sent(port_, device_, bytes);
       MemoryHandle handle = port_->export_memory(device_, given.memory()).handle;
-      const MessageBuffer told{Layout::contiguous(sizeof handle, ElementType::bytes),
-                               reinterpret_cast<std::byte*>(&handle)};
+      const MessageBuffer told = bytes_at(&handle, sizeof handle);
       is_first() ? communicator_.send(told, 1, 3, patient)
                  : static_cast<void>(communicator_.receive(told, 0, 3, patient));
       const double start = now();
@@ -212,8 +237,7 @@ class Side {
     const double counted = static_cast<double>(opened() - before);
     const double copy = copy_seconds(bytes) * 1e6;
     double copied = copy;
-    const MessageBuffer told{Layout::contiguous(1, ElementType::float64),
-                             reinterpret_cast<std::byte*>(&copied)};
+    const MessageBuffer told = bytes_at(&copied, sizeof copied);
     is_first() ? communicator_.send(told, 1, 3, patient)
                : static_cast<void>(communicator_.receive(told, 0, 3, patient));
     if (is_first()) return communicator_.barrier(patient);
@@ -251,6 +275,7 @@ class Side {
 
   const Asked& asked_;
   CommunicatorCore communicator_;
+  int gpus_;  ///< Of this machine; 0: emulated devices are used.
   std::shared_ptr<DevicePort> port_;
   DeviceId device_;
 };
