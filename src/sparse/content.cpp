@@ -92,7 +92,7 @@ void SolverContent::place(const CsrView& a, const SolverOptions& options) {
   const double bytes =
       static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
       static_cast<double>(a.rows) * static_cast<double>(row_bytes);
-  const Places places = choose_places(engine_, options.parts, bytes);
+  const Places places = choose_places(engine_, options.parts, bytes, !options.recorded);
   const std::vector<std::int64_t> first =
       cut_rows(a, report_.block_rows, places.weights, row_bytes);
   for (std::size_t part = 0; part < places.devices.size(); ++part) {

@@ -116,7 +116,8 @@ struct Places {
 };
 
 /// `wanted`: parts; 0: one a device or core, more where `bytes` don't fit the devices beside
-/// others.
-Places choose_places(const Engine& engine, int wanted, double bytes);
+/// others. `may_leave_out`: those devices only that make an iteration shorter by the machine's
+/// figures: more of them read less each, but wait for each other's sums.
+Places choose_places(const Engine& engine, int wanted, double bytes, bool may_leave_out);
 
 }  // namespace quadriga::sparse

@@ -6,9 +6,16 @@ import pytest
 
 import quadriga
 
-try:
-    quadriga.Machine.parse("cuda:1")
-    ABSENCE = ""
-except quadriga.errors.Unavailable as error:
-    ABSENCE = str(error)
+
+def absence(gpus):
+    """Why there aren't so many GPUs; empty if there are."""
+    try:
+        quadriga.Machine.parse(f"cuda:{gpus}")
+        return ""
+    except quadriga.Error as error:
+        return str(error)
+
+
+ABSENCE = absence(1)
 on_gpu = pytest.mark.skipif(bool(ABSENCE), reason=ABSENCE)
+on_two_gpus = pytest.mark.skipif(bool(absence(2)), reason=absence(2))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from gpus_of_tests import on_gpu
+from gpus_of_tests import on_gpu, on_two_gpus
 from test_sparse import right_side, varied
 
 import quadriga
@@ -183,3 +183,22 @@ def test_a_matrix_bigger_than_the_memory_streams_through():
         assert result.reason == "converged"
         assert sum(device.evictions for device in small.counters().devices) > 0
     assert np.linalg.norm(b - a @ result.x) <= 1.01e-6 * np.linalg.norm(b)
+
+
+@on_two_gpus
+@pytest.mark.parametrize("way", [{}, {"exchange": "whole"}, {"route": "host"}, {"overlap": False}])
+def test_two_gpus_give_the_bits_of_one(engine, way):
+    a, b = sparse.poisson((40, 41, 42), 27), right_side(40 * 41 * 42, 2)
+    one = sparse.Solver(a, M="jacobi", engine=engine).solve(b, rtol=1e-8)
+    with quadriga.Engine("cuda:2,memory=1GiB") as both:
+        solver = sparse.Solver(a, M="jacobi", recorded=False, engine=both, **way)
+        assert len(set(solver.plan["devices"])) == 2
+        two = solver.solve(b, rtol=1e-8)
+    assert two.iterations == one.iterations and (two.x == one.x).all()
+
+
+@on_two_gpus
+def test_small_systems_stay_on_one_gpu():
+    with quadriga.Engine("cuda:2,memory=1GiB") as both:
+        solver = sparse.Solver(sparse.poisson((20, 20, 20), 7), engine=both)
+        assert len(solver.plan["devices"]) == 1

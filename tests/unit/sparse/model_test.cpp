@@ -50,6 +50,25 @@ TEST(Model, FollowsTheMachinesDescription) {
   }
 }
 
+// What a second device saves of reading it loses by waiting, where there is little to read.
+TEST(Model, LeavesOutDevicesThatMakeAnIterationLonger) {
+  const auto small = grid_matrix<double>({8, 8, 8}), large = grid_matrix<double>({64, 32, 32, 27});
+  EngineOptions options;
+  options.machine = Machine::parse("emulated:3,latency=10us");
+  options.machine->kernels["bytes"]["emulated"][1000] = 1e9 / 20e9;
+  options.machine->kernels["flops"]["emulated"][1000] = 1e9 / 5e12;
+  options.machine->launch_seconds = 3e-6;
+  Engine engine(options);
+  EXPECT_EQ(Solver(engine, small.view()).plan().devices, std::vector<DeviceId>{0});
+  EXPECT_EQ(Solver(engine, large.view()).plan().devices, (std::vector<DeviceId>{0, 1, 2}));
+  SolverOptions asked;
+  asked.recorded = false;
+  EXPECT_EQ(Solver(engine, small.view(), asked).plan().devices.size(), 3u);
+  asked = {};
+  asked.parts = 3;
+  EXPECT_EQ(Solver(engine, small.view(), asked).plan().devices.size(), 3u);
+}
+
 TEST(Model, IsUnknownWithoutRates) {
   const auto a = grid_matrix<double>({8, 8, 8});
   for (const char* const devices : {"cpu:2", "emulated:2"}) {
