@@ -9,10 +9,13 @@
 
 #include <quadriga/linalg.h>
 
+#include <vector>
+
 namespace quadriga::linalg {
 
-/// Tiles of the result lie at (rows, cols), `sum` is what they sum over. Of a product also its
-/// orders; those of a triangle follow from `triangle`, by cholesky_order() and cholesky_owner().
+/// Tiles of the result lie at (rows, cols), `sum` is what they sum over. Orders of products are
+/// those of product_orders(); those of a triangle follow from `triangle`, by cholesky_order() and
+/// cholesky_owner().
 struct CallPlan : ProductPlan {
   DeviceGroup group;       ///< Who computes; owners are places in it.
   CholeskyShape triangle;  ///< Of factorizations, rank updates and solves.
@@ -25,5 +28,9 @@ struct CallPlan : ProductPlan {
 /// alone computes, by the tiles that take least time, or all devices, whichever is sooner by the
 /// description. Options::tile and Options::reproducible restrict the choice.
 CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options);
+
+/// What each device of a product's plan does, in order: its list schedule, the panels that the plan
+/// says, or what its memory allows.
+std::vector<ProductOrder> product_orders(const Engine& engine, const CallPlan& plan, DType dtype);
 
 }  // namespace quadriga::linalg

@@ -39,12 +39,11 @@ double work_seconds(const Engine& engine, const DeviceGroup& group, std::int64_t
 std::int64_t best_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                        DType dtype, double& seconds) {
   constexpr std::int64_t most_tiles = 32;
-  constexpr std::int64_t step = 64;
   seconds = std::numeric_limits<double>::infinity();
   std::int64_t best = order;
   for (std::int64_t count = 1; count <= most_tiles; ++count) {
     const std::int64_t length = (order + count - 1) / count;
-    const std::int64_t tile = std::min(order, (length + step - 1) / step * step);
+    const std::int64_t tile = std::min(order, group.whole(length));
     const double found = work_seconds(engine, group, order, tile, dtype);
     if (found >= seconds) continue;
     seconds = found;
@@ -62,18 +61,18 @@ bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
          knows(kernels::gemm_names);
 }
 
-/// Which device each place of the group is, and how much slower than the first it computes products
-/// (compared at an order at which all are near their best).
+/// Which device each place of the group is, and how much slower than the first it computes
+/// products.
 void set_speeds(const Engine& engine, const DeviceGroup& group, DType dtype, CholeskyTimes& times) {
-  constexpr double order = 2048;
-  const Machine& machine = engine.machine();
   const std::string_view gemm = kernels::gemm_names[kernels::type_index(dtype)];
   const auto seconds = [&](DeviceId device) {
-    const Device& where = machine.devices[device];
-    return machine.has_kernel(where, gemm) ? machine.kernel_seconds(where, gemm, order, 1) : 1;
+    return seconds_of_products(engine.machine(), device, gemm);
   };
-  for (const DeviceId device : group.devices)
-    times.slower.push_back(seconds(device) / seconds(group.devices.front()));
+  const double first = seconds(group.devices.front());
+  for (const DeviceId device : group.devices) {
+    const double own = seconds(device);
+    times.slower.push_back(first > 0 && own > 0 ? own / first : 1);
+  }
   for (const DeviceId device : group.places)
     times.device_of_place.push_back(std::ranges::find(group.devices, device) -
                                     group.devices.begin());
@@ -194,9 +193,8 @@ class TileSearch {
     constexpr std::int64_t least_in_memory = 4;
     // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
     const double alike = group_.size() < 2 ? 1 : 1.01;
-    const std::int64_t granule = engine_.machine().devices[group_.devices.front()].granule;
     const std::int64_t length = (order_ + count - 1) / count;
-    const std::int64_t tile = std::min(order_, (length + granule - 1) / granule * granule);
+    const std::int64_t tile = std::min(order_, group_.whole(length));
     const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, dtype_);
     const double limit = count > best_count_ ? alike * least_ : least_;
     if (times.shape.memory < least_in_memory || cholesky_bound(times) >= limit) return false;
@@ -250,7 +248,7 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, std::
                           static_cast<double>(group.size()),
                           static_cast<double>(group.places.size()),
                           static_cast<double>(group.memory_bytes),
-                          static_cast<double>(device.granule),
+                          static_cast<double>(group.granule),
                           static_cast<double>(device.compute_streams),
                           group.seconds_a_byte,
                           machine.launch_seconds};
@@ -287,7 +285,7 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t ord
   const std::int64_t usual =
       tile_for(engine, {Problem::Kind::cholesky, order, order, order, dtype}, options);
   if (home == no_device || order == 0) return {all, usual};
-  const DeviceGroup alone = group_at(home);
+  const DeviceGroup alone = group_at(engine, home);
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);

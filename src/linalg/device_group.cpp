@@ -42,18 +42,13 @@ void set_feed(DeviceGroup& group, const Machine& machine, SpaceId from = host_sp
 
 /// How many places each device has: as it computes products, rounded, and few.
 std::vector<DeviceId> places_of(const Machine& machine, const std::vector<DeviceId>& devices) {
-  constexpr double order = 2048;
   constexpr int most = 4;
   std::vector<double> seconds;
   for (const DeviceId device : devices) {
-    const Device& where = machine.devices[device];
-    for (const char* const kernel : {"dgemm", "sgemm"}) {
-      if (!machine.has_kernel(where, kernel)) continue;
-      seconds.push_back(machine.kernel_seconds(where, kernel, order, order * order * order));
-      break;
-    }
+    const double by_double = seconds_of_products(machine, device, "dgemm");
+    seconds.push_back(by_double > 0 ? by_double : seconds_of_products(machine, device, "sgemm"));
   }
-  if (seconds.size() < devices.size() || seconds.empty()) return devices;
+  if (seconds.empty() || *std::ranges::min_element(seconds) <= 0) return devices;
   const double slowest = *std::ranges::max_element(seconds);
   std::vector<DeviceId> places;
   for (int round = 0; round < most; ++round)
@@ -72,6 +67,7 @@ DeviceGroup group_of_first(const Machine& machine, std::int64_t most) {
                                                : std::min(group.memory_bytes, device.memory_bytes);
     group.devices.push_back(static_cast<DeviceId>(d));
   }
+  group.granule = machine.devices[group.devices.empty() ? 0 : group.devices.front()].granule;
   group.places = places_of(machine, group.devices);
   set_feed(group, machine);
   return group;
@@ -94,8 +90,9 @@ DeviceGroup first_of(const Engine& engine, const DeviceGroup& group) {
   return group.size() < 2 ? group : group_of_first(engine.machine(), 1);
 }
 
-DeviceGroup group_at(DeviceId device) {
+DeviceGroup group_at(const Engine& engine, DeviceId device) {
   DeviceGroup group;
+  group.granule = engine.machine().devices[device].granule;
   group.devices = group.places = {device};
   group.memory_bytes = SIZE_MAX / 2;  // what lies there already takes none of the arena
   group.resident = true;
@@ -108,12 +105,20 @@ DeviceGroup fed_from(const Engine& engine, DeviceGroup group, DeviceId device) {
   return group;
 }
 
+double seconds_of_products(const Machine& machine, DeviceId device, std::string_view kernel) {
+  constexpr double beyond_all_tables = 1e9;
+  const Device& where = machine.devices[device];
+  return machine.has_kernel(where, kernel)
+             ? machine.kernel_seconds(where, kernel, beyond_all_tables, 1)
+             : 0;
+}
+
 double kernel_seconds(const Engine& engine, const DeviceGroup& group, std::string_view kernel,
                       double order, double volume) {
   const Machine& machine = engine.machine();
-  if (group.devices.empty()) return volume * 1e-10;
+  constexpr double guessed_rate = 1e10;  // multiplications a second; only ratios count then
+  if (group.devices.empty()) return volume / guessed_rate;
   const Device& device = machine.devices[group.devices.front()];
-  constexpr double guessed_rate = 1e10;  // multiplications a second
   if (!machine.has_kernel(device, kernel)) return volume / guessed_rate;
   return machine.kernel_seconds(device, kernel, order, volume);
 }

@@ -6,7 +6,6 @@
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/operand_guard.h"
-#include "linalg/order.h"
 #include "linalg/resident.h"
 #include "linalg/tiles.h"
 #include "linalg/view.h"
@@ -67,84 +66,18 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   if (at.k + 1 == sum.count()) product.c->final(at.i, at.j);
 }
 
-ProductShape shape_for(const DeviceGroup& group, const TiledProduct& product, Range rows,
-                       Range cols, double load_ratio) {
-  const std::int64_t tile = product.c->rows().tile;
-  const auto bytes = static_cast<std::size_t>(tile * tile) * size_of(product.c->dtype());
-  ProductShape shape{rows, cols, product.plan.sum.count(), 0, load_ratio};
-  if (group.size() > 0) shape.memory = std::max<std::int64_t>(1, group.tiles(bytes));
-  return shape;
-}
-
-double load_ratio(Run& run, const DeviceGroup& group, std::int64_t tile, DType dtype) {
-  if (group.size() == 0) return 0;
-  const double order = static_cast<double>(tile);
-  const double seconds =
-      kernel_seconds(run.engine(), group, kernels::gemm_names[kernels::type_index(dtype)], order,
-                     order * order * order);
-  return order * order * static_cast<double>(size_of(dtype)) * group.seconds_a_byte / seconds;
-}
-
-/// What one device does.
-struct Part {
-  ProductOrder order;
-  DeviceId owner;
-  std::vector<Product> stage;
-  std::size_t next = 0;
-  bool over = false;
-};
-
-std::vector<Part> parts_of(Run& run, const TiledProduct& product) {
-  const CallPlan& plan = product.plan;
-  const DeviceGroup& group = plan.group;
-  std::vector<Part> parts;
-  for (std::size_t p = 0; p < plan.orders.size(); ++p)
-    parts.push_back({ProductOrder({}), group.device(static_cast<std::int64_t>(p)), plan.orders[p]});
-  if (!parts.empty()) return parts;
-  const std::int64_t rows = plan.rows.count();
-  const std::int64_t cols = plan.cols.count();
-  const std::int64_t count = std::max<std::int64_t>(1, group.size());
-  const Grid grid = product_grid(count, rows, cols);
-  const double ratio = load_ratio(run, group, plan.rows.tile, product.c->dtype());
-  for (std::int64_t p = 0; p < count; ++p) {
-    const Range down = share(rows, grid.rows, p / grid.cols);
-    const Range right = share(cols, grid.cols, p % grid.cols);
-    if (plan.together > 0) {
-      parts.push_back({ProductOrder({}), group.device(p), {}});
-      panel_products({down, right, plan.sum.count(), plan.at_start, plan.together, plan.height},
-                     parts.back().stage);
-    } else {
-      parts.push_back(
-          {ProductOrder(shape_for(group, product, down, right, ratio)), group.device(p), {}});
-    }
-  }
-  return parts;
-}
-
-/// The next product of a part; false if there is none.
-bool next_product(Part& part, Product& product) {
-  if (part.over) return false;
-  if (part.next == part.stage.size()) {
-    part.over = !part.order.next(part.stage);
-    part.next = 0;
-    if (part.over) return false;
-  }
-  product = part.stage[part.next++];
-  return true;
-}
-
 /// Devices take turns, so that all of them find work in the window of submitted tasks, and none is
 /// idle at the start and takes what another is to do.
 void submit_all(Run& run, TiledProduct& product) {
-  if (product.plan.group.size() == 0)
-    product.sharing_cores = run.engine().machine().devices.front().cores;
-  std::vector<Part> parts = parts_of(run, product);
+  const DeviceGroup& group = product.plan.group;
+  if (group.size() == 0) product.sharing_cores = run.engine().machine().devices.front().cores;
+  std::vector<ProductOrder> orders = product_orders(run.engine(), product.plan, product.c->dtype());
   Product next;
   for (bool more = true; more;) {
     more = false;
-    for (Part& part : parts) {
-      if (!next_product(part, next)) continue;
-      submit(run, product, next, part.owner);
+    for (std::size_t place = 0; place < orders.size(); ++place) {
+      if (!orders[place].next(next)) continue;
+      submit(run, product, next, group.device(static_cast<std::int64_t>(place)));
       more = true;
     }
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace quadriga::linalg {
@@ -49,18 +50,33 @@ struct ProductShape {
 /// The grid of contiguous rectangles of C that makes the devices load least.
 Grid product_grid(std::int64_t devices, std::int64_t rows, std::int64_t cols) noexcept;
 
-/// Hands out a device's products stage by stage.
+/// Panels of A's rows that stay on a device one after the other, while columns of B and C stream
+/// past.
+struct PanelShape {
+  Range rows;                 ///< Of C and A.
+  Range cols;                 ///< Of C and B.
+  std::int64_t inner = 0;     ///< Columns of A.
+  std::int64_t at_start = 1;  ///< Columns of C that advance together first,
+  std::int64_t together = 1;  ///< and between two panels.
+  std::int64_t height = 1;    ///< Rows of a panel, at most.
+  bool grows = false;         ///< What advances first is a box that grows.
+};
+
+/// The generator of a device's products: a set of tiles stays, the rest streams past.
 ///
 /// Of three ways the one with the least traffic is taken: a panel of A's rows stays on the device
 /// while columns of B and C stream past; or a panel of B's columns stays; or a block of C stays
 /// while A and B stream past along k. Where the link is the limit, at the start, a box grows by the
-/// slab that gives most products for the tiles it brings; between panels, several columns advance
-/// together along k, so that one panel is replaced by the next while it is used up.
+/// slab that gives most products for the tiles it brings; every other panel goes through the
+/// columns backwards, and between panels several advance together along k, so that one panel is
+/// replaced by the next tile by tile. Where all stays, a list schedule is given as it is.
 class ProductOrder {
  public:
   explicit ProductOrder(const ProductShape& shape);
-  /// Replaces `out` by the next stage. False if there is none.
-  bool next(std::vector<Product>& out);
+  explicit ProductOrder(const PanelShape& shape);
+  explicit ProductOrder(std::vector<Product> listed) : stage_(std::move(listed)) {}
+  /// The next product; false if there is none.
+  bool next(Product& out);
 
  private:
   enum class Way : std::uint8_t {
@@ -74,16 +90,18 @@ class ProductOrder {
     Range inner;
     Way way = Way::by_tile;
   };
-  void plan_panels(std::int64_t height);
-  void plan_blocks(std::int64_t height, std::int64_t width);
-  void plan_panel(Range rows, std::int64_t at_start, std::int64_t at_end, bool backwards,
-                  bool last);
-  void grow(const Stage& stage, std::vector<Product>& out) const;
+  void add_panels(const PanelShape& shape);
+  void add_panel(const PanelShape& shape, std::int64_t panel, std::int64_t panels);
+  void add_blocks(const ProductShape& shape, std::int64_t height, std::int64_t width);
+  bool next_stage();
+  void fill(const Stage& stage);
+  void grow(const Stage& stage);
 
-  ProductShape shape_;
   std::vector<Stage> stages_;
-  std::size_t done_ = 0;
-  bool turned_ = false;  ///< Rows and columns are exchanged: stages are those of C^T.
+  std::size_t begun_ = 0;       ///< Of these.
+  std::vector<Product> stage_;  ///< Products of the one that goes on,
+  std::size_t given_ = 0;       ///< of which so many were handed out.
+  bool turned_ = false;         ///< Rows and columns are exchanged: stages are those of C^T.
 };
 
 /// Tiles of A and B that ProductOrder brings to a device that doesn't work on the host's memory.
@@ -119,21 +137,6 @@ struct ListShape {
 /// limit: the limit, and `out` is empty.
 double list_products(const ListShape& shape, std::vector<Product>& out,
                      double limit = std::numeric_limits<double>::infinity());
-
-/// Products of one device that holds rows of A's tiles while columns of B and C stream past.
-struct PanelShape {
-  Range rows;                 ///< Of C and A.
-  Range cols;                 ///< Of C and B.
-  std::int64_t inner = 0;     ///< Columns of A.
-  std::int64_t at_start = 1;  ///< Columns of C that advance together first,
-  std::int64_t together = 1;  ///< and between two panels.
-  std::int64_t height = 1;    ///< Rows of a panel, at most.
-};
-
-/// All products panel by panel of A, replacing `out`; every other panel goes through the columns
-/// backwards. Around the change from one to the next, a few columns advance together along k, so
-/// that tiles of the one are used up while those of the next arrive, one for one.
-void panel_products(const PanelShape& shape, std::vector<Product>& out);
 
 /// One operation of a Cholesky factorization: on tile (i,j), by column k.
 struct Step {

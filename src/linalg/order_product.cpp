@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/order_product.cpp: orders of products: resident panels, growing boxes, streams of
 // columns.
+#include "linalg/box_growth.h"
 #include "linalg/order.h"
 
 #include <algorithm>
@@ -114,12 +115,44 @@ std::int64_t product_traffic(const ProductShape& shape) noexcept {
   return least;
 }
 
-ProductOrder::ProductOrder(const ProductShape& shape) : shape_(shape) {
-  if (shape.rows.size() <= 0 || shape.cols.size() <= 0 || shape.inner <= 0) return;
-  const Range all{0, shape.inner};
+namespace {
+
+/// How the panels of a height follow each other. At the start columns enough advance that a step
+/// along k takes longer than bringing its tiles, by some slack; between panels as many as it takes
+/// to bring a panel, if their part of B can stay.
+PanelShape panels_of(const ProductShape& shape, std::int64_t height) noexcept {
+  constexpr double slack = 1.2;
+  const std::int64_t cols = shape.cols.size();
+  const std::int64_t room = shape.memory - spare - height * shape.inner;
+  const auto most = [&](std::int64_t column) {
+    return std::min(cols, std::max<std::int64_t>(1, room / column));
+  };
+  const auto columns = [&](double wanted, std::int64_t column) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1, most(column));
+  };
+  const auto rows = static_cast<double>(height);
+  const double wanted = slack * shape.load_ratio;
+  const double enough = rows > wanted ? rows * wanted / (rows - wanted) : static_cast<double>(cols);
+  return {.rows = shape.rows,
+          .cols = shape.cols,
+          .inner = shape.inner,
+          .at_start = columns(enough, height + 2),
+          .together = columns(shape.load_ratio, shape.inner + height),
+          .height = height,
+          .grows = true};
+}
+
+bool is_empty(const Range& rows, const Range& cols, std::int64_t inner) noexcept {
+  return rows.size() <= 0 || cols.size() <= 0 || inner <= 0;
+}
+
+}  // namespace
+
+ProductOrder::ProductOrder(const ProductShape& shape) {
+  if (is_empty(shape.rows, shape.cols, shape.inner)) return;
   if (shape.memory == 0) {
     for (std::int64_t j = shape.cols.begin; j < shape.cols.end; ++j)
-      stages_.push_back({shape.rows, {j, j + 1}, all, Way::by_tile});
+      stages_.push_back({shape.rows, {j, j + 1}, {0, shape.inner}, Way::by_tile});
     return;
   }
   const ProductShape other = exchanged(shape);
@@ -130,87 +163,88 @@ ProductOrder::ProductOrder(const ProductShape& shape) : shape_(shape) {
   const std::int64_t rows_traffic = by_rows > 0 ? panel_traffic(shape, by_rows) : none;
   const std::int64_t cols_traffic = by_cols > 0 ? panel_traffic(other, by_cols) : none;
   if (rows_traffic <= std::min(cols_traffic, block.traffic)) {
-    plan_panels(by_rows);
+    add_panels(panels_of(shape, by_rows));
   } else if (cols_traffic > block.traffic) {
-    plan_blocks(block.height, block.width);
+    add_blocks(shape, block.height, block.width);
   } else {
-    shape_ = other;
     turned_ = true;
-    plan_panels(by_cols);
+    add_panels(panels_of(other, by_cols));
   }
 }
 
-void ProductOrder::plan_panels(std::int64_t height) {
-  const std::int64_t cols = shape_.cols.size();
-  const std::int64_t panels = up(shape_.rows.size(), height);
-  const std::int64_t room = shape_.memory - spare - height * shape_.inner;
-  // At the start: columns enough that a step along k takes longer than bringing its tiles.
-  const double rows = static_cast<double>(height);
-  const double wanted = 1.2 * shape_.load_ratio;
-  const double enough = rows > wanted ? rows * wanted / (rows - wanted) : static_cast<double>(cols);
-  const auto start =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(enough)), 1,
-                               std::min(cols, std::max<std::int64_t>(1, room / (height + 2))));
-  // Between panels: as many as it takes to bring a panel, if their part of B can stay.
-  const auto change = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(std::ceil(shape_.load_ratio)), 1,
-      std::min(cols, std::max<std::int64_t>(1, room / (shape_.inner + height))));
-  for (std::int64_t p = 0; p < panels; ++p) {
-    const Range part = share(shape_.rows.size(), panels, p);
-    const Range panel{shape_.rows.begin + part.begin, shape_.rows.begin + part.end};
-    const bool last = p + 1 == panels;
-    plan_panel(panel, p == 0 ? start : change, last ? 1 : change, p % 2 == 1, last);
-    if (p == 0) stages_.front().way = Way::growing;
-  }
+ProductOrder::ProductOrder(const PanelShape& shape) {
+  if (!is_empty(shape.rows, shape.cols, shape.inner)) add_panels(shape);
 }
 
-void ProductOrder::plan_panel(Range rows, std::int64_t at_start, std::int64_t at_end,
-                              bool backwards, bool last) {
-  const Range all{0, shape_.inner};
-  const std::int64_t cols = shape_.cols.size();
+void ProductOrder::add_panels(const PanelShape& shape) {
+  const std::int64_t panels = up(shape.rows.size(), shape.height);
+  for (std::int64_t panel = 0; panel < panels; ++panel) add_panel(shape, panel, panels);
+  if (shape.grows) stages_.front().way = Way::growing;
+}
+
+void ProductOrder::add_panel(const PanelShape& shape, std::int64_t panel, std::int64_t panels) {
+  const Range part = share(shape.rows.size(), panels, panel);
+  const Range rows{shape.rows.begin + part.begin, shape.rows.begin + part.end};
+  const std::int64_t cols = shape.cols.size();
+  const bool is_last = panel + 1 == panels;
+  const bool backwards = panel % 2 == 1;
   const auto push = [&](std::int64_t begin, std::int64_t end, Way way) {
-    if (begin < end) stages_.push_back({rows, cut(shape_.cols, begin, end, backwards), all, way});
+    if (begin < end)
+      stages_.push_back({rows, cut(shape.cols, begin, end, backwards), {0, shape.inner}, way});
   };
-  const std::int64_t first = std::min(at_start, cols);
-  const std::int64_t rest = std::max(first, cols - at_end);
+  const std::int64_t first = std::min(panel == 0 ? shape.at_start : shape.together, cols);
+  const std::int64_t rest = std::max(first, cols - (is_last ? 1 : shape.together));
   push(0, first, Way::by_step);
   for (std::int64_t c = first; c < rest; ++c) push(c, c + 1, Way::by_step);
-  push(rest, cols, last ? Way::by_tile : Way::by_step);
+  push(rest, cols, is_last ? Way::by_tile : Way::by_step);
 }
 
-void ProductOrder::plan_blocks(std::int64_t height, std::int64_t width) {
-  const std::int64_t down = up(shape_.rows.size(), height);
-  const std::int64_t right = up(shape_.cols.size(), width);
-  const std::int64_t steps = std::min(slab(shape_), shape_.inner);
-  const std::int64_t room = shape_.memory - spare - height * width;
-  const std::int64_t grown = std::clamp<std::int64_t>(room / (height + width), steps, shape_.inner);
+void ProductOrder::add_blocks(const ProductShape& shape, std::int64_t height, std::int64_t width) {
+  const std::int64_t down = up(shape.rows.size(), height);
+  const std::int64_t right = up(shape.cols.size(), width);
+  const std::int64_t steps = std::min(slab(shape), shape.inner);
+  const std::int64_t room = shape.memory - spare - height * width;
+  const std::int64_t grown = std::clamp<std::int64_t>(room / (height + width), steps, shape.inner);
   for (std::int64_t p = 0; p < down; ++p) {
     for (std::int64_t q = 0; q < right; ++q) {
       const std::int64_t turn = p % 2 == 0 ? q : right - 1 - q;
-      const Range i = share(shape_.rows.size(), down, p);
-      const Range j = share(shape_.cols.size(), right, turn);
-      const Range rows{shape_.rows.begin + i.begin, shape_.rows.begin + i.end};
-      const Range cols{shape_.cols.begin + j.begin, shape_.cols.begin + j.end};
+      const Range i = share(shape.rows.size(), down, p);
+      const Range j = share(shape.cols.size(), right, turn);
+      const Range rows{shape.rows.begin + i.begin, shape.rows.begin + i.end};
+      const Range cols{shape.cols.begin + j.begin, shape.cols.begin + j.end};
       const std::int64_t head = p + q == 0 ? grown : steps;
-      const std::int64_t tail = std::max(head, shape_.inner - steps);
+      const std::int64_t tail = std::max(head, shape.inner - steps);
       stages_.push_back({rows, cols, {0, head}, p + q == 0 ? Way::growing : Way::by_tile});
       stages_.push_back({rows, cols, {head, tail}, Way::by_step});
-      stages_.push_back({rows, cols, {tail, shape_.inner}, Way::by_tile});
+      stages_.push_back({rows, cols, {tail, shape.inner}, Way::by_tile});
     }
   }
 }
 
-bool ProductOrder::next(std::vector<Product>& out) {
-  out.clear();
-  while (done_ < stages_.size() && stages_[done_].inner.size() <= 0) ++done_;
-  if (done_ == stages_.size()) return false;
-  const Stage& stage = stages_[done_++];
-  const auto [rows, cols, inner, way] = stage;
+bool ProductOrder::next(Product& out) {
+  while (given_ == stage_.size())
+    if (!next_stage()) return false;
+  out = stage_[given_++];
+  return true;
+}
+
+bool ProductOrder::next_stage() {
+  if (begun_ == stages_.size()) return false;
+  stage_.clear();
+  given_ = 0;
+  fill(stages_[begun_++]);
+  if (turned_)
+    for (Product& product : stage_) std::swap(product.i, product.j);
+  return true;
+}
+
+void ProductOrder::fill(const Stage& stage) {
+  const auto& [rows, cols, inner, way] = stage;
   const auto push = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-    out.push_back({narrow(i), narrow(j), narrow(k)});
+    stage_.push_back({narrow(i), narrow(j), narrow(k)});
   };
   if (way == Way::growing) {
-    grow(stage, out);
+    grow(stage);
   } else if (way == Way::by_step) {
     for (std::int64_t k = inner.begin; k < inner.end; ++k)
       for (std::int64_t j = cols.begin; j < cols.end; ++j)
@@ -220,40 +254,29 @@ bool ProductOrder::next(std::vector<Product>& out) {
       for (std::int64_t i = rows.begin; i < rows.end; ++i)
         for (std::int64_t k = inner.begin; k < inner.end; ++k) push(i, j, k);
   }
-  if (turned_)
-    for (Product& product : out) std::swap(product.i, product.j);
-  return true;
 }
 
-void ProductOrder::grow(const Stage& stage, std::vector<Product>& out) const {
-  std::int64_t size[3] = {0, 0, 0};  // along i, j, k
-  const std::int64_t most[3] = {stage.rows.size(), stage.cols.size(), stage.inner.size()};
-  const auto fill = [&](Range i, Range j, Range k) {
-    for (std::int64_t l = k.begin; l < k.end; ++l)
-      for (std::int64_t c = j.begin; c < j.end; ++c)
-        for (std::int64_t r = i.begin; r < i.end; ++r)
-          out.push_back({narrow(stage.rows.begin + r), narrow(stage.cols.begin + c),
-                         narrow(stage.inner.begin + l)});
+/// As the box of a list schedule, where all tiles take equally long to come.
+void ProductOrder::grow(const Stage& stage) {
+  const ListShape alike{.rows = stage.rows,
+                        .cols = stage.cols,
+                        .inner = stage.inner.size(),
+                        .load_a = 1,
+                        .load_b = 1,
+                        .load_c = 1};
+  const auto added = [](std::int64_t before, std::int64_t now) {
+    return Range{before < now ? before : 0, now};
   };
-  size[0] = size[1] = size[2] = 1;
-  fill({0, 1}, {0, 1}, {0, 1});
-  while (true) {
-    int best = -1;
-    double best_gain = 0;
-    for (int d = 0; d < 3; ++d) {
-      if (size[d] == most[d]) continue;
-      const auto x = static_cast<double>(size[(d + 1) % 3]);
-      const auto y = static_cast<double>(size[(d + 2) % 3]);
-      const double gain = x * y / (x + y);
-      if (best >= 0 && gain <= best_gain) continue;
-      best = d;
-      best_gain = gain;
-    }
-    if (best < 0) return;
-    Range box[3] = {{0, size[0]}, {0, size[1]}, {0, size[2]}};
-    box[best] = {size[best], size[best] + 1};
-    ++size[best];
-    fill(box[0], box[1], box[2]);
+  Box before;
+  for (const Box& box : growth(alike, Reach(alike), 1)) {
+    const Range down = added(before.rows, box.rows);
+    const Range right = added(before.cols, box.cols);
+    const Range along = added(before.inner, box.inner);
+    fill({{stage.rows.begin + down.begin, stage.rows.begin + down.end},
+          {stage.cols.begin + right.begin, stage.cols.begin + right.end},
+          {stage.inner.begin + along.begin, stage.inner.begin + along.end},
+          Way::by_step});
+    before = box;
   }
 }
 

@@ -11,8 +11,6 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr std::int64_t step = 64;                        ///< Of tiles' lengths.
-constexpr std::int64_t narrowest = 128;                  ///< Pieces; kernels are slow on less.
 constexpr std::int64_t longest = std::int64_t{1} << 30;  ///< That kernels count.
 constexpr std::int64_t most_products = 512;  ///< Of a device: planning must take no time beside it.
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -25,9 +23,8 @@ std::int64_t products_of(const ListShape& shape) noexcept {
 
 std::vector<Product> all_products(const ProductShape& shape) {
   std::vector<Product> all;
-  std::vector<Product> stage;
-  for (ProductOrder order(shape); order.next(stage);)
-    all.insert(all.end(), stage.begin(), stage.end());
+  Product next;
+  for (ProductOrder order(shape); order.next(next);) all.push_back(next);
   return all;
 }
 
@@ -69,54 +66,68 @@ struct Place {
   Sequence cols;
 };
 
-/// Appends where pieces of a tile begin, the shortest first or last.
-void cut_again(std::int64_t first, std::int64_t length, int pieces, bool shortest_first,
-               std::vector<std::int64_t>& bounds) {
-  const std::int64_t half = length / 2 / step * step;
-  if (pieces <= 1 || half < narrowest) {
-    bounds.push_back(first);
-  } else if (shortest_first) {
-    cut_again(first, half, pieces - 1, true, bounds);
-    bounds.push_back(first + half);
-  } else {
-    bounds.push_back(first);
-    cut_again(first + length - half, half, pieces - 1, false, bounds);
-  }
-}
+/// Cuts tilings into pieces of whole granules.
+class Cutter {
+ public:
+  explicit Cutter(const DeviceGroup& group) : group_(group) {}
 
-/// Cuts the first and the last tile of each device's columns.
-Tiling cut_columns(const Tiling& even, const Grid& grid, const Pieces& pieces) {
-  if (pieces.head <= 1 && pieces.tail <= 1) return even;
-  Tiling fine = even;
-  for (std::int64_t p = 0; p < grid.cols; ++p) {
-    const Range cols = share(even.count(), grid.cols, p);
-    const bool is_single = cols.size() == 1;
-    for (std::int64_t j = cols.begin; j < cols.end; ++j) {
-      const std::int64_t first = even.first(j);
-      const std::int64_t length = even.length(j);
-      const std::int64_t half = length / 2 / step * step;
-      if (is_single && pieces.head > 1 && pieces.tail > 1 && half >= narrowest) {
-        cut_again(first, half, pieces.head - 1, true, fine.bounds);
-        cut_again(first + half, length - half, pieces.tail - 1, false, fine.bounds);
-      } else if (j == cols.begin && pieces.head > 1) {
-        cut_again(first, length, pieces.head, true, fine.bounds);
-      } else {
-        cut_again(first, length, j + 1 == cols.end ? pieces.tail : 1, false, fine.bounds);
-      }
+  /// The first and the last tile of each device's columns.
+  Tiling columns(const Tiling& even, const Grid& grid, const Pieces& pieces) const {
+    if (pieces.head <= 1 && pieces.tail <= 1) return even;
+    Tiling fine = even;
+    for (std::int64_t p = 0; p < grid.cols; ++p) {
+      const Range cols = share(even.count(), grid.cols, p);
+      for (std::int64_t j = cols.begin; j < cols.end; ++j)
+        column(even.first(j), even.length(j), pieces, j == cols.begin, j + 1 == cols.end,
+               fine.bounds);
+    }
+    fine.bounds.push_back(even.size);
+    return fine;
+  }
+
+  Tiling sum(const Tiling& even, const Pieces& pieces) const {
+    if (pieces.sum <= 1) return even;
+    Tiling fine = even;
+    again(0, even.length(0), pieces.sum, true, fine.bounds);
+    for (std::int64_t k = 1; k < even.count(); ++k) fine.bounds.push_back(even.first(k));
+    fine.bounds.push_back(even.size);
+    return fine;
+  }
+
+ private:
+  std::int64_t half_of(std::int64_t length) const { return group_.whole_below(length / 2); }
+  bool is_worth_it(std::int64_t half) const { return half >= group_.shortest_tile(); }
+
+  void column(std::int64_t first, std::int64_t length, const Pieces& pieces, bool begins, bool ends,
+              std::vector<std::int64_t>& bounds) const {
+    const std::int64_t half = half_of(length);
+    if (begins && ends && pieces.head > 1 && pieces.tail > 1 && is_worth_it(half)) {
+      again(first, half, pieces.head - 1, true, bounds);
+      again(first + half, length - half, pieces.tail - 1, false, bounds);
+    } else if (begins && pieces.head > 1) {
+      again(first, length, pieces.head, true, bounds);
+    } else {
+      again(first, length, ends ? pieces.tail : 1, false, bounds);
     }
   }
-  fine.bounds.push_back(even.size);
-  return fine;
-}
 
-Tiling cut_sum(const Tiling& even, const Pieces& pieces) {
-  if (pieces.sum <= 1) return even;
-  Tiling fine = even;
-  cut_again(0, even.length(0), pieces.sum, true, fine.bounds);
-  for (std::int64_t k = 1; k < even.count(); ++k) fine.bounds.push_back(even.first(k));
-  fine.bounds.push_back(even.size);
-  return fine;
-}
+  /// Appends where pieces of a tile begin, the shortest first or last.
+  void again(std::int64_t first, std::int64_t length, int pieces, bool shortest_first,
+             std::vector<std::int64_t>& bounds) const {
+    const std::int64_t half = half_of(length);
+    if (pieces <= 1 || !is_worth_it(half)) {
+      bounds.push_back(first);
+    } else if (shortest_first) {
+      again(first, half, pieces - 1, true, bounds);
+      bounds.push_back(first + half);
+    } else {
+      bounds.push_back(first);
+      again(first + length - half, half, pieces - 1, false, bounds);
+    }
+  }
+
+  const DeviceGroup& group_;
+};
 
 class ListPlanner {
  public:
@@ -124,8 +135,9 @@ class ListPlanner {
       : times_(times), group_(group), problem_(problem) {}
 
   std::optional<ProductPlan> best() {
-    for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
-      for (const std::int64_t cols : part_lengths(problem_.n, narrowest)) add_depths(rows, cols);
+    const std::int64_t least = group_.shortest_tile();
+    for (const std::int64_t rows : part_lengths(problem_.m, least))
+      for (const std::int64_t cols : part_lengths(problem_.n, least)) add_depths(rows, cols);
     if (group_.resident) add_whole();
     // Planning must take no time beside a product of 30 ms: most shapes needn't be scheduled.
     std::ranges::stable_sort(candidates_, {}, &Candidate::bound);
@@ -165,7 +177,7 @@ class ListPlanner {
   /// slow.
   void rehearse_squares(HomeLinks& home_links, ProductPlan& best) {
     const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
-    for (const std::int64_t tile : part_lengths(most, narrowest)) {
+    for (const std::int64_t tile : part_lengths(most, group_.shortest_tile())) {
       constexpr std::int64_t all_fit = std::int64_t{1} << 30;
       ProductPlan plan = cut({tile, tile, tile, tile}, {});
       const Grid grid = grid_of(plan);
@@ -219,7 +231,7 @@ class ListPlanner {
   };
 
   void add_depths(std::int64_t rows, std::int64_t cols) {
-    for (const std::int64_t inner : part_lengths(problem_.k, narrowest))
+    for (const std::int64_t inner : part_lengths(problem_.k, group_.shortest_tile()))
       for (std::int64_t tall = inner; tall < 2 * problem_.k; tall *= 2)
         add({rows, cols, inner, tall});
   }
@@ -242,14 +254,15 @@ class ListPlanner {
 
   ProductPlan cut(const Sizes& sizes, const Pieces& pieces) const {
     ProductPlan plan;
-    plan.rows = {problem_.m, even_tile(problem_.m, sizes.rows)};
-    plan.cols = {problem_.n, even_tile(problem_.n, sizes.cols)};
-    plan.sum = {problem_.k, even_tile(problem_.k, sizes.inner)};
+    plan.rows = {problem_.m, even_tile(group_, problem_.m, sizes.rows)};
+    plan.cols = {problem_.n, even_tile(group_, problem_.n, sizes.cols)};
+    plan.sum = {problem_.k, even_tile(group_, problem_.k, sizes.inner)};
     const std::int64_t steps =
         std::clamp<std::int64_t>(sizes.tall / plan.sum.tile, 1, plan.sum.count());
     plan.sum_of_b = {problem_.k, plan.sum.tile * steps};
-    plan.cols = cut_columns(plan.cols, grid_of(plan), pieces);
-    plan.sum = cut_sum(plan.sum, pieces);
+    const Cutter cutter(group_);
+    plan.cols = cutter.columns(plan.cols, grid_of(plan), pieces);
+    plan.sum = cutter.sum(plan.sum, pieces);
     return plan;
   }
 

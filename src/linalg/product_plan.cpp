@@ -18,7 +18,7 @@ namespace {
 std::vector<double> key_of(const ProductTimes& times, const DeviceGroup& group,
                            const Problem& problem) {
   std::vector<double> key;
-  for (const std::int64_t length : {problem.m, problem.n, problem.k, group.size()})
+  for (const std::int64_t length : {problem.m, problem.n, problem.k, group.size(), group.granule})
     key.push_back(static_cast<double>(length));
   for (const bool is : {problem.accumulate, group.resident}) key.push_back(is ? 1 : 0);
   key.push_back(static_cast<double>(group.memory_bytes));
@@ -68,13 +68,11 @@ std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group
 
 }  // namespace
 
-std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept {
-  constexpr std::int64_t step = 64;
+std::int64_t even_tile(const DeviceGroup& group, std::int64_t size, std::int64_t tile) noexcept {
   const auto parts = [](std::int64_t whole, std::int64_t part) {
     return (whole + part - 1) / part;
   };
-  const std::int64_t length = parts(size, parts(size, tile));
-  return std::min(size, parts(length, step) * step);
+  return std::min(size, group.whole(parts(size, parts(size, tile))));
 }
 
 ProductPlan plan_product(const Engine& engine, const DeviceGroup& group, const Problem& problem,

@@ -9,8 +9,8 @@
 
 namespace quadriga::linalg {
 
-/// Nearly equal tiles, as many as tiles of at most `tile` would be.
-std::int64_t even_tile(std::int64_t size, std::int64_t tile) noexcept;
+/// Nearly equal tiles, as many as tiles of at most `tile` would be, of the group's granules.
+std::int64_t even_tile(const DeviceGroup& group, std::int64_t size, std::int64_t tile) noexcept;
 
 /// The best list schedule; none if no operands of tiles that were tried fit the devices together.
 std::optional<ProductPlan> list_plan(const ProductTimes& times, const DeviceGroup& group,

@@ -10,7 +10,6 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr std::int64_t narrowest = 128;  ///< Tiles.
 constexpr double never_fits = std::numeric_limits<double>::infinity();
 
 double real(std::int64_t count) noexcept { return static_cast<double>(count); }
@@ -30,6 +29,7 @@ class StreamPlanner {
       best->seconds = least = seconds;
     };
     const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
+    const std::int64_t narrowest = group_.shortest_tile();
     for (const std::int64_t tile : part_lengths(longest, narrowest))
       consider(tiles(tile, tile, tile, tile));
     for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
@@ -48,9 +48,9 @@ class StreamPlanner {
   ProductPlan tiles(std::int64_t rows, std::int64_t cols, std::int64_t inner,
                     std::int64_t tall) const {
     ProductPlan plan;
-    plan.rows = {problem_.m, even_tile(problem_.m, rows)};
-    plan.cols = {problem_.n, even_tile(problem_.n, cols)};
-    plan.sum = {problem_.k, even_tile(problem_.k, inner)};
+    plan.rows = {problem_.m, even_tile(group_, problem_.m, rows)};
+    plan.cols = {problem_.n, even_tile(group_, problem_.n, cols)};
+    plan.sum = {problem_.k, even_tile(group_, problem_.k, inner)};
     const std::int64_t steps = std::clamp<std::int64_t>(tall / plan.sum.tile, 1, plan.sum.count());
     plan.sum_of_b = {problem_.k, plan.sum.tile * steps};
     return plan;
@@ -131,7 +131,7 @@ class StreamPlanner {
     const double together =
         columns(2 * column - load_column, std::min(fit(work.tiles_of_b, 2), (work.cols + 1) / 2));
     plan.height = static_cast<std::int64_t>(height);
-    plan.at_start = static_cast<std::int64_t>(at_start);
+    plan.at_start = static_cast<std::int64_t>(std::max(at_start, together));
     plan.together = static_cast<std::int64_t>(together);
     const double start = std::max(0.0, load_panel + at_start * (load_column - column));
     const double change = std::max(0.0, load_panel - together * (2 * column - load_column));

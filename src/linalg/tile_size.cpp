@@ -34,9 +34,9 @@ double wanted(const Engine& engine, const DeviceGroup& group, const Problem& pro
   return std::sqrt(area / (tiles_a_core * (alone ? 1 : engine.machine().devices.front().cores)));
 }
 
-std::int64_t rounded(double tile) {
-  constexpr std::int64_t step = 64;
-  return std::max<std::int64_t>(step, std::llround(tile / step) * step);
+std::int64_t rounded(double tile, std::int64_t granule) {
+  const double granules = tile / static_cast<double>(granule);
+  return std::max<std::int64_t>(1, std::llround(granules)) * granule;
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem, const Op
     tile = std::min(tile,
                     std::sqrt(static_cast<double>(group.memory_bytes) / element / tiles_in_memory));
   }
-  return rounded(tile);
+  return rounded(tile, group.granule);
 }
 
 std::int64_t tile_for(const Engine& engine, const Problem& problem, const Options& options) {

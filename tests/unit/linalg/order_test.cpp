@@ -13,14 +13,13 @@
 namespace quadriga::linalg::testing {
 namespace {
 
-std::vector<Product> all_products(const ProductShape& shape) {
+template <class Shape = ProductShape>
+std::vector<Product> all_products(const Shape& shape) {
   ProductOrder order(shape);
   std::vector<Product> all;
-  std::vector<Product> stage;
-  while (order.next(stage)) {
-    EXPECT_FALSE(stage.empty());
-    all.insert(all.end(), stage.begin(), stage.end());
-  }
+  Product next;
+  while (order.next(next)) all.push_back(next);
+  EXPECT_FALSE(order.next(next)) << "once there is none";
   return all;
 }
 
@@ -234,7 +233,7 @@ TEST(ListProducts, OverlapCopiesAndGoHomeAsTheyAreDone) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i].j, static_cast<int>(i / 8));
 }
 
-TEST(PanelProducts, AreCompleteAndChangePanelsTileByTile) {
+TEST(ProductOrder, PanelsAreCompleteAndChangeTileByTile) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 200; ++trial) {
     SCOPED_TRACE(trial);
@@ -245,8 +244,8 @@ TEST(PanelProducts, AreCompleteAndChangePanelsTileByTile) {
     panels.inner = 1 + below(8);
     panels.at_start = below(12);
     panels.together = below(6);
-    std::vector<Product> order;
-    panel_products(panels, order);
+    panels.grows = trial % 2 == 0;
+    const std::vector<Product> order = all_products(panels);
     expect_complete({panels.rows, panels.cols, panels.inner}, order);
     // No tile of A comes back once another row has begun to take its place.
     std::set<std::pair<int, int>> over;
@@ -255,19 +254,26 @@ TEST(PanelProducts, AreCompleteAndChangePanelsTileByTile) {
       over.insert({p.i - 1, p.k});
     }
   }
-  std::vector<Product> none{{1, 2, 3}};
-  panel_products({{0, 0}, {0, 3}, 2}, none);
-  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(all_products(PanelShape{{0, 0}, {0, 3}, 2}).empty());
 }
 
-TEST(PanelProducts, ColumnsAdvanceTogetherWhereRowsChange) {
-  std::vector<Product> order;
-  panel_products({{0, 2}, {0, 4}, 2, 3, 1}, order);
+TEST(ProductOrder, ColumnsAdvanceTogetherWherePanelsChange) {
   const std::vector<Product> expected{
       {0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, {0, 1, 1}, {0, 2, 1},  // three at the start
       {0, 3, 0}, {0, 3, 1}, {1, 3, 0}, {1, 3, 1},                        // the change
       {1, 2, 0}, {1, 2, 1}, {1, 1, 0}, {1, 1, 1}, {1, 0, 0}, {1, 0, 1}};
-  EXPECT_EQ(order, expected);
+  EXPECT_EQ(all_products(PanelShape{{0, 2}, {0, 4}, 2, 3, 1}), expected);
+}
+
+TEST(ProductOrder, EndsWithOneTileOfCAfterTheOther) {
+  const std::vector<Product> expected{{0, 0, 0}, {1, 0, 0}, {0, 0, 1}, {1, 0, 1},
+                                      {0, 1, 0}, {0, 1, 1}, {1, 1, 0}, {1, 1, 1}};
+  EXPECT_EQ(all_products(PanelShape{{0, 2}, {0, 2}, 2, 1, 1, 2}), expected);
+}
+
+TEST(ProductOrder, GivesAListAsItIs) {
+  const std::vector<Product> listed{{1, 0, 0}, {0, 0, 0}, {1, 0, 1}};
+  EXPECT_EQ(all_products(listed), listed);
 }
 
 TEST(ProductGrid, DividesSoThatDevicesLoadLeast) {

@@ -29,7 +29,8 @@ Engine engine_of(const Machine& machine) {
 
 ProductPlan plan_there(std::int64_t m, std::int64_t n, std::int64_t k) {
   const Engine engine = engine_of(h200s(1));
-  return plan_product(engine, group_at(0), {Problem::Kind::matmul, m, n, k, DType::float64}, {});
+  return plan_product(engine, group_at(engine, 0), {Problem::Kind::matmul, m, n, k, DType::float64},
+                      {});
 }
 
 TEST(ProductPlans, WhatLiesOnOneDeviceIsOneProduct) {
@@ -189,6 +190,54 @@ TEST(ProductPlans, LinksBetweenDevicesAreTakenToBeAsThoseOfTheHost) {
   const Engine engine = engine_of(machine);
   EXPECT_DOUBLE_EQ(fed_from(engine, group_of(engine), 0).share_by_runs(8192), 0.125);
   EXPECT_DOUBLE_EQ(group_of(engine).share_by_runs(8192), 0.59);
+}
+
+TEST(CallPlans, TilesAreOfTheGranulesThatTheDescriptionGives) {
+  for (const int granule : {48, 80, 256}) {
+    for (const double memory : {1.4e11, 4e9}) {  // Where all fits, and where rows of A stay.
+      Machine machine = h200s(2);
+      for (Device& device : machine.devices) {
+        device.granule = granule;
+        device.memory_bytes = static_cast<std::size_t>(memory);
+      }
+      const Engine engine = engine_of(machine);
+      for (const auto kind : {Problem::Kind::matmul, Problem::Kind::cholesky}) {
+        SCOPED_TRACE(::testing::Message()
+                     << granule << ", " << memory << ", "
+                     << (kind == Problem::Kind::matmul ? "product" : "factor"));
+        const CallPlan found =
+            plan(engine, {kind, 20000, 20000, 20000, DType::float64}, no_device, {});
+        for (const Tiling& tiling : {found.rows, found.cols, found.sum, found.sum_of_b}) {
+          int others = 0;
+          for (std::int64_t i = 0; i < tiling.count(); ++i)
+            others += tiling.length(i) % granule != 0;
+          EXPECT_LE(others, 1) << "one has what remains";
+        }
+      }
+    }
+  }
+}
+
+TEST(CallPlans, GiveEachDeviceAnOrderOfItsProducts) {
+  for (const double memory : {1.4e11, 4e9, 5e8}) {
+    Machine machine = h200s(4);
+    for (Device& device : machine.devices) device.memory_bytes = static_cast<std::size_t>(memory);
+    const Engine engine = engine_of(machine);
+    for (const std::int64_t tile : {0, 512}) {
+      Options options;
+      options.tile = tile;
+      const Problem problem{Problem::Kind::matmul, 9000, 7000, 8000, DType::float64};
+      CallPlan found = plan(engine, problem, no_device, options);
+      std::vector<ProductOrder> orders = product_orders(engine, found, problem.dtype);
+      ASSERT_EQ(orders.size(), 4U);
+      found.orders.clear();
+      for (ProductOrder& order : orders) {
+        found.orders.emplace_back();
+        for (Product next; order.next(next);) found.orders.back().push_back(next);
+      }
+      expect_complete(found);
+    }
+  }
 }
 
 TEST(CallPlans, TellTilesAndWhoComputes) {
