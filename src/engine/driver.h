@@ -134,7 +134,7 @@ class Driver final : public Executor, private ScheduleListener {
   bool go_home(Datum& datum, std::exception_ptr& refusal);
   template <class Each>
   bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
-  bool await_promise();
+  bool await_others();
   bool make_room(DeviceId device);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);

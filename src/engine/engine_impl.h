@@ -67,7 +67,10 @@ struct Engine::Impl {
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
-  bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
+  std::vector<HeldDatum> held_by(std::thread::id thread);
+  /// Whether the thread has an access on the host that hasn't ended.
+  bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
+  bool begin_hold(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle_hold(const Hold& hold, Nanoseconds deadline);
   void end_hold(Hold& hold);

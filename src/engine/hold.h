@@ -28,6 +28,7 @@ struct HeldDatum {
 struct Hold {
   void* engine = nullptr;  ///< An Engine::Impl; null once it has ended, or there is nothing to end.
   Task* task = nullptr;
+  std::vector<HeldDatum> asked;    ///< What the host asked for.
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.
   std::vector<Datum*> registered;  ///< Once more, for as long as this lasts.
   std::thread::id owner;
