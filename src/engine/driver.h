@@ -66,7 +66,8 @@ class Driver final : public Executor, private ScheduleListener {
                   Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
-  void end_hold(Task& hold, std::span<Datum* const> written) override;
+  void end_hold(Task& hold, std::span<Datum* const> written,
+                std::span<const KnownTile> others) override;
   void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;

@@ -148,12 +148,15 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+void Driver::end_hold(Task& hold, std::span<Datum* const> written,
+                      std::span<const KnownTile> others) {
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {
     take_messages();
     for (Datum* const each : written) scheduler_->host_wrote(*each);
+    for (const KnownTile& each : others)
+      if (scheduler_->knows(each.tile, each.datum)) scheduler_->host_wrote(*each.datum);
     releases_.end_hold(*scheduler_, hold);
   });
 }

@@ -161,18 +161,25 @@ void Engine::Impl::await_turn(const Hold& hold, const std::vector<TaskRef>& conf
   if (on_host || std::ranges::any_of(conflicts, Graph::is_hold, &TaskRef::id))
     return wait_ended(conflicts, deadline);
   for (const TaskRef& ref : conflicts) refuse_own_holds(&ref);
-  std::vector<Datum*> reading;
-  for (const HeldDatum& each : hold.data)
-    if (each.access != Access::write) reading.push_back(each.datum);
-  if (!executor->bring_home(reading, conflicts, deadline))
+  // What was asked for stays registered. Aliases may go until the hold is among their tasks.
+  const auto is_asked = [&](const HeldDatum& each) {
+    return std::ranges::find(hold.asked, each.datum, &HeldDatum::datum) != hold.asked.end();
+  };
+  std::vector<HeldDatum> reading;
+  std::vector<Datum*> leaving;
+  for (const HeldDatum& each : hold.data) {
+    if (each.access == Access::write || !is_asked(each)) continue;
+    reading.push_back(each);
+    leaving.push_back(each.datum);
+  }
+  if (!executor->bring_home(leaving, conflicts, deadline))
     fail_late("the tasks that touch the data");
   std::lock_guard lock(graph.submission());
-  for (const HeldDatum& each : hold.data)
-    if (each.access != Access::write) each.datum->versions_at_home = each.versions;
+  for (const HeldDatum& each : reading) each.datum->versions_at_home = each.versions;
 }
 
 /// Brings home what is to be read, and takes off the devices what may be written.
-void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
+void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
   const auto is_lost = [&] {
     return std::ranges::any_of(hold.data, [](const HeldDatum& each) {
       return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
@@ -200,6 +207,21 @@ void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
   // Not those of now: others may have submitted writers meanwhile, which follow this access.
   std::lock_guard lock(graph.submission());
   for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.versions;
+  hold.granted = true;
+}
+
+/// Those that were registered meanwhile and overlap what the host may have written. No aliases of
+/// aliases: what the host had no access to may be newer on a device.
+std::vector<KnownTile> Engine::Impl::registered_since(const Hold& hold) {
+  std::vector<KnownTile> found;
+  for (const HeldDatum& each : hold.asked) {
+    if (!writes(each.access)) continue;
+    for (Datum* const alias : each.datum->aliases) found.push_back({alias, alias->tile});
+  }
+  std::erase_if(found, [&](const KnownTile& each) {
+    return std::ranges::find(hold.data, each.datum, &HeldDatum::datum) != hold.data.end();
+  });
+  return found;
 }
 
 void Engine::Impl::end_hold(Hold& hold) {
@@ -211,19 +233,14 @@ void Engine::Impl::end_hold(Hold& hold) {
     held.fetch_sub(1, std::memory_order_release);
   }
   std::vector<Datum*> written;
-  {
+  std::vector<KnownTile> others;
+  if (hold.granted) {
     std::lock_guard lock(graph.submission());
     for (const HeldDatum& each : hold.data)
       if (writes(each.access)) written.push_back(each.datum);
-    // Those that were registered meanwhile as well, but no aliases of aliases: what the host had no
-    // access to may be newer on a device.
-    for (const HeldDatum& each : hold.asked)
-      if (writes(each.access))
-        written.insert(written.end(), each.datum->aliases.begin(), each.datum->aliases.end());
+    others = registered_since(hold);
   }
-  std::ranges::sort(written);
-  written.erase(std::ranges::unique(written).begin(), written.end());
-  executor->end_hold(*hold.task, written);
+  executor->end_hold(*hold.task, written, others);
   graph.hold_ended();
   {
     std::lock_guard lock(data_mutex);
@@ -271,20 +288,16 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
 HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
   Engine::Impl& impl = engine.checked();
   std::vector<HeldDatum> wanted;
-  std::vector<Datum*> registered;
-  {
-    std::lock_guard lock(impl.data_mutex);
+  const auto find = [&](std::vector<Datum*>& all) {
+    wanted.clear();
     for (const HeldRegion& each : regions) {
       std::vector<Datum*> found;
       impl.sharing->overlapping(each.region, found);
       for (Datum* const datum : found) want(wanted, datum, each.access);
     }
-    for (const HeldDatum& each : wanted) {
-      ++each.datum->holders;
-      ++each.datum->lenders;
-      registered.push_back(each.datum);
-    }
-  }
+    for (const HeldDatum& each : wanted) all.push_back(each.datum);
+  };
+  std::vector<Datum*> registered = impl.pin(find);
   HostAccess result;
   if (wanted.empty()) return result;
   if (current_task(impl.graph)) {
@@ -313,21 +326,30 @@ bool EngineAccess::is_registered(const Engine& engine, const Region& region) {
   return !found.empty();
 }
 
-bool EngineAccess::is_home(const Engine& engine, const Data& data) {
-  Engine::Impl& impl = engine.checked();
-  std::vector<Datum*> all{datum(data)};
+/// No task is to write any of the data, and what home holds is the newest content.
+bool Engine::Impl::are_home(std::span<Datum* const> all) {
   {
     std::vector<TaskRef> writers;
-    std::lock_guard lock(impl.graph.submission());
-    all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
-    for (Datum* const each : all) impl.graph.collect(*each, Access::read, writers);
+    std::lock_guard lock(graph.submission());
+    for (Datum* const each : all) graph.collect(*each, Access::read, writers);
     if (!writers.empty()) return false;
     const auto is_known = [](Datum* each) { return each->versions == each->versions_at_home; };
-    if (impl.on_host || std::ranges::all_of(all, is_known)) return true;
+    if (on_host || std::ranges::all_of(all, is_known)) return true;
   }
-  for (Datum* const each : all)
-    if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;
-  return true;
+  return std::ranges::all_of(all, [&](Datum* const each) -> bool {
+    return executor->valid({&each, 1}, each->home_space).front();
+  });
+}
+
+bool EngineAccess::is_home(const Engine& engine, const Data& data) {
+  Engine::Impl& impl = engine.checked();
+  Datum* const asked = datum(data);
+  const std::vector<Datum*> aliases = impl.pin_aliases(*asked, false);
+  std::vector<Datum*> all{asked};
+  all.insert(all.end(), aliases.begin(), aliases.end());
+  const bool found = impl.are_home(all);
+  impl.unpin(aliases);
+  return found;
 }
 
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {

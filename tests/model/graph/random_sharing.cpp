@@ -264,17 +264,20 @@ void add_by_turns(Engine& engine, const Codelet& codelet, Block& block, Random r
     const View view = part.of(block);
     const Data data =
         engine.data(view.data, view.rows, view.cols, view.ld, view.dtype, {.resident = true});
-    const std::uint64_t kind = random.below(4);
+    const std::uint64_t kind = random.below(6);
     std::optional<Future> task;
     if (kind == 0) {
       const HostAccess access = engine.on_host(data, Access::read, patience);
     } else if (kind == 1) {
       const HostAccess access = engine.on_host(data, Access::update, patience);
       each(view, [](double& value) { ++value; });
+    } else if (kind == 2) {
+      if (random.below(2) == 0) engine.wait(data, patience);
+      EngineAccess::is_home(engine, data);
     } else {
       task = engine.submit(codelet, {{data, Access::update}});
     }
-    if (kind != 0) part.each([&](std::size_t i) { ++added[i]; });
+    if (kind != 0 && kind != 2) part.each([&](std::size_t i) { ++added[i]; });
     if (task && random.below(2) == 0) engine.wait(*task, patience);
     if (random.below(4) == 0) engine.remove(data);
   }

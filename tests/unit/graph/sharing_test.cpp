@@ -33,6 +33,12 @@ class SharingTest : public EngineTest {
     return engine().data(from, length, 1, length, DType::float64, options);
   }
   bool has_devices() const { return GetParam() != Where::host; }
+  /// An engine that copies 100,000 elements home in 0.4 s.
+  void make_slow() {
+    make([](WrappedOptions& options) {
+      if (GetParam() == Where::emulated) options.devices = "emulated:1,d2h=2MB/s;cpu:1";
+    });
+  }
   SubmitOptions on_a_device() const { return {.device = DeviceId{0}}; }
 };
 
@@ -291,10 +297,8 @@ TEST_P(SharingTest, AThreadHoldsTwoPartsOfOneWhole) {
 
 /// The access waits for a slow copy, while another thread submits a task that follows it.
 TEST_P(SharingTest, WhatIsSubmittedWhileTheHostWaitsForACopyIsNotTakenToBeHome) {
-  make([](WrappedOptions& options) {
-    if (GetParam() == Where::emulated) options.devices = "emulated:1,d2h=2MB/s;cpu:1";
-  });
-  std::vector<double> x(100'000);  // 0.4 s
+  make_slow();
+  std::vector<double> x(100'000);
   const Data data = vector(x.data(), 100'000, {.resident = true});
   engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
   Future follows;
@@ -305,6 +309,43 @@ TEST_P(SharingTest, WhatIsSubmittedWhileTheHostWaitsForACopyIsNotTakenToBeHome) 
   { const HostAccess access = engine().on_host(data, Access::update, patience); }
   other.join();
   engine().wait(follows, patience);
+  const HostAccess access = engine().on_host(data, Access::read, patience);
+  EXPECT_EQ(x[0], 2);
+}
+
+/// As a wait in slices tries again. The first try entered the order of tasks, and ended there.
+TEST_P(SharingTest, AnAccessThatCameTooLateIsAskedForAgain) {
+  if (!has_devices()) GTEST_SKIP() << "nothing has to be copied";
+  make_slow();
+  std::vector<double> x(100'000);
+  const Data data = vector(x.data(), 100'000, {.resident = true});
+  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+  EXPECT_THROW(engine().on_host(data, Access::update, is_virtual(GetParam()) ? 1e-9 : 0.01), Error);
+  {
+    const HostAccess access = engine().on_host(data, Access::update, patience);
+    EXPECT_EQ(x[0], 1);
+    x[0] = 7;
+  }
+  engine().submit(more_, {{data, Access::update}}, on_a_device());
+  const HostAccess access = engine().on_host(data, Access::read, patience);
+  EXPECT_EQ(x[0], 8) << "the device had an old replica";
+}
+
+/// Its end must not say that the host wrote what never came home.
+TEST_P(SharingTest, AnAccessThatCameTooLateLosesNothing) {
+  make_slow();
+  std::vector<double> x(100'000);
+  const Data data = vector(x.data(), 100'000, {.resident = true});
+  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+  std::thread other([&] {
+    try {
+      engine().on_host(data, Access::update, 0.3).release();
+    } catch (const Error&) {  // the copy takes longer, but under the virtual clock
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  engine().submit(more_, {{data, Access::update}}, on_a_device());
+  other.join();
   const HostAccess access = engine().on_host(data, Access::read, patience);
   EXPECT_EQ(x[0], 2);
 }
@@ -347,6 +388,18 @@ TEST_P(SharingTest, WhatTheHostOverwritesIsSoundAgain) {
   engine().submit(more_, {{data, Access::update}});
   wait();
   EXPECT_EQ(x[0], 5);
+}
+
+/// What says that content is lost doesn't make it sound.
+TEST_P(SharingTest, AnAccessThatIsRefusedLeavesLostContentLost) {
+  std::array<double, 8> x{};
+  const Data data = vector(x.data(), 8);
+  Codelet& fails = codelet("fails", {Access::update},
+                           [](const Arguments&) { throw std::runtime_error("cold"); });
+  engine().submit(fails, {{data, Access::update}});
+  EXPECT_THROW(wait(), Error);
+  EXPECT_THROW(engine().on_host(data, Access::update, patience), Error);
+  EXPECT_THROW(engine().wait(engine().submit(more_, {{data, Access::update}}), patience), Error);
 }
 
 TEST(RegionsTest, ColumnsThatInterleaveShareNothing) {
