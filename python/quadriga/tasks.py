@@ -10,7 +10,15 @@ import threading
 from collections.abc import Iterator
 
 from . import _core
-from .errors import Cancelled, Deadline, Error, InvalidArgument, PeerLost, TaskFailed
+from .errors import (
+    Cancelled,
+    Deadline,
+    Error,
+    InvalidArgument,
+    PeerLost,
+    TaskFailed,
+    Unavailable,
+)
 from .failures import Failures
 from .record import Record
 
@@ -56,7 +64,10 @@ class Tasks:
         for number in numbers[len(numbers) // 2 :]:
             record = self.pending.get(number)
             if record is not None and record.core is not None:
-                self.outcome(record, -1.0)  # what it failed with is kept for wait()
+                # What it failed with is kept for wait(). What this thread must not wait for, as it
+                # follows the thread's own access on the host, goes beyond the window.
+                with contextlib.suppress(Unavailable):
+                    self.outcome(record, -1.0)
                 return
 
     def reap(self) -> None:
@@ -109,6 +120,8 @@ class Tasks:
                     raise  # a body's own comes as what a task failed with
                 error = late
             except Error as failure:
+                if not self.closed and not self.core.done(record.submitted):
+                    raise  # it says why there is no waiting for the task, not how that ended
                 error = failure
             # Cancelled by the engine: what its body raised came of what another had left.
             record.settle(error if isinstance(error, Cancelled) else record.exception or error)

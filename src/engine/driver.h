@@ -66,7 +66,8 @@ class Driver final : public Executor, private ScheduleListener {
                   Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
-  void end_hold(Task& hold, std::span<Datum* const> written) override;
+  void end_hold(Task& hold, std::span<Datum* const> written,
+                std::span<const KnownTile> others) override;
   void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
@@ -134,7 +135,7 @@ class Driver final : public Executor, private ScheduleListener {
   bool go_home(Datum& datum, std::exception_ptr& refusal);
   template <class Each>
   bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
-  bool await_promise();
+  bool await_others();
   bool make_room(DeviceId device);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);

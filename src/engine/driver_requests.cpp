@@ -27,7 +27,7 @@ bool Driver::drive(Nanoseconds deadline) {
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    if (!drive(never) && !await_promise())
+    if (!drive(never) && !await_others())
       fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
@@ -49,20 +49,23 @@ bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds dea
   std::lock_guard lock(driving_);
   while (!condition()) {
     if (now() >= deadline) return false;
-    if (!drive(deadline) && !condition() && now() < deadline && !await_promise())
-      fail(Errc::internal, "nothing can run any more\n" + describe());
+    if (drive(deadline) || condition() || now() >= deadline || await_others()) continue;
+    if (!condition()) fail(Errc::internal, "nothing can run any more\n" + describe());
   }
   return true;
 }
 
 /// Under the virtual clock, with nothing left to drive: waits a while for somebody to keep a
-/// promise, others may drive meanwhile. False if there is none to wait for and no message came.
-bool Driver::await_promise() {
+/// promise, or to end an access on the host; others may drive meanwhile. False if there is none to
+/// wait for and no message came.
+bool Driver::await_others() {
   constexpr std::chrono::milliseconds a_while{20};
+  constexpr std::chrono::milliseconds an_access{1};  // its end sends no message
   if (inbox_.has_messages()) return true;
-  if (!scheduler_->awaits_promises()) return false;
+  const bool has_holds = graph_.has_holds();
+  if (!has_holds && !scheduler_->awaits_promises()) return false;
   driving_.unlock();
-  inbox_.wait_for(a_while);
+  inbox_.wait_for(has_holds ? an_access : a_while);
   driving_.lock();
   return true;
 }
@@ -145,12 +148,15 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written) {
+void Driver::end_hold(Task& hold, std::span<Datum* const> written,
+                      std::span<const KnownTile> others) {
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {
     take_messages();
     for (Datum* const each : written) scheduler_->host_wrote(*each);
+    for (const KnownTile& each : others)
+      if (scheduler_->knows(each.tile, each.datum)) scheduler_->host_wrote(*each.datum);
     releases_.end_hold(*scheduler_, hold);
   });
 }

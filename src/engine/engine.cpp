@@ -184,13 +184,23 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 }
 
 void Engine::Impl::wait_data(Datum& datum, double timeout) {
-  const Nanoseconds deadline = deadline_after(timeout);
+  const std::vector<Datum*> aliases = pin_aliases(datum);
+  try {
+    wait_data(datum, aliases, deadline_after(timeout));
+  } catch (...) {
+    unpin(aliases);
+    throw;
+  }
+  unpin(aliases);
+}
+
+void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline) {
   std::vector<TaskRef> tasks;
   std::vector<Datum*> wanted{&datum};
+  wanted.insert(wanted.end(), aliases.begin(), aliases.end());
   reductions->end(datum, current_task(graph));
   {
     std::lock_guard lock(graph.submission());
-    wanted.insert(wanted.end(), datum.aliases.begin(), datum.aliases.end());
     for (Datum* const each : wanted) graph.collect(*each, Access::update, tasks);
   }
   wait_ended(tasks, deadline);

@@ -4,8 +4,11 @@
 #include <quadriga/engine.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 
 #include "engine/bodies.h"
@@ -131,6 +134,7 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   std::vector<Datum*> touched;  // In the order given: their numbers are used again.
   std::unordered_set<const Datum*> known;
   std::vector<Datum*> leaving;
+  std::vector<Datum*> staying;  // Registered by others, too, who may remove them meanwhile.
   std::vector<TaskRef> tasks;
   {
     std::lock_guard lock(data_mutex);
@@ -142,7 +146,8 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
     }
     for (const Data& each : given)
       if (Datum* const datum = EngineAccess::datum(each)) touched.push_back(datum);
-    leaving = drop_registrations(touched);
+    for (Datum* const each : touched) (each->holders == 1 ? leaving : staying).push_back(each);
+    leaving = drop_registrations(leaving);
     std::erase_if(touched, [&](Datum* datum) { return !known.insert(datum).second; });
   }
   for (Datum* const datum : touched) {
@@ -152,6 +157,7 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   wait_ended(tasks, never);
   if (!discard) bring_home(touched, never);
   forget(leaving);
+  unpin(staying);
 }
 
 /// One of each; those that nobody holds any more aren't found by their memory from here on. Called
@@ -169,6 +175,42 @@ std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> giv
     if (!datum->is_private) sharing->leave(*datum);
   }
   return leaving;
+}
+
+/// Registers data once more, so that they stay until unpin(): those that `find` names, with
+/// data_mutex held. What another thread is just removing is waited for until it is gone.
+std::vector<Datum*> Engine::Impl::pin(const std::function<void(std::vector<Datum*>&)>& find) {
+  constexpr std::chrono::microseconds a_while{50};
+  for (;; std::this_thread::sleep_for(a_while)) {
+    std::vector<Datum*> found;
+    std::vector<TaskRef> tasks;
+    {
+      std::lock_guard lock(data_mutex);
+      find(found);
+      const auto goes = [](const Datum* each) { return each->holders == 0; };
+      if (std::ranges::none_of(found, goes)) {
+        for (Datum* const each : found) {
+          ++each->holders;
+          ++each->lenders;
+        }
+        return found;
+      }
+      for (Datum* const each : found)
+        if (goes(each)) graph.collect(*each, tasks);
+    }
+    wait_ended(tasks, never);
+  }
+}
+
+/// Of aliases that another thread is just removing, `await` says whether they are waited for;
+/// else they are left out.
+std::vector<Datum*> Engine::Impl::pin_aliases(const Datum& datum, bool await) {
+  if (!sharing->any()) return {};
+  return pin([&](std::vector<Datum*>& found) {
+    std::lock_guard lock(graph.submission());
+    found = datum.aliases;
+    if (!await) std::erase_if(found, [](const Datum* each) { return each->holders == 0; });
+  });
 }
 
 /// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.

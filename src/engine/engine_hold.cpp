@@ -23,16 +23,27 @@ const Codelet& host_codelet() {
   return codelet;
 }
 
-std::vector<HeldDatum>::iterator find(std::vector<HeldDatum>& data, const Datum* datum) {
-  return std::ranges::find(data, datum, &HeldDatum::datum);
-}
-
 void want(std::vector<HeldDatum>& data, Datum* datum, Access access) {
-  const auto found = find(data, datum);
+  const auto found = std::ranges::find(data, datum, &HeldDatum::datum);
   if (found == data.end())
     data.push_back({datum, access});
   else if (found->access != access)
     found->access = Access::update;
+}
+
+bool holds_already(std::span<const HeldDatum> mine, const HeldDatum& wanted) {
+  return std::ranges::any_of(mine, [&](const HeldDatum& has) {
+    return has.datum == wanted.datum && (writes(has.access) || !writes(wanted.access));
+  });
+}
+
+void refuse_to_write_what_is_read(std::span<const HeldDatum> mine, const HeldDatum& wanted) {
+  const bool has_some = std::ranges::find(mine, wanted.datum, &HeldDatum::datum) != mine.end();
+  if (has_some && !holds_already(mine, wanted))
+    fail(Errc::unavailable,
+         fmt::format("this thread reads {} on the host, and can't write it before it has left "
+                     "on_host()",
+                     text_of(*wanted.datum)));
 }
 
 }  // namespace
@@ -42,15 +53,29 @@ std::thread::id& acting_thread() noexcept {
   return id;
 }
 
-/// The operands with their aliases, but for what this thread holds already; links the hold and is
-/// true if nothing is in its way. The submission lock is held.
-bool Engine::Impl::begin_hold(Hold& hold, std::vector<TaskRef>& conflicts) {
+/// What this thread has in its accesses that haven't ended.
+std::vector<HeldDatum> Engine::Impl::held_by(std::thread::id thread) {
+  std::vector<HeldDatum> mine;
+  if (held.load(std::memory_order_acquire) == 0) return mine;
+  std::lock_guard lock(data_mutex);
+  for (const std::shared_ptr<Hold>& each : holds)
+    if (each->owner == thread) mine.insert(mine.end(), each->data.begin(), each->data.end());
+  return mine;
+}
+
+/// The operands with their aliases, but for what this thread holds already: of what it asks for
+/// again, others may still have the aliases. Links the hold and is true if nothing is in its way.
+/// The submission lock is held.
+bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
+                              std::vector<TaskRef>& conflicts) {
   for (std::size_t i = 0, count = hold.data.size(); i < count; ++i) {
     const HeldDatum each = hold.data[i];
     for (Datum* const alias : each.datum->aliases)
       want(hold.data, alias, writes(each.access) ? Access::update : Access::read);
   }
+  std::erase_if(hold.data, [&](const HeldDatum& each) { return holds_already(mine, each); });
   conflicts.clear();
+  if (hold.data.empty()) return true;
   for (HeldDatum& each : hold.data) {
     graph.collect(*each.datum, each.access, conflicts);
     each.versions = each.datum->versions;
@@ -75,24 +100,12 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
     fail(Errc::unavailable, "a task has its operands, and can't ask for the host's access to data");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
-  if (held.load(std::memory_order_acquire) > 0) {
-    std::lock_guard lock(data_mutex);
-    for (const std::shared_ptr<Hold>& mine : holds) {
-      if (mine->owner != hold->owner) continue;
-      for (const HeldDatum& has : mine->data) {
-        const auto found = find(wanted, has.datum);
-        if (found == wanted.end()) continue;
-        if (writes(found->access) && !writes(has.access))
-          fail(Errc::unavailable,
-               fmt::format("this thread reads {} on the host, and can't write it before it has "
-                           "left on_host()",
-                           text_of(*has.datum)));
-        wanted.erase(found);
-      }
-    }
+  const std::vector<HeldDatum> mine = held_by(hold->owner);
+  hold->asked = std::move(wanted);
+  for (const HeldDatum& each : hold->asked) {
+    refuse_to_write_what_is_read(mine, each);
+    if (!holds_already(mine, each)) reductions->end(*each.datum, nullptr);
   }
-  if (wanted.empty()) return hold;
-  for (const HeldDatum& each : wanted) reductions->end(*each.datum, nullptr);
   hold->task = graph.allocate(true);
   hold->task->codelet = &host_codelet();
   hold->task->has_extra = hold->task->has_commute = hold->task->has_params = false;
@@ -106,10 +119,10 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
   };
   std::vector<TaskRef> conflicts;
   for (;;) {
-    hold->data = wanted;
+    hold->data = hold->asked;
     {
       std::lock_guard lock(graph.submission());
-      if (begin_hold(*hold, conflicts)) break;
+      if (begin_hold(*hold, mine, conflicts)) break;
     }
     try {
       await_turn(*hold, conflicts, deadline);
@@ -117,6 +130,10 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
       give_slot_back();
       throw;
     }
+  }
+  if (hold->data.empty()) {
+    give_slot_back();
+    return hold;
   }
   hold->engine = this;
   {
@@ -144,18 +161,25 @@ void Engine::Impl::await_turn(const Hold& hold, const std::vector<TaskRef>& conf
   if (on_host || std::ranges::any_of(conflicts, Graph::is_hold, &TaskRef::id))
     return wait_ended(conflicts, deadline);
   for (const TaskRef& ref : conflicts) refuse_own_holds(&ref);
-  std::vector<Datum*> reading;
-  for (const HeldDatum& each : hold.data)
-    if (each.access != Access::write) reading.push_back(each.datum);
-  if (!executor->bring_home(reading, conflicts, deadline))
+  // What was asked for stays registered. Aliases may go until the hold is among their tasks.
+  const auto is_asked = [&](const HeldDatum& each) {
+    return std::ranges::find(hold.asked, each.datum, &HeldDatum::datum) != hold.asked.end();
+  };
+  std::vector<HeldDatum> reading;
+  std::vector<Datum*> leaving;
+  for (const HeldDatum& each : hold.data) {
+    if (each.access == Access::write || !is_asked(each)) continue;
+    reading.push_back(each);
+    leaving.push_back(each.datum);
+  }
+  if (!executor->bring_home(leaving, conflicts, deadline))
     fail_late("the tasks that touch the data");
   std::lock_guard lock(graph.submission());
-  for (const HeldDatum& each : hold.data)
-    if (each.access != Access::write) each.datum->versions_at_home = each.versions;
+  for (const HeldDatum& each : reading) each.datum->versions_at_home = each.versions;
 }
 
 /// Brings home what is to be read, and takes off the devices what may be written.
-void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
+void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
   const auto is_lost = [&] {
     return std::ranges::any_of(hold.data, [](const HeldDatum& each) {
       return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
@@ -167,7 +191,7 @@ void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
     std::lock_guard lock(graph.submission());
     for (const HeldDatum& each : hold.data) {
       Datum& datum = *each.datum;
-      if (each.access != Access::write && datum.versions_at_home != datum.versions)
+      if (each.access != Access::write && datum.versions_at_home != each.versions)
         reading.push_back(&datum);
       if (writes(each.access) && !hold.untouched) writing.push_back(&datum);
     }
@@ -180,8 +204,24 @@ void Engine::Impl::settle_hold(const Hold& hold, Nanoseconds deadline) {
   }
   if (!writing.empty() && !executor->give_back(writing, true, deadline))
     fail_late("a copy of the data");
+  // Not those of now: others may have submitted writers meanwhile, which follow this access.
   std::lock_guard lock(graph.submission());
-  for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.datum->versions;
+  for (const HeldDatum& each : hold.data) each.datum->versions_at_home = each.versions;
+  hold.granted = true;
+}
+
+/// Those that were registered meanwhile and overlap what the host may have written. No aliases of
+/// aliases: what the host had no access to may be newer on a device.
+std::vector<KnownTile> Engine::Impl::registered_since(const Hold& hold) {
+  std::vector<KnownTile> found;
+  for (const HeldDatum& each : hold.asked) {
+    if (!writes(each.access)) continue;
+    for (Datum* const alias : each.datum->aliases) found.push_back({alias, alias->tile});
+  }
+  std::erase_if(found, [&](const KnownTile& each) {
+    return std::ranges::find(hold.data, each.datum, &HeldDatum::datum) != hold.data.end();
+  });
+  return found;
 }
 
 void Engine::Impl::end_hold(Hold& hold) {
@@ -193,18 +233,15 @@ void Engine::Impl::end_hold(Hold& hold) {
     held.fetch_sub(1, std::memory_order_release);
   }
   std::vector<Datum*> written;
-  {
+  std::vector<KnownTile> others;
+  if (hold.granted) {
     std::lock_guard lock(graph.submission());
-    for (const HeldDatum& each : hold.data) {
-      if (!writes(each.access)) continue;
-      written.push_back(each.datum);
-      // Those that were registered meanwhile as well.
-      written.insert(written.end(), each.datum->aliases.begin(), each.datum->aliases.end());
-    }
+    for (const HeldDatum& each : hold.data)
+      if (writes(each.access)) written.push_back(each.datum);
+    others = registered_since(hold);
   }
-  std::ranges::sort(written);
-  written.erase(std::ranges::unique(written).begin(), written.end());
-  executor->end_hold(*hold.task, written);
+  executor->end_hold(*hold.task, written, others);
+  graph.hold_ended();
   {
     std::lock_guard lock(data_mutex);
     graph.release(hold.task, unused_slots);
@@ -251,20 +288,16 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
 HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
   Engine::Impl& impl = engine.checked();
   std::vector<HeldDatum> wanted;
-  std::vector<Datum*> registered;
-  {
-    std::lock_guard lock(impl.data_mutex);
+  const auto find = [&](std::vector<Datum*>& all) {
+    wanted.clear();
     for (const HeldRegion& each : regions) {
       std::vector<Datum*> found;
       impl.sharing->overlapping(each.region, found);
       for (Datum* const datum : found) want(wanted, datum, each.access);
     }
-    for (const HeldDatum& each : wanted) {
-      ++each.datum->holders;
-      ++each.datum->lenders;
-      registered.push_back(each.datum);
-    }
-  }
+    for (const HeldDatum& each : wanted) all.push_back(each.datum);
+  };
+  std::vector<Datum*> registered = impl.pin(find);
   HostAccess result;
   if (wanted.empty()) return result;
   if (current_task(impl.graph)) {
@@ -293,21 +326,30 @@ bool EngineAccess::is_registered(const Engine& engine, const Region& region) {
   return !found.empty();
 }
 
-bool EngineAccess::is_home(const Engine& engine, const Data& data) {
-  Engine::Impl& impl = engine.checked();
-  std::vector<Datum*> all{datum(data)};
+/// No task is to write any of the data, and what home holds is the newest content.
+bool Engine::Impl::are_home(std::span<Datum* const> all) {
   {
     std::vector<TaskRef> writers;
-    std::lock_guard lock(impl.graph.submission());
-    all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
-    for (Datum* const each : all) impl.graph.collect(*each, Access::read, writers);
+    std::lock_guard lock(graph.submission());
+    for (Datum* const each : all) graph.collect(*each, Access::read, writers);
     if (!writers.empty()) return false;
     const auto is_known = [](Datum* each) { return each->versions == each->versions_at_home; };
-    if (impl.on_host || std::ranges::all_of(all, is_known)) return true;
+    if (on_host || std::ranges::all_of(all, is_known)) return true;
   }
-  for (Datum* const each : all)
-    if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;
-  return true;
+  return std::ranges::all_of(all, [&](Datum* const each) -> bool {
+    return executor->valid({&each, 1}, each->home_space).front();
+  });
+}
+
+bool EngineAccess::is_home(const Engine& engine, const Data& data) {
+  Engine::Impl& impl = engine.checked();
+  Datum* const asked = datum(data);
+  const std::vector<Datum*> aliases = impl.pin_aliases(*asked, false);
+  std::vector<Datum*> all{asked};
+  all.insert(all.end(), aliases.begin(), aliases.end());
+  const bool found = impl.are_home(all);
+  impl.unpin(aliases);
+  return found;
 }
 
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {

@@ -5,6 +5,7 @@
 #include <quadriga/engine.h>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -63,13 +64,20 @@ struct Engine::Impl {
   Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
   std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
+  std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find);
+  std::vector<Datum*> pin_aliases(const Datum& datum, bool await = true);
   void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
-  bool begin_hold(Hold& hold, std::vector<TaskRef>& conflicts);
+  std::vector<HeldDatum> held_by(std::thread::id thread);
+  /// Whether the thread has an access on the host that hasn't ended.
+  bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
+  bool begin_hold(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
-  void settle_hold(const Hold& hold, Nanoseconds deadline);
+  void settle_hold(Hold& hold, Nanoseconds deadline);
+  std::vector<KnownTile> registered_since(const Hold& hold);
+  bool are_home(std::span<Datum* const> all);
   void end_hold(Hold& hold);
   void end_holds();
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
@@ -77,6 +85,7 @@ struct Engine::Impl {
   void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double timeout);
   void wait_data(Datum& datum, double timeout);
+  void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);
   void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
   /// Waits for a condition that follows from ends of tasks; throws deadline with the state

@@ -30,6 +30,8 @@ Task& Engine::Impl::acquire_slot(bool is_another) {
     const bool beyond = is_another || (current_task(graph) && (!on_host || fruitless > most));
     require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
     if (Task* const task = graph.allocate(beyond)) return *task;
+    // Those that fill the window may wait for this thread's own access.
+    if (has_access(acting_thread())) return *graph.allocate(true);
     if (executor->help()) {
       fruitless = 0;
       continue;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "device/backend.h"
+#include "engine/hold.h"
 #include "graph/task.h"
 
 namespace quadriga {
@@ -57,8 +58,10 @@ class Executor {
   /// Data that are home, whose tasks have ended, leave the devices: the host may write them. False
   /// at the deadline. `overwrites`: it does; else lost content stays lost.
   virtual bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) = 0;
-  /// Ends an access of the host's, see Graph::link_hold(), which may have written these data.
-  virtual void end_hold(Task& hold, std::span<Datum* const> written) = 0;
+  /// Ends an access of the host's, see Graph::link_hold(), which may have written these data, and
+  /// parts of others, which may have been removed since.
+  virtual void end_hold(Task& hold, std::span<Datum* const> written,
+                        std::span<const KnownTile> others) = 0;
   /// No task submitted from here on writes the data. Nobody waits for that to be known.
   virtual void final(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;

@@ -25,13 +25,21 @@ struct HeldDatum {
   std::uint32_t versions = 0;    ///< Of the datum, when conflicting tasks were last looked for.
 };
 
+/// Data that may be removed by anybody: the address is compared only.
+struct KnownTile {
+  Datum* datum = nullptr;
+  TileId tile = no_tile;
+};
+
 struct Hold {
   void* engine = nullptr;  ///< An Engine::Impl; null once it has ended, or there is nothing to end.
   Task* task = nullptr;
+  std::vector<HeldDatum> asked;    ///< What the host asked for.
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.
   std::vector<Datum*> registered;  ///< Once more, for as long as this lasts.
   std::thread::id owner;
   bool untouched = false;  ///< No device has any of the data.
+  bool granted = false;    ///< The host had access, and may have written.
 };
 
 /// On whose behalf this thread works: its own, or that of one which waits for it.

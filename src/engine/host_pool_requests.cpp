@@ -52,7 +52,8 @@ bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseco
   return true;
 }
 
-void HostPool::end_hold(Task& hold, std::span<Datum* const> written) {
+void HostPool::end_hold(Task& hold, std::span<Datum* const> written,
+                        std::span<const KnownTile> /*others*/) {
   give_back(written, true, never);
   graph_.ended(hold, nullptr,
                [&](Task& successor, std::uint64_t) { push(*workers_.back(), successor); });

@@ -276,6 +276,7 @@ void Graph::link_without_data(Task& task, Counts& counts) {
 
 void Graph::link_hold(Task& task) {
   task.id.store(hold_bit | ++holds_, std::memory_order_release);
+  open_holds_.fetch_add(1, std::memory_order_relaxed);
   task.pending.store(guard, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
   Counts counts;

@@ -56,6 +56,10 @@ class Graph {
   /// name may be pending. Who submits later waits until it has ended.
   void link_hold(Task& task);
   static bool is_hold(std::uint64_t id) noexcept { return id & hold_bit; }
+  /// Whether an access of the host's hasn't ended; false only after its end is seen by ended().
+  bool has_holds() const noexcept { return open_holds_.load(std::memory_order_acquire) > 0; }
+  /// One has ended, by end_alone() or ended().
+  void hold_ended() noexcept { open_holds_.fetch_sub(1, std::memory_order_release); }
   /// Lets the task become ready. Returns its pending predecessors (see Task::pending).
   static std::uint64_t unguard(Task& task, std::uint64_t predecessors) noexcept;
 
@@ -136,6 +140,8 @@ class Graph {
   std::vector<Task*> free_;
   std::size_t allocated_ = 0;
   std::vector<std::unique_ptr<Task[]>> chunks_;
+
+  std::atomic<int> open_holds_{0};
 
   // Guarded by the submission lock.
   std::uint64_t holds_ = 0;

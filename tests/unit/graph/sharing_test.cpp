@@ -33,6 +33,13 @@ class SharingTest : public EngineTest {
     return engine().data(from, length, 1, length, DType::float64, options);
   }
   bool has_devices() const { return GetParam() != Where::host; }
+  /// An engine that copies 100,000 elements home in 0.4 s.
+  void make_slow() {
+    make([](WrappedOptions& options) {
+      if (GetParam() == Where::emulated) options.devices = "emulated:1,d2h=2MB/s;cpu:1";
+    });
+  }
+  SubmitOptions on_a_device() const { return {.device = DeviceId{0}}; }
 };
 
 INSTANTIATE_TEST_SUITE_P(Engine, SharingTest, every_engine(), where_name);
@@ -232,6 +239,117 @@ TEST_P(SharingTest, TheHostHoldsAliasesToo) {
   EXPECT_EQ(memory[9], 13);
 }
 
+/// What a thread holds already it asks for again by a larger alias, whose other parts it has not.
+TEST_P(SharingTest, AnAccessWithinAnotherHasAllThatItAsksFor) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16, {.resident = true});
+  const Data left = vector(memory.data(), 8, {.resident = true});
+  const Data right = vector(memory.data() + 8, 8, {.resident = true});
+  engine().submit(more_, {{left, Access::update}}, on_a_device());
+  engine().submit(more_, {{right, Access::update}}, on_a_device());
+  {
+    const HostAccess outer = engine().on_host(left, Access::update, patience);
+    const HostAccess all = engine().on_host(whole, Access::update, patience);
+    EXPECT_EQ(memory[0], 1);
+    EXPECT_EQ(memory[8], 1) << "the task's result is on its device";
+    memory.fill(10);
+  }
+  engine().submit(more_, {{right, Access::update}}, on_a_device());
+  engine().wait(right, patience);
+  EXPECT_EQ(memory[8], 11) << "the host wrote 10";
+}
+
+/// A task that waits for the access makes its end tell the devices what the host may have written.
+TEST_P(SharingTest, WhatAnAccessDoesNotTouchStaysOnItsDevice) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16, {.resident = true});
+  const Data left = vector(memory.data(), 8, {.resident = true});
+  const Data right = vector(memory.data() + 8, 8, {.resident = true});
+  engine().wait(engine().submit(more_, {{left, Access::update}}, on_a_device()), patience);
+  {
+    const HostAccess access = engine().on_host(right, Access::update, patience);
+    engine().submit(more_, {{right, Access::update}}, on_a_device());
+    memory[8] = 5;
+  }
+  engine().wait(whole, patience);
+  EXPECT_EQ(memory[0], 1) << "the task's result was on its device all the while";
+  EXPECT_EQ(memory[8], 6);
+}
+
+/// Disjoint parts have the whole in common, which is registered, too.
+TEST_P(SharingTest, AThreadHoldsTwoPartsOfOneWhole) {
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16, {.resident = true});
+  const Data left = vector(memory.data(), 8, {.resident = true});
+  const Data right = vector(memory.data() + 8, 8, {.resident = true});
+  engine().submit(more_, {{whole, Access::update}}, on_a_device());
+  {
+    const HostAccess first = engine().on_host(left, Access::update, patience);
+    const HostAccess second = engine().on_host(right, Access::update, patience);
+    EXPECT_EQ(memory[15], 1);
+    memory.fill(3);
+  }
+  engine().submit(more_, {{whole, Access::update}}, on_a_device());
+  engine().wait(whole, patience);
+  EXPECT_EQ(memory[0], 4);
+  EXPECT_EQ(memory[15], 4);
+}
+
+/// The access waits for a slow copy, while another thread submits a task that follows it.
+TEST_P(SharingTest, WhatIsSubmittedWhileTheHostWaitsForACopyIsNotTakenToBeHome) {
+  make_slow();
+  std::vector<double> x(100'000);
+  const Data data = vector(x.data(), 100'000, {.resident = true});
+  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+  Future follows;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    follows = engine().submit(more_, {{data, Access::update}}, on_a_device());
+  });
+  { const HostAccess access = engine().on_host(data, Access::update, patience); }
+  other.join();
+  engine().wait(follows, patience);
+  const HostAccess access = engine().on_host(data, Access::read, patience);
+  EXPECT_EQ(x[0], 2);
+}
+
+/// As a wait in slices tries again. The first try entered the order of tasks, and ended there.
+TEST_P(SharingTest, AnAccessThatCameTooLateIsAskedForAgain) {
+  if (!has_devices()) GTEST_SKIP() << "nothing has to be copied";
+  make_slow();
+  std::vector<double> x(100'000);
+  const Data data = vector(x.data(), 100'000, {.resident = true});
+  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+  EXPECT_THROW(engine().on_host(data, Access::update, is_virtual(GetParam()) ? 1e-9 : 0.01), Error);
+  {
+    const HostAccess access = engine().on_host(data, Access::update, patience);
+    EXPECT_EQ(x[0], 1);
+    x[0] = 7;
+  }
+  engine().submit(more_, {{data, Access::update}}, on_a_device());
+  const HostAccess access = engine().on_host(data, Access::read, patience);
+  EXPECT_EQ(x[0], 8) << "the device had an old replica";
+}
+
+/// Its end must not say that the host wrote what never came home.
+TEST_P(SharingTest, AnAccessThatCameTooLateLosesNothing) {
+  make_slow();
+  std::vector<double> x(100'000);
+  const Data data = vector(x.data(), 100'000, {.resident = true});
+  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+  std::thread other([&] {
+    try {
+      engine().on_host(data, Access::update, 0.3).release();
+    } catch (const Error&) {  // the copy takes longer, but under the virtual clock
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  engine().submit(more_, {{data, Access::update}}, on_a_device());
+  other.join();
+  const HostAccess access = engine().on_host(data, Access::read, patience);
+  EXPECT_EQ(x[0], 2);
+}
+
 /// As many as a history keeps, and more: it forgets those that have ended.
 TEST_P(SharingTest, DevicesForgetWhatManyReadersFetchedBeforeTheHostWrites) {
   for (int readers = 0; readers < 3 * History::inline_readers; ++readers) {
@@ -270,6 +388,18 @@ TEST_P(SharingTest, WhatTheHostOverwritesIsSoundAgain) {
   engine().submit(more_, {{data, Access::update}});
   wait();
   EXPECT_EQ(x[0], 5);
+}
+
+/// What says that content is lost doesn't make it sound.
+TEST_P(SharingTest, AnAccessThatIsRefusedLeavesLostContentLost) {
+  std::array<double, 8> x{};
+  const Data data = vector(x.data(), 8);
+  Codelet& fails = codelet("fails", {Access::update},
+                           [](const Arguments&) { throw std::runtime_error("cold"); });
+  engine().submit(fails, {{data, Access::update}});
+  EXPECT_THROW(wait(), Error);
+  EXPECT_THROW(engine().on_host(data, Access::update, patience), Error);
+  EXPECT_THROW(engine().wait(engine().submit(more_, {{data, Access::update}}), patience), Error);
 }
 
 TEST(RegionsTest, ColumnsThatInterleaveShareNothing) {
