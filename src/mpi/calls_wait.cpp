@@ -84,8 +84,8 @@ int test_some(RequestList& list, int* count, int* indices, MPI_Status* statuses)
   for (int i = list.ready(); i >= 0; i = list.ready(i + 1)) indices[ready++] = i;
   const bool open = list.mask_unsettled();
   int more = 0;
-  const int code = PMPI_Testsome(list.size(), list.masked().data(), &more, indices + ready,
-                                 statuses + ready);
+  const int code =
+      PMPI_Testsome(list.size(), list.masked().data(), &more, indices + ready, statuses + ready);
   if (!is_ended(code)) return code;
   if (more == MPI_UNDEFINED && !open && ready == 0) {
     *count = MPI_UNDEFINED;
