@@ -241,10 +241,13 @@ bool ReceiveSide::fits(MessageTransfer& transfer, const Arrival& arrival) {
     return refuse(fmt::format("the message has {} bytes ({}), the receive's array only {} ({})",
                               arrival.bytes, sent.text(), transfer.place.bytes(), expected.text()));
   if (sent.count() == 0 && arrival.bytes == 0) return true;
+  // Structs, or single elements, as large as the receive's are.
+  const auto whole = [&](const ElementSignature& elements) {
+    return elements.count() / expected.period().count();
+  };
   const bool same =
-      sent == expected ||
-      (sent.uniform() && expected.uniform() && sent.type() == expected.type() &&
-       sent.count() <= expected.count() && sent.count() * size_of(sent.type()) == arrival.bytes);
+      sent == expected || (expected.begins_with(sent) &&
+                           arrival.bytes == transfer.place.bytes() / whole(expected) * whole(sent));
   return same || refuse(fmt::format("the message's elements are {}, the receive's {}", sent.text(),
                                     expected.text()));
 }
