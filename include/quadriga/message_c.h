@@ -20,6 +20,7 @@ extern "C" {
 typedef struct quadriga_communicator quadriga_communicator;
 typedef struct quadriga_layout quadriga_layout;
 typedef struct quadriga_request quadriga_request;
+typedef struct quadriga_plan quadriga_plan;
 
 enum { QUADRIGA_ANY_SOURCE = -1, QUADRIGA_ANY_TAG = -1 };
 
@@ -69,7 +70,8 @@ int64_t quadriga_world(double deadline, quadriga_communicator** comm);
  * hexadecimal digits, which is proved, not sent. Waits 60 s for the others. */
 int64_t quadriga_join(const char* address, int rank, int size, const char* token, double deadline,
                       quadriga_communicator** comm);
-/* Leaves the world, once own sends have been received, after 5 s at most. NULL is allowed. */
+/* Leaves the world, once own sends have been received, after 5 s at most; what quadriga_split()
+ * made is only freed. NULL is allowed. */
 void quadriga_leave(quadriga_communicator* comm);
 /* Which rank this is, and how many there are; -1 of NULL. */
 int quadriga_rank(const quadriga_communicator* comm);
@@ -121,6 +123,42 @@ int64_t quadriga_bcast(quadriga_communicator* comm, void* data, int64_t count,
 /* Combines the ranks' elements on all ranks; `into` may be `from`. */
 int64_t quadriga_allreduce(quadriga_communicator* comm, const void* from, void* into, int64_t count,
                            const quadriga_layout* of, enum quadriga_operation operation);
+/* The same on the root, where alone `into` counts. */
+int64_t quadriga_reduce(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                        const quadriga_layout* of, enum quadriga_operation operation, int root);
+/* `count` elements of each rank, one after the other: on the root, or on all ranks. */
+int64_t quadriga_gather(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                        const quadriga_layout* of, int root);
+int64_t quadriga_allgather(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                           const quadriga_layout* of);
+/* Rank i gets the i-th `count` elements of the root, where alone `from` counts. */
+int64_t quadriga_scatter(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                         const quadriga_layout* of, int root);
+/* `count` elements for each rank and from each; `into` may be `from`. */
+int64_t quadriga_alltoall(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                          const quadriga_layout* of);
+/* The ranks that give the same color, ordered by key, then rank; of a negative color NULL. */
+int64_t quadriga_split(quadriga_communicator* comm, int color, int key,
+                       quadriga_communicator** part);
+
+/* A message of an exchange that is set up once and started often. */
+typedef struct quadriga_planned {
+  void* data; /* Only read of a send. */
+  int64_t count;
+  const quadriga_layout* of;
+  int rank; /* To which, or from which, it goes. */
+  int tag;
+} quadriga_planned;
+/* Those between two ranks meet in the order in which both sides list them, or by their tags. The
+ * memory is used from each start to the end of the wait. */
+int64_t quadriga_plan_make(quadriga_communicator* comm, int64_t send_count,
+                           const quadriga_planned* sends, int64_t receive_count,
+                           const quadriga_planned* receives, quadriga_plan** plan);
+int64_t quadriga_plan_start(quadriga_plan* plan);
+/* Of a message that failed the others are withdrawn; after QUADRIGA_DEADLINE all go on. */
+int64_t quadriga_plan_wait(quadriga_plan* plan);
+/* Withdraws what is under way. NULL is allowed. */
+void quadriga_plan_free(quadriga_plan* plan);
 
 #ifdef __cplusplus
 }

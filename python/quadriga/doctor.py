@@ -15,9 +15,11 @@ from . import _core, cuda_libraries, nvrtc
 from .errors import Unavailable
 from .findings import Finding, State
 from .gpus import driver_reason, judge_gpus, nvidia_gpus
+from .message.pairs import paths_of
 from .settings import config
 
 _DRIVER = "libcuda.so.1"
+_PAIR_REMEDY = "docs/messages.md says what keeps memory of devices from being mapped"
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,23 @@ def judge(facts: Facts) -> list[Finding]:
     """What is used, what isn't and why."""
     found = [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts), _nvrtc(facts)]
     return found + (judge_gpus(facts.readings, facts.visible) if facts.readings else [])
+
+
+def judge_pairs(devices: str) -> list[Finding]:
+    """Which way messages between processes take from each device to each other one, by trying."""
+    try:
+        paths = paths_of(devices)
+    except Unavailable as error:
+        return [Finding("pairs", State.unused, f"not tried: {error}")]
+    return [
+        Finding(
+            f"{each.source}->{each.target}",
+            State.used if each.path == "mapped" else State.limited,
+            f"messages: {each.path}, {_core.format_bytes_per_second(each.bytes_per_second)}",
+            "" if each.path == "mapped" else _PAIR_REMEDY,
+        )
+        for each in paths
+    ]
 
 
 def _cores(facts: Facts) -> Finding:

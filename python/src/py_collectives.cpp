@@ -41,16 +41,13 @@ const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
 // Makes what a collective needs. A rank that can't tells the others, who would wait for it.
 template <class Make>
 auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
-  std::string why;
   try {
     return make();
-  } catch (nb::python_error& error) {
-    why = error.what();
-    refuse(self, kind, why, deadline);
+  } catch (nb::python_error& error) {  // Its what() begins with the traceback.
+    refuse(self, kind, nb::str(error.value()).c_str(), deadline);
     throw;
-  } catch (const Error& error) {
-    why = error.what();
-    refuse(self, kind, why, deadline);
+  } catch (const std::exception& error) {
+    refuse(self, kind, error.what(), deadline);
     throw;
   }
 }
@@ -59,14 +56,23 @@ auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& 
 struct Operands {
   std::unique_ptr<ArrayPlace> from;
   std::unique_ptr<ArrayPlace> into;
+  int root = -1;
   ReduceOperation operation = ReduceOperation::sum;
 };
 
+ReduceOperation operation_of(nb::handle given) {
+  if (!given) return ReduceOperation::sum;
+  if (!nb::isinstance<nb::str>(given))
+    fail(Errc::invalid_argument,
+         "op is " + std::string(nb::repr(given).c_str()) + "; expected the name of an operation");
+  return message::reduce_operation_of(nb::cast<std::string>(given));
+}
+
 Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::handle from,
-                  nb::handle into, const std::string& operation = "sum") {
+                  nb::handle into, nb::handle root = {}, nb::handle operation = {}) {
   return prepared(self, kind, deadline, [&] {
     return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
-                    message::reduce_operation_of(operation)};
+                    root ? whole("root", root) : -1, operation_of(operation)};
   });
 }
 
@@ -84,27 +90,30 @@ struct RankArrays {
   RankArrays(nb::handle listed, bool writes) {
     for (const nb::handle each : listed) {
       arrays.push_back(std::make_unique<ArrayPlace>(each[1], each[2], writes));
-      parts.push_back({nb::cast<int>(each[0]), arrays.back()->place});
+      parts.push_back({whole("rank", each[0]), arrays.back()->place});
     }
   }
 };
 
-void exchange(PyCommunicator& self, const std::string& kind, int root, nb::handle sent,
+void exchange(PyCommunicator& self, const std::string& kind, nb::handle root, nb::handle sent,
               nb::handle received, double deadline) {
   const CallKind call = kind_named(kind);
+  int at = -1;
   const auto parts = prepared(self, call, deadline, [&] {
+    at = whole("root", root);
     return std::pair(std::make_unique<RankArrays>(sent, false),
                      std::make_unique<RankArrays>(received, true));
   });
   const GilReleased released;
-  self.communicator.exchange(call, root, parts.first->parts, parts.second->parts,
+  self.communicator.exchange(call, at, parts.first->parts, parts.second->parts,
                              patience_of(deadline));
 }
 
 void reduce_scatter(PyCommunicator& self, nb::handle from, nb::handle into,
-                    const std::vector<std::int64_t>& counts, const std::string& operation,
+                    const std::vector<std::int64_t>& counts, nb::handle operation,
                     bool reproducible, double deadline) {
-  const Operands with = operands(self, CallKind::reduce_scatter, deadline, from, into, operation);
+  const Operands with =
+      operands(self, CallKind::reduce_scatter, deadline, from, into, {}, operation);
   const GilReleased released;
   self.communicator.reduce_scatter(place_in(with.from), place_in(with.into), counts, with.operation,
                                    patience_of(deadline), reproducible);
@@ -142,54 +151,60 @@ void bind_collectives(CommunicatorClass& comm) {
           a("deadline"))
       .def(
           "bcast",
-          [](PyCommunicator& self, nb::handle array, int root, nb::handle layout, double deadline) {
+          [](PyCommunicator& self, nb::handle array, nb::handle root, nb::handle layout,
+             double deadline) {
+            int at = -1;
             const auto place = prepared(self, CallKind::bcast, deadline, [&] {
-              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != root);
+              at = whole("root", root);
+              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != at);
             });
             const GilReleased released;
-            self.communicator.broadcast(place->place, root, patience_of(deadline));
+            self.communicator.broadcast(place->place, at, patience_of(deadline));
           },
-          a("array"), a("root"), a("layout").none(), a("deadline"))
+          a("array").none(), a("root").none(), a("layout").none(), a("deadline"))
       .def(
           "reduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
-             int root, bool reproducible, double deadline) {
-            const Operands with = operands(self, CallKind::reduce, deadline, from, into, operation);
+          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle operation,
+             nb::handle root, bool reproducible, double deadline) {
+            const Operands with =
+                operands(self, CallKind::reduce, deadline, from, into, root, operation);
             const GilReleased released;
-            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation, root,
-                                     patience_of(deadline), reproducible);
+            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation,
+                                     with.root, patience_of(deadline), reproducible);
           },
-          a("sent"), a("received").none(), a("operation"), a("root"), a("reproducible"),
-          a("deadline"))
+          a("sent"), a("received").none(), a("operation").none(), a("root").none(),
+          a("reproducible"), a("deadline"))
       .def(
           "allreduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, const std::string& operation,
+          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle operation,
              bool reproducible, double deadline) {
             const Operands with =
-                operands(self, CallKind::allreduce, deadline, from, into, operation);
+                operands(self, CallKind::allreduce, deadline, from, into, {}, operation);
             const GilReleased released;
             self.communicator.all_reduce(place_in(with.from), place_in(with.into), with.operation,
                                          patience_of(deadline), reproducible);
           },
-          a("sent"), a("received"), a("operation"), a("reproducible"), a("deadline"))
+          a("sent"), a("received"), a("operation").none(), a("reproducible"), a("deadline"))
       .def(
           "gather",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const Operands with = operands(self, CallKind::gather, deadline, from, into);
+          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle root,
+             double deadline) {
+            const Operands with = operands(self, CallKind::gather, deadline, from, into, root);
             const GilReleased released;
-            self.communicator.gather(place_in(with.from), place_in(with.into), root,
+            self.communicator.gather(place_in(with.from), place_in(with.into), with.root,
                                      patience_of(deadline));
           },
-          a("sent"), a("received").none(), a("root"), a("deadline"))
+          a("sent"), a("received").none(), a("root").none(), a("deadline"))
       .def(
           "scatter",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, int root, double deadline) {
-            const Operands with = operands(self, CallKind::scatter, deadline, from, into);
+          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle root,
+             double deadline) {
+            const Operands with = operands(self, CallKind::scatter, deadline, from, into, root);
             const GilReleased released;
-            self.communicator.scatter(place_in(with.from), place_in(with.into), root,
+            self.communicator.scatter(place_in(with.from), place_in(with.into), with.root,
                                       patience_of(deadline));
           },
-          a("sent").none(), a("received"), a("root"), a("deadline"))
+          a("sent").none(), a("received"), a("root").none(), a("deadline"))
       .def(
           "allgather",
           [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
@@ -210,21 +225,25 @@ void bind_collectives(CommunicatorClass& comm) {
           a("sent"), a("received"), a("deadline"))
       .def(
           "split",
-          [](PyCommunicator& self, int color, int key, double deadline) {
+          [](PyCommunicator& self, nb::handle color, nb::handle key, double deadline) {
             std::optional<CommunicatorCore> part;
+            const auto wish = prepared(self, CallKind::split, deadline, [&] {
+              return std::pair(whole("color", color), whole("key", key));
+            });
             {
               const GilReleased released;
-              part = self.communicator.split(color, key, patience_of(deadline));
+              part = self.communicator.split(wish.first, wish.second, patience_of(deadline));
             }
             std::optional<PyCommunicator> made;
             if (part) made.emplace(self.endpoint, std::move(*part));
             return made;
           },
-          a("color"), a("key"), a("deadline"))
-      .def("reduce_scatter", reduce_scatter, a("sent"), a("received"), a("counts"), a("operation"),
-           a("reproducible"), a("deadline"))
+          a("color").none(), a("key").none(), a("deadline"))
+      .def("reduce_scatter", reduce_scatter, a("sent"), a("received"), a("counts"),
+           a("operation").none(), a("reproducible"), a("deadline"))
       .def("allgatherv", allgatherv, a("sent"), a("received"), a("deadline"))
-      .def("exchange", exchange, a("kind"), a("root"), a("sent"), a("received"), a("deadline"))
+      .def("exchange", exchange, a("kind"), a("root").none(), a("sent"), a("received"),
+           a("deadline"))
       .def("force", force, a("algorithm").none(), a("segment"))
       .def(
           "refuse",

@@ -5,6 +5,8 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
+#include <charconv>
+
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/device_moves.h"
@@ -18,6 +20,15 @@ using message::MessageBuffer;
 
 PyDevices make(const std::string& devices) {
   const GilReleased released;
+  // For programs of the package alone: their users have arrays of CuPy or PyTorch.
+  constexpr std::string_view one_gpu = "cuda:";
+  if (devices.starts_with(one_gpu)) {
+    int ordinal = -1;
+    const char* const end = devices.data() + devices.size();
+    const auto read = std::from_chars(devices.data() + one_gpu.size(), end, ordinal);
+    require(read.ec == std::errc() && read.ptr == end && ordinal >= 0, "expected cuda:NUMBER");
+    return {DevicePort::cuda(ordinal)};
+  }
   Machine machine = Machine::parse(devices);
   for (const Device& each : machine.devices)
     require(each.kind == DeviceKind::emulated,

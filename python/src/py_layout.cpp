@@ -2,18 +2,21 @@
 // python/src/py_layout.cpp: layouts of messages, their encoding, packing and unpacking.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/error.h>
 
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/layout.h"
+#include "message/layout_code.h"
 #include "message/pack_stream.h"
 
 namespace quadriga::python {
 namespace {
 
 using message::BlockCyclic;
+using message::ElementSignature;
 using message::ElementType;
 using message::Half;
 using message::Layout;
@@ -48,6 +51,19 @@ void unpack(const Layout& layout, std::uintptr_t address, std::size_t offset, Re
   const auto combine =
       combine_of(message::reduce_operation_of(operation), layout.elements().type());
   message::Unpacker(layout, data, combine).unpack(offset, segment);
+}
+
+// What was pickled, which may be anything; the code doesn't say what the elements repeat.
+Layout decoded(const nb::bytes& given, std::uint64_t period, std::uint64_t hash) {
+  const auto* const at = reinterpret_cast<const std::byte*>(given.c_str());
+  const Layout layout = message::decoded(std::span(at, given.size()));
+  const ElementSignature& elements = layout.elements();
+  if (elements.uniform()) return layout;
+  const ElementSignature part(period, hash, false, elements.type());
+  const ElementSignature whole =
+      period > 0 ? part.repeated(elements.count() / period) : ElementSignature();
+  require(whole == elements, "layout: its elements don't repeat what the pickle says");
+  return Layout::from_parts(layout.form(), whole, layout.lower(), layout.extent());
 }
 
 void bind_makers(nb::class_<Layout>& layout) {
@@ -135,6 +151,14 @@ void bind_layout(nb::module_& module) {
       .def(
           "equals", [](const Layout& self, const Layout& other) { return self == other; },
           nb::arg("other"))
+      .def("encoded",
+           [](const Layout& self) {
+             const std::vector<std::byte> bytes = message::encoded(self);
+             const ElementSignature period = self.elements().period();
+             return std::tuple(nb::bytes(bytes.data(), bytes.size()), period.count(),
+                               period.hash());
+           })
+      .def_static("decoded", decoded, nb::arg("given"), nb::arg("period"), nb::arg("hash"))
       .def(
           "same_form",
           [](const Layout& self, const Layout& other) { return self.form() == other.form(); },

@@ -126,16 +126,19 @@ void bind_message(nb::module_& module) {
   const auto a = [](const char* name) { return nb::arg(name); };
   comm.def_prop_ro("rank", [](const PyCommunicator& self) { return self.communicator.rank(); })
       .def_prop_ro("size", [](const PyCommunicator& self) { return self.communicator.size(); })
-      .def("send", &PyCommunicator::send, a("array"), a("dest"), a("tag"), a("layout").none(),
+      .def("send", &PyCommunicator::send, a("array").none(), a("dest").none(), a("tag").none(),
+           a("layout").none(), a("deadline"))
+      .def("recv", &PyCommunicator::recv, a("array").none(), a("source").none(), a("tag").none(),
+           a("layout").none(), a("deadline"))
+      .def("isend", &PyCommunicator::isend, a("array").none(), a("dest").none(), a("tag").none(),
+           a("layout").none())
+      .def("irecv", &PyCommunicator::irecv, a("array").none(), a("source").none(), a("tag").none(),
+           a("layout").none())
+      .def("sendrecv", &PyCommunicator::sendrecv, a("sent").none(), a("dest").none(),
+           a("sendtag").none(), a("received").none(), a("source").none(), a("recvtag").none(),
+           a("send_layout").none(), a("recv_layout").none(), a("deadline"))
+      .def("probe", &PyCommunicator::probe, a("source").none(), a("tag").none(), a("waits"),
            a("deadline"))
-      .def("recv", &PyCommunicator::recv, a("array"), a("source"), a("tag"), a("layout").none(),
-           a("deadline"))
-      .def("isend", &PyCommunicator::isend, a("array"), a("dest"), a("tag"), a("layout").none())
-      .def("irecv", &PyCommunicator::irecv, a("array"), a("source"), a("tag"), a("layout").none())
-      .def("sendrecv", &PyCommunicator::sendrecv, a("sent"), a("dest"), a("sendtag"), a("received"),
-           a("source"), a("recvtag"), a("send_layout").none(), a("recv_layout").none(),
-           a("deadline"))
-      .def("probe", &PyCommunicator::probe, a("source"), a("tag"), a("waits"), a("deadline"))
       .def(
           "plan",
           [](const PyCommunicator& self, nb::handle sends, nb::handle receives) {

@@ -15,6 +15,7 @@
 #include "message/communicator.h"
 #include "py_array_place.h"
 #include "py_message_tasks.h"
+#include "whole.h"
 
 namespace quadriga::python {
 
@@ -35,42 +36,50 @@ struct PyCommunicator {
   explicit PyCommunicator(std::shared_ptr<message::Endpoint> of, message::CommunicatorCore part)
       : endpoint(std::move(of)), communicator(std::move(part)) {}
 
-  void send(nb::handle array, int destination, int tag, nb::handle layout, double deadline) {
+  void send(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout, double deadline) {
+    const int to = whole("dest", dest), with = whole("tag", tag);
     const ArrayPlace from(array, layout, false);
     const GilReleased released;
-    communicator.send(from.place, destination, tag, patience_of(deadline));
+    communicator.send(from.place, to, with, patience_of(deadline));
   }
-  message::MessageStatus recv(nb::handle array, int source, int tag, nb::handle layout,
-                              double deadline) {
+  message::MessageStatus recv(nb::handle array, nb::handle source, nb::handle tag,
+                              nb::handle layout, double deadline) {
+    const int from = whole("source", source), with = whole("tag", tag);
     const ArrayPlace into(array, layout, true);
     const GilReleased released;
-    return communicator.receive(into.place, source, tag, patience_of(deadline));
+    return communicator.receive(into.place, from, with, patience_of(deadline));
   }
-  PyRequest isend(nb::handle array, int destination, int tag, nb::handle layout) {
+  PyRequest isend(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout) {
+    const int to = whole("dest", dest), with = whole("tag", tag);
     const auto from = shared_place(array, layout, false);
     const GilReleased released;
-    return {endpoint, communicator.start_send(from->place, destination, tag, from)};
+    return {endpoint, communicator.start_send(from->place, to, with, from)};
   }
-  PyRequest irecv(nb::handle array, int source, int tag, nb::handle layout) {
+  PyRequest irecv(nb::handle array, nb::handle source, nb::handle tag, nb::handle layout) {
+    const int from = whole("source", source), with = whole("tag", tag);
     const auto into = shared_place(array, layout, true);
     const GilReleased released;
-    return {endpoint, communicator.start_receive(into->place, source, tag, into)};
+    return {endpoint, communicator.start_receive(into->place, from, with, into)};
   }
-  message::MessageStatus sendrecv(nb::handle sent, int destination, int send_tag,
-                                  nb::handle received, int source, int receive_tag,
+  message::MessageStatus sendrecv(nb::handle sent, nb::handle dest, nb::handle send_tag,
+                                  nb::handle received, nb::handle source, nb::handle receive_tag,
                                   nb::handle send_layout, nb::handle receive_layout,
                                   double deadline) {
+    const int to = whole("dest", dest), by = whole("source", source);
+    const int sent_with = whole("sendtag", send_tag), got_with = whole("recvtag", receive_tag);
     const ArrayPlace from(sent, send_layout, false);
     const ArrayPlace into(received, receive_layout, true);
     const GilReleased released;
-    return communicator.send_receive(from.place, destination, send_tag, into.place, source,
-                                     receive_tag, patience_of(deadline));
+    return communicator.send_receive(from.place, to, sent_with, into.place, by, got_with,
+                                     patience_of(deadline));
   }
-  std::optional<message::MessageStatus> probe(int source, int tag, bool waits, double deadline) {
+  std::optional<message::MessageStatus> probe(nb::handle source, nb::handle tag, bool waits,
+                                              double deadline) {
+    const int from = whole("source", source), with = whole("tag", tag);
     const GilReleased released;
     std::optional<message::Patience> patience;
     if (waits) patience = patience_of(deadline);
-    return communicator.probe(source, tag, patience);
+    return communicator.probe(from, with, patience);
   }
   /// Of each rank of this communicator: path in, path out, its allocations that were opened.
   std::vector<std::tuple<std::string, std::string, std::uint64_t>> paths() {

@@ -10,6 +10,7 @@
 
 #include "gil_gate.h"
 #include "py_array_place.h"
+#include "whole.h"
 
 namespace quadriga::python {
 namespace {
@@ -22,7 +23,7 @@ std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& 
   for (const nb::handle each : messages) {
     const auto message = nb::cast<nb::tuple>(each);
     places.push_back(shared_place(message[0], message[3], receives));
-    made.push_back({places.back()->place, nb::cast<int>(message[1]), nb::cast<int>(message[2])});
+    made.push_back({places.back()->place, whole("rank", message[1]), whole("tag", message[2])});
   }
   return made;
 }

@@ -6,8 +6,11 @@
 
 #include <array>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/c_message.h"
 #include "message/layout.h"
@@ -17,6 +20,7 @@ using quadriga::c_failure_of;
 using quadriga::require;
 using quadriga::message::Communicator;
 using quadriga::message::ElementType;
+using quadriga::message::ExchangePlan;
 using quadriga::message::Layout;
 using quadriga::message::ReceiveBuffer;
 using quadriga::message::ReduceOperation;
@@ -29,12 +33,16 @@ namespace message = quadriga::message;
 // NOLINTBEGIN: names of C.
 struct quadriga_communicator {
   Communicator communicator;
+  bool is_part = false;
 };
 struct quadriga_layout {
   Layout layout;
 };
 struct quadriga_request {
   Request request;
+};
+struct quadriga_plan {
+  ExchangePlan plan;
 };
 // NOLINTEND
 
@@ -104,6 +112,24 @@ std::span<const std::int64_t> numbers(const std::int64_t* first, std::int64_t co
   return {first, static_cast<std::size_t>(count)};
 }
 
+ReduceOperation known(quadriga_operation operation) {
+  const int number = static_cast<int>(operation);
+  require(number >= 0 && number < message::reduce_operations, "there is no such operation");
+  return static_cast<ReduceOperation>(number);
+}
+
+// A part for each rank; nothing on ranks where it doesn't count.
+std::int64_t of_all(const Communicator& comm, std::int64_t count, bool counts = true) {
+  require(count >= 0 && count <= std::numeric_limits<std::int64_t>::max() / comm.size(),
+          "the number of elements is negative, or too large");
+  return counts ? count * comm.size() : 0;
+}
+
+std::span<const quadriga_planned> planned(const quadriga_planned* first, std::int64_t count) {
+  require(count >= 0 && (first != nullptr || count == 0), "a plan's list of messages is NULL");
+  return {first, static_cast<std::size_t>(count)};
+}
+
 }  // namespace
 
 std::int64_t quadriga_world(double deadline, quadriga_communicator** comm) {
@@ -120,7 +146,7 @@ std::int64_t quadriga_join(const char* address, int rank, int size, const char* 
 
 void quadriga_leave(quadriga_communicator* comm) {
   if (comm == nullptr) return;
-  guarded([&] { comm->communicator.close(); });
+  if (!comm->is_part) guarded([&] { comm->communicator.close(); });
   guarded([&] { delete comm; });
 }
 
@@ -228,9 +254,95 @@ std::int64_t quadriga_allreduce(quadriga_communicator* comm, const void* from, v
                                 std::int64_t count, const quadriga_layout* of,
                                 quadriga_operation operation) {
   return guarded([&] {
-    const int number = static_cast<int>(operation);
-    require(number >= 0 && number < message::reduce_operations, "there is no such operation");
-    opened(comm).allreduce(sent(from, count, of), received(into, count, of),
-                           static_cast<ReduceOperation>(number));
+    opened(comm).allreduce(sent(from, count, of), received(into, count, of), known(operation));
   });
+}
+
+std::int64_t quadriga_reduce(quadriga_communicator* comm, const void* from, void* into,
+                             std::int64_t count, const quadriga_layout* of,
+                             quadriga_operation operation, int root) {
+  return guarded([&] {
+    const bool counts = opened(comm).rank() == root;
+    opened(comm).reduce(sent(from, count, of), received(into, counts ? count : 0, of),
+                        known(operation), root);
+  });
+}
+
+std::int64_t quadriga_gather(quadriga_communicator* comm, const void* from, void* into,
+                             std::int64_t count, const quadriga_layout* of, int root) {
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
+    ranks.gather(sent(from, count, of), received(into, all, of), root);
+  });
+}
+
+std::int64_t quadriga_allgather(quadriga_communicator* comm, const void* from, void* into,
+                                std::int64_t count, const quadriga_layout* of) {
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    ranks.allgather(sent(from, count, of), received(into, of_all(ranks, count), of));
+  });
+}
+
+std::int64_t quadriga_scatter(quadriga_communicator* comm, const void* from, void* into,
+                              std::int64_t count, const quadriga_layout* of, int root) {
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
+    ranks.scatter(sent(from, all, of), received(into, count, of), root);
+  });
+}
+
+std::int64_t quadriga_alltoall(quadriga_communicator* comm, const void* from, void* into,
+                               std::int64_t count, const quadriga_layout* of) {
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    const std::int64_t all = of_all(ranks, count);
+    ranks.alltoall(sent(from, all, of), received(into, all, of));
+  });
+}
+
+std::int64_t quadriga_split(quadriga_communicator* comm, int color, int key,
+                            quadriga_communicator** part) {
+  if (part == nullptr) return c_failed(QUADRIGA_INVALID, "the pointer to the result is NULL");
+  *part = nullptr;
+  return guarded([&] {
+    if (auto own = opened(comm).Split(color, key))
+      *part = new quadriga_communicator{std::move(*own), true};
+  });
+}
+
+std::int64_t quadriga_plan_make(quadriga_communicator* comm, std::int64_t send_count,
+                                const quadriga_planned* sends, std::int64_t receive_count,
+                                const quadriga_planned* receives, quadriga_plan** into) {
+  return made(into, [&] {
+    std::vector<message::PlannedSend> leaving;
+    std::vector<message::PlannedReceive> arriving;
+    for (const quadriga_planned& each : planned(sends, send_count))
+      leaving.push_back({sent(each.data, each.count, each.of), each.rank, each.tag});
+    for (const quadriga_planned& each : planned(receives, receive_count))
+      arriving.push_back({received(each.data, each.count, each.of), each.rank, each.tag});
+    return opened(comm).plan(leaving, arriving);
+  });
+}
+
+std::int64_t quadriga_plan_start(quadriga_plan* plan) {
+  return guarded([&] {
+    require(plan != nullptr, "the plan is NULL");
+    plan->plan.start();
+  });
+}
+
+std::int64_t quadriga_plan_wait(quadriga_plan* plan) {
+  return guarded([&] {
+    require(plan != nullptr, "the plan is NULL");
+    plan->plan.wait();
+  });
+}
+
+void quadriga_plan_free(quadriga_plan* plan) {
+  if (plan == nullptr) return;
+  guarded([&] { plan->plan.cancel(); });
+  delete plan;
 }

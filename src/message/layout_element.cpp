@@ -55,13 +55,34 @@ std::size_t size_of(ElementType type) noexcept { return known[static_cast<int>(t
 std::string_view name(ElementType type) noexcept { return known[static_cast<int>(type)].name; }
 
 ElementSignature::ElementSignature(ElementType type) noexcept
-    : count_(1), hash_(static_cast<std::uint64_t>(type) + 1), type_(type) {}
+    : ElementSignature(1, static_cast<std::uint64_t>(type) + 1, true, type) {}
+
+ElementSignature::ElementSignature(std::uint64_t count, std::uint64_t hash, bool uniform,
+                                   ElementType type) noexcept
+    : count_(count),
+      hash_(hash),
+      period_(uniform ? 1 : count),
+      period_hash_(uniform ? static_cast<std::uint64_t>(type) + 1 : hash),
+      uniform_(uniform),
+      type_(type) {}
 
 ElementSignature ElementSignature::followed_by(const ElementSignature& other) const noexcept {
   if (!count_) return other;
   if (!other.count_) return *this;
   const bool alike = uniform_ && other.uniform_ && type_ == other.type_;
-  return {count_ + other.count_, sum(hash_, product(power(count_), other.hash_)), alike, type_};
+  ElementSignature joined{count_ + other.count_, sum(hash_, product(power(count_), other.hash_)),
+                          alike, type_};
+  if (period_ == other.period_ && period_hash_ == other.period_hash_) {
+    joined.period_ = period_;
+    joined.period_hash_ = period_hash_;
+  }
+  return joined;
+}
+
+bool ElementSignature::begins_with(const ElementSignature& other) const noexcept {
+  if (*this == other || other.count_ == 0) return true;
+  if (other.count_ > count_ || other.count_ % period_ != 0) return false;
+  return period().repeated(other.count_ / period_) == other;
 }
 
 ElementSignature ElementSignature::repeated(std::uint64_t times) const noexcept {

@@ -11,6 +11,7 @@ namespace quadriga::message {
 
 /// The sequence of a message's elements without their places, in constant size: how many there are,
 /// and a polynomial of their types, so that sequences can be joined and repeated without a walk.
+/// Beside it, what it is known to repeat: one element, the fields of a struct, or all of itself.
 ///
 /// Equal sequences have equal signatures; others differ but for chance, 1 in 2^60.
 /// Source:  Langou, Bosilca, Fagg, Dongarra, Hash functions for datatype signatures in MPI,
@@ -20,8 +21,8 @@ class ElementSignature {
   ElementSignature() = default;
   explicit ElementSignature(ElementType type) noexcept;
   /// As it arrived from another process.
-  ElementSignature(std::uint64_t count, std::uint64_t hash, bool uniform, ElementType type) noexcept
-      : count_(count), hash_(hash), uniform_(uniform), type_(type) {}
+  ElementSignature(std::uint64_t count, std::uint64_t hash, bool uniform,
+                   ElementType type) noexcept;
 
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t hash() const noexcept { return hash_; }
@@ -35,12 +36,18 @@ class ElementSignature {
   /// This sequence and then the other.
   ElementSignature followed_by(const ElementSignature& other) const noexcept;
   ElementSignature repeated(std::uint64_t times) const noexcept;
+  /// What it repeats.
+  ElementSignature period() const noexcept { return {period_, period_hash_, uniform_, type_}; }
+  /// Whether it is the other, or begins with it after whole periods.
+  bool begins_with(const ElementSignature& other) const noexcept;
   /// "12 float64", or "30 of several types".
   std::string text() const;
 
  private:
   std::uint64_t count_ = 0;
   std::uint64_t hash_ = 0;
+  std::uint64_t period_ = 0;  ///< Elements of it.
+  std::uint64_t period_hash_ = 0;
   bool uniform_ = true;
   ElementType type_ = ElementType::bytes;
 };

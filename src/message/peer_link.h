@@ -45,6 +45,7 @@ struct PeerLink {
   pid_t pid = -1;      ///< -1: its memory can't be read.
   int process = -1;    ///< A descriptor of the process; -1: a thread of this one.
   bool can_read = true;
+  bool is_believed = true;  ///< Nothing that it sent was wrong.
   std::size_t unexpected_bytes = 0;
   std::size_t aborts = 0;  ///< That it sent.
   std::size_t offers = 0;  ///< Of its that lie aside, withdrawn ones included.

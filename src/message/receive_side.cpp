@@ -52,6 +52,7 @@ void ReceiveSide::end(MessageTransfer& transfer, std::exception_ptr error) noexc
 
 bool ReceiveSide::fault(PeerLink& link, const char* what) {
   link.reason = what;
+  link.is_believed = false;
   fault_ = true;
   return false;
 }
@@ -118,6 +119,7 @@ std::optional<MessageStatus> ReceiveSide::find(const Address& wanted, const Grou
 bool ReceiveSide::advance(int peer, bool all) {
   PeerLink& link = links_[static_cast<std::size_t>(peer)];
   bool moved = false;
+  if (!link.is_believed) return end_pieces_of_gone(link, peer);
   // So many at a time that other ranks have their turn.
   const auto turns = static_cast<int>(link.messages_in.slots());
   for (int turn = 0; turn < turns; ++turn) {
@@ -134,6 +136,7 @@ bool ReceiveSide::advance(int peer, bool all) {
     if (link.pieces_in.pop()) link.bell.ring();
     moved = true;
   }
+  if (link.presence != Presence::here) moved = end_pieces_of_gone(link, peer) || moved;
   return look_for_abandoned(link, peer) || moved;
 }
 
@@ -238,10 +241,13 @@ bool ReceiveSide::fits(MessageTransfer& transfer, const Arrival& arrival) {
     return refuse(fmt::format("the message has {} bytes ({}), the receive's array only {} ({})",
                               arrival.bytes, sent.text(), transfer.place.bytes(), expected.text()));
   if (sent.count() == 0 && arrival.bytes == 0) return true;
+  // Structs, or single elements, as large as the receive's are.
+  const auto whole = [&](const ElementSignature& elements) {
+    return elements.count() / expected.period().count();
+  };
   const bool same =
-      sent == expected ||
-      (sent.uniform() && expected.uniform() && sent.type() == expected.type() &&
-       sent.count() <= expected.count() && sent.count() * size_of(sent.type()) == arrival.bytes);
+      sent == expected || (expected.begins_with(sent) &&
+                           arrival.bytes == transfer.place.bytes() / whole(expected) * whole(sent));
   return same || refuse(fmt::format("the message's elements are {}, the receive's {}", sent.text(),
                                     expected.text()));
 }
@@ -277,12 +283,6 @@ void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arri
     reading_.push_back(transfer);
   else
     want_pieces(transfer);
-}
-
-void ReceiveSide::end_withdrawn(MessageTransfer& transfer) {
-  end(transfer,
-      std::make_exception_ptr(Error(
-          Errc::cancelled, transfer.text() + ": the sender gave up in the middle of the message")));
 }
 
 void ReceiveSide::want_pieces(const TransferPtr& transfer) {
@@ -399,87 +399,6 @@ bool ReceiveSide::take_piece(PeerLink& link, int peer, const std::byte* at) {
     return true;
   }
   return true;  // Its receive has given up.
-}
-
-// A sender that gave up sends no more pieces; those that it sent have been taken.
-bool ReceiveSide::look_for_abandoned(PeerLink& link, int peer) {
-  bool moved = false;
-  for (std::size_t i = 0; i < piecing_.size();) {
-    const TransferPtr transfer = piecing_[i];
-    if (transfer->sender != peer || link.claims.state(transfer->claim) != ClaimState::abandoned ||
-        link.pieces_in.front() != nullptr) {
-      ++i;
-      continue;
-    }
-    remove(piecing_, i);
-    link.claims.change(transfer->claim, ClaimState::abandoned, ClaimState::done);
-    end_withdrawn(*transfer);
-    moved = true;
-  }
-  return moved;
-}
-
-void ReceiveSide::cancel(const TransferPtr& transfer) {
-  const auto is_it = [&](const TransferPtr& each) { return each == transfer; };
-  const auto waiting = matching_.remove_receives(
-      [&](const Address&, const TransferPtr& each) { return is_it(each); });
-  if (!waiting.empty() && is_large(*transfer)) --large_;
-  if (std::erase_if(reading_, is_it) > 0) {
-    // The sender's part is over: nobody else receives the message.
-    PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
-    link.claims.change(transfer->claim, ClaimState::claimed, ClaimState::done);
-    link.bell.ring();
-  }
-  if (std::erase_if(moving_, is_it) > 0) {
-    transfer->stop_moving();
-    end_claim(*transfer);
-  }
-  if (std::erase_if(piecing_, is_it) > 0) {
-    PeerLink& link = links_[static_cast<std::size_t>(transfer->sender)];
-    if (!link.claims.change(transfer->claim, ClaimState::wanted, ClaimState::discarded))
-      link.claims.change(transfer->claim, ClaimState::abandoned, ClaimState::done);
-    link.bell.ring();
-  }
-}
-
-void ReceiveSide::drop(int peer, const std::function<bool(const MessageTransfer&)>& waits_for,
-                       const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
-  const auto gone = matching_.remove_receives([&](const Address& wanted, const TransferPtr& each) {
-    return wanted.source == peer || waits_for(*each);
-  });
-  for (const TransferPtr& each : gone) {
-    if (is_large(*each)) --large_;
-    end(*each, error_of(*each));
-  }
-  for (auto* const list : {&reading_, &piecing_, &moving_}) {
-    for (std::size_t i = 0; i < list->size();) {
-      const TransferPtr transfer = (*list)[i];
-      // What only a device still writes has arrived.
-      const bool has_arrived = list == &moving_ && transfer->writer;
-      if (transfer->sender != peer || has_arrived) {
-        ++i;
-        continue;
-      }
-      remove(*list, i);
-      end(*transfer, error_of(*transfer));
-    }
-  }
-  if (peer >= 0) links_[static_cast<std::size_t>(peer)].memory.forget_all();
-}
-
-void ReceiveSide::drop_if(
-    const std::function<bool(const MessageTransfer&)>& which,
-    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
-  std::vector<TransferPtr> all;
-  matching_.visit_receives([&](const TransferPtr& each) { all.push_back(each); });
-  all.insert(all.end(), reading_.begin(), reading_.end());
-  all.insert(all.end(), piecing_.begin(), piecing_.end());
-  all.insert(all.end(), moving_.begin(), moving_.end());
-  for (const TransferPtr& each : all) {
-    if (!which(*each)) continue;
-    cancel(each);
-    end(*each, error_of(*each));
-  }
 }
 
 bool ReceiveSide::is_awaited(int peer) const noexcept {

@@ -14,7 +14,9 @@
 //      none.
 //   6. A receive that isn't done is in exactly one of matching_, reading_, piecing_ and moving_: in
 //      the last one as long as only devices are waited for.
-//   7. The claim of a message that a device reads is changed to `done` after the device has, and
+//   7. A rank that is gone is read until its rings are empty: only then do its receives in piecing_
+//      end.
+//   8. The claim of a message that a device reads is changed to `done` after the device has, and
 //      before the receive ends.
 #pragma once
 
@@ -129,6 +131,8 @@ class ReceiveSide {
   void want_pieces(const TransferPtr& transfer);
   bool fault(PeerLink& link, const char* what);
   bool look_for_abandoned(PeerLink& link, int peer);
+  bool has_pieces_of(int peer) const noexcept;
+  bool end_pieces_of_gone(const PeerLink& link, int peer);
   void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
 
   int rank_;

@@ -42,9 +42,11 @@ void remove(std::vector<TransferPtr>& from, std::size_t index) {
 
 }  // namespace
 
-SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
+SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links,
+                   std::function<void()> move_own)
     : claims_(segment, rank),
       links_(links),
+      move_own_(std::move(move_own)),
       backlog_(links.size()),
       free_claims_(links.size()),
       numbers_(links.size()),
@@ -295,8 +297,12 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto in_offered = std::ranges::find_if(offered_, is_it);
   const auto in_piecing = std::ranges::find_if(piecing_, is_it);
   if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
-  // A device of this process reads its memory: it is over as soon as that is.
-  while (claims_.state(transfer.claim) == ClaimState::held) std::this_thread::yield();
+  // A device of this process reads its memory: it is over as soon as that is. Two threads may wait
+  // for each other's.
+  while (claims_.state(transfer.claim) == ClaimState::held) {
+    move_own_();
+    std::this_thread::yield();
+  }
   if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
     abandoned_.push_back(transfer.claim);
   else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||

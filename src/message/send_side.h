@@ -7,7 +7,9 @@
 //      slot or for a claim, all later ones to that rank wait too.
 //   3. A transfer that isn't done is in exactly one of backlog_, offered_ and piecing_; its memory
 //      is touched only while it is there.
-//   4. A claim's index is used again only after its message has ended for both sides, with a new
+//   4. Who waits for a device of another thread's endpoint with the lock held moves on what that
+//      thread may wait for in turn.
+//   5. A claim's index is used again only after its message has ended for both sides, with a new
 //      number.
 #pragma once
 
@@ -25,7 +27,9 @@ namespace quadriga::message {
 
 class SendSide {
  public:
-  SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
+  /// `move_own` moves what this rank's devices copy: cancel() does so while it waits for others'.
+  SendSide(const SharedSegment& segment, int rank, PeerLinks& links,
+           std::function<void()> move_own);
 
   /// Sends what fits a slot if there is one now; false: start() it.
   bool send_now(const MessageBuffer& place, int peer, int tag, std::uint64_t context) noexcept;
@@ -63,6 +67,7 @@ class SendSide {
 
   Claims claims_;
   PeerLinks& links_;
+  const std::function<void()> move_own_;
   std::vector<std::deque<TransferPtr>> backlog_;  ///< By rank.
   std::size_t waiting_ = 0;                       ///< Of all backlogs.
   std::vector<TransferPtr> offered_;

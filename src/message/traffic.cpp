@@ -29,7 +29,7 @@ Traffic::Traffic(const SharedSegment& segment, int rank, const std::vector<Membe
       rank_(rank),
       own_(segment.words(rank), members[static_cast<std::size_t>(rank)].event),
       links_(links_of(segment, rank, members)),
-      sends_(segment, rank, links_),
+      sends_(segment, rank, links_, [this] { receives_.advance_reads(); }),
       receives_(rank, segment.shape().claims(), links_) {}
 
 bool Traffic::send_now(const Posting& message) {

@@ -3,7 +3,8 @@
 //
 // Invariants
 //   1. All functions are called with the endpoint's lock.
-//   2. A rank's loss is noted only after all that it had sent was taken from its rings.
+//   2. A rank's loss is noted only after all that it had sent was taken from its rings, but for
+//      pieces that a device has no room for yet: they are taken later.
 //   3. Nothing is started that needs a rank that is gone, or belongs to an aborted context.
 #pragma once
 

@@ -9,7 +9,8 @@ import pytest
 
 import quadriga
 from quadriga.cli.main import DONE, UNAVAILABLE, status_of
-from quadriga.doctor import Facts, State, collect, judge
+from quadriga.doctor import Facts, State, collect, judge, judge_pairs
+from quadriga.message.pairs import PairPath, paths_of
 
 GIB = 1 << 30
 # A machine with a GPU that works.
@@ -180,3 +181,31 @@ def test_command(capsys):
     assert status == (UNAVAILABLE if idle else DONE)
     assert status_of(["doctor"]) == status
     assert "GPUs" in capsys.readouterr().out
+
+
+def test_the_way_of_messages_between_each_two_devices(capsys):
+    assert status_of(["doctor", "--json", "--devices", "emulated:3,memory=32MiB"]) == DONE
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    pairs = {each["part"]: each for each in found if "->" in each["part"]}
+    assert len(pairs) == 6 and {each["state"] for each in pairs.values()} == {"used"}
+    assert pairs["2->0"]["text"].startswith("messages: mapped, ")
+
+
+def test_two_processes_share_a_single_device():
+    found = paths_of("emulated:1,memory=32MiB")
+    assert [(each.source, each.target, each.path) for each in found] == [(0, 0, "mapped")] * 2
+    assert all(each.bytes_per_second > 0 for each in found)
+
+
+def test_a_way_by_the_host_is_a_limit(monkeypatch):
+    why = "staged: the driver didn't open the other process's memory"
+    monkeypatch.setattr("quadriga.doctor.paths_of", lambda devices: [PairPath(0, 1, why, 2e9)])
+    (found,) = judge_pairs("cuda")
+    assert found.state is State.limited and why in found.text and "2 GB/s" in found.text
+    assert "docs/messages.md" in found.remedy
+
+
+def test_pairs_that_cannot_be_tried_are_no_crash():
+    (found,) = judge_pairs("emulated:2,memory=1MiB")
+    assert found.state is State.unused and "memory left" in found.text
+    assert status_of(["doctor", "--no-pairs"]) in (DONE, UNAVAILABLE)

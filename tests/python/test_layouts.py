@@ -2,6 +2,9 @@
 # tests/python/test_layouts.py: layouts of messages against NumPy.
 """What a layout packs is what NumPy's `ravel` of the same view gives."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -97,6 +100,30 @@ def test_a_subarray_is_a_slice():
     layout = Layout.subarray((3, 4, 5), (2, 2, 3), (1, 0, 2), "f8")
     np.testing.assert_array_equal(layout.pack(a).view("f8"), a[1:3, 0:2, 2:5].ravel())
     assert layout.extent == a.nbytes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_layouts_are_pickled_and_copied(seed):
+    view = random_view(np.random.default_rng(seed))
+    for layout in (
+        Layout.of(view),
+        Layout.triangle(5, "c8"),
+        Layout.indexed(2, [7, 0, 3], "f4,i2"),
+    ):
+        for again in (pickle.loads(pickle.dumps(layout)), copy.deepcopy(layout)):
+            assert again == layout and hash(again) == hash(layout)
+            assert again.extent == layout.extent and repr(again) == repr(layout)
+
+
+def test_a_pickle_that_is_no_layout_is_refused():
+    decode, (given, period, elements) = Layout.of(np.zeros((3, 4), "f8,i2")).__reduce__()
+    assert period == 2
+    for wrong in (b"", given[:-1], bytes(len(given)), given + given):
+        with pytest.raises(InvalidArgument, match="layout"):
+            decode(wrong, period, elements)
+    for wrong in (0, 1, 3, 2**63):
+        with pytest.raises(InvalidArgument, match="don't repeat"):
+            decode(given, wrong, elements)
 
 
 def test_records_pack_their_fields_without_gaps():

@@ -159,6 +159,87 @@ def test_a_rank_that_cannot_take_part_ends_the_collective_on_all(tmp_path):
     )
 
 
+def test_numbers_that_are_none_are_named_on_all_ranks(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        a, b = np.ones(4), np.zeros(4)
+        wrong = "one" if comm.rank == 1 else 0
+        calls = {
+            "root": [lambda: comm.bcast(b, wrong), lambda: comm.reduce(a, b, "sum", wrong),
+                     lambda: comm.gather(a, None, wrong), lambda: comm.scatter(a, b[:2], wrong),
+                     lambda: comm.gatherv(a, None, [4, 4], None, wrong)],
+            "op": [lambda: comm.allreduce(a, b, 3 if comm.rank else "sum")],
+            "color": [lambda: comm.Split(wrong)],
+            "counts": [lambda: comm.reduce_scatter(a, None, [2, 2 if comm.rank else 2.5])],
+            "rank": [lambda: comm.neighbor_alltoall(a, b, destinations=[wrong])],
+        }
+        for name, several in calls.items():
+            for call in several:
+                try:
+                    call()
+                except quadriga.InvalidArgument as error:
+                    assert f"{name} is" in str(error), (name, error)
+                else:
+                    raise AssertionError(f"{name}: nothing was wrong")
+        assert comm.allreduce(a)[0] == 2
+        """,
+    )
+
+
+def test_ranks_and_tags_are_whole_numbers():
+    a = np.zeros(3)
+    with message.world(deadline=5) as comm:
+        one = np.int8(0)
+        comm.sendrecv(a, one, a.copy(), one, np.uint16(3), np.int64(3))
+        for name, call in {
+            "dest": lambda wrong: comm.send(a, wrong),
+            "source": lambda wrong: comm.irecv(a, wrong),
+            "tag": lambda wrong: comm.isend(a, 0, wrong),
+            "recvtag": lambda wrong: comm.sendrecv(a, 0, a, 0, 1, wrong),
+            "rank": lambda wrong: comm.plan([(a, wrong)]),
+        }.items():
+            for wrong in ("0", 0.0, None, [0]):
+                with pytest.raises(InvalidType, match=f"{name} is .*; expected a whole number"):
+                    call(wrong)
+            with pytest.raises(InvalidArgument, match=f"{name} {2**40}: expected a whole number"):
+                call(2**40)
+        for call in (comm.send, comm.irecv):
+            with pytest.raises(InvalidType, match="NoneType is no array"):
+                call(None, 0)
+
+
+def test_fewer_records_than_the_receive_has_room_for(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        """
+        kind = np.dtype("f8,i2,c8")
+        for count in (1, 7, 100000):
+            records = np.zeros(count, kind)
+            records["f0"], records["f1"] = np.arange(count), 3
+            if comm.rank == 0:
+                comm.send(records, 1, 4)
+                continue
+            into = np.zeros((count + 3) * 2, kind)[::2]
+            assert comm.recv(into, 0, 4).nbytes == 18 * count
+            assert (into[:count] == records).all() and not into[count:]["f1"].any()
+        # Other records, and a part of one.
+        for sent in ("i2,f8,c8", "f8,i2"):
+            if comm.rank == 0:
+                comm.send(np.zeros(2, sent), 1, 4)
+                continue
+            try:
+                comm.recv(np.zeros(9, kind), 0, 4)
+            except quadriga.InvalidArgument as error:
+                assert "of several types" in str(error)
+            else:
+                raise AssertionError(sent)
+        """,
+    )
+
+
 def test_wrong_elements_and_sizes_raise(tmp_path):
     run_ranks(
         tmp_path,

@@ -9,19 +9,29 @@ import json
 
 import click
 
-from ..doctor import collect, judge
+from ..doctor import collect, judge, judge_pairs
 from ..findings import State
 from .main import DONE, UNAVAILABLE
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per finding.")
-def doctor(as_json: bool) -> int:
+@click.option(
+    "--pairs/--no-pairs",
+    default=None,
+    help="Try messages between processes, from each device to each other one (default: if there "
+    "is a GPU).",
+)
+@click.option("--devices", help="For --pairs, such as emulated:2 (default: cuda).")
+def doctor(as_json: bool, pairs: bool | None, devices: str | None) -> int:
     """Show which parts of this machine are used, and why others are not.
 
     Exit status: 0, or 3 if a GPU is not used.
     """
-    findings = judge(collect())
+    facts = collect()
+    findings = judge(facts)
+    if pairs or (pairs is None and (devices is not None or not facts.cuda)):
+        findings += judge_pairs(devices or "cuda")
     for finding in findings:
         if as_json:
             click.echo(json.dumps(dataclasses.asdict(finding)))

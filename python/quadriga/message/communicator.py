@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import MessageCommunicator, MessageStatus
+from ..arguments import whole
 from . import parts
 from .arrays import empty, empty_like, shape_of
 from .exchanges import PartsExchange
@@ -269,7 +270,9 @@ class Communicator(PartsExchange):
         def make() -> tuple[Array, list[int]]:
             shape = shape_of(sendarray)
             rows = parts.blocks(sendarray, range(self.size)) if counts is None else []
-            sizes = [len(rows[0][1])] * self.size if counts is None else [int(c) for c in counts]
+            sizes = (
+                [len(rows[0][1])] * self.size if counts is None else parts.numbers("counts", counts)
+            )
             own = sizes[self.rank] if self.rank < len(sizes) else 0
             made = empty(sendarray, (own, *shape[1:])) if recvarray is None else recvarray
             width = int(np.prod(shape[1:]))
@@ -285,7 +288,7 @@ class Communicator(PartsExchange):
         `algorithm` is linear, chain, binary, binomial or split_binary, `segment` in bytes; without
         them, a cost model chooses.
         """
-        self.core.force(algorithm, segment)
+        self.core.force(algorithm, whole("segment", segment, 0, 2**62))
 
     def Split(
         self, color: int = 0, key: int = 0, *, deadline: float | None = None

@@ -255,8 +255,16 @@ class Layout:
     def __hash__(self) -> int:
         return self.core.hash()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _decoded, self.core.encoded()
+
     def __repr__(self) -> str:
         return f"Layout({self.core.text})"
+
+
+def _decoded(given: bytes, period: int, elements: int) -> Layout:
+    """A layout that was pickled, by a machine of the same byte order; nothing is believed."""
+    return Layout(MessageLayout.decoded(given, period, elements))
 
 
 def _is_fortran(order: str) -> bool:

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from ..arguments import whole
 from ..errors import InvalidArgument
 from .arrays import rows_of
 from .layout import Layout
 
 Array = Any
 Part = tuple[int, Array, Layout | None]
+
+_MOST = 2**62
 
 
 def divided(
@@ -29,17 +32,17 @@ def divided(
         if len(array) != ranks:
             raise InvalidArgument(f"{len(array)} arrays; expected {ranks}")
         return list(array)
-    sizes = [int(count) for count in counts]
-    begins = [0, *accumulate(sizes)][:-1] if displs is None else [int(each) for each in displs]
+    sizes = numbers("counts", counts)
+    begins = [0, *accumulate(sizes)][:-1] if displs is None else numbers("displs", displs)
     if len(sizes) != ranks or len(begins) != ranks:
         raise InvalidArgument(f"{len(sizes)} counts, {len(begins)} displs; expected {ranks}")
-    whole = rows_of(array)
+    rows = rows_of(array)
     for rank, (begin, size) in enumerate(zip(begins, sizes, strict=True)):
-        if size < 0 or begin < 0 or begin + size > len(whole):
+        if size < 0 or begin < 0 or begin + size > len(rows):
             raise InvalidArgument(
-                f"rank {rank}: {size} rows from row {begin} on; the array has {len(whole)}"
+                f"rank {rank}: {size} rows from row {begin} on; the array has {len(rows)}"
             )
-    return [whole[begin : begin + size] for begin, size in zip(begins, sizes, strict=True)]
+    return [rows[begin : begin + size] for begin, size in zip(begins, sizes, strict=True)]
 
 
 def given(arrays: Sequence[Array | None], layouts: Sequence[Layout | None] | None) -> list[Part]:
@@ -58,10 +61,15 @@ def blocks(array: Array, ranks: Sequence[int]) -> list[Part]:
     count = len(ranks)
     if count == 0:
         return []
-    whole = rows_of(array)
-    if len(whole) % count:
+    rows = rows_of(array)
+    if len(rows) % count:
         raise InvalidArgument(
-            f"an array of shape {whole.shape} can't be divided into {count} blocks"
+            f"an array of shape {rows.shape} can't be divided into {count} blocks"
         )
-    size = len(whole) // count
-    return [(int(r), whole[i * size : (i + 1) * size], None) for i, r in enumerate(ranks)]
+    size = len(rows) // count
+    return [(r, rows[i * size : (i + 1) * size], None) for i, r in enumerate(ranks)]
+
+
+def numbers(name: str, given: Sequence[int]) -> list[int]:
+    """Whole numbers of rows; what would be cut to some is a mistake."""
+    return [whole(name, each, -_MOST, _MOST) for each in given]

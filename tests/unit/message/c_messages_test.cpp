@@ -63,6 +63,55 @@ TEST(CMessages, BetweenProcesses) {
   EXPECT_EQ(states, std::vector<int>(3, 0));
 }
 
+TEST(CMessages, CollectivesAndPlans) {
+  const std::string address = new_address(), token = new_token();
+  const auto states = as_processes(3, [&](int rank) {
+    quadriga_communicator *comm = nullptr, *part = nullptr;
+    expect(quadriga_join(address.c_str(), rank, 3, token.c_str(), 20, &comm) == 0, "join");
+    const std::array<double, 2> own{1.0 + rank, 10.0 * rank};
+    std::array<double, 6> all{}, turned{};
+    expect(quadriga_reduce(comm, own.data(), all.data(), 2, real, QUADRIGA_SUM, 1) == 0, "reduce");
+    expect(rank == 1 ? all[0] == 6 && all[1] == 30 : all[0] == 0, "sums");
+    expect(quadriga_gather(comm, own.data(), rank == 2 ? all.data() : nullptr, 2, real, 2) == 0,
+           "gather");
+    expect(rank != 2 || (all[2] == 2 && all[5] == 20), "gathered");
+    expect(quadriga_allgather(comm, own.data(), all.data(), 2, real) == 0, "allgather");
+    expect(all[0] == 1 && all[4] == 3 && all[3] == 10, "all of them");
+    std::array<double, 2> back{};
+    expect(quadriga_scatter(comm, rank == 0 ? all.data() : nullptr, back.data(), 2, real, 0) == 0,
+           "scatter");
+    expect(back == own, "scattered");
+    all[2] += rank;
+    expect(quadriga_alltoall(comm, all.data(), turned.data(), 2, real) == 0, "alltoall");
+    expect(rank != 1 || (turned[0] == 2 && turned[4] == 4), "turned");
+    expect(quadriga_split(comm, rank == 0 ? -1 : 5, -rank, &part) == 0, "split");
+    expect((part == nullptr) == (rank == 0), "a part");
+    expect(rank == 0 || quadriga_rank(part) == 2 - rank, "by key");
+    if (part != nullptr) expect(quadriga_barrier(part) == 0, "barrier of a part");
+    quadriga_leave(part);  // The world stays.
+    // A ring, three times.
+    double sent = 0, received = -1;
+    const quadriga_planned out{&sent, 1, real, (rank + 1) % 3, 7};
+    const quadriga_planned in{&received, 1, real, (rank + 2) % 3, 7};
+    quadriga_plan* plan = nullptr;
+    expect(quadriga_plan_make(comm, 1, &out, 1, &in, &plan) == 0, "plan");
+    for (int round = 0; round < 3; ++round) {
+      sent = 100 * round + rank;
+      expect(quadriga_plan_start(plan) == 0 && quadriga_plan_wait(plan) == 0, "a round");
+      expect(received == 100 * round + (rank + 2) % 3, "of the round");
+    }
+    quadriga_plan_free(plan);
+    expect(quadriga_plan_make(comm, 1, nullptr, 0, nullptr, &plan) == QUADRIGA_INVALID &&
+               plan == nullptr,
+           "no list");
+    expect(quadriga_plan_start(nullptr) == QUADRIGA_INVALID, "no plan");
+    expect(quadriga_scatter(comm, own.data(), back.data(), -1, real, 0) == QUADRIGA_INVALID,
+           "a negative count");
+    quadriga_leave(comm);
+  });
+  EXPECT_EQ(states, std::vector<int>(3, 0));
+}
+
 TEST(CMessages, NumbersAndWordsOfErrors) {
   quadriga_communicator* comm = nullptr;
   ASSERT_EQ(quadriga_world(0.01, &comm), 0);

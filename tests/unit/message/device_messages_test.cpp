@@ -157,10 +157,13 @@ TEST(DeviceMessages, AnAllocationIsOpenedOnceAndClosedWhenItIsGone) {
 // Its senders may leave: what a device still writes of their messages is the receiver's own affair.
 TEST(DeviceMessages, WhatHasArrivedNeedsItsSenderNoLonger) {
   for (const bool reads : {true, false}) {
-    for (const std::size_t count : {std::size_t{100}, std::size_t{300'000}}) {
+    // The last pieces of the largest wait for room on the device when all has been sent.
+    for (const std::size_t count : {std::size_t{100}, std::size_t{300'000}, std::size_t{540'000}}) {
       const std::string address = file_address();
       const auto states = as_processes(3, [&](int rank) {
-        const auto port = rank == 1 ? emulated("emulated:1,memory=64MiB,latency=60ms") : nullptr;
+        const auto port = rank == 1 ? emulated("emulated:1,memory=64MiB,latency=60ms")
+                          : reads   ? nullptr
+                                    : emulated();
         CommunicatorCore comm = joined(address, rank, 3);
         Numbers first(port, 0, counted(count, rank == 0 ? 3 : 0));
         Numbers second(port, 0, counted(count, rank == 2 ? 4 : 0));
@@ -261,6 +264,27 @@ TEST(DeviceMessages, ASendThatIsGivenUpEndsBothSides) {
                            expect(again.content() == counted(1000, 1), "other content");
                          }),
             passed);
+}
+
+// Of threads, each of whose devices reads what the other one sends: each waits for the other's.
+TEST(DeviceMessages, TwoThreadsGiveUpWhatTheyExchangeAtOnce) {
+  const auto states = as_processes(1, [](int) {
+    const auto port = emulated("emulated:2,memory=64MiB,peer=40MB/s");
+    as_threads(2, [&](const std::shared_ptr<Endpoint>& endpoint) {
+      const CommunicatorCore comm(endpoint);
+      const int other = 1 - comm.rank();
+      const std::size_t count = std::size_t{1} << 20;
+      Numbers sent(port, static_cast<DeviceId>(comm.rank()), counted(count, comm.rank()));
+      Numbers received(port, static_cast<DeviceId>(comm.rank()), counted(count, -1));
+      const TransferPtr arriving = comm.start_receive(received.place(), other, 0);
+      const TransferPtr leaving = comm.start_send(sent.place(), other, 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      endpoint->withdraw(leaving);
+      endpoint->withdraw(arriving);
+      expect(leaving->done && arriving->done, "one of them goes on");
+    });
+  });
+  EXPECT_EQ(states, std::vector<int>{0});
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/message/pairs.py: which way messages take between devices, found out by trying.
+"""Each device gets a process, and each pair of processes exchanges a few messages.
+
+`paths_of` starts the processes; what they run is this module, as a program.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Unavailable
+from ..machine import Machine
+from .communicator import Communicator
+from .devices import Devices
+from .start import world
+
+# Large enough that its time is the link's; every device has room for two.
+_BYTES = 8 << 20
+_TIMES = 3
+# Seconds for all of it: processes that find GPUs take some.
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class PairPath:
+    """How messages from one device reach another one, each of a process of its own.
+
+    Attributes
+    ----------
+    source, target : int
+        Indices of the devices.
+    path : str
+        "mapped", or "staged" and why.
+    bytes_per_second : float
+        Of the quickest of a few messages of 8 MiB.
+    """
+
+    source: int
+    target: int
+    path: str
+    bytes_per_second: float
+
+
+def paths_of(devices: str) -> list[PairPath]:
+    """The pairs of a list of devices as an engine's; a single one is shared by two processes.
+
+    Raises
+    ------
+    Unavailable
+        If the processes don't come or fail; the message says what they said.
+    """
+    ranks = max(2, len(Machine.parse(devices).devices))
+    program = [sys.executable, "-m", "quadriga.message.pairs", devices]
+    command = [sys.executable, "-m", "quadriga", "launch", "-n", str(ranks), *program]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"pairs: no answer of {ranks} processes in {_PATIENCE:g} s") from None
+    if ended.returncode != 0:
+        said = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
+        # What the first rank died of; the launcher only says that it did.
+        raised = [line for line in said if line.startswith("quadriga.errors.")]
+        raise Unavailable(f"pairs: {(raised or said[-1:])[0]}")
+    return [PairPath(*row) for row in json.loads(ended.stdout)]
+
+
+def _device(devices: str, rank: int) -> tuple[Devices, int, int]:
+    """This rank's: whose memory, its index there, and its index among all."""
+    machine = Machine.parse(devices)
+    index = rank % len(machine.devices)
+    if machine.devices[index].kind == "cuda":
+        return Devices(f"cuda:{index}"), 0, index
+    return Devices(devices), index, index
+
+
+def _seconds(comm: Communicator, source: int, target: int, array: object) -> float:
+    """Of the quickest message; the first one finds the pair's way."""
+    least = float("inf")
+    for _ in range(1 + _TIMES):
+        comm.barrier()
+        begin = time.perf_counter()
+        if comm.rank == source:
+            comm.send(array, target)
+        if comm.rank == target:
+            comm.recv(array, source)
+        least = min(least, time.perf_counter() - begin)
+    return least
+
+
+def _told(comm: Communicator, text: str, root: int) -> str:
+    """What the root says."""
+    line = np.zeros(200, "u1")
+    said = text.encode()[:200]
+    line[: len(said)] = np.frombuffer(said, "u1")
+    comm.bcast(line, root)
+    return line.tobytes().rstrip(b"\0").decode()
+
+
+def _run(devices: str) -> None:
+    """As one rank: all pairs, one at a time."""
+    with world(deadline=_PATIENCE) as comm:
+        memory, device, index = _device(devices, comm.rank)
+        array = memory.empty(_BYTES, "u1", device)
+        array.set(np.zeros(_BYTES, "u1"))
+        indices = comm.allgather(np.array([index]))[:, 0].tolist()
+        rows: list[tuple[int, int, str, float]] = []
+        for source in range(comm.size):
+            for target in range(comm.size):
+                if source == target:
+                    continue
+                seconds = _seconds(comm, source, target, array)
+                took = comm.bcast(np.array([seconds]), target)[0]
+                path = _told(comm, comm.paths()[source]["in"], target)
+                rows.append((indices[source], indices[target], path, _BYTES / took))
+        if comm.rank == 0:
+            print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    _run(sys.argv[1])
