@@ -18,6 +18,12 @@ namespace quadriga {
 /// Source:  Bertsekas and Gallager, Data Networks, section 6.5.2.
 class FairShare {
  public:
+  /// A link that a route crosses.
+  struct Use {
+    int link = 0;
+    double crossings = 0;
+  };
+
   explicit FairShare(const Machine& machine);
 
   /// Writes the rate in bytes per second of each flow, given by the index of its route and what it
@@ -27,13 +33,9 @@ class FairShare {
              std::span<const double> limits = {});
 
   /// Links that can limit a flow of this route: all but those that another link implies.
-  std::size_t limiting_links(int route) const noexcept { return uses_[route].size(); }
+  std::span<const Use> limiting_links(int route) const noexcept { return uses_[route]; }
 
  private:
-  struct Use {
-    int link = 0;
-    double crossings = 0;
-  };
   void drop_implied_links();
   bool implies(std::size_t strong, std::size_t weak) const noexcept;
   double crossings(std::size_t route, std::size_t link) const noexcept {

@@ -57,6 +57,8 @@ class Directory {
   void remove(TileId tile);
 
   SpaceId home(TileId tile) const noexcept { return tiles_[tile].home; }
+  /// The memory of its device was lost.
+  bool gone(SpaceId space) const noexcept { return gone_ >> space & 1; }
   /// The space of its home is gone: nothing can be written back any more.
   bool home_lost(TileId tile) const noexcept { return gone(tiles_[tile].home); }
   State state(TileId tile, SpaceId space) const noexcept;
@@ -133,7 +135,6 @@ class Directory {
   const Replica& at(TileId tile, SpaceId space) const noexcept {
     return replicas_[tile * spaces_ + space];
   }
-  bool gone(SpaceId space) const noexcept { return gone_ >> space & 1; }
   void expect(bool condition, std::string_view event, TileId tile, std::string_view expected) const;
   void expect_usable(std::string_view event, TileId tile, SpaceId space) const;
   void invalidate(Tile& tile, SpaceId space) noexcept;

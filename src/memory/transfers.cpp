@@ -34,6 +34,7 @@ Transfers::Transfers(Instructions& instructions, const Machine& machine,
     : instructions_(instructions),
       replicas_(replicas),
       times_(machine),
+      loads_(machine),
       spaces_(static_cast<std::size_t>(machine.spaces())) {
   for (SpaceId space = 0; space < spaces_.size(); ++space)
     if (spaces[space].device != no_device) open(space, spaces[space], machine);
@@ -66,9 +67,12 @@ SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
   const std::size_t count = directory.sources(tile, to, sources);
   SpaceId best = no_space;
   double least = std::numeric_limits<double>::infinity();
+  const std::size_t bytes = replicas_.bytes(tile);
+  const bool is_careful = to == host_space || to == directory.home(tile);
   for (std::size_t i = 0; i < count; ++i) {
-    double needed = seconds(sources[i], to, replicas_.bytes(tile));
-    if (!directory.arrived(tile, sources[i])) needed *= 2;  // it must get there first
+    const double alone = seconds(sources[i], to, bytes);
+    double needed = is_careful ? alone : loads_.seconds(sources[i], to, bytes);
+    if (!directory.arrived(tile, sources[i])) needed += alone;  // it must get there first
     if (needed < least) {
       least = needed;
       best = sources[i];
@@ -82,7 +86,7 @@ SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {
   const bool is_load = from == host_space;
   const std::size_t bytes = replicas_.bytes(tile);
   const auto queued = [&](SpaceId device) {
-    return is_load ? spaces_[device].in.bytes : spaces_[device].out.bytes;
+    return is_load ? loads_.bytes(host_space, device) : loads_.bytes(device, host_space);
   };
   const auto by_way_of = [&](SpaceId via, std::size_t before) {
     return seconds(from, via, bytes + (is_load ? before : 0)) +
@@ -92,7 +96,8 @@ SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {
   double least = seconds(from, to, bytes + queued(is_load ? to : from));
   SpaceId best = no_space;
   for (SpaceId via = 1; via < replicas_.spaces(); ++via) {
-    if (via == from || via == to || via == directory.home(tile) || probing(via)) continue;
+    if (via == from || via == to || via == directory.home(tile)) continue;
+    if (probing(via) || directory.gone(via)) continue;
     if (directory.valid(tile, via)) return no_space;
     if (by_way_of(via, 0) >= alone || by_way_of(via, queued(via)) >= least) continue;
     least = by_way_of(via, queued(via));
@@ -104,7 +109,7 @@ SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {
 SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
   const Directory& directory = replicas_.directory();
   const auto end = [&](SpaceId from) {
-    return seconds(from, host_space, spaces_[from].out.bytes + replicas_.bytes(tile));
+    return seconds(from, host_space, loads_.bytes(from, host_space) + replicas_.bytes(tile));
   };
   SpaceId best = owner;
   for (SpaceId space = 1; space < replicas_.spaces(); ++space)
@@ -210,7 +215,7 @@ void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason, std:
   note(tile, from, to, events.back());
   if (slices > 1) replicas_.at(tile, to).slices = std::move(events);
   add_record(stream, transfer, is_here ? Event{} : ready);
-  stream.bytes += replicas_.bytes(tile);
+  loads_.add(from, to, replicas_.bytes(tile));
   if (reason == Reason::evict) spaces_[from].leaving_bytes += replicas_.block_bytes(tile, from);
 }
 
@@ -222,7 +227,7 @@ void Transfers::queue_column(std::span<const TileId> tiles, SpaceId to, Reason r
   const Event event = instructions_.copy(stream.id, describe_column(tiles, to));
   for (const TileId tile : tiles) {
     note(tile, host_space, to, event);
-    stream.bytes += replicas_.bytes(tile);
+    loads_.add(host_space, to, replicas_.bytes(tile));
   }
   add_record(stream, {tiles.front(), host_space, to, reason, nullptr}, {});
   stream.records.back().others.assign(tiles.begin() + 1, tiles.end());
@@ -308,14 +313,14 @@ bool Transfers::ended(Completion& completion, std::vector<Transfer>& out) {
     transfer.tile = tile;
     out.push_back(transfer);
   }
-  for (const Transfer& each : out) end(*stream, each, event);
+  for (const Transfer& each : out) end(each, event);
   return true;
 }
 
-void Transfers::end(Stream& stream, const Transfer& transfer, Event event) {
+void Transfers::end(const Transfer& transfer, Event event) {
   const auto& [tile, from, to, reason, error] = transfer;
   if (error) fail_forwarded(tile, event, error);
-  stream.bytes -= replicas_.bytes(tile);
+  loads_.remove(from, to, replicas_.bytes(tile));
   if (reason == Reason::evict) spaces_[from].leaving_bytes -= replicas_.block_bytes(tile, from);
   std::erase(replicas_.at(tile, from).reads, event);
   replicas_.directory().copy_ended(tile, from, to, !error);

@@ -30,6 +30,7 @@
 #include "device/instructions.h"
 #include "memory/copy_times.h"
 #include "memory/device_spaces.h"
+#include "memory/link_loads.h"
 #include "memory/link_tokens.h"
 #include "memory/replicas.h"
 #include "memory/slices.h"
@@ -84,7 +85,9 @@ class Transfers {
     return !replicas_.at(tile, space).unconfirmed;
   }
 
-  /// Where to copy from, soonest; no_space if nowhere now.
+  /// Where to copy from, soonest behind what crosses the links already; no_space if nowhere now.
+  /// To the host and home, whose sources must be certain: by idle links, so that the answer stays
+  /// while copies are queued.
   SpaceId source_for(TileId tile, SpaceId to) const;
   /// A device by way of which a tile gets from the host to a device, or back, sooner than by the
   /// link between them, behind what is queued on both. No_space: none, as always where links are
@@ -112,7 +115,7 @@ class Transfers {
   bool has_token(SpaceId from, SpaceId to) const noexcept {
     const Stream& stream = stream_for(from, to);
     const LinkTokens tokens = to == host_space ? tokens_to_host : tokens_to_device;
-    return tokens.are_left(stream.records.size(), seconds(from, to, stream.bytes));
+    return tokens.are_left(stream.records.size(), seconds(from, to, loads_.bytes(from, to)));
   }
   /// Bytes of tiles that are being written back to make room.
   std::size_t leaving_bytes(SpaceId space) const noexcept { return spaces_[space].leaving_bytes; }
@@ -130,7 +133,6 @@ class Transfers {
   struct Stream {
     StreamId id = 0;
     std::deque<Record> records;
-    std::size_t bytes = 0;  ///< Of these.
   };
   struct Space {
     Stream in;
@@ -152,13 +154,14 @@ class Transfers {
   void wait_for_both(StreamId stream, Event source, TileId tile, SpaceId to);
   static void part_ended(Stream& stream, const Completion& completion);
   void note(TileId tile, SpaceId from, SpaceId to, Event copied);
-  void end(Stream& stream, const Transfer& transfer, Event event);
+  void end(const Transfer& transfer, Event event);
   void expect_certain(TileId tile, SpaceId from, SpaceId to) const;
   void fail_forwarded(TileId tile, Event event, const std::exception_ptr& error);
 
   Instructions& instructions_;
   Replicas& replicas_;
   CopyTimes times_;
+  LinkLoads loads_;
   std::vector<Space> spaces_;
   std::vector<Stream*> streams_;  ///< By stream id; null if not ours.
   std::size_t in_flight_ = 0;

@@ -67,8 +67,8 @@ TEST(FairShare, NoFlowsIsNoWork) {
 TEST(FairShare, LinksImpliedByOthersAreLeftOut) {
   // 1 is wider than 0 and crossed by the same route; 2 is crossed by both routes and stays.
   const FairShare share(links_and_routes({5, 6, 8}, {{0, 1, 2}, {2}}));
-  EXPECT_EQ(share.limiting_links(0), 2u);
-  EXPECT_EQ(share.limiting_links(1), 1u);
+  EXPECT_EQ(share.limiting_links(0).size(), 2u);
+  EXPECT_EQ(share.limiting_links(1).size(), 1u);
 }
 
 // Max-min fair means: no link carries more than it can, and every flow has reached its limit or

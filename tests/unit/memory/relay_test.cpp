@@ -118,6 +118,16 @@ TEST_F(RelayTest, ASlowLinkIsLeftOut) {
   EXPECT_TRUE(memory_->directory().arrived(tile, 2));
 }
 
+TEST_F(RelayTest, ALostDeviceIsNoWay) {
+  begin(10e6);
+  const TileId tile = add();
+  std::vector<TileId> lost;
+  memory_->space_lost(1, lost);
+  stage(tile, 2);
+  EXPECT_EQ(under_way(into_second), 1);
+  EXPECT_EQ(under_way(into_first), 0);
+}
+
 TEST_F(RelayTest, UntilTheOtherHasAsMuchToDo) {
   begin(10e6);
   for (int i = 0; i < 14; ++i) {
