@@ -293,6 +293,23 @@ bool EngineAccess::is_registered(const Engine& engine, const Region& region) {
   return !found.empty();
 }
 
+bool EngineAccess::is_home(const Engine& engine, const Data& data) {
+  Engine::Impl& impl = engine.checked();
+  std::vector<Datum*> all{datum(data)};
+  {
+    std::vector<TaskRef> writers;
+    std::lock_guard lock(impl.graph.submission());
+    all.insert(all.end(), all.front()->aliases.begin(), all.front()->aliases.end());
+    for (Datum* const each : all) impl.graph.collect(*each, Access::read, writers);
+    if (!writers.empty()) return false;
+    const auto is_known = [](Datum* each) { return each->versions == each->versions_at_home; };
+    if (impl.on_host || std::ranges::all_of(all, is_known)) return true;
+  }
+  for (Datum* const each : all)
+    if (!impl.executor->valid({&each, 1}, each->home_space).front()) return false;
+  return true;
+}
+
 bool EngineAccess::has_come_home(const Engine& engine, const Data& data) {
   return engine.checked().executor->has_come_home(*datum(data));
 }

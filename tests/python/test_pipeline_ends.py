@@ -35,8 +35,8 @@ try:
     with formats.FilterbankWriter(sys.argv[1], header) as file:
         pipeline.map(lambda chunk: file.add(chunk["array"]), mode="serial_in_order", name="file")
         pipeline.run()
-except OSError as error:
-    print(type(error).__name__, error.__notes__, pipeline.stats().chunks)
+except quadriga.IoError as error:
+    print(error, error.__cause__.__notes__)
 """
 
 
@@ -47,6 +47,7 @@ def test_a_full_disk_is_named_and_leaves_no_file(tmp_path: Path, devices: str) -
         [sys.executable, "-c", FULL, out, devices], capture_output=True, text=True, timeout=120
     )
     assert told.returncode == 0, told.stderr
+    assert f"{out}: can't be written: File too large" in told.stdout
     assert "in stage 'file' at chunk " in told.stdout
     assert list(tmp_path.iterdir()) == []
 

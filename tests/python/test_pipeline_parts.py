@@ -149,7 +149,6 @@ def test_many_tiny_parts_leave_memory_flat() -> None:
         (lambda p: p.filter(len, mode="sorted"), "mode is 'sorted'"),
         (lambda p: Through({}, "name"), "list of names"),
         (lambda p: p.source([{}]).flat_map(list, memory="9TiB").run(), "leave some"),
-        (lambda p: p.flat_map(list).estimate([{}]), "nobody knows before"),
     ],
 )
 def test_wrong_arguments_are_named(call, message: str) -> None:

@@ -224,7 +224,9 @@ TEST_P(ManyTest, AChunkPassesTheStagesOfItsList) {
 TEST_P(ManyTest, AnEstimateAsksWhatChunksBecome) {
   if (GetParam() != Where::virtual_clock) GTEST_SKIP() << "its bound is known to the nanosecond";
   EngineOptions of_engine = engine_->options();
-  of_engine.machine->devices.back().cores = 4;  // stages on the host don't wait for each other's
+  // Stages on the host don't wait for each other's cores.
+  of_engine.machine = Machine::parse("emulated:2,memory=1MiB;cpu:4");
+  of_engine.machine->kernels["unit"]["emulated"][1] = 1e-5;
   Engine engine(of_engine);
   std::vector<Chunk> like;
   for (std::uint64_t n = 0; n < 40; ++n) {
