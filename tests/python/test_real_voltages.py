@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/python/test_real_voltages.py: spectra of real recordings, where PyPI's baseband is installed.
+# tests/python/test_real_voltages.py: spectra of real recordings, where baseband is installed.
 """Five milliseconds of Arecibo in eight channels of 16 MHz, and a damaged file of DRAO's."""
 
 from __future__ import annotations
