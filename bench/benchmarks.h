@@ -34,8 +34,11 @@ void simulated(const Settings& settings);
 void plans(const Settings& settings);
 /// Pipelines under the virtual clock, percent over their bound, and what a stage costs: --run
 /// all|fixed|random|ahead-8|first-come|largest|rate|cost --seeds --table on (by r as well) --count
-/// --stages --devices (of the cost).
+/// --stages --devices (of the cost); figures (those of the paper on GPU-Chariot, as tables with
+/// --table on); volume (--gigabytes through --memory).
 void streams(const Settings& settings);
+void stream_figures(const Settings& settings);
+void stream_volume(const Settings& settings);
 void stream_cost(const Settings& settings);
 void stream_stages(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/stream_costs.cpp: what a stage costs that does nothing, and streams of short stages.
+// bench/stream_costs.cpp: what a stage costs that does nothing, streams of short stages, and of
+// more data than memory.
 #include <fmt/format.h>
 #include <quadriga/pipeline.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "benchmarks.h"
 #include "busy_stages.h"
@@ -62,6 +67,63 @@ void stream_stages(const Settings& settings) {
       .add("unit", "us a chunk")
       .add("bound", stages.bound_microseconds(cores))
       .add("cores", cores)
+      .print();
+}
+
+namespace {
+
+/// Kibibytes of a line of /proc/self/status.
+double status_kibibytes(const char* key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == key) {
+      double value = 0;
+      status >> value;
+      return value;
+    }
+  return 0;
+}
+
+}  // namespace
+
+/// More data than memory: chunks that the source fills pass a device of --memory, as does the host.
+/// What is told is the most memory of this process, its emulated device's included.
+void stream_volume(const Settings& settings) {
+  const std::string memory = settings.text("memory", "1GiB");
+  const double total = 1e9 * static_cast<double>(settings.integer("gigabytes", 100));
+  constexpr std::int64_t elements = 4 << 20;  // of 8 bytes: 32 MiB
+  const auto count = static_cast<std::uint64_t>(total / 8 / elements) + 1;
+  Codelet add_up;
+  add_up.name = "sum";
+  add_up.access = {Access::read, Access::write};
+  add_up.cpu = [](const Arguments& call) {
+    const double* const x = call.operands[0].as<double>();
+    double sum = 0;
+    for (std::int64_t i = 0; i < call.operands[0].rows; i += 512) sum += x[i];
+    *call.operands[1].as<double>() = sum;
+  };
+  Pipeline pipeline({.memory = memory,
+                     .host_memory = memory,
+                     .devices = fmt::format("emulated:1,memory={}", memory)});
+  double found = 0;
+  pipeline
+      .source([&](Chunk& chunk) {
+        if (chunk.number() >= count) return false;
+        const View x = chunk.add("x", elements, 1, DType::float64);
+        std::fill_n(x.as<double>(), elements, 1.0);
+        return true;
+      })
+      .kernel(add_up, {reads("x"), writes("sum", [](const Chunk&) { return FieldShape{1}; })})
+      .serial([&](Chunk& chunk) { found += *chunk["sum"].as<double>(); });
+  const double before = status_kibibytes("VmRSS:");
+  const PipelineStats stats = pipeline.run();
+  require(found == static_cast<double>(count) * (elements / 512), "chunks are missing");
+  Line("volume")
+      .add("value", static_cast<double>(stats.most_host_bytes) / (1 << 30))
+      .add("unit", "GiB of the host at most")
+      .add("gigabytes", 8e-9 * elements * static_cast<double>(count))
+      .add("process_gibibytes", (status_kibibytes("VmHWM:") - before) / (1 << 20))
+      .add("seconds", stats.seconds)
       .print();
 }
 

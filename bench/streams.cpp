@@ -18,33 +18,18 @@
 #include "benchmarks.h"
 #include "by_hand.h"
 #include "line.h"
+#include "paper_machine.h"
 
 namespace quadriga::bench {
 namespace {
 
-constexpr double bus_bytes_per_second = 6e9;
 constexpr std::size_t chunk_count = 48;
 constexpr std::int64_t smallest_chunk = 3'000'000;
 constexpr std::int64_t largest_chunk = 30'000'000;
 
-/// Devices take turns on the buses: of three, the first and the last share one.
+/// A kernel that takes the time of both copies over `ratio`.
 Machine machine_of(int devices, double ratio) {
-  Machine machine;
-  machine.name = fmt::format("{} devices on 2 buses", devices);
-  for (const char* const name : {"bus 0", "bus 1"})
-    machine.links.push_back({name, bus_bytes_per_second});
-  for (int i = 0; i < devices; ++i) {
-    Device device;
-    device.name = fmt::format("gpu{}", i);
-    device.kind = DeviceKind::emulated;
-    device.space = static_cast<SpaceId>(i + 1);
-    device.memory_bytes = std::size_t{1} << 30;
-    device.copy_engines = 1;
-    device.rates = "gpu";
-    machine.devices.push_back(device);
-    machine.routes.push_back({host_space, device.space, {i % 2}});
-    machine.routes.push_back({device.space, host_space, {i % 2}});
-  }
+  Machine machine = paper_machine(devices);
   machine.kernels["dummy"]["gpu"][1] = 2 / bus_bytes_per_second / ratio;  // seconds a byte
   return machine;
 }
@@ -225,10 +210,12 @@ void streams(const Settings& settings) {
   if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
   if (wants("by-hand")) by_hand_rows(seeds, is_table);
   if (wants("rate")) rate_over_first_come(seeds);
+  if (run == "figures") stream_figures(settings), is_known = true;
+  if (run == "volume") stream_volume(settings), is_known = true;
   if (wants("cost")) stream_cost(settings);
   if (wants("stages")) stream_stages(settings);
   require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, first-come, "
-                                "largest, by-hand, rate, cost or stages",
+                                "largest, by-hand, rate, cost, stages, figures or volume",
                                 run));
 }
 

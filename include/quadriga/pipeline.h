@@ -39,6 +39,12 @@ enum class OnError : std::uint8_t {
   skip,   ///< The chunk is dropped, its failure is counted and kept, the others continue.
 };
 
+/// How a run treats its source while there is no room for another chunk.
+enum class OnFull : std::uint8_t {
+  wait,  ///< The source isn't called until there is.
+  drop,  ///< It is called all the time, as live data require; what doesn't fit is dropped, counted.
+};
+
 /// Options of a new pipeline. Empty and zero stand for the default.
 struct PipelineOptions {
   std::string memory = {};       ///< Per device, such as "4GiB"; default: all that tiles may use.
@@ -47,6 +53,7 @@ struct PipelineOptions {
   Engine* engine = nullptr;      ///< Instead of a separate one; must outlive the pipeline.
   Order order = Order::adaptive;
   OnError on_error = OnError::raise;
+  OnFull on_full = OnFull::wait;
   int look_ahead = 64;  ///< Limit of chunks read that are not yet on a device or a result.
   /// The limit L: chunks of a device, in copies or kernels; default: one arriving, one in its
   /// kernels and one leaving; on the host, one per core and one more.
@@ -162,10 +169,11 @@ class Pipeline {
   /// Ends the run early: the source isn't called again, and work that hasn't started is dropped.
   void stop();
 
-  /// The least time of a run over chunks like these, whose content isn't read, before it starts.
+  /// The least time of a run over chunks like these, whose content flat_maps alone read, before it
+  /// starts; these are called, with what kernels write unspecified.
   /// `seconds` per chunk: the source's first, then one per stage in order; 0: the time given to
   /// takes(). Those of kernels count if their cost is unknown. Errors: unavailable naming a kernel
-  /// without either, or a flat_map, whose chunks are unknown in advance.
+  /// without either, or a flat_map that throws.
   PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also during a run, from any thread.

@@ -31,13 +31,15 @@ struct StageStats {
 
 struct PipelineStats {
   std::vector<StageStats> stages;
-  std::uint64_t chunks = 0;   ///< Chunks that have arrived as results.
-  std::uint64_t failed = 0;   ///< Chunks skipped after a failure.
-  std::uint64_t dropped = 0;  ///< Chunks dropped by a filter.
-  double seconds = 0;         ///< Since the start of the run.
-  double bound_seconds = 0;   ///< The least time for these chunks on this machine; 0: unknown.
-  std::string limit;          ///< What bounds it: "copies to gpu0", "kernels of gpu1", ...
-  double latency_median = 0;  ///< Seconds from the source to the result.
+  std::uint64_t chunks = 0;    ///< Chunks that have arrived as results.
+  std::uint64_t failed = 0;    ///< Chunks skipped after a failure.
+  std::uint64_t dropped = 0;   ///< Chunks dropped by a filter.
+  std::uint64_t missed = 0;    ///< Chunks dropped at the source, for which there was no room.
+  std::uint64_t repeated = 0;  ///< Runs of chunks that began again, since their device was lost.
+  double seconds = 0;          ///< Since the start of the run.
+  double bound_seconds = 0;    ///< The least time for these chunks on this machine; 0: unknown.
+  std::string limit;           ///< What bounds it: "copies to gpu0", "kernels of gpu1", ...
+  double latency_median = 0;   ///< Seconds from the source to the result.
   double latency_99 = 0;
   std::size_t most_host_bytes = 0;  ///< Peak host memory of chunks in progress.
   std::vector<std::uint64_t> by_device;

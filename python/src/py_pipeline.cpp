@@ -306,12 +306,14 @@ class PyFlow {
 };
 
 PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
-                 bool skips, std::size_t memory, std::size_t host_memory, int look_ahead,
-                 int most_on_device, int most_on_link, int most_in_all, int threads, bool takes) {
+                 bool skips, bool misses, std::size_t memory, std::size_t host_memory,
+                 int look_ahead, int most_on_device, int most_on_link, int most_in_all, int threads,
+                 bool takes) {
   FlowOptions options;
   if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
   options.on_error = skips ? OnError::skip : OnError::raise;
+  options.on_full = misses ? OnFull::drop : OnFull::wait;
   options.memory_bytes = memory;
   const auto state = engine.state();
   options.host_bytes = host_memory > 0 ? host_memory : state->engine().options().host_memory / 2;
@@ -352,6 +354,8 @@ Told stats_of(PyFlow& self) {
   told["chunks"] = stats.chunks;
   told["failed"] = stats.failed;
   told["dropped"] = stats.dropped;
+  told["missed"] = stats.missed;
+  told["repeated"] = stats.repeated;
   told["seconds"] = stats.seconds;
   told["bound_seconds"] = stats.bound_seconds;
   told["limit"] = stats.limit;
@@ -449,9 +453,9 @@ void bind_pipeline(nb::module_& module) {
              nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));
   nb::class_<PyFlow>(module, "Flow", "A run of a pipeline.")
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
-           nb::arg("order"), nb::arg("skips"), nb::arg("memory"), nb::arg("host_memory"),
-           nb::arg("look_ahead"), nb::arg("most_on_device"), nb::arg("most_on_link"),
-           nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
+           nb::arg("order"), nb::arg("skips"), nb::arg("misses"), nb::arg("memory"),
+           nb::arg("host_memory"), nb::arg("look_ahead"), nb::arg("most_on_device"),
+           nb::arg("most_on_link"), nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",

@@ -328,6 +328,12 @@ void Driver::failed(Task& task, std::exception_ptr error, DeviceId device) {
                    device == no_device ? "no device" : machine_.devices[device].name);
 }
 
+/// Who watches a datum answers for it; all others hear of it by their next wait.
+void Driver::content_lost(Datum& datum, std::exception_ptr error) {
+  if (datum.watch) return datum.watch->copied(datum, no_space, std::move(error));
+  failures_.note(std::move(error));
+}
+
 void Driver::copied(const EndedCopy& copy, const Completion& completion) {
   if (copy.datum && copy.datum->watch)
     copy.datum->watch->copied(*copy.datum, copy.to, completion.error);

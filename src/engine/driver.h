@@ -71,6 +71,8 @@ class Driver final : public Executor, private ScheduleListener {
   void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
+  bool has_come_home(const Datum& datum) const override;
+  bool is_lost(DeviceId device) const override { return lost_.load() >> device & 1; }
   std::size_t memory_bytes(DeviceId device) const override;
   std::size_t reserve_bytes(DeviceId device) const override {
     return spaces_->reserve_bytes(machine_.devices[device].space);
@@ -98,7 +100,8 @@ class Driver final : public Executor, private ScheduleListener {
   void issued(PlannedTask& planned) override { releases_.issued(planned); }
   void ended(const EndedTask& ended) override { releases_.ended(ended); }
   void failed(Task& task, std::exception_ptr error, DeviceId device) override;
-  void content_lost(std::exception_ptr error) override { failures_.note(std::move(error)); }
+  void content_lost(Datum& datum, std::exception_ptr error) override;
+  void device_lost(DeviceId device) override { lost_.fetch_or(std::uint64_t{1} << device); }
   void noticed(std::string text) override { waiters_.notice(std::move(text)); }
   void marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task) override {
     record_.marked(device, mark, tile, task);
@@ -164,6 +167,7 @@ class Driver final : public Executor, private ScheduleListener {
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   const bool virtual_;
+  std::atomic<std::uint64_t> lost_{0};  ///< Devices, a bit each; there are as many as spaces.
   std::atomic<bool> cancelled_{false};  ///< As cancel() left it; the scheduler follows.
   bool is_cancelled_ = false;           ///< As the scheduler was told.
   std::atomic<bool> stopping_{false};

@@ -176,6 +176,16 @@ std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) con
   return is_valid;
 }
 
+bool Driver::has_come_home(const Datum& datum) const {
+  bool is_there = false;
+  auto& self = const_cast<Driver&>(*this);
+  self.execute([&] {
+    self.take_messages();
+    is_there = scheduler_->memory().directory().arrived(datum.tile, datum.home_space);
+  });
+  return is_there;
+}
+
 /// For a library that found no memory on a device. Any thread; waits for nobody. False if there is
 /// none to give.
 bool Driver::make_room(DeviceId device) {

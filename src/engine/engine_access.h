@@ -77,8 +77,13 @@ class EngineAccess {
   static void end(Hold& hold) noexcept;
   /// Whether something is registered in some memory.
   static bool is_registered(const Engine& engine, const Region& region);
-  /// Whether home holds what the tasks submitted so far make of it, and they have ended.
+  /// Whether home holds what the tasks submitted so far make of it, and they have ended; it may
+  /// still be on its way by a copy.
   static bool is_home(const Engine& engine, const Data& data);
+  /// Whether the newest content of private data, whose tasks have ended, has arrived at home.
+  static bool has_come_home(const Engine& engine, const Data& data);
+  /// Whether a device was set aside, as one that is lost. Any thread.
+  static bool is_lost(const Engine& engine, DeviceId device);
 
   /// While on, submissions throw invalid_argument, those included that wait for a full window.
   static void refuse(Engine& engine, bool on) noexcept;

@@ -352,6 +352,14 @@ bool EngineAccess::is_home(const Engine& engine, const Data& data) {
   return found;
 }
 
+bool EngineAccess::has_come_home(const Engine& engine, const Data& data) {
+  return engine.checked().executor->has_come_home(*datum(data));
+}
+
+bool EngineAccess::is_lost(const Engine& engine, DeviceId device) {
+  return engine.checked().executor->is_lost(device);
+}
+
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {
   release();
   hold_ = std::move(other.hold_);

@@ -67,6 +67,10 @@ class Executor {
   virtual void evict(Datum& datum) = 0;
   /// Whether the space has the newest content, or will have it when a copy has arrived.
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
+  /// Whether the newest content is at home, and isn't still to come by a copy.
+  virtual bool has_come_home(const Datum& datum) const = 0;
+  /// Whether a device was set aside, as one that is lost. Any thread.
+  virtual bool is_lost(DeviceId device) const = 0;
   /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
   virtual std::size_t memory_bytes(DeviceId device) const = 0;
   /// Of the device's memory that is kept for libraries. Any thread.

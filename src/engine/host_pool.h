@@ -65,6 +65,8 @@ class HostPool final : public Executor {
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
     return std::vector<bool>(data.size(), space == host_space);
   }
+  bool has_come_home(const Datum&) const override { return true; }
+  bool is_lost(DeviceId) const override { return false; }
   std::size_t memory_bytes(DeviceId) const override { return 0; }
   DeviceId holder(const void*) const override { return no_device; }
   void synchronize(DeviceId, std::uintptr_t) const override {}

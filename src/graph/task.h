@@ -68,8 +68,8 @@ struct History {
 /// Who wants to hear of a datum's copies.
 class CopyWatch {
  public:
-  /// A copy of its content has ended. Called by a thread of the engine's, which others wait for: it
-  /// neither waits nor submits.
+  /// A copy of its content has ended, or to no_space: it is lost, no copy will bring it home. By
+  /// a thread of the engine's, which others wait for: it neither waits nor submits.
   virtual void copied(Datum& datum, SpaceId to, std::exception_ptr error) noexcept = 0;
 
  protected:

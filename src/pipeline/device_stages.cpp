@@ -41,20 +41,27 @@ const std::string& failed_stage(const std::vector<Stage>& stages, const KernelRo
 
 // A copy home that ends behind the kernels is of what the last one wrote, since a kernel that
 // overwrites a block waits for copies from it; one that ended before may be of an older content.
+// One that failed is made again, or else the content is lost.
 void FlowItem::copied(Datum& datum, SpaceId to, std::exception_ptr failure) noexcept {
   for (const std::unique_ptr<HeldField>& field : stay.held) {
     if (field->datum.load() != &datum) continue;
+    if (to == no_space) return lost(*field, std::move(failure));
     if (to != host_space) {
       if (field->is_head && !field->arrived.exchange(true) && stay.heads.fetch_sub(1) == 1)
         mail.post({Mail::Kind::staged, this});
       return;
     }
     field->came_early.store(true);
-    if (!field->is_leaving.load()) return;
-    if (failure) stay.tail_error = failure;
-    field_is_home(*field);
+    if (field->is_leaving.load() && !failure) field_is_home(*field);
     return;
   }
+}
+
+void FlowItem::lost(HeldField& field, std::exception_ptr failure) noexcept {
+  if (field.is_lost.load()) return;
+  field.loss = std::move(failure);
+  field.is_lost.store(true);
+  if (field.is_leaving.load()) field_is_home(field);
 }
 
 void FlowItem::field_is_home(HeldField& field) noexcept {
@@ -117,6 +124,7 @@ void DeviceStages::open(const std::vector<DeviceId>& usable) {
   StreamLimits limits{found.links};
   if (options.most_in_all > 0) limits.all = options.most_in_all;
   devices_ = found.ids;
+  lost_.assign(devices_.size(), false);
   dispatch_.emplace(std::move(found.devices), std::move(limits), options.order);
 }
 
@@ -163,6 +171,7 @@ void DeviceStages::begin(FlowItem& item) {
 }
 
 void DeviceStages::pump() {
+  notice_losses();
   remove_data();
   while (const auto command = dispatch_->next()) {
     FlowItem& item = *by_slot_[command->chunk];
@@ -179,6 +188,25 @@ void DeviceStages::pump() {
     }
   }
   remove_data();
+}
+
+/// Chunks that wait go to the devices that are left.
+void DeviceStages::notice_losses() {
+  for (std::uint16_t d = 0; d < devices_.size(); ++d) {
+    if (lost_[d] || !EngineAccess::is_lost(parts_.engine, devices_[d])) continue;
+    lost_[d] = true;
+    for (const std::uint32_t slot : dispatch_->lose(d)) {
+      FlowItem& item = *by_slot_[slot];
+      if (item.stay.has_head) parts_.stats.copy_in(first_of(item)).began(0);
+      item.fail(
+          std::make_exception_ptr(Error(
+              Errc::device_lost, fmt::format("device '{}' is lost, and no other has memory for it",
+                                             parts_.engine.machine().devices[devices_[d]].name))),
+          parts_.plan.stages()[first_of(item)].name);
+      dispatch_->gone(slot);
+      router_.dropped(item);
+    }
+  }
 }
 
 void DeviceStages::remove_data() {
@@ -345,7 +373,9 @@ void DeviceStages::staged_now(DeviceStay& stay) {
   parts_.stats.staged(stay.device, 1);
 }
 
+/// The mail may be of a stay before, which a failure ended meanwhile.
 void DeviceStages::staged(FlowItem& item) {
+  if (item.stay.heads.load() != 0) return;
   staged_now(item.stay);
   dispatch_->staged(item.stay.slot);
 }
@@ -353,12 +383,13 @@ void DeviceStages::staged(FlowItem& item) {
 void DeviceStages::computed(FlowItem& item) {
   DeviceStay& stay = item.stay;
   staged_now(stay);  // its kernels needed all of it
-  if (const auto error = failure_of(*stay.group))
-    item.fail(error, failed_stage(parts_.plan.stages(), row_of(item), error));
+  const std::exception_ptr error = failure_of(*stay.group);
   stay.group.reset();
-  if (!item.error && continue_row(item)) return;
+  if (!error && !item.error && continue_row(item)) return;
   stay.computed = parts_.engine.now();
   parts_.stats.staged(stay.device, -1);
+  if (error && run_again(item)) return;
+  if (error) item.fail(error, failed_stage(parts_.plan.stages(), row_of(item), error));
   if (item.error) return abandon(item);
   dispatch_->computed(stay.slot);
   if (stay.has_tail) parts_.stats.copy_out(first_of(item)).came();
@@ -372,15 +403,48 @@ void DeviceStages::leave(FlowItem& item) {
   std::vector<HeldField*> tails;
   for (const auto& field : stay.held)
     if (field->is_tail) tails.push_back(field.get());
-  if (tails.empty()) return left(item);
+  // As long as no tail has begun, the chunk's input is what it was.
+  const bool is_lost =
+      std::ranges::any_of(tails, [](auto* field) { return field->is_lost.load(); });
+  if (tails.empty() || is_lost) return left(item);
   stay.tails.store(static_cast<int>(tails.size()));
   for (HeldField* const field : tails) {
     field->is_leaving.store(true);
-    const bool came_early = field->came_early.load();
+    // It may be home already, as it was evicted or a lost device's kernel ran on the host: then no
+    // copy will tell.
+    const bool may_be_home =
+        field->came_early.load() || EngineAccess::is_lost(parts_.engine, stay.device);
     parts_.engine.final(field->data);
-    // It may have been evicted, and be home already: then no copy will tell.
-    if (came_early && EngineAccess::is_home(parts_.engine, field->data)) item.field_is_home(*field);
+    if (field->is_lost.load() ||
+        (may_be_home && EngineAccess::has_come_home(parts_.engine, field->data)))
+      item.field_is_home(*field);
   }
+}
+
+/// Whether the chunk has what it came with: no copy home has begun to overwrite it.
+bool DeviceStages::has_input(const FlowItem& item) {
+  const KernelRow& row = row_of(item);
+  for (std::size_t i = 0; i < item.stay.held.size(); ++i) {
+    const HeldField& held = *item.stay.held[i];
+    if (!row.fields[i].is_head) continue;
+    if (!held.data) return false;  // a field that was returned has replaced it
+    if (row.fields[i].is_tail && (held.is_leaving.load() || held.came_early.load())) return false;
+  }
+  return true;
+}
+
+/// After its device was lost: from its input, on another one. False if it can't.
+bool DeviceStages::run_again(FlowItem& item) {
+  DeviceStay& stay = item.stay;
+  if (item.error || router_.is_unwanted(item.chunk.id()) ||
+      !EngineAccess::is_lost(parts_.engine, stay.device) ||
+      stay.losses >= static_cast<int>(devices_.size()) || !has_input(item))
+    return false;
+  ++stay.losses;
+  parts_.stats.repeated();
+  release(item);
+  begin(item);
+  return true;
 }
 
 /// Its data leave the engine, and the chunk the dispatch.
@@ -389,6 +453,7 @@ void DeviceStages::release(FlowItem& item) {
     if (field->data) leaving_.push_back(field->data);
   remove_data();
   item.stay.held.clear();
+  item.stay.heads.store(-1);
   parts_.stats.gone(item.stay.device);
   dispatch_->gone(item.stay.slot);
 }
@@ -399,7 +464,11 @@ void DeviceStages::abandon(FlowItem& item) {
 }
 
 void DeviceStages::left(FlowItem& item) {
-  if (item.stay.tail_error) item.fail(std::exchange(item.stay.tail_error, nullptr), "copy out");
+  std::exception_ptr loss;
+  for (const auto& field : item.stay.held)
+    if (field->is_tail && field->is_lost.load()) loss = field->loss;
+  if (loss && run_again(item)) return;
+  if (loss) item.fail(std::move(loss), "copy out");
   const Segment& segment = parts_.plan.segments()[item.segment];
   parts_.stats.left(item, segment, parts_.engine.now());
   release(item);

@@ -7,6 +7,10 @@
 // A row of kernels is submitted in steps: all kernels up to one that returns a field, whose size
 // the next ones need. The dispatch sees one chunk with kernels to come, whatever its steps.
 //
+// Where a device is lost, the engine runs what it can elsewhere. A chunk whose tasks failed all the
+// same, or whose results were lost, begins again on another device as long as nothing has
+// overwritten its input.
+//
 // Invariants
 //   1. All members are the driving thread's. Threads of the engine touch a chunk's DeviceStay by
 //      FlowItem::copied() alone: atomics, and `held`, which stands still from the first submission
@@ -80,6 +84,9 @@ class DeviceStages {
   void drop_replaced(FlowItem& item, const KernelRow& row, const std::string& name,
                      std::size_t before);
   void leave(FlowItem& item);
+  void notice_losses();
+  bool has_input(const FlowItem& item);
+  bool run_again(FlowItem& item);
   void abandon(FlowItem& item);
   void release(FlowItem& item);
   void remove_data();
@@ -91,6 +98,7 @@ class DeviceStages {
   std::map<std::string, Constant> constants_;
   DeviceParts device_parts_;
   std::vector<DeviceId> devices_;
+  std::vector<bool> lost_;  ///< By the dispatch's numbering.
   std::optional<Dispatch> dispatch_;
   std::vector<FlowItem*> by_slot_;
   std::vector<Data> leaving_;  ///< Of chunks that have left, removed all at once.

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -35,9 +36,26 @@ void Dispatch::set_limits(std::vector<int> links, int all) {
   limits_ = {std::move(links), all};
 }
 
-std::uint32_t Dispatch::add(const StreamChunk& chunk) {
+std::size_t Dispatch::largest_memory() const {
   std::size_t largest = 0;
-  for (const Holder& each : devices_) largest = std::max(largest, each.device.memory_bytes);
+  for (const Holder& each : devices_)
+    if (!each.is_lost) largest = std::max(largest, each.device.memory_bytes);
+  return largest;
+}
+
+std::vector<std::uint32_t> Dispatch::lose(std::uint16_t device) {
+  const auto left = std::ranges::count(devices_, false, &Holder::is_lost);
+  std::vector<std::uint32_t> homeless;
+  if (devices_[device].is_lost || left == 1) return homeless;
+  devices_[device].is_lost = true;
+  const std::size_t largest = largest_memory();
+  std::ranges::copy_if(waiting_, std::back_inserter(homeless),
+                       [&](std::uint32_t chunk) { return slots_[chunk].chunk.bytes > largest; });
+  return homeless;
+}
+
+std::uint32_t Dispatch::add(const StreamChunk& chunk) {
+  const std::size_t largest = largest_memory();
   if (chunk.bytes > largest)
     fail(Errc::too_large,
          "chunk " + std::to_string(chunk.number) + " needs " + std::to_string(chunk.bytes) +
@@ -78,7 +96,7 @@ bool Dispatch::has_place(const Holder& holder, const StreamChunk& chunk) {
 }
 
 bool Dispatch::can_enter(const Holder& holder) const {
-  return holder.chunks < holder.device.most_chunks && holder.heading == 0 &&
+  return !holder.is_lost && holder.chunks < holder.device.most_chunks && holder.heading == 0 &&
          (holder.to_compute < 2 || holder.device.links_in.empty()) &&
          can_copy(holder, holder.device.links_in);
 }

@@ -82,6 +82,8 @@ class Dispatch {
   void computed(std::uint32_t chunk);
   /// Its tail is home. Or it failed, or isn't wanted: from any state.
   void gone(std::uint32_t chunk);
+  /// The device gets no more chunks, unless it is the last. Those waiting that fit no other.
+  std::vector<std::uint32_t> lose(std::uint16_t device);
   void set_order(Order order) noexcept { order_ = order; }
   void set_limits(std::vector<int> links, int all);
 
@@ -105,6 +107,7 @@ class Dispatch {
   };
   struct Holder {
     StreamDevice device;
+    bool is_lost = false;
     Arena arena;  ///< Where blocks would lie if nothing else were there.
     int chunks = 0;
     int heading = 0;
@@ -119,6 +122,7 @@ class Dispatch {
   bool can_copy(const Holder& holder, const std::vector<int>& links) const;
   static bool has_place(const Holder& holder, const StreamChunk& chunk);
   bool can_enter(const Holder& holder) const;
+  std::size_t largest_memory() const;
   std::optional<StreamCommand> next_head();
   std::optional<StreamCommand> next_tail();
   std::optional<std::size_t> choose(const Holder& holder) const;

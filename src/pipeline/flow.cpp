@@ -20,8 +20,14 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
       time_(engine),
       buffers_(plan_.has_kernels() ? host_buffers(engine, given.host_bytes) : nullptr),
       shares_(plan_.shares_of(given.host_bytes)),
-      intake_(parts(), {shares_.front(), 0, 0, "source", given.source_seconds}, stats_.source()),
+      intake_(
+          parts(),
+          {shares_.front(), 0, 0, "source", given.source_seconds, given.on_full == OnFull::drop},
+          stats_.source()),
       hosts_(parts(), *this) {
+  require(given.on_full == OnFull::wait || !engine.options().virtual_clock || given.source_seconds,
+          "by the virtual clock a source that drops chunks needs the time that it takes for one: "
+          "takes(\"source\", seconds)");
   ChunkRouter& router = *this;
   if (plan_.has_kernels()) {
     devices_.emplace(parts(), router);

@@ -27,7 +27,9 @@ struct HeldField {
   std::atomic<bool> arrived{false};
   std::atomic<bool> is_leaving{false};  ///< Its tail has begun.
   std::atomic<bool> came_early{false};  ///< A copy of it home has ended.
-  std::atomic<bool> home{false};
+  std::atomic<bool> is_lost{false};     ///< Its content, with a device; `loss` says why.
+  std::exception_ptr loss;              ///< Written before `is_lost`.
+  std::atomic<bool> home{false};        ///< There, or lost: nothing more is told of it.
 
   HeldField(Data given, bool comes, bool goes) : is_head(comes), is_tail(goes) { hold(given); }
   void hold(Data given) {
@@ -46,7 +48,7 @@ struct DeviceStay {
   std::vector<std::unique_ptr<HeldField>> held;  ///< By field of the row.
   std::atomic<int> heads{0};                     ///< Of `held`, that haven't arrived.
   std::atomic<int> tails{0};                     ///< That aren't home, once the tail has begun.
-  std::exception_ptr tail_error;
+  int losses = 0;                                ///< Devices that were lost while it was there.
   ChunkLoad load;
   std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row, as far as known.
   std::size_t next_kernel = 0;                 ///< Of the row, that hasn't been submitted.
@@ -90,6 +92,7 @@ struct FlowItem final : CopyWatch {
   }
   /// By a thread of the engine's.
   void copied(Datum& datum, SpaceId to, std::exception_ptr failure) noexcept override;
+  void lost(HeldField& field, std::exception_ptr failure) noexcept;
   void field_is_home(HeldField& field) noexcept;
 };
 

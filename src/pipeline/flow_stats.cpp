@@ -142,6 +142,8 @@ PipelineStats FlowStats::tell(Nanoseconds now) const {
   stats.chunks = arrived_;
   stats.failed = failed_;
   stats.dropped = dropped_.load();
+  stats.missed = missed_.load();
+  stats.repeated = repeated_.load();
   stats.latency_median = latency_.quantile(0.5);
   stats.latency_99 = latency_.quantile(0.99);
   stats.by_device = by_device_;

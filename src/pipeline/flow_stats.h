@@ -39,6 +39,8 @@ class FlowStats {
   void arrived(Nanoseconds latency);
   void failed(const ChunkFailure& failure);
   void dropped() { ++dropped_; }
+  void missed() { ++missed_; }
+  void repeated() { ++repeated_; }
   std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
@@ -83,6 +85,8 @@ class FlowStats {
   std::vector<ChunkFailure> failures_;
   std::uint64_t failed_ = 0;
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> missed_{0};
+  std::atomic<std::uint64_t> repeated_{0};
   Nanoseconds begin_ = 0;
   Nanoseconds end_ = -1;
 };

@@ -53,7 +53,7 @@ void Intake::pump() {
   if (arrived) parts_.mail.post({Mail::Kind::arrived, arrived});
   {
     const std::lock_guard lock(mutex_);
-    if (task_ || ended_.load() || !has_room()) return;
+    if (task_ || ended_.load() || !may_ask()) return;
   }
   if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
     counter_.reserving.fetch_add(parts_.engine.now() - since);
@@ -135,6 +135,9 @@ bool Intake::has_room() const {
          admission_.has_room(largest_);
 }
 
+/// Guarded by mutex_. A source that doesn't wait is asked all the time.
+bool Intake::may_ask() const { return place_.drops || has_room(); }
+
 /// Guarded by mutex_.
 void Intake::let_in(FlowItem& item) {
   admission_.enter(item.host_bytes);
@@ -159,7 +162,7 @@ void Intake::body(const Arguments& arguments) {
 /// Null if there is no room.
 FlowItem* Intake::free_item() {
   const std::lock_guard lock(mutex_);
-  if (!has_room()) return nullptr;
+  if (!may_ask()) return nullptr;
   if (free_.empty()) return &items_.emplace_back(parts_.mail, *this);
   FlowItem* const item = free_.back();
   free_.pop_back();
@@ -178,6 +181,7 @@ bool Intake::read_one() {
   item->segment = place_.segment;
   item->generation = place_.generation;
   item->is_filtered = false;
+  item->stay.losses = 0;
   item->host_bytes = 0;
   if (!ask(*item)) {
     ended_.store(true);
@@ -212,17 +216,28 @@ void Intake::take_time(FlowItem& item) {
 
 /// False if it waits for room.
 bool Intake::admit(FlowItem& item) {
+  bool is_in = true;
   {
     const std::lock_guard lock(mutex_);
     largest_ = std::max(largest_, item.host_bytes);
-    if (!admission_.fits(item.host_bytes)) {
+    is_in = admission_.fits(item.host_bytes) && (!place_.drops || has_room());
+    if (is_in) {
+      let_in(item);
+    } else if (!place_.drops) {
       pending_ = &item;
       return false;
     }
-    let_in(item);
   }
+  if (!is_in) return miss(item), true;
   parts_.mail.post({Mail::Kind::arrived, &item});
   return true;
+}
+
+/// There is no room: the next one gets its place in the order.
+void Intake::miss(FlowItem& item) {
+  --sequence_;
+  parts_.stats.missed();
+  release(item);
 }
 
 /// False at the source's end, which may be its failure.

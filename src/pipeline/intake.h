@@ -32,6 +32,7 @@ struct IntakePlace {
   std::size_t generation = 0;
   std::string name = {};           ///< Of the stage.
   Pipeline::Seconds seconds = {};  ///< Of a chunk, by the virtual clock.
+  bool drops = false;              ///< What there is no room for is dropped; else the source waits.
 };
 
 class Intake {
@@ -78,7 +79,9 @@ class Intake {
   void take_time(FlowItem& item);
   bool admit(FlowItem& item);
   bool has_room() const;
+  bool may_ask() const;
   void let_in(FlowItem& item);
+  void miss(FlowItem& item);
   FlowItem* free_item();
   bool ask(FlowItem& item);
   void measure(FlowItem& item);

@@ -37,6 +37,7 @@ struct Pipeline::Impl {
     check_options();
     flow_options.order = options.order;
     flow_options.on_error = options.on_error;
+    flow_options.on_full = options.on_full;
     flow_options.look_ahead = options.look_ahead;
     flow_options.most_on_device = options.most_on_device;
     flow_options.most_on_link = options.most_on_link;

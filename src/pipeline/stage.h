@@ -33,6 +33,7 @@ struct FlowOptions {
   std::size_t host_bytes = 0;
   Order order = Order::adaptive;
   OnError on_error = OnError::raise;
+  OnFull on_full = OnFull::wait;
   int look_ahead = 64;
   int most_on_device = 0;  ///< 0: what a device can use.
   int most_on_link = 0;

@@ -121,13 +121,13 @@ StageSet StagePlan::passed_by(const Chunk& chunk) const {
   return StageSet(std::move(passed));
 }
 
-Chunk StagePlan::completed(const Chunk& like) const {
+Chunk StagePlan::completed(const Chunk& like, bool has_memory) const {
   Chunk chunk(like.number());
   chunk.context = like.context;
   chunk.context_bytes = like.context_bytes;
   for (const Chunk::Field& field : like.fields()) chunk.lend(field.name, field.view);
   chunk.stages = like.stages;
-  complete(chunk, passed_by(chunk), false);
+  complete(chunk, passed_by(chunk), has_memory);
   return chunk;
 }
 

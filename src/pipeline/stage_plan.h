@@ -97,8 +97,9 @@ class StagePlan {
   /// Adds what those kernels will write, so that the bytes of a chunk's whole way are known; for an
   /// estimate without memory behind it.
   void complete(Chunk& chunk, const StageSet& passed, bool has_memory = true) const;
-  /// A chunk like one of a source, with the fields that kernels will write, without memory.
-  Chunk completed(const Chunk& like) const;
+  /// A chunk like one of a source, with the fields that kernels will write, without memory if
+  /// nobody will read them.
+  Chunk completed(const Chunk& like, bool has_memory = false) const;
   /// What is to be reserved on the host for what kernels return, from a stage on.
   std::size_t returned_bytes(const Chunk& chunk, const StageSet& passed,
                              std::size_t first = 0) const;

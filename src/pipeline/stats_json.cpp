@@ -27,6 +27,8 @@ std::string to_json(const PipelineStats& stats) {
                   {"chunks", stats.chunks},
                   {"failed", stats.failed},
                   {"dropped", stats.dropped},
+                  {"missed", stats.missed},
+                  {"repeated", stats.repeated},
                   {"seconds", stats.seconds},
                   {"bound_seconds", stats.bound_seconds},
                   {"limit", stats.limit},

@@ -5,6 +5,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -37,18 +38,77 @@ Machine with_one_more(const Machine& machine, std::vector<DeviceId>& devices) {
   return larger;
 }
 
+/// A chunk on its way from a segment up to the flat_map that splits it, or to the end.
+struct Piece {
+  Chunk chunk;
+  StageSet passed;
+  std::size_t first = 0;
+  std::size_t last = 0;   ///< Behind its last segment.
+  bool is_split = false;  ///< By the segment `last`.
+};
+
+/// Chunks like those of the source, and all that flat_maps make of them. They live until the end,
+/// since parts may refer to what they are made of.
+class Pieces {
+ public:
+  Pieces(const StagePlan& plan, std::span<const Chunk> chunks) : plan_(plan) {
+    for (const Chunk& each : chunks) add(plan.completed(each, plan.last_generation() > 0), 0);
+  }
+  const std::deque<Piece>& all() const noexcept { return all_; }
+
+ private:
+  void add(Chunk chunk, std::size_t first) {
+    const std::vector<Segment>& segments = plan_.segments();
+    Piece& piece = all_.emplace_back();
+    piece.passed = plan_.passed_by(chunk);
+    piece.chunk = std::move(chunk);
+    piece.first = piece.last = first;
+    while (piece.last < segments.size() && !piece.is_split) {
+      const Segment& segment = segments[piece.last];
+      piece.is_split = segment.kind == StageKind::flat_map && piece.passed.has(segment.first);
+      piece.last += piece.is_split ? 0 : 1;
+    }
+    if (piece.is_split) split(piece);
+  }
+
+  /// Errors: unavailable naming stage and chunk, with what its function says.
+  void split(Piece& piece) {
+    const Stage& stage = plan_.stages()[plan_.segments()[piece.last].first];
+    try {
+      const Pipeline::Source source = stage.split(piece.chunk);
+      for (std::uint32_t part = 0;; ++part) {
+        ChunkId id = piece.chunk.id();
+        id.parts.push_back(part);
+        Chunk made{id};
+        made.stages = piece.chunk.stages;
+        if (!source(made)) return;
+        plan_.complete(made, plan_.passed_by(made));
+        add(std::move(made), piece.last + 1);
+      }
+    } catch (const std::exception& error) {
+      fail(Errc::unavailable, "estimate(): flat_map '" + stage.name +
+                                  "' can't tell what it makes of chunk " + piece.chunk.id().text() +
+                                  ": " + error.what());
+    }
+  }
+
+  const StagePlan& plan_;
+  std::deque<Piece> all_;
+};
+
 class Estimate {
  public:
   Estimate(const StagePlan& plan, const FlowOptions& options, std::span<const Chunk> chunks,
            std::span<const double> seconds)
-      : plan_(plan), options_(options), chunks_(chunks), seconds_(seconds) {}
+      : plan_(plan), options_(options), pieces_(plan, chunks), seconds_(seconds) {}
 
   std::vector<StreamResource> resources(const Machine& machine,
                                         const std::vector<DeviceId>& devices) const {
     std::vector<StreamResource> found;
     if (!devices.empty()) {
       StreamLoad load(machine, devices);
-      for (const Chunk& each : chunks_) load.add(load_of(each, machine, devices));
+      for (const Piece& each : pieces_.all())
+        if (has_kernels(each)) load.add(load_of(each, machine, devices));
       found = load.resources();
     }
     add_host(found, std::max<std::size_t>(1, devices.size()));
@@ -58,16 +118,23 @@ class Estimate {
  private:
   double stated(std::size_t place) const { return place < seconds_.size() ? seconds_[place] : 0.0; }
 
-  ChunkLoad load_of(const Chunk& like, const Machine& machine,
+  std::span<const Segment> segments_of(const Piece& piece) const {
+    return std::span(plan_.segments()).subspan(piece.first, piece.last - piece.first);
+  }
+  bool has_kernels(const Piece& piece) const {
+    return std::ranges::any_of(segments_of(piece), [&](const Segment& segment) {
+      return segment.kind == StageKind::kernel && piece.passed.has_any(segment);
+    });
+  }
+
+  ChunkLoad load_of(const Piece& piece, const Machine& machine,
                     const std::vector<DeviceId>& devices) const {
-    const Chunk chunk = plan_.completed(like);
-    const StageSet passed = plan_.passed_by(chunk);
     ChunkLoad load{0, 0, std::vector<double>(devices.size(), 0.0)};
-    for (const Segment& segment : plan_.segments()) {
+    for (const Segment& segment : segments_of(piece)) {
       if (segment.kind != StageKind::kernel) continue;
-      add_bytes(load, KernelRow(plan_.stages(), segment, passed), chunk);
+      add_bytes(load, KernelRow(plan_.stages(), segment, piece.passed), piece.chunk);
       for (std::size_t s = segment.first; s < segment.last; ++s)
-        if (passed.has(s)) add_kernel(load, s, chunk, machine, devices);
+        if (piece.passed.has(s)) add_kernel(load, s, piece.chunk, machine, devices);
     }
     return load;
   }
@@ -90,15 +157,33 @@ class Estimate {
     for (double& sum : load.kernel_seconds) sum += stated(s + 1);
   }
 
-  /// Of all chunks on the host: as stated for the estimate, or else for the stage.
-  double in_all(std::size_t place, const Pipeline::Seconds& seconds) const {
-    if (stated(place) > 0 || !seconds) return stated(place) * static_cast<double>(chunks_.size());
+  /// Of all chunks from the source: as stated for the estimate, or else for the source.
+  double source_seconds() const {
     double sum = 0;
-    for (const Chunk& each : chunks_) {
-      const bool passes = place == 0 || plan_.passed_by(each).has(place - 1);
-      if (passes) sum += seconds(each);
+    for (const Piece& each : pieces_.all())
+      if (each.chunk.id().parts.empty()) sum += seconds_of(0, options_.source_seconds, each.chunk);
+    return sum;
+  }
+
+  /// The same of a stage on the host. A flat_map's time is that of the chunks that it makes.
+  double stage_seconds(std::size_t s) const {
+    const Stage& stage = plan_.stages()[s];
+    double sum = 0;
+    for (const Piece& each : pieces_.all()) {
+      const std::size_t made_by = each.first == 0 ? s + 1 : plan_.segments()[each.first - 1].first;
+      const bool passes =
+          stage.kind == StageKind::flat_map
+              ? made_by == s && !each.chunk.id().parts.empty()
+              : each.passed.has(s) && std::ranges::any_of(segments_of(each), [s](const auto& at) {
+                  return at.first <= s && s < at.last;
+                });
+      if (passes) sum += seconds_of(s + 1, stage.seconds, each.chunk);
     }
     return sum;
+  }
+
+  double seconds_of(std::size_t place, const Pipeline::Seconds& seconds, const Chunk& chunk) const {
+    return stated(place) > 0 || !seconds ? stated(place) : seconds(chunk);
   }
 
   void add_host(std::vector<StreamResource>& found, std::size_t width) const {
@@ -106,20 +191,20 @@ class Estimate {
     const auto add = [&](const std::string& name, double seconds) {
       found.push_back({name, std::vector<double>(width, 0.0), seconds, 0});
     };
-    add("source", in_all(0, options_.source_seconds));
+    add("source", source_seconds());
     for (std::size_t s = 0; s < plan_.stages().size(); ++s) {
       const Stage& stage = plan_.stages()[s];
       if (stage.kind == StageKind::parallel)
-        parallel += in_all(s + 1, stage.seconds);
+        parallel += stage_seconds(s);
       else if (stage.kind != StageKind::kernel)
-        add(stage.name, in_all(s + 1, stage.seconds));
+        add(stage.name, stage_seconds(s));
     }
     add("the host's cores", parallel / std::max(1, options_.threads));
   }
 
   const StagePlan& plan_;
   const FlowOptions& options_;
-  const std::span<const Chunk> chunks_;
+  const Pieces pieces_;
   const std::span<const double> seconds_;
 };
 
@@ -129,10 +214,6 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
                                  const FlowOptions& options, std::span<const Chunk> chunks,
                                  std::span<const double> seconds) {
   require(!chunks.empty(), "estimate() needs chunks");
-  for (const Stage& stage : plan.stages())
-    if (stage.kind == StageKind::flat_map)
-      fail(Errc::unavailable, "estimate(): nobody knows before what flat_map '" + stage.name +
-                                  "' makes; estimate a pipeline of what follows it");
   std::vector<DeviceId> devices;
   if (plan.has_kernels()) devices = usable_devices(machine, plan.stages());
   const std::size_t width = std::max<std::size_t>(1, devices.size());

@@ -82,10 +82,11 @@ void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
     code = cause.code();
   } catch (...) {  // any other failure of a copy
   }
-  state_.listener.content_lost(std::make_exception_ptr(
-      Error(code, fmt::format("{} of a {} x {} {} tile was lost: {}",
-                              is_home_lost ? "the memory" : "the only copy", datum->rows,
-                              datum->cols, name(datum->dtype), text_of(error)))));
+  state_.listener.content_lost(
+      *datum, std::make_exception_ptr(Error(
+                  code, fmt::format("{} of a {} x {} {} tile was lost: {}",
+                                    is_home_lost ? "the memory" : "the only copy", datum->rows,
+                                    datum->cols, name(datum->dtype), text_of(error)))));
 }
 
 void Recovery::confirm_written(PlannedTask& planned) {
@@ -202,6 +203,7 @@ void Recovery::set_aside(DeviceState& device, const std::exception_ptr& cause,
   device.lost = true;
   device.loss = cause;
   device.head = nullptr;
+  state_.listener.device_lost(device.id);
   state_.listener.noticed(
       fmt::format("device '{}' is set aside: {}", state_.described(device).name, text_of(cause)));
   if (device.space == host_space) return;

@@ -34,7 +34,8 @@ class NoListener final : public ScheduleListener, public TaskRunner {
   void issued(PlannedTask&) override {}
   void ended(const EndedTask&) override {}
   void failed(Task&, std::exception_ptr, DeviceId) override {}
-  void content_lost(std::exception_ptr) override {}
+  void content_lost(Datum&, std::exception_ptr) override {}
+  void device_lost(DeviceId) override {}
   void noticed(std::string) override {}
   void marked(DeviceId, Mark, TileId, std::uint64_t) override {}
   void copied(const EndedCopy&, const Completion&) override {}

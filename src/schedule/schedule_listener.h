@@ -46,8 +46,10 @@ class ScheduleListener {
   /// Why a task fails; null: it is cancelled or its result is invalid, as an operand's producer
   /// failed.
   virtual void failed(Task& task, std::exception_ptr error, DeviceId device) = 0;
-  /// Content was lost that no task is to blame for.
-  virtual void content_lost(std::exception_ptr error) = 0;
+  /// A datum's content was lost, which no task is to blame for.
+  virtual void content_lost(Datum& datum, std::exception_ptr error) = 0;
+  /// A device is lost; what follows from that is told afterwards.
+  virtual void device_lost(DeviceId device) = 0;
   /// For people: something that the log shall say.
   virtual void noticed(std::string text) = 0;
 

@@ -149,9 +149,28 @@ def test_many_tiny_parts_leave_memory_flat() -> None:
         (lambda p: p.filter(len, mode="sorted"), "mode is 'sorted'"),
         (lambda p: Through({}, "name"), "list of names"),
         (lambda p: p.source([{}]).flat_map(list, memory="9TiB").run(), "leave some"),
-        (lambda p: p.flat_map(list).estimate([{}]), "nobody knows before"),
     ],
 )
 def test_wrong_arguments_are_named(call, message: str) -> None:
     with pytest.raises(quadriga.Error, match=message):
         call(quadriga.Pipeline(devices="cpu:1"))
+
+
+def test_an_estimate_asks_what_chunks_become() -> None:
+    def rows(chunk: Chunk) -> Iterator[dict[str, object]]:
+        for row in chunk["x"]:
+            yield {"x": row}
+
+    machine = quadriga.Machine.parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s;cpu:4")
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine).flat_map(rows)
+        pipeline.map(lambda chunk: None, name="last").takes("last", 0.01)
+        like = [{"x": np.empty((5, 10))} for _ in range(8)]
+        estimate = pipeline.estimate(like)
+        pipeline.source(like).run()
+        stats = pipeline.stats()
+    assert stats.chunks == 40
+    assert estimate.limit == stats.limit == "the host's cores"
+    assert estimate.seconds == pytest.approx(stats.bound_seconds, rel=0.01)
+    with pytest.raises(quadriga.Unavailable, match="flat_map 'rows' can't tell .* chunk 0"):
+        quadriga.Pipeline(devices="cpu:1").flat_map(rows).estimate([{"y": np.empty(3)}])

@@ -86,6 +86,29 @@ def test_columns_then_rows_are_a_plain_transform_of_a_matrix(devices):
         assert distance(chunk["array"], fft.fft2(matrix)) < 1e-6
 
 
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=256KiB"])
+def test_parts_of_one_matrix_are_transformed_in_place_on_smaller_devices(devices):
+    random = np.random.default_rng(2)
+    matrix = (random.standard_normal((256, 512)) + 1j).astype("c8")
+    expected = fft.fft2(matrix)
+
+    def columns(x):
+        x[...] = fft.fft(x, axis=0)
+
+    def rows(x):
+        x[...] = fft.fft(x, axis=1)
+
+    with quadriga.Engine(devices) as engine:
+        phases = [
+            (columns, [matrix[:, i : i + 16] for i in range(0, 512, 16)]),
+            (rows, [matrix[i : i + 8] for i in range(0, 256, 8)]),
+        ]
+        for transform, parts in phases:
+            pipeline = quadriga.Pipeline(engine=engine).source({"x": part} for part in parts)
+            assert pipeline.kernel(transform, updates=["x"]).run().chunks == 32
+    assert distance(matrix, expected) < 1e-6
+
+
 def waterfall(folder, shape, devices, planted, seed):
     """Spectra of a recording, by way of files."""
     raw, out = folder / "night.raw", folder / "night.fil"

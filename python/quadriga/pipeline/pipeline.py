@@ -46,6 +46,10 @@ class Pipeline(Stages):
         first, and the smallest last.
     on_error : {"raise", "skip"}
         Whether a stage's failure ends the run, or its chunk is dropped and recorded in `failures`.
+    on_full : {"wait", "drop"}
+        While there is no room for another chunk: the source waits, or it is asked all the time, as
+        live data require, and what there is no room for is dropped and counted
+        (``stats().missed``). Numbers of chunks then have gaps.
     look_ahead : int
         Limit of chunks that were read but haven't reached a device.
     most_on_device, most_on_link, most_in_all : int, optional
@@ -80,6 +84,7 @@ class Pipeline(Stages):
         host_memory: int | str | None = None,
         order: str = "adaptive",
         on_error: str = "raise",
+        on_full: str = "wait",
         look_ahead: int = 64,
         most_on_device: int | None = None,
         most_on_link: int | None = None,
@@ -90,9 +95,12 @@ class Pipeline(Stages):
             raise InvalidArgument("a pipeline takes devices or an engine, not both")
         if on_error not in ("raise", "skip"):
             raise InvalidArgument(f"on_error is {on_error!r}; expected 'raise' or 'skip'")
+        if on_full not in ("wait", "drop"):
+            raise InvalidArgument(f"on_full is {on_full!r}; expected 'wait' or 'drop'")
         self._options = {
             "order": given.order(order),
             "skips": on_error == "skip",
+            "misses": on_full == "drop",
             "memory": given.byte_count("memory", memory),
             "host_memory": given.byte_count("host_memory", host_memory),
             "look_ahead": whole("look_ahead", look_ahead, 1, given.MOST),
@@ -116,7 +124,8 @@ class Pipeline(Stages):
         Parameters
         ----------
         chunks : iterable
-            As a source yields them; only the functions in ``writes`` read their content.
+            As a source yields them; only the functions in ``writes`` and of `flat_map` read their
+            content. The latter are called, with fields that kernels write unspecified.
         seconds : dict of str to float, optional
             Seconds per chunk of ``"source"`` or stages, instead of those given to `takes`; needed
             for kernels whose cost isn't known.
@@ -126,7 +135,7 @@ class Pipeline(Stages):
         InvalidArgument
             If `seconds` names no stage.
         Unavailable
-            If the time of a kernel isn't known; the message names it.
+            If the time of a kernel isn't known, or a `flat_map` raises; the message names it.
         """
         stated = dict(seconds or {})
         names = ["source", *(stage.name for stage in self._stages)]

@@ -23,7 +23,7 @@ def line(stats: PipelineStats, total: int | None) -> str:
     total : int or None
         Chunks that the source has in all; None: nobody knows.
     """
-    ended = stats.chunks + stats.failed + stats.dropped
+    ended = stats.chunks + stats.failed + stats.dropped + stats.missed
     splits = any(stage.kind == "flat_map" for stage in stats.stages)
     if splits:  # of what comes from the source nothing else is known
         ended = stats.stages[0].chunks
@@ -35,6 +35,8 @@ def line(stats: PipelineStats, total: int | None) -> str:
         parts.append(f"{stats.limit} limits")
     if stats.failed:
         parts.append(f"{stats.failed} skipped")
+    if stats.missed:
+        parts.append(f"{stats.missed} missed")
     return ", ".join(parts)
 
 

@@ -80,8 +80,11 @@ class PipelineStats:
     Attributes
     ----------
     stages : tuple of StageStats
-    chunks, failed : int
-        Chunks that arrived as results; chunks that were skipped.
+    chunks, failed, dropped, missed : int
+        Chunks that arrived as results; that were skipped after a failure; that a filter dropped;
+        for which there was no room, with ``on_full="drop"``.
+    repeated : int
+        Runs of chunks that began again from their input, since their device was lost.
     seconds, bound_seconds : float
         Time since the start of the run; the least time for these chunks, 0 if unknown.
     limit : str
@@ -102,6 +105,8 @@ class PipelineStats:
     chunks: int
     failed: int
     dropped: int
+    missed: int
+    repeated: int
     seconds: float
     bound_seconds: float
     limit: str
@@ -133,6 +138,10 @@ class PipelineStats:
             )
         if self.failed or self.dropped:
             lines.append(f"{self.failed} skipped, {self.dropped} dropped by filters")
+        if self.missed:
+            lines.append(f"{self.missed} dropped at the source, for which there was no room")
+        if self.repeated:
+            lines.append(f"{self.repeated} ran again after the loss of a device")
         if self.bound_seconds > 0:
             lines.append(
                 f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "

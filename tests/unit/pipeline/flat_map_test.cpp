@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <quadriga/pipeline.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "unit/pipeline/flow_fixture.h"
 
@@ -217,6 +219,46 @@ TEST_P(ManyTest, AChunkPassesTheStagesOfItsList) {
   }
   EXPECT_EQ(found, expected);
   EXPECT_EQ(noted, expected_notes);
+}
+
+TEST_P(ManyTest, AnEstimateAsksWhatChunksBecome) {
+  if (GetParam() != Where::virtual_clock) GTEST_SKIP() << "its bound is known to the nanosecond";
+  EngineOptions of_engine = engine_->options();
+  // Stages on the host don't wait for each other's cores.
+  of_engine.machine = Machine::parse("emulated:2,memory=1MiB;cpu:4");
+  of_engine.machine->kernels["unit"]["emulated"][1] = 1e-5;
+  Engine engine(of_engine);
+  std::vector<Chunk> like;
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    like.emplace_back(n).add("x", 100, 1, DType::float64);
+    std::ranges::fill(like.back().values<double>("x"), 1.0);
+  }
+  const auto add_stages = [&](Pipeline& pipeline, double split, double last) {
+    pipeline.source(numbers(std::vector<std::int64_t>(40, 100)))
+        .kernel(increment_, {updates("x")})
+        .flat_map(parts_of, {}, "split")
+        .kernel(double_, {reads("x"), writes("y", like_x)})
+        .serial([](Chunk&) {}, "last")
+        .takes("split", split)
+        .takes("last", last);
+  };
+  for (const auto& [split, last] : {std::pair{2e-3, 1e-3}, std::pair{1e-3, 2e-3}}) {
+    Pipeline pipeline({.engine = &engine});
+    add_stages(pipeline, split, last);
+    const PipelineEstimate estimate = pipeline.estimate(like);
+    const PipelineStats stats = pipeline.run();
+    EXPECT_EQ(stats.chunks, 80u);  // 0 + 1 + 2 + 3 + 4 of each five
+    EXPECT_EQ(estimate.limit, split > last ? "split" : "last");
+    EXPECT_EQ(estimate.limit, stats.limit);
+    EXPECT_NEAR(estimate.seconds, 80 * std::max(split, last), 1e-6);
+    EXPECT_NEAR(estimate.seconds, stats.bound_seconds, 0.01 * stats.bound_seconds);
+  }
+  Pipeline pipeline({.engine = &engine});
+  add_stages(pipeline, 0, 0);
+  EXPECT_NE(pipeline.estimate(like).limit, "last");
+  std::vector<Chunk> other;
+  other.emplace_back(7).add("z", 1, 1, DType::float64);
+  EXPECT_THROW(pipeline.estimate(other), Error);
 }
 
 TEST_P(ManyTest, AStageThatThereIsntIsNamed) {

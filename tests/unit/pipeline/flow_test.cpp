@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -272,6 +273,36 @@ TEST_P(FlowTest, TemporariesAndConstantsStayOnTheDevice) {
     ++seen;
   }
   EXPECT_EQ(seen, 30u);
+}
+
+TEST(OrderTest, ChangesWhileTheRunGoesOn) {
+  EngineOptions engine_options;
+  engine_options.machine = Machine::parse("emulated:1,memory=1GiB,h2d=1GB/s,d2h=1GB/s");
+  engine_options.virtual_clock = true;
+  Engine engine(engine_options);
+  Codelet nothing;
+  nothing.name = "nothing";
+  nothing.access = {Access::update};
+  nothing.cpu = [](const Arguments&) {};
+  nothing.cost = [](const Arguments&) { return Cost::of_seconds(1e-3); };
+  Pipeline pipeline({.engine = &engine, .order = Order::smallest});
+  std::vector<std::int64_t> seen;
+  pipeline
+      .source([](Chunk& chunk) {
+        chunk.add("x", static_cast<std::int64_t>(1000 * (chunk.number() + 1)), 1, DType::float64);
+        return chunk.number() < 40;
+      })
+      .kernel(nothing, {updates("x")})
+      .serial([&](Chunk& chunk) {
+        seen.push_back(chunk["x"].rows);
+        if (seen.size() == 10) pipeline.set_order(Order::largest);
+      });
+  pipeline.run();
+  ASSERT_EQ(seen.size(), 40u);
+  const auto turn = seen.begin() + 10 + 3;  // what was on the device then comes first
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.begin() + 10));
+  EXPECT_TRUE(std::is_sorted(turn, seen.end(), std::greater{}));
+  EXPECT_EQ(*std::max_element(seen.begin(), turn + 1), 40'000) << "the largest comes next";
 }
 
 TEST(HostTimeTest, TheVirtualClockCountsWhatStagesOnTheHostTake) {

@@ -198,8 +198,14 @@ def stream_text(stream: dict[str, Any]) -> str:
         f"{formats.significant(rate)} a second; latency {formats.time(stream['latency_median'])}, "
         f"of 99 % at most {formats.time(stream['latency_99'])}"
     )
-    for key, words in (("failed", "skipped"), ("dropped", "dropped by filters")):
-        if stream[key]:
+    told = {
+        "failed": "skipped",
+        "dropped": "dropped by filters",
+        "missed": "dropped at the source, for which there was no room",
+        "repeated": "run again after the loss of a device",
+    }
+    for key, words in told.items():
+        if stream.get(key):
             text += f"; {formats.count(stream[key])} {words}"
     if stream["bound_seconds"] > 0:
         over = above(stream["seconds"] / stream["bound_seconds"])
