@@ -28,10 +28,11 @@ True
 
 from .functions import bicgstab, cg, gmres, minres
 from .grids import poisson
+from .preconditioners import Aggregation
 from .result import Result
 from .solver import Solver
 
-__all__ = ["Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
+__all__ = ["Aggregation", "Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
 
 
 def __dir__() -> list[str]:

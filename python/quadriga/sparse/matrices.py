@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -47,6 +47,10 @@ class Csr:
         found: DType = self.values.dtype
         return found
 
+    def cast(self, dtype: DType) -> Csr:
+        """The same elements in another type."""
+        return replace(self, values=np.ascontiguousarray(self.values, dtype))
+
     def core(self) -> _core.CsrView:
         """As the extension module takes it; the arrays must outlive it."""
         return _core.CsrView(
@@ -77,12 +81,7 @@ def common_type(*types: DType) -> DType:
 
 def as_csr(value: Any, dtype: DType | None = None) -> Csr:
     """A square matrix in one of the four types; None: that of its values, if it is one of them."""
-    if isinstance(value, (str, os.PathLike)):
-        value = read_matrix(value)
-    if isinstance(value, Csr):
-        found = value
-    else:
-        found = _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
+    found = any_csr(value)
     rows, cols = found.shape
     if rows != cols:
         raise InvalidArgument(f"expected a square matrix, but A has shape {(rows, cols)}")
@@ -92,6 +91,15 @@ def as_csr(value: Any, dtype: DType | None = None) -> Csr:
         settle(array)
     values = np.ascontiguousarray(found.values, wanted)
     return Csr(found.shape, found.offsets, found.columns, values)
+
+
+def any_csr(value: Any) -> Csr:
+    """A matrix of any shape and type."""
+    if isinstance(value, (str, os.PathLike)):
+        value = read_matrix(value)
+    if isinstance(value, Csr):
+        return value
+    return _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
