@@ -3,9 +3,9 @@
 """Sparse linear systems on all devices, including matrices bigger than any device's memory.
 
 Signatures, defaults and results are those of `scipy.sparse.linalg`. Matrices are SciPy's sparse
-arrays and matrices of any format, NumPy's arrays, and paths of Matrix Market files. Types are
-float32, float64, complex64 and complex128; bool and integers become float64. Each function also
-takes:
+arrays and matrices of any format, CuPy's, sparse tensors of PyTorch, NumPy's arrays, and paths of
+Matrix Market files. Types are float32, float64, complex64 and complex128; bool and integers become
+float64. Each function also takes:
 
 engine : Engine, optional
     Where to run. Default: `quadriga.default_engine()`.

@@ -14,7 +14,7 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_type
 from ..machine import Machine
-from .matrices import as_csr, common_type, is_matrix
+from .matrices import as_csr, common_type, is_matrix, on_host
 from .operators import solve_by_scipy
 from .preconditioners import is_ours
 from .solver import Solver
@@ -176,7 +176,7 @@ def _flat(vector: Any) -> Any:
     """SciPy takes a column for a vector."""
     if vector is None:
         return None
-    array = np.asarray(vector)
+    array = np.asarray(on_host(vector))
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 

@@ -68,9 +68,26 @@ def is_matrix(value: Any) -> bool:
     """Whether it has elements, other than a function or an operator."""
     return (
         hasattr(value, "tocsr")
+        or hasattr(value, "crow_indices")
         or isinstance(value, (str, os.PathLike, np.ndarray, list, tuple))
         or (hasattr(value, "__array__") and not hasattr(value, "matvec"))
     )
+
+
+def on_host(value: Any) -> Any:
+    """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given."""
+    if _is_torch(value):
+        return value.detach().cpu().numpy()
+    return value.get() if _is_cupy(value) else value
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "detach") and hasattr(value, "layout") and hasattr(value, "cpu")
+
+
+def _is_cupy(value: Any) -> bool:
+    """Also of its sparse matrices; `get` copies to the host."""
+    return type(value).__module__.partition(".")[0] in ("cupy", "cupyx") and hasattr(value, "get")
 
 
 def common_type(*types: DType) -> DType:
@@ -99,7 +116,11 @@ def any_csr(value: Any) -> Csr:
         value = read_matrix(value)
     if isinstance(value, Csr):
         return value
-    return _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
+    if _is_torch(value) and str(value.layout) != "torch.strided":
+        return _from_torch(value)
+    if hasattr(value, "tocsr"):
+        return _from_scipy(value.get() if _is_cupy(value) else value)
+    return _from_dense(on_host(value))
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
@@ -151,6 +172,23 @@ def _from_scipy(matrix: Any) -> Csr:
         np.ascontiguousarray(offsets, index),
         np.ascontiguousarray(columns, index),
         values,
+    )
+
+
+def _from_torch(tensor: Any) -> Csr:
+    """One of PyTorch's layout CSR, or of another sparse one that becomes it."""
+    if len(tensor.shape) != 2:
+        raise InvalidArgument(f"A is a sparse tensor of {len(tensor.shape)} dimensions; expected 2")
+    csr = tensor if str(tensor.layout) == "torch.sparse_csr" else tensor.to_sparse_csr()
+    offsets, columns, values = (
+        on_host(each) for each in (csr.crow_indices(), csr.col_indices(), csr.values())
+    )
+    rows, cols = (int(size) for size in csr.shape)
+    return Csr(
+        (rows, cols),
+        np.ascontiguousarray(offsets),
+        np.ascontiguousarray(columns, offsets.dtype),
+        np.ascontiguousarray(values),
     )
 
 

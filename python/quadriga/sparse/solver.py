@@ -18,7 +18,7 @@ from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
 from .distributed import Distributed, End, Storage
-from .matrices import as_csr, common_type
+from .matrices import as_csr, common_type, on_host
 from .ordering import Ordering, reverse_cuthill_mckee
 from .preconditioners import preconditioner_of
 from .refinement import Refined
@@ -325,7 +325,7 @@ class Solver:
 
     def _vectors(self, value: Any, name: str) -> Array:
         """An array of the solver's type, row by row."""
-        array = np.asarray(value)
+        array = np.asarray(on_host(value))
         settle(array)
         check_type(array.dtype, name)
         if array.ndim not in (1, 2) or array.shape[0] != self.shape[0]:
