@@ -17,7 +17,9 @@ enum quadriga_failure {
   QUADRIGA_INVALID = -1006,   /* An argument, or elements that don't agree. */
   QUADRIGA_PEER_LOST = -1007, /* Another process has ended, or has left. */
   QUADRIGA_DEADLINE = -1008,  /* A call took too long, and was withdrawn. */
-  QUADRIGA_CANCELLED = -1009  /* Another rank gave up. */
+  QUADRIGA_CANCELLED = -1009, /* Another rank gave up. */
+  /* Of sparse solvers: */
+  QUADRIGA_BREAKDOWN = -1010 /* A matrix isn't positive definite, or a number isn't finite. */
 };
 
 /* The message of this thread's last failed call; "" if none has failed. Valid until the next call

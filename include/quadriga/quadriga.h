@@ -23,26 +23,21 @@
 #ifndef QUADRIGA_QUADRIGA_H
 #define QUADRIGA_QUADRIGA_H
 
-#include <quadriga/c_errors.h>
+#include <quadriga/engine_c.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
-typedef struct quadriga_engine quadriga_engine;
 #define QUADRIGA_COMPLEX_FLOAT void
 #define QUADRIGA_COMPLEX_DOUBLE void
 #else
 #include <complex.h>
-typedef struct quadriga_engine quadriga_engine;
 #define QUADRIGA_COMPLEX_FLOAT float complex
 #define QUADRIGA_COMPLEX_DOUBLE double complex
 #endif
 
-/* Starts an engine on devices such as "cpu", "cuda" or "emulated:2,memory=64MiB"; NULL or "": as
- * configured by QUADRIGA_DEVICES or a file, else all of the machine. *engine is NULL on failure. */
-int64_t quadriga_open(const char* devices, quadriga_engine** engine);
-/* Ends the engine and frees its resources. NULL is allowed. */
-void quadriga_close(quadriga_engine* engine);
+struct quadriga_engine; /* engine_c.h */
+
 /* QUADRIGA_ROUTINES(x, T) declares the routines of one type, where x is the letter of its BLAS.
  *
  * gemm   C = alpha*op(A)*op(B) + beta*C, where C is m x n and k is the inner size

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <quadriga/engine.h>
+#include <quadriga/sparse_matrix.h>
+#include <quadriga/sparse_multigrid.h>
 #include <quadriga/sparse_plan.h>
 #include <quadriga/types.h>
 
@@ -18,19 +20,6 @@
 #include <vector>
 
 namespace quadriga::sparse {
-
-/// A matrix in compressed sparse row format in the caller's memory. Columns may be in any order;
-/// duplicate elements are summed.
-struct CsrView {
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t elements = 0;      ///< In `columns` and in `values`.
-  const void* offsets = nullptr;  ///< rows + 1 integers: where each row starts, and the end.
-  const void* columns = nullptr;
-  const void* values = nullptr;
-  int index_bytes = 4;  ///< Of an offset and of a column: 4 or 8, signed.
-  DType dtype = DType::float64;
-};
 
 /// How devices store the rows.
 enum class Format : std::uint8_t {
@@ -50,6 +39,8 @@ enum class Precondition : std::uint8_t {
   diagonal,      ///< SolverOptions::diagonal.
   block_jacobi,  ///< The inverses of A's diagonal blocks of SolverOptions::inverse_rows.
   chebyshev,     ///< A polynomial of SolverOptions::degree of A scaled by its diagonal.
+  aggregation,   ///< A cycle through levels that smoothed aggregation makes of A.
+  hierarchy,     ///< The same through SolverOptions::levels.
 };
 
 struct SolverOptions {
@@ -69,7 +60,11 @@ struct SolverOptions {
   /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.
   /// Unset: where devices have a memory of their own and the model predicts no loss.
   std::optional<bool> overlap = {};
-  int degree = 4;  ///< Of chebyshev, which takes one product less.
+  /// Of chebyshev's polynomial, which takes one product less, or of those that smooth on levels.
+  /// 0: 4, and 2 on levels.
+  int degree = 0;
+  Aggregation aggregation = {};
+  std::vector<CoarseLevel> levels = {};  ///< Below A. Only read by the constructor.
 };
 
 /// Why a solve ended.
@@ -141,12 +136,13 @@ class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
   ///         range, or the diagonal of M has a zero or isn't finite, naming the row; if
-  ///         iterations are to be recorded without a single part on a device; or if the number of
-  ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`.
+  ///         iterations are to be recorded without a single part on a device; if the number of
+  ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`; or if levels don't fit.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 
   /// Takes new values of a matrix with elements at the same positions, and the new diagonal of a
-  /// diagonal preconditioner. No other call of this solver may be in progress.
+  /// diagonal preconditioner. Aggregates stay; levels that were given stay as they are. No other
+  /// call of this solver may be in progress.
   /// Errors: invalid_argument if elements are elsewhere or M's diagonal is invalid; nothing has
   ///         changed then.
   void update(const CsrView& a, const void* diagonal = nullptr) const;
@@ -171,24 +167,5 @@ class Solver {
  private:
   std::shared_ptr<SolverContent> content_;
 };
-
-/// Points of a box: x varies fastest. A dimension of 1 makes it flat.
-struct BoxGrid {
-  std::int64_t x = 1;
-  std::int64_t y = 1;
-  std::int64_t z = 1;
-  int points = 7;  ///< Of the stencil: 7, or 27.
-};
-
-/// Rows, and elements, of the Laplacian of a grid.
-std::int64_t rows_of(const BoxGrid& grid) noexcept;
-std::int64_t elements_of(const BoxGrid& grid) noexcept;
-
-/// Writes the rows [first, last) of the negative Laplacian with zero boundary values: the diagonal
-/// is one less than the points of the stencil (in a flat box, of the flat one), its neighbours -1.
-/// Offsets are relative to the first row's, last - first + 1 of them; columns ascend in each row.
-/// Errors: invalid_argument for another stencil or type, sizes below 1, or rows out of range.
-void laplacian(const BoxGrid& grid, std::int64_t first, std::int64_t last, std::int64_t* offsets,
-               std::int64_t* columns, void* values, DType dtype);
 
 }  // namespace quadriga::sparse

@@ -55,6 +55,12 @@ struct ProductEstimate {
   std::vector<ProductModel> parts;
 };
 
+/// A level of a preconditioner.
+struct LevelReport {
+  std::int64_t rows = 0;
+  std::int64_t elements = 0;
+};
+
 /// How the rows are partitioned.
 struct PlanReport {
   std::int64_t block_rows = 0;             ///< Rows per block of the sums.
@@ -66,7 +72,8 @@ struct PlanReport {
   std::vector<std::int64_t> border_rows;   ///< Rows of blocks that need some of these.
   std::vector<std::size_t> bytes;          ///< Of each part of the matrix.
   std::vector<ProductModel> models;        ///< Of each part; empty if the machine has no rates.
-  EigenvalueBounds eigenvalues;            ///< Of precondition `chebyshev`: of D^-1*A, estimated.
+  EigenvalueBounds eigenvalues;            ///< Where M is several steps: of D^-1*A, estimated.
+  std::vector<LevelReport> levels;         ///< Of M, the finest first; empty if it has one.
   std::vector<ProductEstimate> estimates;  ///< Of other ways, too; empty likewise.
   double seconds = 0;                      ///< Time to check, partition and store the matrix.
 };

@@ -202,6 +202,14 @@ class PySolver {
     dict["estimates"] = estimates;
     if (report.eigenvalues.high > 0)
       dict["eigenvalues"] = nb::make_tuple(report.eigenvalues.low, report.eigenvalues.high);
+    nb::list levels;
+    for (const sparse::LevelReport& each : report.levels) {
+      nb::dict level;
+      level["rows"] = each.rows;
+      level["elements"] = each.elements;
+      levels.append(level);
+    }
+    dict["levels"] = levels;
     dict["seconds"] = report.seconds;
     return dict;
   }
@@ -215,16 +223,28 @@ sparse::SolverOptions solver_options(int format, int precondition, Address diago
                                      int inverse_rows, int parts, std::optional<bool> recorded,
                                      int exchange, int route, std::optional<bool> overlap,
                                      int degree) {
-  return {static_cast<sparse::Format>(format),
-          static_cast<sparse::Precondition>(precondition),
-          at(diagonal),
-          inverse_rows,
-          parts,
-          recorded,
-          static_cast<sparse::Exchange>(exchange),
-          static_cast<sparse::CopyRoute>(route),
-          overlap,
-          degree};
+  sparse::SolverOptions options;
+  options.format = static_cast<sparse::Format>(format);
+  options.precondition = static_cast<sparse::Precondition>(precondition);
+  options.diagonal = at(diagonal);
+  options.inverse_rows = inverse_rows;
+  options.parts = parts;
+  options.recorded = recorded;
+  options.exchange = static_cast<sparse::Exchange>(exchange);
+  options.route = static_cast<sparse::CopyRoute>(route);
+  options.overlap = overlap;
+  options.degree = degree;
+  return options;
+}
+
+void set_aggregation(sparse::SolverOptions& options, Address near_null, int vectors, int unknowns,
+                     double strength) {
+  options.aggregation = {static_cast<const double*>(at(near_null)), vectors, unknowns, strength};
+}
+
+void add_level(sparse::SolverOptions& options, const sparse::CsrView& restriction,
+               const sparse::CsrView& prolongation, const sparse::CsrView& matrix) {
+  options.levels.push_back({restriction, prolongation, matrix});
 }
 
 PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
@@ -263,7 +283,11 @@ void bind_sparse(nb::module_& module) {
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
            nb::arg("diagonal"), nb::arg("inverse_rows"), nb::arg("parts"),
            nb::arg("recorded").none(), nb::arg("exchange"), nb::arg("route"),
-           nb::arg("overlap").none(), nb::arg("degree"));
+           nb::arg("overlap").none(), nb::arg("degree"))
+      .def("set_aggregation", &set_aggregation, nb::arg("near_null"), nb::arg("vectors"),
+           nb::arg("unknowns"), nb::arg("strength"))
+      .def("add_level", &add_level, nb::arg("restriction"), nb::arg("prolongation"),
+           nb::arg("matrix"));
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
       .def("advance", &PySolve::advance, nb::arg("iterations"),
            nb::arg("progress").none() = nb::none())

@@ -10,50 +10,32 @@
 #include <string>
 
 #include "base/c_message.h"
-#include "linalg/c_engine.h"
+#include "engine/c_engine.h"
 #include "linalg/view.h"
 
 using quadriga::DType;
 using quadriga::Engine;
-using quadriga::EngineOptions;
 using quadriga::Errc;
 using quadriga::Error;
+using quadriga::opened;
+using quadriga::refuse;
 namespace linalg = quadriga::linalg;
 
 namespace {
 
-/// An argument that a caller got wrong, counted from 1 with the engine.
-struct Wrong {
-  int argument;
-  std::string what;
-};
-
 /// Runs one call; no exception passes into C.
 template <class Call>
-std::int64_t guarded(Call&& call) noexcept try {
-  call();
-  return 0;
-} catch (const Wrong& wrong) {
-  return quadriga::c_failed(-wrong.argument, wrong.what);
-} catch (const quadriga::NotPositiveDefinite& error) {
-  return quadriga::c_failed(error.minor(), error.what());
-} catch (const linalg::SingularMatrix& error) {
-  return quadriga::c_failed(error.index() + 1, error.what());
-} catch (const Error& error) {
-  return quadriga::c_failed(quadriga::c_failure_of(error.code()), error.what());
-} catch (const std::exception& error) {
-  return quadriga::c_failed(QUADRIGA_OTHER, error.what());
-} catch (...) {
-  return quadriga::c_failed(QUADRIGA_OTHER, "what was thrown is no std::exception");
-}
-
-[[noreturn]] void refuse(int argument, const std::string& what) {
-  throw Wrong{argument, "argument " + std::to_string(argument) + ": " + what};
-}
-
-Engine& opened(quadriga_engine* engine) {
-  if (!engine) refuse(1, "the engine is NULL; expected one that quadriga_open made");
-  return engine->engine;
+std::int64_t guarded(Call&& call) noexcept {
+  return quadriga::c_guarded([&]() -> std::int64_t {
+    try {
+      call();
+      return 0;
+    } catch (const quadriga::NotPositiveDefinite& error) {
+      return quadriga::c_failed(error.minor(), error.what());
+    } catch (const linalg::SingularMatrix& error) {
+      return quadriga::c_failed(error.index() + 1, error.what());
+    }
+  });
 }
 
 /// The letter in capitals, one of those given.
@@ -277,23 +259,6 @@ void trtrs(quadriga_engine* handle, char uplo, char trans, char diag, std::int64
 }  // namespace
 
 extern "C" {
-
-int64_t quadriga_open(const char* devices, quadriga_engine** engine) {
-  return guarded([&] {
-    if (!engine) refuse(2, "the address for the engine is NULL");
-    *engine = nullptr;
-    EngineOptions options;
-    if (devices) options.devices = devices;
-    try {
-      *engine = new quadriga_engine{Engine(std::move(options))};
-    } catch (const Error& error) {
-      if (error.code() == Errc::invalid_argument) refuse(1, error.what());
-      throw;
-    }
-  });
-}
-
-void quadriga_close(quadriga_engine* engine) { delete engine; }
 
 #define QUADRIGA_DEFINE(x, T, Value)                                                               \
   int64_t quadriga_##x##gemm(quadriga_engine* engine, char transa, char transb, int64_t m,         \

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "sparse/hierarchy.h"
 #include "sparse/model.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
-#include "sparse/spectrum.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -27,32 +27,46 @@ void check(const CsrView& a, const SolverOptions& options) {
           fmt::format("a matrix of {} x {}; solvers take square ones", a.rows, a.cols));
   require(options.precondition != Precondition::diagonal || options.diagonal || a.rows == 0,
           "a diagonal preconditioner needs its diagonal");
-  require(options.degree >= 1,
+  require(options.degree >= 0,
           fmt::format("a polynomial of degree {}; expected 1 or more", options.degree));
+  const int unknowns = options.aggregation.unknowns;
+  require(unknowns == 0 || (unknowns > 0 && a.rows % unknowns == 0),
+          fmt::format("aggregation: nodes of {} rows in a matrix of {}; expected a divisor",
+                      unknowns, a.rows));
+  require(options.aggregation.strength >= 0,
+          fmt::format("aggregation: a strength of {}; expected 0 or more",
+                      options.aggregation.strength));
+  if (options.precondition == Precondition::hierarchy)
+    check_levels(options.levels, a.rows, a.dtype);
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
 }
 
 /// What is stored with the rows: the blocks of M, or of its smoother.
-Precondition scaling_of(const SolverOptions& options) {
-  return options.precondition == Precondition::chebyshev ? Precondition::jacobi
-                                                         : options.precondition;
+Precondition scaling_of(Precondition precondition, int inverse_rows) {
+  if (has_levels(precondition))
+    return inverse_rows > 1 ? Precondition::block_jacobi : Precondition::jacobi;
+  return precondition == Precondition::chebyshev ? Precondition::jacobi : precondition;
 }
+
+constexpr int degree_alone = 4;
+constexpr int degree_on_levels = 2;
 
 }  // namespace
 
-SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options)
+SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& given)
     : engine_(engine),
       rows_(a.rows),
       dtype_(a.dtype),
-      overlap_(options.overlap),
-      goes_by_host_(options.route == CopyRoute::host),
-      precondition_(options.precondition),
-      scaling_(scaling_of(options)),
-      degree_(options.degree) {
+      overlap_(given.overlap),
+      goes_by_host_(given.route == CopyRoute::host),
+      precondition_(given.precondition),
+      degree_(given.degree) {
   const auto begin = std::chrono::steady_clock::now();
-  check(a, options);
-  chosen_ = choose_format(engine, a, options.format);
+  check(a, given);
+  chosen_ = choose_format(engine, a, given.format);
+  const SolverOptions options = completed(a, given);
   const int inverse_rows = inverse_rows_of(a, chosen_, options);
+  scaling_ = scaling_of(precondition_, inverse_rows);
   units_ = {block_rows_of(a, chosen_, inverse_rows), chosen_.dense_rows,
             options.exchange == Exchange::whole};
   storage_ = {chosen_.format,    chosen_.dense_rows,
@@ -69,7 +83,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
-  make_levels(options);
+  make_levels(a, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
 }
@@ -83,6 +97,20 @@ SolverContent::~SolverContent() {
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
   }
+}
+
+/// What is left to the solver, where M has levels.
+SolverOptions SolverContent::completed(const CsrView& a, const SolverOptions& options) {
+  const bool is_cycle = has_levels(precondition_);
+  if (degree_ == 0) degree_ = is_cycle ? degree_on_levels : degree_alone;
+  if (!is_cycle) return options;
+  SolverOptions all = options;
+  unknowns_ = options.aggregation.unknowns;
+  if (unknowns_ == 0)
+    unknowns_ = chosen_.dense_rows > 1 ? chosen_.dense_rows
+                                       : choose_format(engine_, a, Format::automatic).dense_rows;
+  all.inverse_rows = smoothed_rows(unknowns_);
+  return all;
 }
 
 void SolverContent::place(const CsrView& a, const SolverOptions& options) {
@@ -182,17 +210,26 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
     std::memcpy(tiles_[part].get(), made[part].get(),
                 static_cast<std::size_t>(plans_[part].shape.bytes));
   }
-  if (precondition_ == Precondition::chebyshev && parts() > 0) {
-    report_.eigenvalues = estimate_bounds(*this);
-    levels_->set_steps(chebyshev_steps(report_.eigenvalues, degree_));
-  }
+  if (level_maker_) set_levels(level_maker_->make_again(a));
 }
 
-void SolverContent::make_levels(const SolverOptions&) {
-  if (precondition_ != Precondition::chebyshev || parts() == 0) return;
-  report_.eigenvalues = estimate_bounds(*this);
-  std::vector<Level> levels(1);
-  levels.front().steps = chebyshev_steps(report_.eigenvalues, degree_);
+void SolverContent::make_levels(const CsrView& a, const SolverOptions& options) {
+  if (parts() == 0) return;
+  if (!has_levels(precondition_) && precondition_ != Precondition::chebyshev) return;
+  level_maker_ =
+      std::make_unique<LevelMaker>(*this, LevelPlan{precondition_, degree_, unknowns_, units_});
+  set_levels(level_maker_->make(a, options));
+}
+
+/// What an earlier call left belongs to levels that go.
+void SolverContent::set_levels(std::vector<Level> levels) {
+  report_.eigenvalues = level_maker_->bounds();
+  report_.levels = level_maker_->reports();
+  if (levels.empty()) return;
+  if (levels_ && levels_->count() == 1 && levels.size() == 1)
+    return levels_->set_steps(std::move(levels.front().steps));
+  idle_.reset();
+  codelets_.clear();
   levels_ = std::make_unique<Levels>(std::move(levels), plans_);
 }
 

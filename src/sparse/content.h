@@ -12,6 +12,7 @@
 
 #include "sparse/formats.h"
 #include "sparse/kernels/part_codelets.h"
+#include "sparse/level_maker.h"
 #include "sparse/levels.h"
 #include "sparse/pack.h"
 
@@ -77,7 +78,9 @@ class SolverContent {
   void store(const CsrView& a, const SolverOptions& options);
   bool choose_recorded(const SolverOptions& options) const;
   bool choose_overlap(std::size_t part) const;
-  void make_levels(const SolverOptions& options);
+  SolverOptions completed(const CsrView& a, const SolverOptions& options);
+  void make_levels(const CsrView& a, const SolverOptions& options);
+  void set_levels(std::vector<Level> levels);
 
   Engine& engine_;
   std::int64_t rows_;
@@ -88,8 +91,9 @@ class SolverContent {
   std::optional<bool> overlap_;
   bool goes_by_host_;
   Precondition precondition_;
-  Precondition scaling_;  ///< What is stored of M with the rows.
+  Precondition scaling_ = Precondition::none;  ///< What is stored of M with the rows.
   int degree_;
+  int unknowns_ = 1;  ///< Rows of a node, where M has levels.
   PlanReport report_;
   bool is_recorded_ = false;
   bool must_record_ = false;
@@ -100,6 +104,7 @@ class SolverContent {
   std::vector<std::unique_ptr<std::byte[]>> tiles_;
   std::vector<Data> matrices_;
   std::unique_ptr<Levels> levels_;
+  std::unique_ptr<LevelMaker> level_maker_;
   mutable std::mutex mutex_;  ///< Guards the codelets and the data.
   mutable std::map<std::pair<std::int64_t, MKind>, std::unique_ptr<SolveCodelets>> codelets_;
   mutable std::unique_ptr<PartData> idle_;  ///< Of the last call that ended well.

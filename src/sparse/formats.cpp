@@ -49,7 +49,7 @@ ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted) {
   if (elements == 0 && is_free) return best;
   double least = is_free ? element_bytes(a.dtype, static_cast<double>(elements)) : double{INFINITY};
   for (const int size : dense_sizes) {
-    if (a.rows % size != 0) continue;
+    if (a.rows % size != 0 || a.cols % size != 0) continue;
     const double most = is_free ? most_fill * static_cast<double>(elements) / (size * size)
                                 : static_cast<double>(elements);
     const std::int64_t count = count_blocks(engine, a, size, static_cast<std::int64_t>(most));
@@ -67,6 +67,7 @@ ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted) {
 
 int inverse_rows_of(const CsrView& a, const ChosenFormat& chosen, const SolverOptions& options) {
   if (options.precondition == Precondition::none) return 0;
+  if (has_levels(options.precondition)) return std::max(1, options.inverse_rows);
   if (options.precondition != Precondition::block_jacobi) return 1;
   const auto fits = [&](int size) {
     return std::ranges::count(dense_sizes, size) > 0 && a.rows % size == 0;

@@ -17,7 +17,13 @@ struct ChosenFormat {
 /// Errors: invalid_argument if dense blocks are wanted, and none of their sizes divides the rows.
 ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted);
 
+/// Whether M is a cycle through levels.
+constexpr bool has_levels(Precondition precondition) noexcept {
+  return precondition == Precondition::aggregation || precondition == Precondition::hierarchy;
+}
+
 /// Rows of M's blocks; 1: a diagonal, 0: the identity.
+/// Where M has levels they are those that the options say.
 /// Errors: invalid_argument if blocks are wanted that don't divide the rows.
 int inverse_rows_of(const CsrView& a, const ChosenFormat& chosen, const SolverOptions& options);
 

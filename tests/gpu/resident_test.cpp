@@ -8,7 +8,7 @@
 
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/cuda_check.h"
-#include "linalg/c_engine.h"
+#include "engine/c_engine.h"
 #include "unit/linalg/matrices.h"
 
 namespace quadriga::linalg {

@@ -16,7 +16,7 @@ from .. import _core
 from ..beside import target_of
 from ..engine import Engine
 from ..errors import Error, InvalidArgument
-from ..sparse import Result, Solver
+from ..sparse import Aggregation, Result, Solver
 from ..sparse.matrices import as_csr, common_type, read_matrix
 from .files import need_apart, need_names, read, writing
 from .policy_name import policy_option
@@ -36,12 +36,19 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--precondition",
-    type=click.Choice(["none", "jacobi", "block_jacobi", "chebyshev"]),
+    type=click.Choice(["none", "jacobi", "block_jacobi", "chebyshev", "aggregation"]),
     default="none",
     show_default=True,
 )
 @click.option(
-    "--degree", type=click.IntRange(1, 1000), help="Of the polynomial of chebyshev. Default: 4."
+    "--degree",
+    type=click.IntRange(1, 1000),
+    help="Of the polynomials of chebyshev and aggregation. Default: 4 and 2.",
+)
+@click.option(
+    "--near-null",
+    type=_INPUT,
+    help="An .npy file of vectors that A nearly maps to zero, as columns, for aggregation.",
 )
 @click.option(
     "--precision",
@@ -82,6 +89,7 @@ def cg(
     output: Path,
     precondition: str,
     degree: int | None,
+    near_null: Path | None,
     precision: str,
     rtol: float,
     atol: float,
@@ -100,8 +108,9 @@ def cg(
     """
     outputs = {"--output": output, "--trace": trace}
     need_names(outputs)
-    need_apart({"A": a, "B": b}, outputs)
+    need_apart({"A": a, "B": b, "--near-null": near_null}, outputs)
     target_of(output)  # known before the work
+    m = _preconditioner(precondition, degree, near_null)
     right = read(b)
     try:
         matrix = as_csr(read_matrix(a))
@@ -118,11 +127,6 @@ def cg(
         raise click.UsageError(str(error)) from error
     begin = time.perf_counter()
     with made as engine:
-        m: str | tuple[str, int] | None = None if precondition == "none" else precondition
-        if degree is not None:
-            if m != "chebyshev":
-                raise click.UsageError("--degree is that of --precondition chebyshev")
-            m = (precondition, degree)
         mixed = None if precision == "double" else precision
         solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
         told: dict[str, Any] = {"estimates": solver.estimate()} if estimate else {}
@@ -137,6 +141,20 @@ def cg(
         _tell(result, output, engine, seconds, told if as_json else None)
     if result.info != 0:
         raise Error(f"{output} holds the last x: {_why(result)}")
+
+
+def _preconditioner(name: str, degree: int | None, near_null: Path | None) -> Any:
+    """M, as solvers take it."""
+    if name == "aggregation":
+        chosen = {} if degree is None else {"degree": degree}
+        return Aggregation(None if near_null is None else read(near_null), **chosen)
+    if near_null is not None:
+        raise click.UsageError("--near-null is that of --precondition aggregation")
+    if degree is not None and name != "chebyshev":
+        raise click.UsageError("--degree is that of --precondition chebyshev or aggregation")
+    if degree is not None:
+        return (name, degree)
+    return None if name == "none" else name
 
 
 def _why(result: Result) -> str:

@@ -3,9 +3,9 @@
 """Sparse linear systems on all devices, including matrices bigger than any device's memory.
 
 Signatures, defaults and results are those of `scipy.sparse.linalg`. Matrices are SciPy's sparse
-arrays and matrices of any format, NumPy's arrays, and paths of Matrix Market files. Types are
-float32, float64, complex64 and complex128; bool and integers become float64. Each function also
-takes:
+arrays and matrices of any format, CuPy's, sparse tensors of PyTorch, NumPy's arrays, and paths of
+Matrix Market files. Types are float32, float64, complex64 and complex128; bool and integers become
+float64. Each function also takes:
 
 engine : Engine, optional
     Where to run. Default: `quadriga.default_engine()`.
@@ -28,10 +28,11 @@ True
 
 from .functions import bicgstab, cg, gmres, minres
 from .grids import poisson
+from .preconditioners import Aggregation
 from .result import Result
 from .solver import Solver
 
-__all__ = ["Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
+__all__ = ["Aggregation", "Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..engine import Engine
 from .matrices import Csr
+from .preconditioners import Preconditioner
 
 Array = npt.NDArray[Any]
 Watch = Callable[[Array], object] | None
@@ -25,14 +26,12 @@ class Storage:
     """How a matrix is cut, stored and preconditioned, by the numbers of the extension."""
 
     layout: int
-    precondition: int
-    inverse_rows: int
+    precondition: Preconditioner
     parts: int
     recorded: bool | None
     exchange: int = 0
     route: int = 0
     overlap: bool | None = None
-    degree: int = 4
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,15 @@ class Distributed:
         self, engine: Engine, matrix: Csr, diagonal: Array | None, storage: Storage
     ) -> None:
         address = 0 if diagonal is None else diagonal.ctypes.data
+        m = storage.precondition
         options = _core.SolverOptions(
-            storage.layout, storage.precondition, address, storage.inverse_rows, storage.parts,
-            storage.recorded, storage.exchange, storage.route, storage.overlap, storage.degree,
+            storage.layout, m.number, address, m.inverse_rows, storage.parts, storage.recorded,
+            storage.exchange, storage.route, storage.overlap, m.degree,
         )  # fmt: skip
-        self._core = _core.SparseSolver(engine.core, matrix.core(), options, (matrix, diagonal))
+        used = m.set(options, matrix.dtype)
+        self._core = _core.SparseSolver(
+            engine.core, matrix.core(), options, (matrix, diagonal, used)
+        )  # fmt: skip
 
     def update(self, matrix: Csr, diagonal: Array | None) -> None:
         """Take new values at the same places; where these differ, nothing has changed."""

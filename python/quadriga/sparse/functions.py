@@ -14,9 +14,10 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_type
 from ..machine import Machine
-from .matrices import as_csr, common_type, is_matrix
+from .matrices import as_csr, common_type, is_matrix, on_host
 from .operators import solve_by_scipy
-from .solver import Solver, is_diagonal
+from .preconditioners import is_ours
+from .solver import Solver
 
 Array = npt.NDArray[Any]
 Callback = Callable[[Array], object] | None
@@ -48,12 +49,13 @@ def cg(
         Of shape (n,), (n, 1) or (n, k) for k right-hand sides, which share each product.
     x0, rtol, atol, maxiter, callback, progress
         As in `Solver.solve`.
-    M : {"jacobi", "block_jacobi", "chebyshev"}, array_like or LinearOperator, optional
+    M : {"jacobi", "block_jacobi", "chebyshev", "aggregation"}, array_like, `Aggregation`, \
+            hierarchy or LinearOperator, optional
         The preconditioner, which approximates the inverse of A, as of `Solver`. An operator is
         called on the host: vectors are copied there in each iteration, and devices compute only the
         product.
     precision : {None, "mixed"}
-        As in `Solver`, if M is a diagonal or absent.
+        As in `Solver`, if neither A nor M is an operator.
     engine, devices
         See `quadriga.sparse`.
 
@@ -81,7 +83,7 @@ def cg(
     right = _right_side(b)
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
     options["callback"] = callback
-    if not is_matrix(A) or not is_diagonal(M):
+    if not is_matrix(A) or not is_ours(M):
         if precision is not None:
             raise InvalidArgument(
                 f"precision is {precision!r}, and A or M is an operator; expected None"
@@ -174,7 +176,7 @@ def _flat(vector: Any) -> Any:
     """SciPy takes a column for a vector."""
     if vector is None:
         return None
-    array = np.asarray(vector)
+    array = np.asarray(on_host(vector))
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 

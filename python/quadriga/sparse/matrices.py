@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -47,6 +47,10 @@ class Csr:
         found: DType = self.values.dtype
         return found
 
+    def cast(self, dtype: DType) -> Csr:
+        """The same elements in another type."""
+        return replace(self, values=np.ascontiguousarray(self.values, dtype))
+
     def core(self) -> _core.CsrView:
         """As the extension module takes it; the arrays must outlive it."""
         return _core.CsrView(
@@ -64,9 +68,26 @@ def is_matrix(value: Any) -> bool:
     """Whether it has elements, other than a function or an operator."""
     return (
         hasattr(value, "tocsr")
+        or hasattr(value, "crow_indices")
         or isinstance(value, (str, os.PathLike, np.ndarray, list, tuple))
         or (hasattr(value, "__array__") and not hasattr(value, "matvec"))
     )
+
+
+def on_host(value: Any) -> Any:
+    """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given."""
+    if _is_torch(value):
+        return value.detach().cpu().numpy()
+    return value.get() if _is_cupy(value) else value
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "detach") and hasattr(value, "layout") and hasattr(value, "cpu")
+
+
+def _is_cupy(value: Any) -> bool:
+    """Also of its sparse matrices; `get` copies to the host."""
+    return type(value).__module__.partition(".")[0] in ("cupy", "cupyx") and hasattr(value, "get")
 
 
 def common_type(*types: DType) -> DType:
@@ -77,12 +98,7 @@ def common_type(*types: DType) -> DType:
 
 def as_csr(value: Any, dtype: DType | None = None) -> Csr:
     """A square matrix in one of the four types; None: that of its values, if it is one of them."""
-    if isinstance(value, (str, os.PathLike)):
-        value = read_matrix(value)
-    if isinstance(value, Csr):
-        found = value
-    else:
-        found = _from_scipy(value) if hasattr(value, "tocsr") else _from_dense(value)
+    found = any_csr(value)
     rows, cols = found.shape
     if rows != cols:
         raise InvalidArgument(f"expected a square matrix, but A has shape {(rows, cols)}")
@@ -92,6 +108,19 @@ def as_csr(value: Any, dtype: DType | None = None) -> Csr:
         settle(array)
     values = np.ascontiguousarray(found.values, wanted)
     return Csr(found.shape, found.offsets, found.columns, values)
+
+
+def any_csr(value: Any) -> Csr:
+    """A matrix of any shape and type."""
+    if isinstance(value, (str, os.PathLike)):
+        value = read_matrix(value)
+    if isinstance(value, Csr):
+        return value
+    if _is_torch(value) and str(value.layout) != "torch.strided":
+        return _from_torch(value)
+    if hasattr(value, "tocsr"):
+        return _from_scipy(value.get() if _is_cupy(value) else value)
+    return _from_dense(on_host(value))
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Any:
@@ -143,6 +172,23 @@ def _from_scipy(matrix: Any) -> Csr:
         np.ascontiguousarray(offsets, index),
         np.ascontiguousarray(columns, index),
         values,
+    )
+
+
+def _from_torch(tensor: Any) -> Csr:
+    """One of PyTorch's layout CSR, or of another sparse one that becomes it."""
+    if len(tensor.shape) != 2:
+        raise InvalidArgument(f"A is a sparse tensor of {len(tensor.shape)} dimensions; expected 2")
+    csr = tensor if str(tensor.layout) == "torch.sparse_csr" else tensor.to_sparse_csr()
+    offsets, columns, values = (
+        on_host(each) for each in (csr.crow_indices(), csr.col_indices(), csr.values())
+    )
+    rows, cols = (int(size) for size in csr.shape)
+    return Csr(
+        (rows, cols),
+        np.ascontiguousarray(offsets),
+        np.ascontiguousarray(columns, offsets.dtype),
+        np.ascontiguousarray(values),
     )
 
 

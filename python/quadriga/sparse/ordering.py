@@ -42,14 +42,24 @@ class Ordering:
         return Csr(given.shape, offsets, columns, rows.data)
 
 
-def reverse_cuthill_mckee(matrix: Csr) -> Ordering:
+def reverse_cuthill_mckee(matrix: Csr, unknowns: int = 0) -> Ordering:
     """The ordering of a symmetric pattern that brings elements near to the diagonal.
 
-    Cuthill and McKee, 1969; reversed as by George.
+    Nodes of so many rows, if these are known, stay together. Cuthill and McKee, 1969; reversed as
+    by George.
     """
-    from scipy.sparse import csgraph
+    from scipy.sparse import csgraph, csr_array
 
-    return Ordering(csgraph.reverse_cuthill_mckee(_as_array(matrix), symmetric_mode=True))
+    array = _as_array(matrix)
+    if unknowns <= 1:
+        return Ordering(csgraph.reverse_cuthill_mckee(array, symmetric_mode=True))
+    nodes = matrix.shape[0] // unknowns
+    blocks = array.tobsr(blocksize=(unknowns, unknowns))
+    graph = csr_array(
+        (np.ones(blocks.indices.size, np.int8), blocks.indices, blocks.indptr), (nodes, nodes)
+    )
+    order = csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)
+    return Ordering((order[:, None] * unknowns + np.arange(unknowns, dtype=order.dtype)).ravel())
 
 
 def _as_array(matrix: Csr) -> Any:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,10 @@ class Refined:
         inverse = None if diagonal is None else self._reduced(diagonal)
         try:
             if self._single is None:
-                self._single = Distributed(self._engine, reduced, inverse, self._storage)
+                storage = replace(
+                    self._storage, precondition=self._storage.precondition.divided(self._scale)
+                )
+                self._single = Distributed(self._engine, reduced, inverse, storage)
             else:
                 self._single.update(reduced, inverse)
         except InvalidArgument as error:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
 from .distributed import Distributed, End, Storage
-from .matrices import Csr, as_csr, common_type
+from .matrices import as_csr, common_type, on_host
 from .ordering import Ordering, reverse_cuthill_mckee
+from .preconditioners import preconditioner_of
 from .refinement import Refined
 from .result import Result
 
@@ -29,7 +29,6 @@ _FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
 _EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 _ROUTES = {"auto": 0, "direct": 1, "host": 2}
 _MOST = 2**62
-_DEGREE = 4
 
 
 def engine_for(engine: Engine | None, devices: str | Machine | None) -> Engine:
@@ -50,13 +49,16 @@ class Solver:
         Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes to it have no
         effect.
     method : {"cg"}
-    M : {"jacobi", "block_jacobi", "chebyshev"} or array_like, optional
+    M : str, array_like, `Aggregation` or hierarchy, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the
-        inverses of its diagonal blocks, a polynomial, or a diagonal of shape (n,), also as
-        ``scipy.sparse.diags_array(d)``. Blocks have the rows of the format's dense blocks, else 4,
-        3 or 2, whichever first divides n; ``("block_jacobi", rows)`` chooses. The polynomial is
-        Chebyshev's of degree 4, or of ``("chebyshev", degree)``, of A scaled by its diagonal,
-        between eigenvalues that 20 iterations on the devices estimate: ``plan["eigenvalues"]``.
+        inverses of its diagonal blocks, a polynomial, a cycle through levels, or a diagonal of
+        shape (n,), also as ``scipy.sparse.diags_array(d)``. Blocks have the rows of the format's
+        dense blocks, else 4, 3 or 2, whichever first divides n; ``("block_jacobi", rows)`` chooses.
+        The polynomial is Chebyshev's of degree 4, or of ``("chebyshev", degree)``, of A scaled by
+        its diagonal, between eigenvalues that 20 iterations on the devices estimate:
+        ``plan["eigenvalues"]``.
+        Levels are made by smoothed aggregation, as an `Aggregation` says in detail, or are those of
+        a hierarchy of pyamg's: ``plan["levels"]``.
     format : {"auto", "csr", "sell", "blocks"}
         How devices store rows. ``"blocks"`` are dense ones of 2 x 2, 3 x 3 or 4 x 4 elements, as
         several unknowns per node make them; elements that a block lacks are stored as zeros.
@@ -140,21 +142,19 @@ class Solver:
         if precision not in (None, "mixed"):
             raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
-        given = _preconditioner(M, matrix)
+        given = preconditioner_of(M, matrix)
         diagonal = self._diagonal = given.diagonal
         self._order: Ordering | None = None
         if order is not None:
-            self._order = reverse_cuthill_mckee(matrix)
+            self._order = reverse_cuthill_mckee(matrix, given.unknowns)
+            given = given.ordered(self._order.forth)
             matrix = self._order.matrix(matrix)
-            diagonal = None if diagonal is None else self._order.forth(diagonal)
+            diagonal = given.diagonal
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
         for name, value in (("recorded", recorded), ("overlap", overlap)):
             if value is not None and not isinstance(value, bool):
                 raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
-        storage = Storage(
-            layout, given.number, given.inverse_rows, wanted, recorded, *ways, overlap,
-            given.degree,
-        )  # fmt: skip
+        storage = Storage(layout, given, wanted, recorded, *ways, overlap)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -173,8 +173,8 @@ class Solver:
         ----------
         A : as of the constructor
         M : array_like, optional
-            A new diagonal, if the preconditioner is one; default: the previous one. ``"jacobi"``
-            follows `A`.
+            A new diagonal, if the preconditioner is one; default: the previous one. Others follow
+            `A`: aggregates stay, and their levels get new values. A given hierarchy stays.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Solver:
         if M is not None:
             if self._diagonal is None:
                 raise InvalidArgument("M is given; this solver's preconditioner is no diagonal")
-            self._diagonal = _preconditioner(M, matrix).diagonal
+            self._diagonal = preconditioner_of(M, matrix).diagonal
         diagonal = self._diagonal
         if self._order is not None:
             matrix = self._order.matrix(matrix)
@@ -325,7 +325,7 @@ class Solver:
 
     def _vectors(self, value: Any, name: str) -> Array:
         """An array of the solver's type, row by row."""
-        array = np.asarray(value)
+        array = np.asarray(on_host(value))
         settle(array)
         check_type(array.dtype, name)
         if array.ndim not in (1, 2) or array.shape[0] != self.shape[0]:
@@ -387,62 +387,3 @@ def _tolerance(name: str, value: Any) -> float:
     if not number >= 0:
         raise InvalidArgument(f"{name} is {value!r}; expected a number of at least 0")
     return number
-
-
-def plain(M: Any) -> Any:
-    """The diagonal of one of SciPy's matrices that has nothing else; else M as it is."""
-    is_dia = getattr(M, "format", None) == "dia" and list(M.offsets) == [0]
-    return M.diagonal() if is_dia else M
-
-
-def is_diagonal(M: Any) -> bool:
-    """Whether the solver takes it: nothing, a name, or a diagonal."""
-    M = plain(M)
-    return M is None or isinstance(M, str) or (not hasattr(M, "shape") or len(M.shape) == 1)
-
-
-@dataclass(frozen=True)
-class _Preconditioner:
-    """By the numbers of the extension."""
-
-    number: int
-    #: Rows of its blocks; 0: the default.
-    inverse_rows: int = 0
-    diagonal: Array | None = None
-    degree: int = _DEGREE
-
-
-_NAMES = {"jacobi": 1, "block_jacobi": 3, "chebyshev": 4}
-
-
-def _preconditioner(M: Any, matrix: Csr) -> _Preconditioner:
-    if M is None:
-        return _Preconditioner(0)
-    if isinstance(M, tuple) and M and isinstance(M[0], str):
-        return _with_number(M)
-    if isinstance(M, str):
-        if M not in _NAMES:
-            raise InvalidArgument(
-                f"M is {M!r}; expected one of {list(_NAMES)}, a diagonal, or None"
-            )
-        return _Preconditioner(_NAMES[M])
-    diagonal = np.asarray(plain(M))
-    check_type(diagonal.dtype, "M")
-    if diagonal.shape != matrix.shape[:1]:
-        raise InvalidArgument(
-            f"M has shape {diagonal.shape}; expected one of {list(_NAMES)}, or a diagonal of "
-            f"shape ({matrix.shape[0]},)"
-        )
-    if diagonal.dtype.kind == "c" and matrix.dtype.kind != "c":
-        raise InvalidType(f"M is {diagonal.dtype}, and A is {matrix.dtype}; expected a real M")
-    return _Preconditioner(2, 0, np.ascontiguousarray(diagonal, matrix.dtype))
-
-
-def _with_number(M: tuple[Any, ...]) -> _Preconditioner:
-    if len(M) != 2 or M[0] not in ("block_jacobi", "chebyshev"):
-        raise InvalidArgument(
-            f"M is {M!r}; expected ('block_jacobi', rows) or ('chebyshev', degree)"
-        )
-    if M[0] == "block_jacobi":
-        return _Preconditioner(3, whole("rows of blocks", M[1], 2, 4))
-    return _Preconditioner(4, degree=whole("degree", M[1], 1, 1000))

@@ -2,6 +2,8 @@
 // src/sparse/kernels/number.h: arithmetic of the four types as the kernels need it.
 #pragma once
 
+#include <quadriga/types.h>
+
 #include <complex>
 #include <cstdint>
 #include <type_traits>
@@ -22,6 +24,14 @@ struct RealOf<std::complex<R>> {
 /// The type of the parts of a number.
 template <class T>
 using Real = typename RealOf<T>::type;
+
+/// The type's name at run time.
+template <class T>
+inline constexpr DType dtype_of = is_complex<T> ? (sizeof(T) == sizeof(std::complex<float>)
+                                                       ? DType::complex64
+                                                       : DType::complex128)
+                                                : (sizeof(T) == sizeof(float) ? DType::float32
+                                                                              : DType::float64);
 
 /// Real numbers in an element.
 template <class T>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device_homes.h"
-#include "linalg/c_engine.h"
+#include "engine/c_engine.h"
 
 namespace quadriga::linalg {
 namespace {
