@@ -58,3 +58,15 @@ def free_directions(mesh):
     is_free = np.ones((len(mesh.points), 3), bool)
     is_free[mesh.fixed[:, 0], mesh.fixed[:, 1]] = False
     return np.flatnonzero(is_free)
+
+
+def rigid_motions(mesh):
+    """Three translations and three rotations, which no stiffness resists; (3 * nodes, 6)."""
+    points = mesh.points - mesh.points.mean(axis=0)
+    points /= np.abs(points).max()
+    motions = np.zeros((len(points), 3, 6))
+    motions[:, [0, 1, 2], [0, 1, 2]] = 1
+    for axis, (i, j) in enumerate([(1, 2), (2, 0), (0, 1)]):
+        motions[:, i, 3 + axis] = -points[:, j]
+        motions[:, j, 3 + axis] = points[:, i]
+    return motions.reshape(-1, 6)

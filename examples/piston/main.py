@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from elasticity import free_directions, pressure_forces, stiffness
+from elasticity import free_directions, pressure_forces, rigid_motions, stiffness
 from nastran import read_mesh
 
 import quadriga
@@ -32,7 +32,9 @@ print(f"{len(mesh.elements)} elements, {matrix.shape[0]} rows, {matrix.nnz} matr
 print(f"read and assembled in {assembled - begin:.1f} s")
 
 with quadriga.Engine(devices) as engine:
-    solver = sparse.Solver(matrix, M="jacobi", engine=engine)
+    levels = sparse.Aggregation(rigid_motions(mesh)[free])
+    solver = sparse.Solver(matrix, M=levels, engine=engine)
+    print("rows by level:", *(level["rows"] for level in solver.plan["levels"]))
     for part, halo in enumerate(solver.plan["halo_rows"]):
         print(f"part {part}: needs {halo} displacements of others")
     result = solver.solve(forces[free], rtol=1e-8)

@@ -75,7 +75,11 @@ struct PlanReport {
   EigenvalueBounds eigenvalues;            ///< Where M is several steps: of D^-1*A, estimated.
   std::vector<LevelReport> levels;         ///< Of M, the finest first; empty if it has one.
   std::vector<ProductEstimate> estimates;  ///< Of other ways, too; empty likewise.
-  double seconds = 0;                      ///< Time to check, partition and store the matrix.
+  /// Bytes of parts and of their vectors, one column, that don't fit their devices: so many pass
+  /// the links in each iteration, and take so long at least, on the device that takes longest.
+  double streamed_bytes = 0;
+  double streamed_seconds = 0;
+  double seconds = 0;  ///< Time to check, partition and store the matrix.
 };
 
 }  // namespace quadriga::sparse

@@ -210,6 +210,8 @@ class PySolver {
       levels.append(level);
     }
     dict["levels"] = levels;
+    dict["streamed_bytes"] = report.streamed_bytes;
+    dict["streamed_seconds"] = report.streamed_seconds;
     dict["seconds"] = report.seconds;
     return dict;
   }

@@ -81,6 +81,9 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   report_.models = model_product(engine.machine(), plans_, report_.devices,
                                  is_whole ? Exchange::whole : Exchange::halo, options.route);
   report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
+  const Streaming streaming = model_streaming(engine.machine(), plans_, report_.devices);
+  report_.streamed_bytes = streaming.bytes;
+  report_.streamed_seconds = streaming.seconds;
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
   make_levels(a, options);

@@ -4,6 +4,9 @@
 
 #include <quadriga/codelet.h>
 
+#include <algorithm>
+#include <map>
+
 namespace quadriga::sparse {
 namespace {
 
@@ -53,6 +56,27 @@ std::vector<ProductModel> model_product(const Machine& machine, std::span<const 
     models.push_back(model);
   }
   return models;
+}
+
+Streaming model_streaming(const Machine& machine, std::span<const PartPlan> plans,
+                          std::span<const DeviceId> devices) {
+  std::map<DeviceId, double> needed;
+  for (std::size_t part = 0; part < plans.size(); ++part) {
+    const PartShape& shape = plans[part].shape;
+    if (devices[part] == no_device) continue;
+    const std::int64_t x_bytes = shape.rows * static_cast<std::int64_t>(size_of(shape.dtype));
+    needed[devices[part]] +=
+        static_cast<double>(shape.bytes + work_shape(shape, 1).bytes + x_bytes);
+  }
+  Streaming found;
+  for (const auto& [id, bytes] : needed) {
+    const Device& device = machine.devices[id];
+    const double over = bytes - static_cast<double>(device.memory_bytes);
+    if (device.memory_bytes <= 0 || over <= 0) continue;
+    found.bytes += over;
+    found.seconds = std::max(found.seconds, machine.copy_seconds(host_space, device.space, over));
+  }
+  return found;
 }
 
 std::vector<ProductEstimate> estimate_products(const Machine& machine,

@@ -28,4 +28,13 @@ std::vector<ProductEstimate> estimate_products(const Machine& machine,
                                                std::span<const PartPlan> plans,
                                                std::span<const DeviceId> devices, bool has_lists);
 
+/// What doesn't fit the devices and passes their links in each iteration.
+struct Streaming {
+  double bytes = 0;    ///< Of all devices.
+  double seconds = 0;  ///< Of the device that takes longest, over otherwise idle links.
+};
+
+Streaming model_streaming(const Machine& machine, std::span<const PartPlan> plans,
+                          std::span<const DeviceId> devices);
+
 }  // namespace quadriga::sparse

@@ -89,6 +89,9 @@ def test_stiffness_leaves_rigid_motions_alone(cube, modules):
     for motion in motions:
         assert np.abs(matrix @ motion).max() < 1e-12
     assert np.linalg.matrix_rank(matrix.toarray()) == 18
+    motions = modules[1].rigid_motions(cube)
+    assert np.abs(matrix @ motions).max() < 1e-12
+    assert np.linalg.matrix_rank(motions) == 6
 
 
 def test_a_cube_under_pressure_shrinks_as_the_material_says(cube, modules):
@@ -112,4 +115,4 @@ def test_the_piston_converges():
     assert run.returncode == 0, run.stderr
     assert "168465 rows, 6806997 matrix elements" in run.stdout
     iterations = int(run.stdout.split("converged after ")[1].split()[0])
-    assert 1500 < iterations < 1650
+    assert 30 < iterations < 60  # by Jacobi 1,570

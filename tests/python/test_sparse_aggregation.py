@@ -100,6 +100,21 @@ def test_levels_in_mixed_precision(m):
     assert found.iterations < 2 * double.iterations
 
 
+@pytest.mark.parametrize("devices", DEVICES)
+def test_dependent_vectors_change_nothing(devices):
+    a = sparse.poisson((30, 25))
+    b = np.random.default_rng(4).standard_normal(a.shape[0])
+    twice = np.ones((a.shape[0], 2)) * [1, 3]
+    counts = []
+    for vectors in (None, twice):
+        solver = sparse.Solver(a, M=sparse.Aggregation(vectors), devices=devices)
+        found = solver.solve(b, rtol=1e-8)
+        assert found.reason == "converged"
+        counts.append(found.iterations)
+    # The second vector is a column of zeros: its unknowns are solved by themselves.
+    assert abs(counts[0] - counts[1]) <= 1
+
+
 def test_new_values_on_old_aggregates():
     a = sparse.poisson((25, 20, 4))
     b = np.ones(a.shape[0])

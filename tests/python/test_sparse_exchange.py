@@ -2,6 +2,7 @@
 # tests/python/test_sparse_exchange.py: ways to exchange, what is predicted of them and reached.
 import itertools
 import json
+from pathlib import Path
 
 import click.testing
 import numpy as np
@@ -72,6 +73,28 @@ def test_the_predicted_gain_is_reached_by_the_virtual_clock(exchange, route):
     assert reached["overlapped_seconds"] == pytest.approx(said["overlapped_seconds"], rel=0.1)
     if exchange == "whole":
         assert reached["gain"] >= 0.9 * said["largest_gain"]
+
+
+def test_what_does_not_fit_is_said_and_takes_no_less(tmp_path):
+    memory = 900 * 1024
+    described = json.loads(Path(P100).read_text())
+    for device in described["devices"]:
+        device["memory"] = memory
+    (tmp_path / "small.json").write_text(json.dumps(described))
+    a = sparse.poisson((20, 20, 20), 27)
+    with quadriga.Engine(f"machine={tmp_path / 'small.json'}", virtual_clock=True) as engine:
+        solver = sparse.Solver(a, engine=engine)
+        plan = solver.plan
+        taken = solver.measure_product(10)
+    over = sum(plan["bytes"]) - 2 * memory
+    assert over < plan["streamed_bytes"] < over + 6 * 8 * a.shape[0]
+    seconds = plan["streamed_bytes"] / 2 / 13.2e9
+    assert plan["streamed_seconds"] == pytest.approx(seconds, rel=0.1)
+    # Vectors that are written go home, too; a product has fewer of them than an iteration.
+    assert over / 2 / 13.2e9 < taken < 4 * sum(plan["bytes"]) / 2 / 13.2e9
+    with quadriga.Engine("emulated:2") as engine:
+        plan = sparse.Solver(a, engine=engine).plan
+        assert plan["streamed_bytes"] == plan["streamed_seconds"] == 0
 
 
 def test_nothing_is_predicted_without_rates():

@@ -129,7 +129,7 @@ def cg(
     with made as engine:
         mixed = None if precision == "double" else precision
         solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
-        told: dict[str, Any] = {"estimates": solver.estimate()} if estimate else {}
+        told: dict[str, Any] = _estimated(solver) if estimate else {}
         result = solver.solve(right, rtol=rtol, atol=atol, maxiter=maxiter)
         with writing(output, right.shape, dtype, False) as x:
             x[...] = result.x
@@ -165,6 +165,12 @@ def _why(result: Result) -> str:
     )
 
 
+def _estimated(solver: Solver) -> dict[str, Any]:
+    """What is known before the solve."""
+    streamed = {key: solver.plan[key] for key in ("streamed_bytes", "streamed_seconds")}
+    return {"estimates": solver.estimate()} | streamed
+
+
 def _tell_overlap(told: dict[str, Any]) -> None:
     """Predictions for each way to exchange, then what was measured."""
 
@@ -174,6 +180,11 @@ def _tell_overlap(told: dict[str, Any]) -> None:
         )
         return f"in turn {in_turn}, overlapped {overlapped}"
 
+    if told["streamed_bytes"] > 0:
+        click.echo(
+            f"{_core.format_bytes(int(told['streamed_bytes']))} don't fit the devices: an "
+            f"iteration takes {_core.format_seconds(told['streamed_seconds'])} or more"
+        )
     for way in told["estimates"]:
         what = "whole vector" if way["exchange"] == "whole" else "halo lists"
         how = "by way of the host" if way["route"] == "host" else "by direct routes"
