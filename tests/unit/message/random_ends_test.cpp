@@ -23,7 +23,7 @@ constexpr int rounds = 6;
 // Nothing takes so long, on a machine with much else to do either.
 const Patience ample{80, {}};
 constexpr unsigned longest_seconds = 100;
-constexpr std::uint64_t programs = is_sanitized ? 4 : 12;
+constexpr std::uint64_t programs = is_sanitized ? 3 : 8;
 
 /// What one rank of the program does before its time.
 enum class Ending { leaves, dies, gives_up };
