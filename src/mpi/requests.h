@@ -47,7 +47,7 @@ using RecordPtr = std::unique_ptr<RequestRecord>;
 class Requests {
  public:
   /// Asked without the lock: a thread sees at least its own.
-  bool is_empty() const noexcept { return used_.load(std::memory_order_relaxed) == 0; }
+  bool is_empty() const noexcept { return used() == 0; }
   void add(MPI_Request request, RecordPtr record);
   /// Null for requests that are MPI's alone.
   RequestRecord* find(MPI_Request request) const noexcept;
@@ -69,6 +69,9 @@ class Requests {
   void grow();
   std::vector<Slot> slots_{64};
   unsigned shift_ = 58;
+  // Changed with the lock, or by the only thread: no read-modify-write is needed.
+  void set_used(std::size_t used) noexcept { used_.store(used, std::memory_order_relaxed); }
+  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::atomic<std::size_t> used_{0};
   std::vector<RecordPtr> spare_;
 };
