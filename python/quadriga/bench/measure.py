@@ -360,9 +360,9 @@ def messages(
                 continue
             if kind == "devices":
                 note("messages between devices")
-                lengths = sizes or message_cases.DEVICE_SIZES
+                of_devices = sizes or list(message_cases.DEVICE_SIZES)
                 among = devices or message_cases.DEVICES
-                yield from message_cases.run_devices(list(lengths), repeat, among)
+                yield from message_cases.run_devices(of_devices, repeat, among)
                 continue
             note(f"{kind} in turn with MPI")
             if kind == "collectives":
