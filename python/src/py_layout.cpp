@@ -53,6 +53,12 @@ void unpack(const Layout& layout, std::uintptr_t address, std::size_t offset, Re
   message::Unpacker(layout, data, combine).unpack(offset, segment);
 }
 
+std::tuple<nb::bytes, std::uint64_t, std::uint64_t> encoded(const Layout& layout) {
+  const std::vector<std::byte> bytes = message::encoded(layout);
+  const ElementSignature period = layout.elements().period();
+  return {nb::bytes(bytes.data(), bytes.size()), period.count(), period.hash()};
+}
+
 // What was pickled, which may be anything; the code doesn't say what the elements repeat.
 Layout decoded(const nb::bytes& given, std::uint64_t period, std::uint64_t hash) {
   const auto* const at = reinterpret_cast<const std::byte*>(given.c_str());
@@ -128,6 +134,9 @@ void bind_makers(nb::class_<Layout>& layout) {
 void bind_layout(nb::module_& module) {
   nb::class_<Layout> layout(module, "MessageLayout", "Where the elements of a message are.");
   bind_makers(layout);
+  // Not of the class: its property `bytes` hides the type in the stubs.
+  module.def("encoded_layout", encoded, nb::arg("layout"));
+  module.def("decoded_layout", decoded, nb::arg("given"), nb::arg("period"), nb::arg("hash"));
   layout.def_prop_ro("bytes", &Layout::bytes)
       .def_prop_ro("count", &Layout::count)
       .def_prop_ro("lower", &Layout::lower)
@@ -151,14 +160,6 @@ void bind_layout(nb::module_& module) {
       .def(
           "equals", [](const Layout& self, const Layout& other) { return self == other; },
           nb::arg("other"))
-      .def("encoded",
-           [](const Layout& self) {
-             const std::vector<std::byte> bytes = message::encoded(self);
-             const ElementSignature period = self.elements().period();
-             return std::tuple(nb::bytes(bytes.data(), bytes.size()), period.count(),
-                               period.hash());
-           })
-      .def_static("decoded", decoded, nb::arg("given"), nb::arg("period"), nb::arg("hash"))
       .def(
           "same_form",
           [](const Layout& self, const Layout& other) { return self.form() == other.form(); },

@@ -135,25 +135,23 @@ extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   look_after();
-  RequestRecord* const record = record_of(*request);
-  if (record == nullptr) return PMPI_Wait(request, status);
+  HeldRecord record(*request);
+  if (!record) return PMPI_Wait(request, status);
   MPI_Status own{};
   MPI_Status& seen = *wanted(status, own);
-  const MPI_Request original = *request;
   const MPI_Comm comm = record->comm;
   const int code = record->ready ? MPI_SUCCESS : PMPI_Wait(request, &seen);
-  const int end = conclude(*record, original, request, seen);
+  const int end = conclude(record, request, seen);
   return code != MPI_SUCCESS ? code : raise(comm, end);
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   look_after();
-  RequestRecord* const record = record_of(*request);
-  if (record == nullptr) return PMPI_Test(request, flag, status);
+  HeldRecord record(*request);
+  if (!record) return PMPI_Test(request, flag, status);
   return guarded([&] {
     MPI_Status own{};
     MPI_Status& seen = *wanted(status, own);
-    const MPI_Request original = *request;
     const MPI_Comm comm = record->comm;
     int code = MPI_SUCCESS;
     if (!record->is_settled()) {
@@ -164,7 +162,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     *flag = 1;
     if (!record->ready) code = PMPI_Test(request, flag, &seen);
     if (*flag == 0) return code;
-    const int end = conclude(*record, original, request, seen);
+    const int end = conclude(record, request, seen);
     return code != MPI_SUCCESS ? code : raise(comm, end);
   });
 }

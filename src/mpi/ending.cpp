@@ -52,8 +52,8 @@ int start(RequestRecord& record, MPI_Request* request) noexcept {
   }
 }
 
-int conclude(RequestRecord& record, MPI_Request original, MPI_Request* request,
-             MPI_Status& status) noexcept {
+int conclude(HeldRecord& held, MPI_Request* request, MPI_Status& status) noexcept {
+  RequestRecord& record = *held.get();
   if (!record.active) return MPI_SUCCESS;
   int code = MPI_SUCCESS;
   try {
@@ -71,12 +71,10 @@ int conclude(RequestRecord& record, MPI_Request original, MPI_Request* request,
     code = code_of_exception();
   }
   record.active = record.ready = record.finished = false;
-  if (record.persistent) {
+  if (record.persistent)
     record.offer.reset();
-  } else if (RecordPtr own = take_record(original)) {
-    const TableLock lock;
-    requests().recycle(std::move(own));
-  }
+  else
+    held.let_go();
   return code;
 }
 
@@ -90,13 +88,8 @@ thread_local RequestList::Arrays RequestList::kept;
 RequestList::RequestList(int count, MPI_Request* requests) : arrays_(std::move(kept)) {
   if (mpi::requests().is_empty() || count <= 0 || requests == nullptr) return;
   requests_ = {requests, static_cast<std::size_t>(count)};
-  records_.assign(requests_.size(), nullptr);
-  const TableLock lock;
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
-    records_[i] = mpi::requests().find(requests_[i]);
-    any_ = any_ || records_[i] != nullptr;
-  }
+  records_.reserve(requests_.size());
+  for (const MPI_Request each : requests_) any_ = records_.emplace_back(each).get() || any_;
   if (any_) originals_.assign(requests_.begin(), requests_.end());
 }
 
@@ -125,8 +118,8 @@ void RequestList::accept(int index) noexcept {
 
 int RequestList::end(int index, MPI_Status& status) noexcept {
   const auto at = static_cast<std::size_t>(index);
-  if (records_[at] == nullptr) return MPI_SUCCESS;
-  return conclude(*records_[at], originals_[at], &requests_[at], status);
+  if (!records_[at]) return MPI_SUCCESS;
+  return conclude(records_[at], &requests_[at], status);
 }
 
 }  // namespace quadriga::mpi

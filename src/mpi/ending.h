@@ -13,25 +13,27 @@ int start(RequestRecord& record, MPI_Request* request) noexcept;
 
 /// After MPI has ended a request with `status`, or it is ready: does what is left and lets the
 /// record go unless it is persistent; MPI's error code, which isn't raised yet.
-int conclude(RequestRecord& record, MPI_Request original, MPI_Request* request,
-             MPI_Status& status) noexcept;
+int conclude(HeldRecord& held, MPI_Request* request, MPI_Status& status) noexcept;
 
 /// A request of MPI's that is inactive for ever: a handle for what is ready without MPI.
 int idle_request(MPI_Comm comm, MPI_Request* request) noexcept;
 
-/// The requests of a call, and what is known of them, as they were when it began.
+/// The requests of a call, and their records, which it holds.
 class RequestList {
  public:
   /// Null requests are looked over. Cost: one look for each, none where there are no records.
   RequestList(int count, MPI_Request* requests);
-  ~RequestList() { kept = std::move(arrays_); }
+  ~RequestList() {
+    records_.clear();
+    kept = std::move(arrays_);
+  }
   RequestList(const RequestList&) = delete;
   RequestList& operator=(const RequestList&) = delete;
   bool has_records() const noexcept { return any_; }
   int size() const noexcept { return static_cast<int>(requests_.size()); }
   std::span<MPI_Request> requests() const noexcept { return requests_; }
   RequestRecord* record(int index) const noexcept {
-    return records_[static_cast<std::size_t>(index)];
+    return records_[static_cast<std::size_t>(index)].get();
   }
   /// First index, from one on, of a request that is ready without MPI; -1: none.
   int ready(int from = 0) const;
@@ -49,13 +51,13 @@ class RequestList {
   struct Arrays {
     std::vector<MPI_Request> originals;
     std::vector<MPI_Request> masked;
-    std::vector<RequestRecord*> records;
+    std::vector<HeldRecord> records;
   };
   static thread_local Arrays kept;
   Arrays arrays_;
   std::vector<MPI_Request>& originals_ = arrays_.originals;
   std::vector<MPI_Request>& masked_ = arrays_.masked;
-  std::vector<RequestRecord*>& records_ = arrays_.records;
+  std::vector<HeldRecord>& records_ = arrays_.records;
   std::span<MPI_Request> requests_;
   bool any_ = false;
 };

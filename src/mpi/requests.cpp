@@ -64,9 +64,9 @@ void Requests::grow() {
 }
 
 void Requests::add(MPI_Request request, RecordPtr record) {
-  if ((used_ + 1) * 2 > slots_.size()) grow();
+  if ((used() + 1) * 2 > slots_.size()) grow();
   Slot& slot = slots_[place_of(number_of(request))];
-  if (slot.key == 0) ++used_;
+  if (slot.key == 0) set_used(used() + 1);
   slot = {number_of(request), std::move(record)};
 }
 
@@ -79,7 +79,7 @@ RecordPtr Requests::remove(MPI_Request request) noexcept {
   if (slots_[hole].key == 0) return nullptr;
   RecordPtr found = std::move(slots_[hole].record);
   slots_[hole].key = 0;
-  --used_;
+  set_used(used() - 1);
   // Those behind that would no longer be found move up.
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = (hole + 1) & mask; slots_[at].key != 0; at = (at + 1) & mask) {
@@ -118,6 +118,11 @@ RecordPtr take_record(MPI_Request request) noexcept {
 RecordPtr new_record() {
   const TableLock lock;
   return requests().make();
+}
+
+void recycle(RecordPtr record) noexcept {
+  const TableLock lock;
+  requests().recycle(std::move(record));
 }
 
 std::atomic<int> adopted{0};

@@ -4,8 +4,8 @@
 // Invariants
 //   1. The table's lock guards which records there are; a record is touched by the thread whose
 //      call starts, tests or ends its request, as MPI asks of programs.
-//   2. A record is removed before MPI may give its handle to another request: records are looked
-//      up before the call that ends requests.
+//   2. A record is removed before MPI may give its handle to another request, which may be another
+//      thread's at once: a call that may end a request holds its record meanwhile (HeldRecord).
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,8 @@ using RecordPtr = std::unique_ptr<RequestRecord>;
 /// Records by handles.
 class Requests {
  public:
-  bool is_empty() const noexcept { return used_ == 0; }
+  /// Asked without the lock: a thread sees at least its own.
+  bool is_empty() const noexcept { return used() == 0; }
   void add(MPI_Request request, RecordPtr record);
   /// Null for requests that are MPI's alone.
   RequestRecord* find(MPI_Request request) const noexcept;
@@ -68,7 +69,10 @@ class Requests {
   void grow();
   std::vector<Slot> slots_{64};
   unsigned shift_ = 58;
-  std::size_t used_ = 0;
+  // Changed with the lock, or by the only thread: no read-modify-write is needed.
+  void set_used(std::size_t used) noexcept { used_.store(used, std::memory_order_relaxed); }
+  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  std::atomic<std::size_t> used_{0};
   std::vector<RecordPtr> spare_;
 };
 
@@ -96,6 +100,34 @@ inline RequestRecord* record_of(MPI_Request request) noexcept {
 void keep_record(MPI_Request request, RecordPtr record);
 RecordPtr take_record(MPI_Request request) noexcept;
 RecordPtr new_record();
+void recycle(RecordPtr record) noexcept;
+
+/// The record of a request for the time of a call that may end it. Empty: MPI's alone.
+class HeldRecord {
+ public:
+  HeldRecord() = default;
+  explicit HeldRecord(MPI_Request request) noexcept : request_(request) {
+    if (!requests().is_empty() && request != MPI_REQUEST_NULL) record_ = take_record(request);
+  }
+  ~HeldRecord() {
+    if (record_) is_over_ ? recycle(std::move(record_)) : keep_record(request_, std::move(record_));
+  }
+  HeldRecord(HeldRecord&&) = default;
+  HeldRecord& operator=(HeldRecord&&) = delete;
+  HeldRecord(const HeldRecord&) = delete;
+  HeldRecord& operator=(const HeldRecord&) = delete;
+
+  RequestRecord* get() const noexcept { return record_.get(); }
+  RequestRecord* operator->() const noexcept { return record_.get(); }
+  explicit operator bool() const noexcept { return record_ != nullptr; }
+  /// The request has ended: its handle is no longer its own.
+  void let_go() noexcept { is_over_ = true; }
+
+ private:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  RecordPtr record_;
+  bool is_over_ = false;
+};
 
 /// Active requests that the program has freed: they go on until they have ended.
 void adopt(RecordPtr record, MPI_Request request);

@@ -2,12 +2,15 @@
 // tests/mpi/random_exchange.c: random messages of random datatypes by all kinds of calls. Prints
 // what each rank received, which must be the same with any MPI, with and without preloading.
 //
-// usage: random_exchange SEED STEPS
+// usage: random_exchange SEED STEPS [kill|stop RANK MILLISECONDS]
 #include <mpi.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 enum { messages_of_step = 12, room = 400000, types = 8 };
 
@@ -125,12 +128,35 @@ static void end_all(int how, int n, MPI_Request* requests, MPI_Status* statuses)
   }
 }
 
+static void die(int number) {
+  (void)number;
+  kill(getpid(), SIGKILL);
+}
+
+// Wherever this process is then: it is killed, or stopped for a while.
+static void interrupt_after(const char* how, int milliseconds) {
+  if (strcmp(how, "kill") == 0) {
+    const struct itimerval once = {{0, 0}, {milliseconds / 1000, milliseconds % 1000 * 1000}};
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &once, NULL);
+    return;
+  }
+  const pid_t parent = getpid();
+  if (fork() != 0) return;
+  usleep(milliseconds * 1000u);
+  kill(parent, SIGSTOP);
+  usleep(200000);
+  kill(parent, SIGCONT);
+  _exit(0);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   state = strtoull(argv[1], NULL, 10);
   make_types();
+  if (argc > 5 && rank == atoi(argv[4])) interrupt_after(argv[3], 1 + atoi(argv[5]));
   unsigned char *in[messages_of_step], *out[messages_of_step];
   for (int i = 0; i < messages_of_step; ++i) {
     in[i] = malloc(2 * room);

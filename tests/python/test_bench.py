@@ -204,6 +204,17 @@ def test_collectives_of_two_processes_are_measured():
     assert all(row["value"] > 0 and row["bytes"] == 4096 for row in found)
 
 
+def test_messages_between_devices_are_measured_beside_the_stated_link():
+    devices = "emulated:2,memory=32MiB,peer=200MB/s"
+    words = ["messages", "devices", "--devices", devices, "--size", "2097152", "--repeat", "1"]
+    found = {row["case"]: row for row in run_json(*words)}
+    assert {f"devices-{kind}-2MiB" for kind in message_cases._OF_LARGE} < found.keys()
+    row = found["devices-contiguous-2MiB"]
+    assert row["reference_value"] == 200_000_000 > 0.95 * row["value"]  # It isn't quicker.
+    assert found["devices-opened-2MiB"]["value"] == found["devices-opened-2MiB"]["bound"] == 5
+    assert found["devices-posted-2MiB"]["unit"] == "us"
+
+
 def test_messages_with_wrong_options():
     for options in (["--pin", "x"], ["--pin", "0"]):
         with pytest.raises(InvalidArgument, match="--pin"):

@@ -3,6 +3,7 @@
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from mpi_of_tests import (
@@ -23,7 +24,7 @@ EXAMPLES = PROGRAMS.parents[1] / "examples" / "mpi"
 
 def built(folder, mpi, source):
     program = folder / source.stem
-    build(mpi, source, program, "-O1")
+    build(mpi, source, program, "-O1", "-pthread")
     return program
 
 
@@ -89,6 +90,68 @@ def test_a_killed_rank_ends_the_program(mpi, tmp_path):
     ended = run([*mpiexec(mpi, 3), *preloaded("--host-buffers"), program])
     assert ended.returncode != 0
     assert time.monotonic() - begin < 30
+
+
+# Whatever it does then, the job ends.
+@pytest.mark.parametrize("mpi", EACH_MPI)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rank_that_is_killed_at_any_time_ends_the_program(mpi, seed, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "random_exchange.c")
+    random = Random(seed)
+    ranks = random.randint(2, 4)
+    words = [str(seed), "1000000", "kill", str(random.randrange(ranks)), str(random.randrange(400))]
+    options = preloaded("--host-buffers", "--small", "64")
+    ended = run([*mpiexec(mpi, ranks), *options, program, *words])
+    assert ended.returncode != 0
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_rank_that_is_stopped_for_a_while_changes_nothing(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "random_exchange.c")
+    options = preloaded("--host-buffers", "--counters", "--small", "64")
+    for seed in (5, 6):
+        random = Random(seed)
+        words = [str(seed), "8"]
+        stopped = ["stop", str(random.randrange(3)), str(random.randrange(60))]
+        plain = run([*mpiexec(mpi, 3), program, *words])
+        ours = run([*mpiexec(mpi, 3), *options, program, *words, *stopped])
+        assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
+        assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines()), seed
+        assert counted(ours.stderr, "sent") > 30
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_the_edges_of_mpi_are_where_they_are_without(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "edges.c")
+
+    def said(*options):
+        ended = run([*mpiexec(mpi, 2), *options, program, tmp_path / "said"])
+        assert ended.returncode == 0, ended.stderr
+        lines = [(tmp_path / f"said.{rank}").read_text().splitlines() for rank in (0, 1)]
+        # The MPICH of PyPI cuts what is too long without saying so; with the library it is said.
+        known = mpi == "abi"
+        return ended.stderr, [
+            [line for line in of if not (known and ("too long" in line or "handled" in line))]
+            for of in lines
+        ]
+
+    _, expected = said()
+    assert min(map(len, expected)) > 60
+    for mode, small in (("--host-buffers", "64"), ("--emulated", "64"), ("--emulated", "8192")):
+        counters, ours = said(*preloaded(mode, "--counters", "--small", small))
+        assert ours == expected, (mode, small)
+        assert counted(counters, "sent") > 10
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+@pytest.mark.parametrize("level", ["single", "funneled", "serialized", "multiple"])
+def test_threads_at_each_level(mpi, level, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "threads.c")
+    plain = run([*mpiexec(mpi, 3), program, "single"])
+    ours = run([*mpiexec(mpi, 3), *preloaded("--host-buffers", "--counters"), program, level])
+    assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
+    assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+    assert counted(ours.stderr, "sent") == 3 * 4 * 6
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)

@@ -156,10 +156,12 @@ def spmv(**settings: Any) -> None:
 @click.option("--size", "sizes", multiple=True, type=click.IntRange(1, 1 << 30),
               help="Bytes of a message; may be given several times.")  # fmt: skip
 @click.option("--pin", default="", metavar="CORE,CORE", help="Bind the two processes to cores.")
+@click.option("--devices", default="", help="Of the case devices: cuda, or emulated ones.")
 def messages(kinds: tuple[str, ...], cases: tuple[str, ...], **settings: Any) -> None:
     """Measure messages between processes of this host, beside MPI if it was found.
 
-    KIND is a case; `simulated` are collectives between nodes, by the virtual clock.
+    KIND is a case; `devices` are messages between memory of devices, `simulated` collectives
+    between nodes, by the virtual clock.
     """
     run("messages", cases=[*kinds, *cases], **settings)
 

@@ -40,7 +40,7 @@ CASES: dict[str, list[str]] = {
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
 CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
 CASES["spmv"] = sparse_cases.CASES
-CASES["messages"] = [*message_cases.KINDS, "collectives", "simulated"]
+CASES["messages"] = [*message_cases.KINDS, "collectives", "devices", "simulated"]
 _QUICK = "4KiB,1MiB,64MiB"
 
 
@@ -327,6 +327,7 @@ def messages(
     repeat: int = 5,
     sizes: Iterable[int] = (),
     pin: str = "",
+    devices: str = "",
     note: Note = _silent,
 ) -> Iterator[Row]:
     """Messages between processes of this host, beside an MPI's where one was found.
@@ -335,13 +336,16 @@ def messages(
     ----------
     cases : iterable of str, optional
         ``pingpong`` (microseconds one way) and ``bandwidth``, the default; ``collectives``
-        of two processes; ``simulated``: collectives between nodes by the virtual clock.
+        of two processes; ``devices``: memory of devices of two processes; ``simulated``:
+        collectives between nodes by the virtual clock.
     repeat : int, optional
         Runs, in turn with MPI's.
     sizes : iterable of int, optional
         Bytes of a message; 8 B to 64 MiB by default.
     pin : str, optional
         Two cores, such as ``"0,1"``, that the processes are bound to.
+    devices : str, optional
+        Of the case ``devices``: ``cuda``, or emulated ones, the default.
     note : callable, optional
         Called with what is measured next.
     """
@@ -353,6 +357,12 @@ def messages(
         for kind in wanted:
             if kind == "simulated":
                 yield from simulated_collectives.run(note)
+                continue
+            if kind == "devices":
+                note("messages between devices")
+                of_devices = sizes or list(message_cases.DEVICE_SIZES)
+                among = devices or message_cases.DEVICES
+                yield from message_cases.run_devices(of_devices, repeat, among)
                 continue
             note(f"{kind} in turn with MPI")
             if kind == "collectives":

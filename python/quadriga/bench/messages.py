@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..errors import Error, Unavailable
+from ..machine import Machine
 from . import program, simulated_collectives
 
 Row = dict[str, Any]
@@ -20,6 +21,11 @@ KINDS = ["pingpong", "bandwidth"]
 COLLECTIVES = ["bcast", "reduce", "allreduce", "allgather", "alltoall"]
 COLLECTIVE_SIZES = (16, 4 << 10, 256 << 10, 8 << 20)
 SIZES = (8, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20)
+# Emulated ones without GPUs, whose link is stated.
+DEVICES = "emulated:2,memory=600MiB,peer=2GB/s"
+DEVICE_SIZES = (8, 4 << 10, 64 << 20)
+# What only large messages between devices are measured by, beside KINDS[0] and "posted".
+_OF_LARGE = ["first", "second", "opened", "contiguous", "submatrix", "triangle", "transpose"]
 # Batches of a run; the medians of runs that alternate count.
 _BATCHES = 9
 
@@ -33,6 +39,7 @@ def case_of(kind: str, size: int) -> str:
 
 
 ROWS = [case_of(kind, size) for kind in KINDS for size in SIZES] + simulated_collectives.ROWS
+ROWS += [f"devices-{case_of(kind, DEVICE_SIZES[-1])}" for kind in _OF_LARGE]
 
 
 def run(kind: str, sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row]:
@@ -44,6 +51,38 @@ def run_collectives(sizes: Sequence[int], repeat: int, pin: str) -> Iterator[Row
     """A row for each collective and size, between two processes."""
     for row in _compared("collectives", COLLECTIVES, sizes, repeat, pin):
         yield {**row, "case": f"collectives-{row['case']}"}
+
+
+def run_devices(sizes: Sequence[int], repeat: int, devices: str) -> Iterator[Row]:
+    """Rows of messages between memory of devices of two processes, beside the link that is stated.
+
+    The bound is a copy within one process by the same link.
+    """
+    stated = _stated_rate(devices)
+    for size in sizes:
+        words = ["--devices", devices, "--sizes", size, "--repeat", repeat]
+        for row in program.run(program.OURS, "device-messages", *words):
+            is_rate = row["unit"] == "bytes/s"
+            yield {
+                **row,
+                "case": f"devices-{case_of(row['case'], size)}",
+                "unit": row["unit"].split(" ")[0],
+                "reference": "stated link" if is_rate and stated else None,
+                "reference_value": stated if is_rate else None,
+                "devices": devices,
+                "runs": repeat,
+            }
+
+
+def _stated_rate(devices: str) -> float | None:
+    """Bytes a second between the first two devices; None if they aren't emulated."""
+    machine = Machine.parse(devices)
+    found = machine.devices
+    if len(found) < 2 or found[0].kind != "emulated":
+        return None
+    ends = (found[0].name, found[1].name)
+    rates = [r.bytes_per_second for r in machine.routes if (r.source, r.target) == ends]
+    return rates[0] if rates else None
 
 
 def _compared(

@@ -96,6 +96,7 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
     "messages": {
         **{f"pingpong-{size}": [Target("ratio", 0.5)] for size in ("8B", "512B", "4KiB")},
         "bandwidth-64MiB": [Target("ratio", 1)],
+        "devices-contiguous-64MiB": [Target("ratio", 0.97)],
         **{
             f"simulated-{kind}-{size}": [Target("part", x)]
             for kind in ("broadcast", "reduce")

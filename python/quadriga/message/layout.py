@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._core import MessageLayout
+from .._core import MessageLayout, decoded_layout, encoded_layout
 from ..errors import InvalidArgument, InvalidType
 from .elements import address_of, dtype_of, element_of, reach_of
 
@@ -256,7 +256,7 @@ class Layout:
         return self.core.hash()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _decoded, self.core.encoded()
+        return _decoded, encoded_layout(self.core)
 
     def __repr__(self) -> str:
         return f"Layout({self.core.text})"
@@ -264,7 +264,7 @@ class Layout:
 
 def _decoded(given: bytes, period: int, elements: int) -> Layout:
     """A layout that was pickled, by a machine of the same byte order; nothing is believed."""
-    return Layout(MessageLayout.decoded(given, period, elements))
+    return Layout(decoded_layout(given, period, elements))
 
 
 def _is_fortran(order: str) -> bool:

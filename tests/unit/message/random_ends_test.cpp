@@ -13,13 +13,17 @@
 #include "base/random.h"
 #include "device_numbers.h"
 #include "endpoints.h"
-#include "message/exchange_transfers.h"
+#include "sanitized.h"
 
 namespace quadriga::message::testing {
 namespace {
 
 constexpr auto type = ElementType::float64;
 constexpr int rounds = 6;
+// Nothing takes so long, on a machine with much else to do either.
+const Patience ample{80, {}};
+constexpr unsigned longest_seconds = 100;
+constexpr std::uint64_t programs = is_sanitized ? 3 : 8;
 
 /// What one rank of the program does before its time.
 enum class Ending { leaves, dies, gives_up };
@@ -80,7 +84,7 @@ class Rank {
   Patience patience(int round) {
     const bool hurries = program_.how == Ending::gives_up && comm_.rank() == program_.who &&
                          round == program_.last && own_.below(2) == 0;
-    return hurries ? Patience{0.004 * own_.uniform(), {}} : enough;
+    return hurries ? Patience{0.004 * own_.uniform(), {}} : ample;
   }
 
   void messages(int round) {
@@ -167,7 +171,7 @@ void go_on_without(CommunicatorCore comm, int ranks) {
   for (;;) {
     try {
       std::vector<double> one{1}, sum{0};
-      comm.all_reduce(place_of(one), place_of(sum), ReduceOperation::sum, enough);
+      comm.all_reduce(place_of(one), place_of(sum), ReduceOperation::sum, ample);
       expect(sum[0] == comm.size(), "another sum");
       if (comm.size() == ranks - 1) return;
     } catch (const Error& error) {
@@ -179,17 +183,17 @@ void go_on_without(CommunicatorCore comm, int ranks) {
 
 void run_leaving(CommunicatorCore& comm, Program& program, Rank& rank) {
   std::optional<CommunicatorCore> others =
-      comm.split(comm.rank() == program.who ? -1 : 0, 0, enough);
+      comm.split(comm.rank() == program.who ? -1 : 0, 0, ample);
   for (int i = 0; i <= program.last; ++i) rank.round(i);
   if (!others) {
-    expect(comm.endpoint().close(enough).empty(), "something was left open");
+    expect(comm.endpoint().close(ample).empty(), "something was left open");
     return;
   }
   // Who shrinks ends what the others still do with it.
-  others->barrier(enough);
+  others->barrier(ample);
   try {
     for (int i = program.last + 1; i < rounds; ++i) rank.round(i);
-    comm.barrier(enough);
+    comm.barrier(ample);
     expect(false, "nothing was thrown");
   } catch (const Error& error) {
     expect(error.code() == Errc::peer_lost || error.code() == Errc::cancelled, error.what());
@@ -219,7 +223,7 @@ void run_giving_up(CommunicatorCore& comm, Program& program, Rank& rank) {
   const bool gives_up = comm.rank() == program.who;
   try {
     for (int i = 0; i < rounds; ++i) rank.round(i);
-    comm.barrier(enough);
+    comm.barrier(ample);
   } catch (const Error& error) {
     const bool is_known = error.code() == Errc::peer_lost || error.code() == Errc::cancelled ||
                           (gives_up && error.code() == Errc::deadline);
@@ -229,11 +233,12 @@ void run_giving_up(CommunicatorCore& comm, Program& program, Rank& rank) {
 }
 
 void run(CommunicatorCore comm, std::uint64_t seed, Ending how) {
+  alarm(longest_seconds);
   Program program(seed, how, comm.size());
   Random own(mix(seed * 100 + static_cast<std::uint64_t>(comm.rank())));
   Rank rank(comm, program, own.split());
   try {
-    comm.barrier(enough);
+    comm.barrier(ample);
     if (how == Ending::leaves) return run_leaving(comm, program, rank);
     if (how == Ending::dies) return run_dying(comm, program, rank, own);
     run_giving_up(comm, program, rank);
@@ -256,7 +261,7 @@ Seeds seeds_of(std::uint64_t many) {
 int ranks_of(std::uint64_t seed) { return 2 + static_cast<int>(seed % 3); }
 
 void run_as_processes(Ending how) {
-  const Seeds seeds = seeds_of(12);
+  const Seeds seeds = seeds_of(programs);
   for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     const std::string address = file_address();
     const int ranks = ranks_of(seed);
@@ -273,7 +278,7 @@ void run_as_processes(Ending how) {
 
 // In a process of their own, which ends if they hang.
 void run_as_threads(Ending how) {
-  const Seeds seeds = seeds_of(12);
+  const Seeds seeds = seeds_of(programs);
   for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     const auto states = as_processes(1, [&](int) {
       std::atomic<int> failures{0};
