@@ -15,6 +15,7 @@
 #include <map>
 #include <vector>
 
+#include "base/config.h"
 #include "base/random.h"
 #include "benchmarks.h"
 #include "line.h"
@@ -151,6 +152,8 @@ void plans(const Settings& settings) {
   const std::int64_t devices = settings.integer("devices", 4);
   const std::int64_t count = settings.integer("count", run == "machines" ? 500 : 12);
   const std::int64_t only = settings.integer("only", -1, 0);
+  const std::int64_t planning = settings.integer("planning-percent", -1, 0);
+  if (planning >= 0) Config::global().set("planning_percent", std::to_string(planning));
   const bool alike = settings.text("alike", "off") == "on";
   const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0));
   const double least = static_cast<double>(settings.integer("least", 6000));

@@ -163,6 +163,7 @@ struct Problem {
   DType dtype = DType::float64;
   bool from_source = false;  ///< Devices compute the matrix; nothing of it is on the host.
   bool accumulate = false;   ///< matmul: C is read.
+  bool in_place = true;      ///< cholesky: the factor takes the matrix's place.
 };
 
 struct LinkBytes {

@@ -67,7 +67,7 @@ int Driver::most_rounds() const noexcept { return virtual_ ? 0 : 4; }
 void Driver::open_log(const EngineOptions& options, const MemoryOptions& memory,
                       std::span<const std::vector<StreamId>> kernel_streams) {
   const std::string path = Config::global().text("schedule_log");
-  if (path.empty()) return;
+  if (path.empty() || !log_claim_.take()) return;
   log_file_.open(path);
   if (!log_file_) fail(Errc::io, fmt::format("can't write the schedule's log '{}'", path));
   log_ = std::make_unique<ScheduleLog>(log_file_);

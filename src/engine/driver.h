@@ -33,6 +33,7 @@
 #include "engine/executor.h"
 #include "engine/inbox.h"
 #include "engine/issuers.h"
+#include "engine/log_claim.h"
 #include "engine/releases.h"
 #include "engine/run_record.h"
 #include "engine/task_bodies.h"
@@ -152,6 +153,7 @@ class Driver final : public Executor, private ScheduleListener {
   std::unique_ptr<DeviceSpaces> spaces_;
   std::vector<std::size_t> library_bytes_;  ///< By device.
   RunRecord record_;
+  LogClaim log_claim_;
   std::ofstream log_file_;
   std::unique_ptr<ScheduleLog> log_;  ///< As the setting schedule_log says; null: none.
   Instructions instructions_;

@@ -43,11 +43,9 @@ double load_ratio(const Engine& engine, const DeviceGroup& group, std::int64_t t
   return order * order * static_cast<double>(size_of(dtype)) * group.seconds_a_byte / seconds;
 }
 
-}  // namespace
-
-CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options) {
-  if (problem.kind == Problem::Kind::matmul) return plan_matmul(engine, problem, home, options);
-  auto [group, tile] = plan_cholesky(engine, home, problem.m, problem.dtype, options);
+CallPlan plan_triangle(const Engine& engine, const Problem& problem, DeviceId home,
+                       const Options& options, Trials trials) {
+  auto [group, tile] = plan_cholesky(engine, home, problem, options, trials);
   CallPlan plan;
   plan.rows = {problem.m, tile};
   plan.cols = {problem.n, tile};
@@ -55,6 +53,18 @@ CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const
   plan.triangle = cholesky_shape(engine, group, problem.m, tile, problem.dtype);
   plan.group = std::move(group);
   return plan;
+}
+
+}  // namespace
+
+CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options) {
+  if (problem.kind == Problem::Kind::matmul) return plan_matmul(engine, problem, home, options);
+  return plan_triangle(engine, problem, home, options, Trials::allowed);
+}
+
+CallPlan plan_like_factorization(const Engine& engine, const Problem& problem,
+                                 const Options& options) {
+  return plan_triangle(engine, problem, no_device, options, Trials::none);
 }
 
 std::vector<ProductOrder> product_orders(const Engine& engine, const CallPlan& plan, DType dtype) {

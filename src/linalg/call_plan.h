@@ -21,13 +21,16 @@ struct CallPlan : ProductPlan {
   CholeskyShape triangle;  ///< Of factorizations, rank updates and solves.
 };
 
-/// Plans a call by its sizes and the machine's description, which the engine has. Rank updates and
-/// solves are planned as the factorization of a matrix of as many rows.
+/// Plans a call by its sizes and the machine's description, which the engine has.
 ///
 /// `home`: the device in whose memory all operands lie and stay, or no_device. There that device
 /// alone computes, by the tiles that take least time, or all devices, whichever is sooner by the
 /// description. Options::tile and Options::reproducible restrict the choice.
 CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options);
+
+/// The same for what has the sizes of a factorization and isn't one: no tiles are tried.
+CallPlan plan_like_factorization(const Engine& engine, const Problem& problem,
+                                 const Options& options);
 
 /// What each device of a product's plan does, in order: its list schedule, the panels that the plan
 /// says, or what its memory allows.

@@ -50,11 +50,12 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo,
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, out, options);
   if (empty(out)) return;
-  const CallPlan plan =
-      linalg::plan(engine, {Problem::Kind::cholesky, out.rows, out.rows, out.rows, out.dtype},
-                   common_device(engine, {&a, &result}), options);
-  const Tiling& tiling = plan.rows;
   const bool in_place = !a.source() && same(a.view(), out);
+  Problem problem{Problem::Kind::cholesky, out.rows, out.rows, out.rows, out.dtype};
+  problem.in_place = in_place;
+  const CallPlan plan =
+      linalg::plan(engine, problem, common_device(engine, {&a, &result}), options);
+  const Tiling& tiling = plan.rows;
   Run run(engine, options, cholesky_tasks(tiling.count()) + static_cast<double>(tiling.count()));
   const bool clears = other == Other::zero && !run.pretends();
   const bool transposed = layout_of(out) == ViewKind::rows;

@@ -5,6 +5,7 @@
 #include "linalg/cholesky_schedule.h"
 #include "linalg/device_group.h"
 #include "linalg/order.h"
+#include "linalg/tile_size.h"
 #include "linalg/tiles.h"
 
 namespace quadriga::linalg {
@@ -34,9 +35,10 @@ CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std
                              std::int64_t tile, DType dtype);
 
 /// The tile size by which a factorization on the group takes least time by the machine's
-/// figures, all of it at once (cholesky_schedule.h); 0 if these don't tell its kernels' times.
-std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
-                           DType dtype);
+/// figures, all of it at once (cholesky_schedule.h), and of the best of these by trials
+/// (tile_trials.h); 0 if the figures don't tell its kernels' times.
+std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, const Problem& problem,
+                           Trials trials);
 
 /// The shape for orders, with the times that the machine's table gives.
 CholeskyShape cholesky_shape(const Engine& engine, const DeviceGroup& group, std::int64_t order,
@@ -67,8 +69,8 @@ struct CholeskyPlan {
 /// device alone, by the tile that takes least time by the machine's table (which may be the whole
 /// matrix), or all devices by the default tile, if their share of the work and the way to them
 /// take less.
-CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
-                           const Options& options);
+CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& problem,
+                           const Options& options, Trials trials);
 
 /// What a tile on the diagonal gets outside the triangle when it is filled.
 enum class Rest : std::uint8_t { any, zero, leave };

@@ -3,11 +3,13 @@
 // rates.
 #include "linalg/cholesky.h"
 
+#include "base/config.h"
 #include "linalg/check.h"
 #include "linalg/cholesky_schedule.h"
 #include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
+#include "linalg/tile_trials.h"
 #include "memory/copy_times.h"
 
 #include <algorithm>
@@ -165,13 +167,28 @@ CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std
 namespace {
 
 /// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were
-/// no better than the best, then those around that.
+/// no better than the best, then those around that; of the best of these the one that takes least
+/// time by the virtual clock, where there is time for it.
 class TileSearch {
  public:
-  TileSearch(const Engine& engine, const DeviceGroup& group, std::int64_t order, DType dtype)
-      : engine_(engine), group_(group), order_(order), dtype_(dtype) {}
+  TileSearch(const Engine& engine, const DeviceGroup& group, const Problem& problem, Trials trials)
+      : engine_(engine),
+        group_(group),
+        problem_(problem),
+        order_(problem.m),
+        may_try_(trials == Trials::allowed && group.size() >= 2 && can_try(engine)) {}
 
   std::int64_t best() {
+    search();
+    const std::vector<TileCandidate> worth = worth_a_trial(found_);
+    const std::int64_t tried = worth.empty() ? 0 : best_by_trial(engine_, problem_, worth);
+    return tried > 0 ? tried : best_;
+  }
+
+ private:
+  static constexpr std::int64_t most_between = 8;
+
+  void search() {
     constexpr auto& counts = part_counts;
     int worse = 0;
     for (auto count = counts.begin(); count != counts.end() && worse < 3; ++count)
@@ -181,24 +198,26 @@ class TileSearch {
     const std::int64_t to = middle >= counts.end() - 1 ? counts.back() : *std::next(middle);
     const std::int64_t step = std::max<std::int64_t>(1, (to - from) / most_between);
     for (std::int64_t count = from + step; count < to; count += step) consider(count);
-    return best_;
   }
-
- private:
-  static constexpr std::int64_t most_between = 8;
 
   /// About so many tiles, whose lengths are multiples of the machine's granule. True if they are
   /// the best so far.
   bool consider(std::int64_t count) {
     constexpr std::int64_t least_in_memory = 4;
+    constexpr double near = 1.2;
     // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
     const double alike = group_.size() < 2 ? 1 : 1.01;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, group_.whole(length));
-    const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, dtype_);
+    const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, problem_.dtype);
     const double limit = count > best_count_ ? alike * least_ : least_;
-    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= limit) return false;
-    const double seconds = cholesky_seconds(times, limit);
+    // Trials look at what is a little worse, too.
+    const double visible = may_try_ ? std::max(limit, near * least_) : limit;
+    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= visible) return false;
+    const double seconds = cholesky_seconds(times, visible);
+    if (seconds >= visible) return false;
+    if (may_try_ && cholesky_blocks(times.shape).size() == 1)
+      found_.push_back({tile, seconds, cholesky_tasks(times.shape.tiles)});
     if (seconds >= limit) return false;
     least_ = std::min(least_, seconds);
     best_ = tile;
@@ -208,8 +227,10 @@ class TileSearch {
 
   const Engine& engine_;
   const DeviceGroup& group_;
+  const Problem& problem_;
   std::int64_t order_;
-  DType dtype_;
+  bool may_try_;
+  std::vector<TileCandidate> found_;
   double least_ = std::numeric_limits<double>::infinity();
   std::int64_t best_ = 0;
   std::int64_t best_count_ = 1;
@@ -238,52 +259,74 @@ class TileMemo {
   std::list<Entry> tiles_;  ///< Last used first; guarded by mutex_.
 };
 
+/// What is factorized, whatever is solved with it; a factor that stays on devices is one to solve
+/// with.
+Problem factorization_of(const Problem& problem) {
+  Problem factorization = problem;
+  if (problem.from_source) factorization.kind = Problem::Kind::cho_solve;
+  if (factorization.kind == Problem::Kind::cho_solve) factorization.in_place = true;
+  factorization.n = factorization.kind == Problem::Kind::cho_solve ? 0 : problem.m;
+  factorization.k = problem.m;
+  return factorization;
+}
+
 /// All that the search knows.
-std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, std::int64_t order,
-                           DType dtype) {
+std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const Problem& problem,
+                           Trials trials) {
   const Machine& machine = engine.machine();
   const Device& device = machine.devices[group.devices.front()];
-  std::vector<double> key{static_cast<double>(order),
-                          static_cast<double>(dtype),
+  std::vector<double> key{static_cast<double>(problem.m),
+                          static_cast<double>(problem.dtype),
+                          static_cast<double>(problem.kind),
+                          problem.from_source ? 1.0 : 0.0,
+                          problem.in_place ? 1.0 : 0.0,
+                          trials == Trials::allowed && can_try(engine) ? 1.0 : 0.0,
                           static_cast<double>(group.size()),
                           static_cast<double>(group.places.size()),
                           static_cast<double>(group.memory_bytes),
                           static_cast<double>(group.granule),
                           static_cast<double>(device.compute_streams),
                           group.seconds_a_byte,
-                          machine.launch_seconds};
+                          machine.launch_seconds,
+                          static_cast<double>(engine.options().window),
+                          static_cast<double>(Config::global().integer("window")),
+                          static_cast<double>(Config::global().integer("planning_percent"))};
   const auto append = [&](const std::map<double, double>& table) {
     for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
   };
   const std::vector<double> home_links = HomeLinks(machine, group).key();
   key.insert(key.end(), home_links.begin(), home_links.end());
   CholeskyTimes speeds;
-  set_speeds(engine, group, dtype, speeds);
+  set_speeds(engine, group, problem.dtype, speeds);
   key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
   for (const std::ptrdiff_t place : speeds.device_of_place)
     key.push_back(static_cast<double>(place));
   for (const kernels::Names* const names :
        {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names})
-    append(machine.kernels.find((*names)[kernels::type_index(dtype)])->second.at(device.rates));
+    append(machine.kernels.find((*names)[kernels::type_index(problem.dtype)])
+               ->second.at(device.rates));
   return key;
 }
 
 }  // namespace
 
-std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, std::int64_t order,
-                           DType dtype) {
+std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, const Problem& problem,
+                           Trials trials) {
   static TileMemo memo;
-  if (order == 0 || group.size() == 0 || !knows_rates(engine, group.devices.front(), dtype))
+  if (problem.m == 0 || group.size() == 0 ||
+      !knows_rates(engine, group.devices.front(), problem.dtype))
     return 0;
-  return memo.find(key_of(engine, group, order, dtype),
-                   [&] { return TileSearch(engine, group, order, dtype).best(); });
+  const Problem factorization = factorization_of(problem);
+  return memo.find(key_of(engine, group, factorization, trials),
+                   [&] { return TileSearch(engine, group, factorization, trials).best(); });
 }
 
-CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, std::int64_t order, DType dtype,
-                           const Options& options) {
+CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& problem,
+                           const Options& options, Trials trials) {
+  const std::int64_t order = problem.m;
+  const DType dtype = problem.dtype;
   const DeviceGroup all = group_of(engine);
-  const std::int64_t usual =
-      tile_for(engine, {Problem::Kind::cholesky, order, order, order, dtype}, options);
+  const std::int64_t usual = tile_for(engine, problem, options, trials);
   if (home == no_device || order == 0) return {all, usual};
   const DeviceGroup alone = group_at(engine, home);
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};

@@ -52,19 +52,21 @@ double matrix_bytes(const Problem& problem) {
     return static_cast<double>(rows) * static_cast<double>(cols) *
            static_cast<double>(size_of(problem.dtype));
   };
-  const auto [kind, m, n, k, dtype, from_source, accumulate] = problem;
+  const auto [kind, m, n, k, dtype, from_source, accumulate, in_place] = problem;
   if (kind == Problem::Kind::matmul) return bytes(m, k) + bytes(k, n) + bytes(m, n);
-  return (from_source ? 0 : bytes(m, m)) + (kind == Problem::Kind::cho_solve ? bytes(m, n) : 0);
+  return (from_source ? 0 : (in_place ? 1 : 2) * bytes(m, m)) +
+         (kind == Problem::Kind::cho_solve ? bytes(m, n) : 0);
 }
 
 void run_program(Engine& engine, const Problem& problem, const Options& options) {
-  const auto [kind, m, n, k, dtype, from_source, accumulate] = problem;
+  const auto [kind, m, n, k, dtype, from_source, accumulate, in_place] = problem;
   if (kind == Problem::Kind::matmul)
     return matmul(engine, 1, pretended(m, k, dtype, 1), Op::none, pretended(k, n, dtype, 2),
                   Op::none, accumulate ? 1 : 0, pretended(m, n, dtype, 3), options);
   const MatrixView view = pretended(m, m, dtype, 1);
   if (kind == Problem::Kind::cholesky && !from_source)
-    return cholesky(engine, view, view, Uplo::lower, Other::leave, options);
+    return cholesky(engine, view, in_place ? view : pretended(m, m, dtype, 2), Uplo::lower,
+                    Other::leave, options);
   Matrix a(view);
   if (from_source) a = pretended_source(m, dtype);
   const Factor factor = cho_factor(engine, a, {Uplo::lower}, options);
@@ -226,7 +228,7 @@ Estimate extrapolate(const Large& large, const EngineOptions& where, const Probl
   estimate.seconds = seconds.value;
   estimate.seconds_uncertainty = seconds.uncertainty;
   const double least = finest.bytes() > 0 ? least_bytes(problem) : 0;
-  const Figure bytes = extended(samples, &Sample::bytes, least, 0.1);
+  const Figure bytes = extended(samples, &Sample::bytes, least, 0.12);
   for (LinkBytes& link : estimate.links)
     link.bytes *= bytes.value / std::max(1.0, estimate.host_bytes);
   estimate.host_bytes = bytes.value;

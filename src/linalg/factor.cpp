@@ -89,8 +89,10 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
   check(engine, a, factor, options);
   const bool in_place = factor.overwrite && layout_of(a.view()) != ViewKind::strided;
   const DeviceId home = in_place ? common_device(engine, {&a}) : no_device;
-  const CallPlan plan = linalg::plan(
-      engine, {Problem::Kind::cholesky, a.rows(), a.rows(), a.rows(), a.dtype()}, home, options);
+  Problem problem{Problem::Kind::cho_solve, a.rows(), 0, a.rows(), a.dtype()};
+  problem.from_source = a.source() != nullptr;
+  if (in_place) problem.kind = Problem::Kind::cholesky;
+  const CallPlan plan = linalg::plan(engine, problem, home, options);
   if (!in_place) check_room(engine, "the factor", a.rows(), a.dtype());
   const auto impl = make(engine, a, factor.uplo, in_place, plan.rows.tile);
   const std::int64_t count = impl->tiling().count();
@@ -120,8 +122,8 @@ Factor factor_from(Engine& engine, const MatrixView& c, Uplo uplo, const Options
   check_matrix("c", c);
   check_square("c", c);
   check_finite(engine, options, "c", c);
-  const std::int64_t tile =
-      tile_for(engine, {Problem::Kind::cholesky, c.rows, c.rows, c.rows, c.dtype}, options);
+  const std::int64_t tile = tile_for(
+      engine, {Problem::Kind::cholesky, c.rows, c.rows, c.rows, c.dtype}, options, Trials::none);
   const bool in_place = layout_of(c) != ViewKind::strided;
   if (!in_place) check_room(engine, "the factor", c.rows, c.dtype);
   const auto impl = make(engine, c, uplo, in_place, tile);

@@ -93,8 +93,8 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
   const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
   if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
-  const CallPlan plan = linalg::plan(
-      engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, no_device, options);
+  const CallPlan plan = plan_like_factorization(
+      engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, options);
   const Tiling& tiling = plan.rows;
   const Tiling& sum = plan.sum;
   const auto count = static_cast<double>(tiling.count());

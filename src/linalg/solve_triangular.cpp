@@ -64,8 +64,8 @@ void solve_triangular(Engine& engine, const Matrix& a, Uplo uplo, Op op, bool un
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, unit_diagonal, b, options);
   if (empty(b)) return;
-  const CallPlan plan = linalg::plan(
-      engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, no_device, options);
+  const CallPlan plan = plan_like_factorization(
+      engine, {Problem::Kind::cholesky, b.rows, b.cols, b.rows, b.dtype}, options);
   const Tiling& rows = plan.rows;
   const Tiling& cols = plan.cols;
   Run run(engine, options, substitution_tasks(rows, cols));

@@ -39,15 +39,14 @@ std::int64_t rounded(double tile, std::int64_t granule) {
   return std::max<std::int64_t>(1, std::llround(granules)) * granule;
 }
 
-}  // namespace
-
-std::int64_t default_tile(const Engine& engine, const Problem& problem, const Options& options) {
+std::int64_t tile_of(const Engine& engine, const Problem& problem, const Options& options,
+                     Trials trials) {
   const bool alone = reproducible(engine, options);
   const DeviceGroup all = group_of(engine);
   const DeviceGroup group = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
   if (!is_product)
-    if (const std::int64_t tile = cholesky_tile(engine, group, problem.m, problem.dtype); tile > 0)
+    if (const std::int64_t tile = cholesky_tile(engine, group, problem, trials); tile > 0)
       return tile;
   constexpr Bounds bounds;
   double tile = std::clamp(wanted(engine, group, problem, alone), bounds.least, bounds.most);
@@ -60,8 +59,15 @@ std::int64_t default_tile(const Engine& engine, const Problem& problem, const Op
   return rounded(tile, group.granule);
 }
 
-std::int64_t tile_for(const Engine& engine, const Problem& problem, const Options& options) {
-  return options.tile > 0 ? options.tile : default_tile(engine, problem, options);
+}  // namespace
+
+std::int64_t default_tile(const Engine& engine, const Problem& problem, const Options& options) {
+  return tile_of(engine, problem, options, Trials::allowed);
+}
+
+std::int64_t tile_for(const Engine& engine, const Problem& problem, const Options& options,
+                      Trials trials) {
+  return options.tile > 0 ? options.tile : tile_of(engine, problem, options, trials);
 }
 
 }  // namespace quadriga::linalg

@@ -131,7 +131,7 @@ class TestTypes:
     def test_values_have_the_type_of_their_setting(self):
         assert {key: type(value) for key, value in quadriga.config.items()} == {
             **dict.fromkeys(quadriga.config, str),
-            **dict.fromkeys(["tile", "window", "threads", "host_memory"], int),
+            **dict.fromkeys(["tile", "window", "threads", "host_memory", "planning_percent"], int),
             **dict.fromkeys(["trace", "allow_tf32", "reproducible", "cuda_pool"], bool),
         }
 

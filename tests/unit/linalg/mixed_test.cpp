@@ -59,8 +59,9 @@ TEST_P(Mixed, SmallerMemoryOfSomeHardlySlowsTheOthers) {
   constexpr std::int64_t n = 32768;
   const double whole = seconds(mixed(4, 2, 1), GetParam(), n);
   EXPECT_LE(seconds(mixed(4, 2, 64), GetParam(), n), 1.08 * whole);
-  // There is room for tiles of 2048 rows, which are copied by short runs.
-  EXPECT_LE(seconds(mixed(4, 2, 128), GetParam(), n), 1.15 * whole);
+  // There is room for tiles of 2048 rows, which are copied by short runs; and factorizations that
+  // don't fit aren't tried, those beside them are.
+  EXPECT_LE(seconds(mixed(4, 2, 128), GetParam(), n), 1.2 * whole);
 }
 
 TEST_P(Mixed, SlowDevicesDontHinderASmallProblem) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/linalg/tile_trials.h: tiles of a factorization tried by the virtual clock.
+#pragma once
+
+#include <quadriga/linalg.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace quadriga::linalg {
+
+/// A tile that a search has found.
+struct TileCandidate {
+  std::int64_t tile = 0;
+  double seconds = 0;  ///< That a factorization by it takes, as a list schedule foretells.
+  double tasks = 0;
+};
+
+/// Those that are worth a trial: within a fifth of the best, each once, the best first, where a
+/// trial takes at most the setting `planning_percent` of the best's seconds. None if these are
+/// fewer than two, or the best isn't among them: others may be worse than what isn't tried.
+std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
+
+/// Whether the engine decides as trials do.
+bool can_try(const Engine& engine);
+
+/// The tile by which the engine's devices solve the problem soonest, by the virtual clock: the
+/// program of each runs without data on a thread of its own. 0 if none could.
+std::int64_t best_by_trial(const Engine& engine, const Problem& problem,
+                           const std::vector<TileCandidate>& candidates);
+
+}  // namespace quadriga::linalg

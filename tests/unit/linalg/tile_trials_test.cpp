@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/linalg/tile_trials_test.cpp: which tiles of a factorization are tried, and that what
+// is taken is the quickest of them.
+#include "linalg/tile_trials.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <quadriga/linalg.h>
+
+#include <string>
+
+#include "base/config.h"
+#include "linalg/tile_size.h"
+
+namespace quadriga::linalg {
+namespace {
+
+class TileTrials : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    for (const char* const key : {"planning_percent", "threads"}) Config::global().unset(key);
+  }
+  static void allow(int percent) {
+    Config::global().set("planning_percent", std::to_string(percent));
+  }
+};
+
+std::vector<std::int64_t> tiles_of(const std::vector<TileCandidate>& candidates) {
+  std::vector<std::int64_t> tiles;
+  for (const TileCandidate& each : candidates) tiles.push_back(each.tile);
+  return tiles;
+}
+
+TEST_F(TileTrials, AreThoseNearTheBestEachOnce) {
+  allow(100);
+  const auto worth = worth_a_trial(
+      {{640, 1.1, 1000}, {512, 1.0, 2000}, {640, 1.1, 1000}, {1024, 1.19, 300}, {2048, 1.3, 50}});
+  EXPECT_EQ(tiles_of(worth), (std::vector<std::int64_t>{512, 640, 1024}));
+}
+
+TEST_F(TileTrials, AreFew) {
+  allow(100);
+  std::vector<TileCandidate> found;
+  for (int i = 0; i < 50; ++i) found.push_back({64 * (50 - i), 1 + 0.001 * i, 10});
+  const auto worth = worth_a_trial(found);
+  EXPECT_EQ(worth.size(), 8U);
+  EXPECT_EQ(worth.front().tile, 64 * 50);
+}
+
+TEST_F(TileTrials, TakeAPartOfTheTimeOrAreNone) {
+  allow(10);
+  const double tasks = 1e4;  // 30 ms
+  const std::vector<TileCandidate> found{{512, 0.31, tasks}, {640, 0.32, tasks / 2}};
+  EXPECT_EQ(worth_a_trial(found).size(), 2U);
+  allow(9);
+  EXPECT_TRUE(worth_a_trial(found).empty()) << "the second may be worse than the first";
+  allow(0);
+  EXPECT_TRUE(worth_a_trial({{512, 1e6, 1}, {640, 1e6, 1}}).empty());
+  EXPECT_TRUE(worth_a_trial({}).empty());
+  allow(100);
+  EXPECT_TRUE(worth_a_trial({{512, 1, 10}}).empty()) << "nothing to choose from";
+}
+
+Machine h200s(int devices) {
+  return Machine::parse(
+      fmt::format("machine={}/machines/h200x4.json:{}", QUADRIGA_SOURCE_DIR, devices));
+}
+
+/// One whose devices have links of unequal rates, on which list schedules foretell badly.
+Machine uneven(int devices) {
+  Machine machine = h200s(devices);
+  double slower = 1;
+  for (Link& link : machine.links)
+    link.bytes_per_second /= (slower = slower < 3 ? slower + 0.7 : 1);
+  return machine;
+}
+
+Engine engine_of(const Machine& machine, const std::string& policy = "") {
+  EngineOptions options;
+  options.machine = machine;
+  options.virtual_clock = true;
+  options.compute = false;
+  options.policy = policy;
+  return Engine(options);
+}
+
+Problem factorization(std::int64_t order) {
+  return {Problem::Kind::cholesky, order, order, order, DType::float64};
+}
+
+double seconds(const Machine& machine, std::int64_t order) {
+  const Engine engine = engine_of(machine);
+  return estimate(engine, factorization(order)).seconds;
+}
+
+TEST_F(TileTrials, TakeNothingThatIsSlower) {
+  for (const Machine& machine : {h200s(2), uneven(3)})
+    for (const std::int64_t order : {5000, 7400, 9165}) {
+      allow(0);
+      const double foretold = seconds(machine, order);
+      allow(1000);
+      EXPECT_LE(seconds(machine, order), foretold) << order;
+    }
+}
+
+TEST_F(TileTrials, FindWhatListSchedulesDont) {
+  double gain = 1;
+  for (const std::int64_t order : {6100, 7400, 8300, 9165}) {
+    allow(0);
+    const double foretold = seconds(uneven(4), order);
+    allow(1000);
+    gain *= foretold / seconds(uneven(4), order);
+  }
+  EXPECT_GT(gain, 1.02);
+}
+
+TEST_F(TileTrials, DontDependOnTheNumberOfCores) {
+  const std::vector<TileCandidate> candidates{{512, 1, 1}, {640, 1, 1}, {768, 1, 1}, {1024, 1, 1}};
+  const Engine engine = engine_of(uneven(4));
+  std::vector<std::int64_t> found;
+  for (const char* const cores : {"1", "2", "16"}) {
+    Config::global().set("threads", cores);
+    found.push_back(best_by_trial(engine, factorization(5000), candidates));
+  }
+  EXPECT_EQ(found, std::vector<std::int64_t>(3, found.front()));
+}
+
+TEST_F(TileTrials, TellWhereNoneCouldRun) {
+  Machine machine = h200s(2);
+  for (Device& device : machine.devices)
+    if (device.space != host_space) device.memory_bytes = 1 << 20;
+  const Engine engine = engine_of(machine);
+  EXPECT_EQ(best_by_trial(engine, factorization(4096), {{2048, 1, 1}, {4096, 1, 1}}), 0);
+}
+
+TEST_F(TileTrials, AreMadeForTheDefaultPolicyAlone) {
+  allow(1000);
+  EXPECT_TRUE(can_try(engine_of(h200s(2))));
+  EXPECT_FALSE(can_try(engine_of(h200s(2), "steal")));
+}
+
+}  // namespace
+}  // namespace quadriga::linalg
