@@ -97,7 +97,8 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
 
 std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline) {
   if (current_task(graph))
-    fail(Errc::unavailable, "a task has its operands, and can't ask for the host's access to data");
+    fail(Errc::unavailable,
+         "on_host() can't be called within a task, which accesses its operands directly");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
   const std::vector<HeldDatum> mine = held_by(hold->owner);
@@ -369,7 +370,7 @@ void EngineAccess::end(Hold& hold) noexcept {
   try {
     static_cast<Engine::Impl*>(hold.engine)->end_hold(hold);
   } catch (const std::exception& error) {
-    log(LogLevel::error, fmt::format("an access of the host's did not end: {}", error.what()));
+    log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
   }
 }
 
