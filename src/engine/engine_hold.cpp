@@ -288,6 +288,8 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
 
 HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
   Engine::Impl& impl = engine.checked();
+  HostAccess result;
+  if (current_task(impl.graph)) return result;  // it has its operands
   std::vector<HeldDatum> wanted;
   const auto find = [&](std::vector<Datum*>& all) {
     wanted.clear();
@@ -299,12 +301,7 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
     for (const HeldDatum& each : wanted) all.push_back(each.datum);
   };
   std::vector<Datum*> registered = impl.pin(find);
-  HostAccess result;
   if (wanted.empty()) return result;
-  if (current_task(impl.graph)) {
-    impl.unpin(registered);
-    return result;
-  }
   const auto give_up = [&] { impl.unpin(registered); };
   try {
     result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(timeout));

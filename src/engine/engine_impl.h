@@ -65,7 +65,7 @@ struct Engine::Impl {
   void remove(std::span<const Data> data, bool discard);
   std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
   std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find);
-  std::vector<Datum*> pin_aliases(const Datum& datum, bool await = true);
+  std::vector<Datum*> pin_aliases(const Datum& datum, bool await);
   void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
