@@ -213,14 +213,14 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
 
 /// Those that were registered meanwhile and overlap what the host may have written. No aliases of
 /// aliases: what the host had no access to may be newer on a device.
-std::vector<KnownTile> Engine::Impl::registered_since(const Hold& hold) {
-  std::vector<KnownTile> found;
+std::vector<const Datum*> Engine::Impl::registered_since(const Hold& hold) {
+  std::vector<const Datum*> found;
   for (const HeldDatum& each : hold.asked) {
     if (!writes(each.access)) continue;
-    for (Datum* const alias : each.datum->aliases) found.push_back({alias, alias->tile});
+    found.insert(found.end(), each.datum->aliases.begin(), each.datum->aliases.end());
   }
-  std::erase_if(found, [&](const KnownTile& each) {
-    return std::ranges::find(hold.data, each.datum, &HeldDatum::datum) != hold.data.end();
+  std::erase_if(found, [&](const Datum* each) {
+    return std::ranges::find(hold.data, each, &HeldDatum::datum) != hold.data.end();
   });
   return found;
 }
@@ -234,7 +234,7 @@ void Engine::Impl::end_hold(Hold& hold) {
     held.fetch_sub(1, std::memory_order_release);
   }
   std::vector<Datum*> written;
-  std::vector<KnownTile> others;
+  std::vector<const Datum*> others;
   if (hold.granted) {
     std::lock_guard lock(graph.submission());
     for (const HeldDatum& each : hold.data)
