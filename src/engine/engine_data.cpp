@@ -109,7 +109,7 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
   const SpaceId space = device == no_device ? host_space : devices[device].space;
   if (space == host_space || view.rows == 0 || view.cols == 0) {
     require(view.data != nullptr || view.rows == 0 || view.cols == 0,
-            "data() needs the address of its memory; temporary() makes a tile without any");
+            "data() needs the address of its home; temporary() makes a tile without a home");
     return Data(&impl.add(datum));
   }
   const DeviceId holder = impl.executor->holder(view.data);
