@@ -68,6 +68,9 @@ class Future(Promised):
     def result(self, timeout: float | None = None) -> Any:
         """What the body returned, once the task has ended.
 
+        Arrays that the task wrote may still be newer on a device: they are current after
+        `Data.wait` or `Engine.wait`, or inside `Data.on_host`.
+
         Parameters
         ----------
         timeout : float, optional
@@ -79,6 +82,8 @@ class Future(Promised):
             If the timeout passes first; the task continues.
         Cancelled
             If the task was cancelled, or one that it depends on failed.
+        Unavailable
+            If the task waits for this thread to leave `Data.on_host`; it stays as it is.
         Exception
             What the body raised.
         """

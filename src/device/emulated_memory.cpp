@@ -149,7 +149,7 @@ MemoryExport EmulatedMemory::share(const void* address) const {
 
 std::byte* map_shared(const MemoryHandle& handle, int descriptor) {
   if (handle.kind != HandleKind::memory_file)
-    fail(Errc::unavailable, "it is no memory of an emulated device");
+    fail(Errc::unavailable, "the address is not in the memory of an emulated device");
   struct stat about {};
   const int seals = ::fcntl(descriptor, F_GET_SEALS);
   const bool is_sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;

@@ -50,7 +50,8 @@ bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds dea
   while (!condition()) {
     if (now() >= deadline) return false;
     if (drive(deadline) || condition() || now() >= deadline || await_others()) continue;
-    if (!condition()) fail(Errc::internal, "nothing can run any more\n" + describe());
+    if (!condition() && !await_submission())
+      fail(Errc::internal, "nothing can run any more\n" + describe());
   }
   return true;
 }
@@ -68,6 +69,20 @@ bool Driver::await_others() {
   inbox_.wait_for(has_holds ? an_access : a_while);
   driving_.lock();
   return true;
+}
+
+/// The same where a task was submitted, but not ended: its submitter may not have told of it yet.
+bool Driver::await_submission() {
+  constexpr std::chrono::milliseconds a_while{20};
+  constexpr int most = 500;  // ten seconds, on however busy a machine
+  const std::uint64_t before = ended();
+  for (int i = 0; i < most && before < graph_.submitted(); ++i) {
+    driving_.unlock();
+    inbox_.wait_for(a_while);
+    driving_.lock();
+    if (inbox_.has_messages() || graph_.has_holds() || ended() != before) return true;
+  }
+  return false;
 }
 
 bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
@@ -149,14 +164,18 @@ void Driver::remove(std::span<Datum* const> data) {
 }
 
 void Driver::end_hold(Task& hold, std::span<Datum* const> written,
-                      std::span<const KnownTile> others) {
+                      std::span<const Datum* const> others) {
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {
     take_messages();
     for (Datum* const each : written) scheduler_->host_wrote(*each);
-    for (const KnownTile& each : others)
-      if (scheduler_->knows(each.tile, each.datum)) scheduler_->host_wrote(*each.datum);
+    std::vector<Datum*> known;
+    if (!others.empty())
+      scheduler_->for_each_datum([&](Datum& each) {
+        if (std::ranges::find(others, &each) != others.end()) known.push_back(&each);
+      });
+    for (Datum* const each : known) scheduler_->host_wrote(*each);
     releases_.end_hold(*scheduler_, hold);
   });
 }

@@ -184,7 +184,8 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 }
 
 void Engine::Impl::wait_data(Datum& datum, double timeout) {
-  const std::vector<Datum*> aliases = pin_aliases(datum);
+  // Who removes an alias may wait for the calling task.
+  const std::vector<Datum*> aliases = pin_aliases(datum, !current_task(graph));
   try {
     wait_data(datum, aliases, deadline_after(timeout));
   } catch (...) {

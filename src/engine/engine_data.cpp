@@ -109,7 +109,7 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
   const SpaceId space = device == no_device ? host_space : devices[device].space;
   if (space == host_space || view.rows == 0 || view.cols == 0) {
     require(view.data != nullptr || view.rows == 0 || view.cols == 0,
-            "data needs a home; for tiles without one leave it out");
+            "data() needs the address of its home; temporary() makes a tile without a home");
     return Data(&impl.add(datum));
   }
   const DeviceId holder = impl.executor->holder(view.data);
@@ -117,7 +117,7 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
     return id == no_device ? std::string("the host") : devices[id].name;
   };
   if (holder == no_device || devices[holder].space != space)
-    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory is that of {}",
+    fail(Errc::invalid_argument, fmt::format("data on device '{}': the memory belongs to {}",
                                              devices[device].name, name_of(holder)));
   datum.space = space;
   return Data(&impl.add(datum));

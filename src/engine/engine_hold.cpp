@@ -97,7 +97,8 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
 
 std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline) {
   if (current_task(graph))
-    fail(Errc::unavailable, "a task has its operands, and can't ask for the host's access to data");
+    fail(Errc::unavailable,
+         "on_host() can't be called within a task, which accesses its operands directly");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
   const std::vector<HeldDatum> mine = held_by(hold->owner);
@@ -212,14 +213,14 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
 
 /// Those that were registered meanwhile and overlap what the host may have written. No aliases of
 /// aliases: what the host had no access to may be newer on a device.
-std::vector<KnownTile> Engine::Impl::registered_since(const Hold& hold) {
-  std::vector<KnownTile> found;
+std::vector<const Datum*> Engine::Impl::registered_since(const Hold& hold) {
+  std::vector<const Datum*> found;
   for (const HeldDatum& each : hold.asked) {
     if (!writes(each.access)) continue;
-    for (Datum* const alias : each.datum->aliases) found.push_back({alias, alias->tile});
+    found.insert(found.end(), each.datum->aliases.begin(), each.datum->aliases.end());
   }
-  std::erase_if(found, [&](const KnownTile& each) {
-    return std::ranges::find(hold.data, each.datum, &HeldDatum::datum) != hold.data.end();
+  std::erase_if(found, [&](const Datum* each) {
+    return std::ranges::find(hold.data, each, &HeldDatum::datum) != hold.data.end();
   });
   return found;
 }
@@ -233,7 +234,7 @@ void Engine::Impl::end_hold(Hold& hold) {
     held.fetch_sub(1, std::memory_order_release);
   }
   std::vector<Datum*> written;
-  std::vector<KnownTile> others;
+  std::vector<const Datum*> others;
   if (hold.granted) {
     std::lock_guard lock(graph.submission());
     for (const HeldDatum& each : hold.data)
@@ -287,6 +288,8 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
 
 HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
   Engine::Impl& impl = engine.checked();
+  HostAccess result;
+  if (current_task(impl.graph)) return result;  // it has its operands
   std::vector<HeldDatum> wanted;
   const auto find = [&](std::vector<Datum*>& all) {
     wanted.clear();
@@ -298,12 +301,7 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
     for (const HeldDatum& each : wanted) all.push_back(each.datum);
   };
   std::vector<Datum*> registered = impl.pin(find);
-  HostAccess result;
   if (wanted.empty()) return result;
-  if (current_task(impl.graph)) {
-    impl.unpin(registered);
-    return result;
-  }
   const auto give_up = [&] { impl.unpin(registered); };
   try {
     result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(timeout));
@@ -377,7 +375,7 @@ void EngineAccess::end(Hold& hold) noexcept {
   try {
     static_cast<Engine::Impl*>(hold.engine)->end_hold(hold);
   } catch (const std::exception& error) {
-    log(LogLevel::error, fmt::format("an access of the host's did not end: {}", error.what()));
+    log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
   }
 }
 

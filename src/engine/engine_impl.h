@@ -65,7 +65,7 @@ struct Engine::Impl {
   void remove(std::span<const Data> data, bool discard);
   std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
   std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find);
-  std::vector<Datum*> pin_aliases(const Datum& datum, bool await = true);
+  std::vector<Datum*> pin_aliases(const Datum& datum, bool await);
   void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
@@ -76,7 +76,7 @@ struct Engine::Impl {
   bool begin_hold(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle_hold(Hold& hold, Nanoseconds deadline);
-  std::vector<KnownTile> registered_since(const Hold& hold);
+  std::vector<const Datum*> registered_since(const Hold& hold);
   bool are_home(std::span<Datum* const> all);
   void end_hold(Hold& hold);
   void end_holds();

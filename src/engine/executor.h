@@ -59,9 +59,9 @@ class Executor {
   /// at the deadline. `overwrites`: it does; else lost content stays lost.
   virtual bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) = 0;
   /// Ends an access of the host's, see Graph::link_hold(), which may have written these data, and
-  /// parts of others, which may have been removed since.
+  /// parts of others: those may have been removed since, and their addresses are compared only.
   virtual void end_hold(Task& hold, std::span<Datum* const> written,
-                        std::span<const KnownTile> others) = 0;
+                        std::span<const Datum* const> others) = 0;
   /// No task submitted from here on writes the data. Nobody waits for that to be known.
   virtual void final(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;

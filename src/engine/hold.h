@@ -25,12 +25,6 @@ struct HeldDatum {
   std::uint32_t versions = 0;    ///< Of the datum, when conflicting tasks were last looked for.
 };
 
-/// Data that may be removed by anybody: the address is compared only.
-struct KnownTile {
-  Datum* datum = nullptr;
-  TileId tile = no_tile;
-};
-
 struct Hold {
   void* engine = nullptr;  ///< An Engine::Impl; null once it has ended, or there is nothing to end.
   Task* task = nullptr;

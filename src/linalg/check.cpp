@@ -44,7 +44,7 @@ void check_output(std::string_view name, const MatrixView& view) {
                                       : right / common >= view.rows || down / common >= view.cols;
   if (!empty(view) && !apart)
     fail(Errc::invalid_argument,
-         fmt::format("{} is written, and its strides {} and {} give several elements one place",
+         fmt::format("{} is written, and its strides {} and {} map several elements to one address",
                      name, view.row_stride, view.col_stride));
 }
 
@@ -71,7 +71,8 @@ void check_options(const Options& options) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   if (options.tile < 0 || options.tile > most)
     fail(Errc::invalid_argument,
-         fmt::format("a tile of order {}: give 1 to {}, or 0 for a good one", options.tile, most));
+         fmt::format("the tile size is {}; expected 1 to {}, or 0 to choose one", options.tile,
+                     most));
 }
 
 bool allow_tf32(const Options& options, DType dtype) {

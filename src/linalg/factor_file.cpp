@@ -161,7 +161,7 @@ FactorFile FactorFile::open(const std::string& path) {
   if (::fstat(file.descriptor_, &status) != 0) file.failed("looking at it");
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size < sizeof(FactorHeader))
-    file.refuse("no factor: it is too short for one");
+    file.refuse("not a factor file: it is too short");
   file.read(0, std::as_writable_bytes(std::span(&file.header_, 1)));
   const FactorHeader& header = file.header_;
   file.check_header();
@@ -174,9 +174,10 @@ FactorFile FactorFile::open(const std::string& path) {
 
 void FactorFile::check_header() const {
   if (std::memcmp(header_.magic, FactorHeader{}.magic, sizeof(header_.magic)) != 0)
-    refuse("no factor: it doesn't begin as one");
+    refuse("not a factor file: it doesn't begin with the format's signature");
   if (header_.version != 1 && header_.version != 2)
-    refuse(fmt::format("a factor of version {}, and 1 and 2 are known here", header_.version));
+    refuse(fmt::format("a factor file of version {}; this release reads versions 1 and 2",
+                       header_.version));
   if (!is_sound(header_)) refuse("a factor whose header contradicts itself");
   if (header_.version == 2 && header_.checksum != checksum_of(header_))
     refuse("a factor whose header doesn't match its checksum: the file is damaged");

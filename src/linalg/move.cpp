@@ -42,7 +42,7 @@ void compute(const Arguments& arguments) {
   if (params.origin->conjugate) conjugate(whole(tile));
   if (params.origin->check_finite && !finite(whole(tile)))
     fail(Errc::invalid_argument,
-         fmt::format("the source gave NaN or infinity among the elements from ({}, {}) on",
+         fmt::format("the source returned NaN or infinity in the tile that begins at ({}, {})",
                      params.row, params.col));
 }
 

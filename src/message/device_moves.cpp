@@ -77,7 +77,7 @@ DeviceBlocks::~DeviceBlocks() {
 
 void DeviceBlocks::take(Block& block) {
   if (!block.host) block.host = place_.port->take_host_block();
-  if (!block.host) fail(Errc::too_large, "no memory of the host for a message's blocks");
+  if (!block.host) fail(Errc::too_large, "no host memory left for a message's blocks");
   if (place_.flat() || block.device) return;
   block.device = place_.port->take_block(place_.device);
   if (!block.device) fail_without_memory(place_.device);

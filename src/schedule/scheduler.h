@@ -90,8 +90,6 @@ class Scheduler final : private MemoryListener {
   /// in flight. Nothing is done to what tasks use, whose replicas go when they are waited for, and
   /// to lost content unless the host `overwrites` it.
   bool give_back(Datum& datum, bool overwrites);
-  /// Whether the datum has this tile's number, and wasn't removed.
-  bool knows(TileId tile, const Datum* datum) const;
   /// The host has written it, and no task that was issued uses it.
   void host_wrote(Datum& datum);
 

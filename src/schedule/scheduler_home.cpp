@@ -54,11 +54,6 @@ bool Scheduler::give_back(Datum& datum, bool overwrites) {
   return true;
 }
 
-bool Scheduler::knows(TileId tile, const Datum* datum) const {
-  const TileUses* const known = state_.plan.known_uses(tile);
-  return known && known->datum == datum;
-}
-
 void Scheduler::host_wrote(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("host_wrote", datum.tile); });

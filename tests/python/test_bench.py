@@ -241,7 +241,7 @@ def test_failed_measurement_says_why():
     ("options", "status", "words"),
     [
         (["--devices", "nonsense"], MISUSED, "unknown device 'nonsense'"),
-        (["--devices", "cpu:1", "--tile", "100000000"], MISUSED, "a tile of order 100000000"),
+        (["--devices", "cpu:1", "--tile", "100000000"], MISUSED, "the tile size is 100000000"),
         (["--n", "100000000"], FAILED, "memory enough"),
     ],
 )

@@ -171,7 +171,7 @@ def test_outputs_whose_elements_share_a_place():
 
     a = np.arange(9.0).reshape(3, 3)
     for strides in ((2, 1), (1, 2), (0, 1), (4, 2)):
-        with pytest.raises(quadriga.InvalidArgument, match="several elements one place"):
+        with pytest.raises(quadriga.InvalidArgument, match="several elements to one address"):
             linalg.matmul(a, np.eye(3), out=out(strides), devices="cpu:1")
     for strides in ((3, 1), (3, 4), (4, 3), (5, 2), (9, 3)):
         kept = linalg.matmul(a, np.eye(3), out=out(strides), devices="cpu:1")

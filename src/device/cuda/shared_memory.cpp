@@ -160,7 +160,7 @@ std::byte* SharedMemory::open(int ordinal, const MemoryHandle& handle, int descr
   const DeviceGuard guard(ordinal);
   const bool is_file = handle.kind == HandleKind::cuda_file;
   if (!is_file && handle.kind != HandleKind::cuda_ipc)
-    fail(Errc::unavailable, "it is no memory of a CUDA device");
+    fail(Errc::unavailable, "the address is not in the memory of a CUDA device");
   const std::lock_guard lock(mutex_);
   std::byte* const mapped =
       is_file ? map_file(ordinal, handle.bytes, descriptor) : open_ipc(handle);

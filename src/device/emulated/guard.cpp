@@ -102,12 +102,11 @@ class Closed {
 [[noreturn]] void refuse(const Launch& launch, const Guarded& guarded) {
   for (std::size_t i = 0; i < guarded.memories.size(); ++i) {
     if (!guarded.memories[i].contains(guarded.touched)) continue;
-    fail(
-        Errc::task_failed,
-        fmt::format("codelet '{}' touched memory that is none of its operands': memory space {} at "
-                    "offset {}",
-                    launch.name, i + 1,
-                    static_cast<const std::byte*>(guarded.touched) - guarded.memories[i].base()));
+    fail(Errc::task_failed,
+         fmt::format(
+             "codelet '{}' accessed memory outside its operands: memory space {} at offset {}",
+             launch.name, i + 1,
+             static_cast<const std::byte*>(guarded.touched) - guarded.memories[i].base()));
   }
   fail(Errc::internal, "a guarded fault outside of all memory");
 }
