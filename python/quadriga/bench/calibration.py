@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..errors import InvalidArgument
 from ..machine import Machine
 from ..settings import config
 from . import measure, program
-from .measure import Row
+from .measure import Note, Row
 
 _QUICK_ORDER = 1024
 _TYPES = "sdcz"
@@ -31,7 +30,7 @@ def calibrate(
     most: int = 4096,
     repeat: int = 5,
     quick: bool = False,
-    note: Callable[[str], object] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> list[Row]:
     """Measure a machine, and write its description.
 
