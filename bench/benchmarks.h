@@ -47,6 +47,10 @@ void copies(const Settings& settings);
 /// Seconds of products by order, and what short sums reach: --devices --most (order) --repeat,
 /// --description FILE to have them written to the machine's description.
 void kernel_times(const Settings& settings);
+/// Kernels of the linear algebra in the shapes that run, alone and two or three at once, and what
+/// an operation costs: --devices --types (letters of sdcz) --most (order) --repeat, --description
+/// FILE for what plans and simulations need of them.
+void calibrate(const Settings& settings);
 /// Packing and unpacking by layouts on one core, of a memcpy's rate: --bytes --repeat --segment
 /// (bytes at once) --only (part of a name) --drawn (cases at random) --seed.
 void message_packing(const Settings& settings);

@@ -40,6 +40,9 @@ struct EngineOptions {
   /// Default of linalg's Options::reproducible; unset: the setting at the time of the call.
   std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.
+  /// Under the virtual clock: another description of the same devices, by whose links and kernel
+  /// times plans and policies choose. Time passes by those of `devices`.
+  std::optional<Machine> believed = {};
 };
 
 /// One operand of a task.

@@ -30,7 +30,7 @@ from .foreign import DeviceArray, device_of, seen
 from .future import Future
 from .given import Result
 from .layout import layout_of, layout_of_new
-from .machine import Device, Machine
+from .machine import Device, Machine, core_of
 from .place import Place, Retired
 from .record import Record
 from .settings import config
@@ -73,6 +73,8 @@ class Engine:
         A file to create, which holds such tiles instead.
     reproducible : bool, optional
         Default of `reproducible` in `linalg` calls. Default: the setting.
+    believed : str or Machine, optional
+        Under the virtual clock: other links and kernel times, by which plans and policies choose.
 
     Raises
     ------
@@ -111,6 +113,7 @@ class Engine:
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
         reproducible: bool | None = None,
+        believed: str | Machine | None = None,
     ) -> None:
         if devices is not None and not isinstance(devices, (str, Machine)):
             raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
@@ -136,6 +139,7 @@ class Engine:
             spill=os.fspath(spill) if spill is not None else "",
             reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
+            believed=core_of("believed", believed),
         )
         self._traced = bool(trace)
         self._trace_path = None if isinstance(trace, bool) else os.fspath(trace)

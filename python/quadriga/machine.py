@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from . import _core
+from .errors import InvalidType
 
 
 @dataclass(frozen=True)
@@ -226,3 +227,18 @@ class Machine:
             f"<th>memory</th><th>cores</th></tr></thead><tbody>{rows}</tbody></table>"
             f"<ul>{links}</ul>"
         )
+
+
+def core_of(name: str, given: str | Machine | None) -> _core.Machine | None:
+    """What an argument `name` says, a device list or a machine, as the extension module takes it.
+
+    Raises
+    ------
+    InvalidType
+        If it is neither.
+    """
+    if isinstance(given, str):
+        given = Machine.parse(given)
+    if given is not None and not isinstance(given, Machine):
+        raise InvalidType(f"{name} is {given!r}; expected a device list or a Machine")
+    return given.core if given is not None else None

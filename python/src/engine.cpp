@@ -29,7 +29,8 @@ namespace {
 PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
                      bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
                      std::size_t host_memory, const std::string& spill,
-                     std::optional<bool> reproducible, const std::optional<Machine>& machine) {
+                     std::optional<bool> reproducible, const std::optional<Machine>& machine,
+                     const std::optional<Machine>& believed) {
   EngineOptions options;
   options.devices = devices;
   options.policy = policy;
@@ -43,6 +44,7 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.spill = spill;
   options.reproducible = reproducible;
   options.machine = machine;
+  options.believed = believed;
   const GilReleased released;
   return PyEngine(std::make_shared<EngineState>(std::move(options)));
 }
@@ -238,7 +240,7 @@ void bind_engine(nb::module_& module) {
       .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
            nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
-           nb::arg("reproducible").none(), nb::arg("machine").none())
+           nb::arg("reproducible").none(), nb::arg("machine").none(), nb::arg("believed").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
            nb::arg("dtype"), nb::arg("resident"))
       .def("add_on_device", add_on_device, nb::arg("device"), nb::arg("address"), nb::arg("rows"),

@@ -354,14 +354,15 @@ void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options,
+                                      const Machine& machine, const Machine& truth,
+                                      const EngineOptions& options,
                                       const BackendWrap& wrap_backend) {
   BackendOptions backend_options;
   backend_options.virtual_clock = options.virtual_clock;
   backend_options.virtual_options.compute = options.compute;
   backend_options.virtual_options.protect = options.protect;
   backend_options.virtual_options.seed = options.seed;
-  std::unique_ptr<Backend> backend = make_backend(machine, backend_options);
+  std::unique_ptr<Backend> backend = make_backend(truth, backend_options);
   if (wrap_backend) backend = wrap_backend(std::move(backend));
   return std::make_unique<Driver>(graph, failures, recorder, machine, options, std::move(backend));
 }

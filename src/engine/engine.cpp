@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/units.h"
+#include "engine/believed.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/host_pool.h"
@@ -107,9 +108,11 @@ void tell_begin(const Machine& machine, const EngineOptions& options) {
 Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     : owner(process_id()),
       options(resolve(std::move(given))),
-      machine(with_host_device(make_machine(options))),
+      truth(options.believed ? std::optional(with_host_device(make_machine(options)))
+                             : std::nullopt),
+      machine(truth ? believed_machine(*truth, options) : with_host_device(make_machine(options))),
       graph(options.window),
-      recorder(machine, options.trace),
+      recorder(truth ? *truth : machine, options.trace),
       adopted(graph),
       on_host(runs_on_host(machine, options)) {
   if (options.trace) graph.keep_edges();
@@ -119,7 +122,8 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
                         options.host_memory, options.spill, options.blocking_threads});
   else
-    executor = make_driver(graph, failures, recorder, machine, options, wrap_backend);
+    executor = make_driver(graph, failures, recorder, machine, truth ? *truth : machine, options,
+                           wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
     take_what_is_given(machine.devices[device], executor->memory_bytes(device),
                        executor->reserve_bytes(device));
@@ -315,6 +319,10 @@ void EngineAccess::unpin(Engine& engine, std::byte* memory, std::size_t bytes) n
 void Engine::evict(Data data) { checked().executor->evict(*data.datum_); }
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }
+
+const Machine& EngineAccess::truth(const Engine& engine) noexcept {
+  return engine.impl_->truth ? *engine.impl_->truth : engine.impl_->machine;
+}
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }

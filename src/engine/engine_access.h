@@ -124,6 +124,8 @@ class EngineAccess {
   static MessageCounters count_messages(const Engine& engine);
   /// For the trace, if there is one.
   static void note_message(Engine& engine, MessageEvent event);
+  /// The machine by whose figures time passes; Engine::machine() but for EngineOptions::believed.
+  static const Machine& truth(const Engine& engine) noexcept;
   /// Which task's body this thread runs; 0: none of this engine's.
   static std::uint64_t current(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.

@@ -102,6 +102,7 @@ struct Engine::Impl {
 
   int owner;  ///< process_id() of the maker.
   EngineOptions options;
+  std::optional<Machine> truth;  ///< By which time passes, if plans go by another description.
   Machine machine;
   Graph graph;
   Failures failures;
@@ -129,9 +130,11 @@ struct Engine::Impl {
   std::atomic<std::uint64_t> failed_before{0};
 };
 
-/// An engine's executor for machines with accelerators, or under the virtual clock.
+/// An engine's executor for machines with accelerators, or under the virtual clock. Plans go by
+/// `machine`, the virtual clock by `truth`.
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,
-                                      const Machine& machine, const EngineOptions& options,
+                                      const Machine& machine, const Machine& truth,
+                                      const EngineOptions& options,
                                       const BackendWrap& wrap_backend);
 
 }  // namespace quadriga

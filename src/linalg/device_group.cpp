@@ -82,9 +82,11 @@ std::int64_t DeviceGroup::tiles(std::size_t tile_bytes) const noexcept {
   return static_cast<std::int64_t>(memory_bytes / rounded);
 }
 
-DeviceGroup group_of(const Engine& engine) {
-  return group_of_first(engine.machine(), std::numeric_limits<std::int64_t>::max());
+DeviceGroup group_of(const Machine& machine) {
+  return group_of_first(machine, std::numeric_limits<std::int64_t>::max());
 }
+
+DeviceGroup group_of(const Engine& engine) { return group_of(engine.machine()); }
 
 DeviceGroup first_of(const Engine& engine, const DeviceGroup& group) {
   return group.size() < 2 ? group : group_of_first(engine.machine(), 1);

@@ -47,6 +47,7 @@ struct DeviceGroup {
   }
 };
 
+DeviceGroup group_of(const Machine& machine);
 DeviceGroup group_of(const Engine& engine);
 /// Its first device alone, as a group that has the machine to itself.
 DeviceGroup first_of(const Engine& engine, const DeviceGroup& group);

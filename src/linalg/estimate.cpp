@@ -6,6 +6,7 @@
 #include <quadriga/simulate.h>
 
 #include "base/units.h"
+#include "engine/engine_access.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelet_parts.h"
@@ -118,8 +119,8 @@ struct Simulation {
 Simulation simulate_on(Engine& model, const Problem& problem, const Options& options) {
   run_program(model, problem, options);
   const Counters counters = model.counters();
-  const Machine& machine = model.machine();
-  const DeviceGroup group = group_of(model);
+  const Machine& machine = EngineAccess::truth(model);
+  const DeviceGroup group = group_of(machine);
   Simulation found{{}, shared_work(machine, counters, group)};
   Estimate& estimate = found.estimate;
   estimate.seconds = static_cast<double>(counters.elapsed) / 1e9;

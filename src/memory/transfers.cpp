@@ -61,24 +61,33 @@ const Transfers::Stream& Transfers::stream_for(SpaceId from, SpaceId to) const n
   return from == host_space ? spaces_[to].in : spaces_[to].peers[from];
 }
 
+/// The nearest by idle links, unless another is twice as quick now: leaving it loads links that
+/// others may need, as those from the host.
 SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
+  constexpr double worth = 2;
   const Directory& directory = replicas_.directory();
   SpaceId sources[Directory::max_spaces];
   const std::size_t count = directory.sources(tile, to, sources);
-  SpaceId best = no_space;
-  double least = std::numeric_limits<double>::infinity();
   const std::size_t bytes = replicas_.bytes(tile);
-  const bool is_careful = to == host_space || to == directory.home(tile);
+  SpaceId best = no_space, nearest = no_space;
+  double least = std::numeric_limits<double>::infinity(), shortest = least, by_nearest = least;
   for (std::size_t i = 0; i < count; ++i) {
     const double alone = seconds(sources[i], to, bytes);
-    double needed = is_careful ? alone : loads_.seconds(sources[i], to, bytes);
-    if (!directory.arrived(tile, sources[i])) needed += alone;  // it must get there first
-    if (needed < least) {
-      least = needed;
+    // One that hasn't arrived must get there first.
+    const double before = directory.arrived(tile, sources[i]) ? 0 : alone;
+    const double now = before + loads_.seconds(sources[i], to, bytes);
+    if (before + alone < shortest) {
+      shortest = before + alone;
+      nearest = sources[i];
+      by_nearest = now;
+    }
+    if (now < least) {
+      least = now;
       best = sources[i];
     }
   }
-  return best;
+  const bool is_careful = to == host_space || to == directory.home(tile);
+  return is_careful || by_nearest <= worth * least ? nearest : best;
 }
 
 SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {

@@ -85,9 +85,9 @@ class Transfers {
     return !replicas_.at(tile, space).unconfirmed;
   }
 
-  /// Where to copy from, soonest behind what crosses the links already; no_space if nowhere now.
-  /// To the host and home, whose sources must be certain: by idle links, so that the answer stays
-  /// while copies are queued.
+  /// Where to copy from: the nearest, unless another is much sooner behind what crosses the links
+  /// already; no_space if nowhere now. To the host and home, whose sources must be certain, the
+  /// nearest always, so that the answer stays while copies are queued.
   SpaceId source_for(TileId tile, SpaceId to) const;
   /// A device by way of which a tile gets from the host to a device, or back, sooner than by the
   /// link between them, behind what is queued on both. No_space: none, as always where links are

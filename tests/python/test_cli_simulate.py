@@ -248,3 +248,56 @@ def test_the_rule_of_eviction_can_be_chosen(run):
     status, _, err = run(*base, "--eviction", "luck")
     assert status == MISUSED
     assert "luck" in err
+
+
+@pytest.fixture
+def stated(tmp_path):
+    """Writes a description in which some figures differ: change(json)."""
+
+    def write(file, change):
+        described = json.loads(Path(file).read_text())
+        change(described)
+        path = tmp_path / "stated.json"
+        path.write_text(json.dumps(described))
+        return path
+
+    return write
+
+
+def test_the_true_description_believed_changes_nothing(run):
+    base = ("cholesky", "--n", 15360, "--machine", f"{IDGRAF}:4", "--tile", 960)
+    (plain,) = figures(run, *base)
+    (same,) = figures(run, *base, "--believed", IDGRAF)
+    assert same.pop("believed") == str(IDGRAF)
+    assert same == plain
+
+
+def test_a_wrong_link_costs_little(run, stated):
+    def ten_times_as_fast(machine):
+        machine["links"]["host-gpu1"]["bandwidth"] *= 10
+
+    base = ("gemm", "--n", 16384, "--machine", f"{IDGRAF}:4", "--tile", 1024)
+    (plain,) = figures(run, *base)
+    (wrong,) = figures(run, *base, "--believed", stated(IDGRAF, ten_times_as_fast))
+    assert wrong["seconds"] <= 1.15 * plain["seconds"]
+    assert wrong["of_bound"] == pytest.approx(
+        plain["of_bound"] * plain["seconds"] / wrong["seconds"]
+    )
+
+
+def test_a_belief_in_other_devices_is_refused(run, stated):
+    base = ("gemm", "--n", 512, "--machine", IDGRAF)
+    status, _, err = run(*base, "--believed", H200)
+    assert status == MISUSED
+    assert "believed: 4 devices, the machine has 8" in " ".join(err.split())
+    status, _, err = run(*base, "--believed", "no.json")
+    assert status == MISUSED
+    assert "no.json" in err
+
+
+def test_a_trace_shows_its_progress(recorded):
+    seen = []
+    with quadriga.Engine(f"machine={IDGRAF}:1", virtual_clock=True, compute=False) as engine:
+        quadriga.report.rerun(quadriga.report.load(recorded), engine, seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1

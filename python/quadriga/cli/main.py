@@ -30,6 +30,7 @@ _COMMANDS = {
     "matmul": "compute:matmul",
     "cg": "sparse:cg",
     "simulate": "simulate:simulate",
+    "calibrate": "calibrate:calibrate",
     "report": "report:report",
     "launch": "launch:launch",
     "mpi-preload": "mpi_preload:mpi_preload",

@@ -6,167 +6,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import _core, linalg, policy
+from .. import _core, policy
 from ..beside import target_of
-from ..counters import Counters
-from ..engine import Engine
 from ..errors import InvalidArgument, Unavailable
-from ..linalg.estimates import Estimate, Operation, flops
-from ..report import Rerun, Trace, load, rerun
-from ..settings import config
+from ..linalg.estimates import Operation
+from ..linalg.run import shown
+from ..report import Trace, load
 from .files import need_apart
 from .policy_name import eviction_option, policy_option
+from .simulated import Outcome, Run, perform
 
 _ALIASES = {"gemm": "matmul", "potrf": "cholesky", "posv": "cho_solve"}
 _TYPES = ("float32", "float64", "complex64", "complex128")
 _SWEPT = {"memory": str, "link": str, "tile": int, "devices": int, "n": int}
 _OF_CALLS = ("tile", "n")
 _MOST_RUNS = 1000
-
-
-@dataclass(frozen=True)
-class Run:
-    """What is simulated: a call, on a machine with some of its figures replaced."""
-
-    operation: Operation | None  # None: the tasks of a trace.
-    sizes: tuple[int, ...]
-    recorded: Trace | None
-    machine: str
-    devices: int | None
-    memory: str | None
-    link: str | None
-    policy: str | None
-    tile: int | None
-    dtype: str
-    accumulate: bool
-    seed: int
-    eviction: str | None = None
-
-    @property
-    def device_list(self) -> str:
-        """As an engine takes it."""
-        parts = [f"machine={self.machine}" + (f":{self.devices}" if self.devices else "")]
-        if self.memory:
-            parts.append(f"memory={self.memory}")
-        if self.link:
-            parts += [f"h2d={self.link}", f"d2h={self.link}"]
-        return ",".join(parts)
-
-    def changed(self, key: str, value: Any) -> Run:
-        """With another value of what a sweep may change."""
-        if key == "n":
-            right = self.sizes[1:] if self.operation == "cho_solve" else ()
-            sizes = (value,) * 3 if self.operation == "matmul" else (value, *right)
-            return replace(self, sizes=sizes)
-        return replace(self, **{key: value})
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run gave."""
-
-    run: Run
-    counters: Counters
-    estimate: Estimate | None  # None of a trace.
-    again: Rerun | None
-
-    @property
-    def seconds(self) -> float:
-        return self.estimate.seconds if self.estimate else self.counters.elapsed_seconds
-
-    @property
-    def flops_rate(self) -> float | None:
-        """Operations a second."""
-        if self.run.operation is None or not self.seconds:
-            return None
-        return flops(self.run.operation, *self.run.sizes, dtype=self.run.dtype) / self.seconds
-
-    @property
-    def of_bound(self) -> float | None:
-        """The least possible time over the run's."""
-        if self.estimate is None or not self.seconds:
-            return None
-        return self.estimate.bound_seconds / self.seconds
-
-    def as_dict(self) -> dict[str, Any]:
-        run, rate = self.run, self.flops_rate
-        found: dict[str, Any] = {
-            "operation": run.operation or "trace",
-            "devices": run.device_list,
-            "policy": run.policy,
-            "eviction": run.eviction or config["eviction"],
-        }
-        if self.estimate is None or rate is None:
-            found["seconds"] = self.seconds
-            found["host_bytes"] = self.counters.host_bytes
-            if self.again is not None:
-                found |= {"tasks": self.again.tasks, "as_measured": self.again.as_measured}
-            return found
-        found |= {"sizes": list(run.sizes), "dtype": run.dtype}
-        found |= {"gflops": rate / 1e9, "of_bound": self.of_bound}
-        return found | self.estimate.as_dict()
-
-    def __str__(self) -> str:
-        if self.estimate is None:
-            lines = [
-                f"time             {_core.format_seconds(self.seconds)}",
-                f"moved            {_core.format_bytes(self.counters.host_bytes)} between host and "
-                "devices",
-            ]
-        else:
-            lines = [str(self.estimate)]
-        if self.flops_rate is not None and self.of_bound is not None:
-            lines.append(
-                f"rate             {self.flops_rate / 1e9:,.1f} GFLOP/s, "
-                f"{100 * self.of_bound:.0f} % of the bound"
-            )
-        if self.again is not None:
-            lines.append(f"tasks            {self.again.tasks}, as the trace has them")
-            if self.again.as_measured:
-                lines.append(
-                    f"                 {self.again.as_measured} take as long as there: they state "
-                    "no cost, or run on the host"
-                )
-        return "\n".join(lines)
-
-
-def perform(run: Run, trace: Path | None = None, progress: bool = False) -> Outcome:
-    """Simulates one run."""
-    try:
-        with config(eviction=run.eviction or config["eviction"]):
-            made = Engine(
-                run.device_list,
-                policy=run.policy,
-                virtual_clock=True,
-                compute=False,
-                seed=run.seed,
-                trace=trace if trace is not None else False,
-            )
-    except (InvalidArgument, Unavailable) as error:
-        raise click.UsageError(str(error)) from error
-    with made as engine:
-        found, again = None, None
-        if run.operation is not None:
-            found = linalg.simulate(
-                run.operation,
-                *run.sizes,
-                engine=engine,
-                dtype=run.dtype,
-                accumulate=run.accumulate,
-                tile=run.tile,
-                progress=progress,
-            )
-        elif run.recorded is not None:
-            again = rerun(run.recorded, engine)
-        named = replace(run, policy=run.policy or "default")
-        return Outcome(named, engine.counters(), found, again)
 
 
 def _machine(
@@ -291,6 +153,12 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
     metavar="FILE[:N]",
     help="A machine's description, and how many of its devices.",
 )
+@click.option(
+    "--believed",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="STATED",
+    help="Another description of these devices, by which plans and policies choose.",
+)
 @click.option("--memory", help="Memory of each device instead of the description's, as '2GiB'.")
 @click.option("--link", help="Rate of each link to and from the host instead, as '12GB/s'.")
 @policy_option()
@@ -329,6 +197,7 @@ def simulate(
     dtype: str,
     accumulate: bool,
     machine: tuple[str, int | None],
+    believed: str | None,
     memory: str | None,
     link: str | None,
     policy: str | None,
@@ -361,13 +230,15 @@ def simulate(
     if compare and policy is not None:
         raise click.UsageError("--compare simulates all policies: leave --policy out")
     inputs = {"--machine": Path(machine[0])} | ({"TRACE": Path(what)} if recorded else {})
+    if believed is not None:
+        inputs["--believed"] = Path(believed)
     need_apart(inputs, {"--trace": trace, "--report": report, "--plot": plot})
     for output in (trace, report, plot):
         if output is not None:
             target_of(output)
     run = Run(
         kind, sizes, recorded, *machine, memory, link, policy, tile, dtype, accumulate, seed,
-        eviction,
+        eviction, believed,
     )  # fmt: skip
     if study:
         _print_study(run, compare, sweep, plot, as_json)
@@ -400,19 +271,24 @@ def _what(
     return kind, sizes[kind], None
 
 
+def _bar(name: str, as_json: bool) -> AbstractContextManager[Callable[[float], object] | None]:
+    """Shows progress on a terminal."""
+    return shown(name, sys.stderr is not None and sys.stderr.isatty() and not as_json)
+
+
 def _one(run: Run, trace: Path | None, report: Path | None, as_json: bool) -> Outcome:
-    shown = sys.stderr is not None and sys.stderr.isatty() and not as_json
-    if report is None:
-        return perform(run, trace, shown)
-    import tempfile
+    with _bar("simulate", as_json) as progress:
+        if report is None:
+            return perform(run, trace, progress)
+        import tempfile
 
-    from .. import report as reports
+        from .. import report as reports
 
-    with tempfile.TemporaryDirectory() as folder:
-        recorded = trace or Path(folder) / "trace.json"
-        outcome = perform(run, recorded, shown)
-        reports.write_report(recorded, report)
-    return outcome
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = trace or Path(folder) / "trace.json"
+            outcome = perform(run, recorded, progress)
+            reports.write_report(recorded, report)
+        return outcome
 
 
 def _print_study(
@@ -429,13 +305,16 @@ def _print_study(
     lines: dict[str, list[Outcome]] = {name: [] for name in policies}
     ordered: list[Outcome] = []
     swept: list[str] = []
-    for value in values:
-        for name in policies:
+    cases = [(value, name) for value in values for name in policies]
+    with _bar("simulate", as_json) as progress:
+        for value, name in cases:
             chosen = replace(run, policy=name if compare else run.policy)
             outcome = perform(chosen if sweep is None else chosen.changed(key, value))
             lines[name].append(outcome)
             ordered.append(outcome)
             swept.append("" if value is None else str(value))
+            if progress is not None:
+                progress(len(ordered) / len(cases))
             if as_json:
                 found = {"sweep": {key: value}} if sweep else {}
                 click.echo(json.dumps(found | outcome.as_dict()))

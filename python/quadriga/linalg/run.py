@@ -100,7 +100,7 @@ def start(
     reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
     named = nullcontext() if name in _NAMED else chosen.section(name)
-    with named, _shown(name, progress) as report:
+    with named, shown(name, progress) as report:
         try:
             yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:
@@ -126,7 +126,8 @@ def _order(tile: Any) -> int:
 
 
 @contextmanager
-def _shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] | None]:
+def shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] | None]:
+    """What is to be called with the part that is done: a bar's, the caller's, or nothing."""
     if not progress:
         yield None
         return

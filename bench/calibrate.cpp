@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench/calibrate.cpp: kernels in the shapes that run, alone and at once, and what an operation
+// costs: what plans and simulations take from a machine's description.
+#include <fmt/format.h>
+#include <quadriga/engine.h>
+#include <quadriga/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <memory>
+
+#include "benchmarks.h"
+#include "device/factory.h"
+#include "line.h"
+#include "tile_kernels.h"
+
+namespace quadriga::bench {
+namespace {
+
+constexpr std::int64_t smallest = 128;
+constexpr int most_at_once = 3;
+constexpr int tiles_a_stream = 5;
+constexpr double share_of_memory = 0.5;
+constexpr double least_seconds = 1e-9;
+
+std::vector<DType> types_of(const std::string& letters) {
+  constexpr std::string_view known = "sdcz";
+  constexpr DType types[] = {DType::float32, DType::float64, DType::complex64, DType::complex128};
+  std::vector<DType> found;
+  for (const char letter : letters) {
+    const std::size_t at = known.find(letter);
+    require(at != known.npos, fmt::format("--types {}: expected letters of sdcz", letters));
+    found.push_back(types[at]);
+  }
+  return found;
+}
+
+class Calibration {
+ public:
+  Calibration(Machine& machine, const Settings& settings)
+      : machine_(machine),
+        backend_(make_backend(machine)),
+        most_(settings.integer("most", 4096, smallest)),
+        repeat_(static_cast<int>(settings.integer("repeat", 5))),
+        types_(types_of(settings.text("types", "sd"))) {}
+
+  void run() {
+    for (DeviceId id = 0; id < machine_.devices.size(); ++id) {
+      const Device& device = machine_.devices[id];
+      const bool computes = device.space != host_space || device.cores > 0;
+      if (computes) measure(id);
+    }
+  }
+
+ private:
+  /// Devices alike are measured once: the first stands for them.
+  void measure(DeviceId id) {
+    Device& device = machine_.devices[id];
+    const auto same = std::ranges::find_if(measured_, [&](DeviceId other) {
+      const Device& its = machine_.devices[other];
+      return its.kind == device.kind && its.model == device.model &&
+             its.memory_bytes == device.memory_bytes && its.cores == device.cores;
+    });
+    if (same != measured_.end()) {
+      device.rates = machine_.devices[*same].rates;
+      return;
+    }
+    measured_.push_back(id);
+    if (device.rates.empty()) device.rates = device.name;
+    open_streams(id);
+    launch(id);
+    for (const DType type : types_) kernels(id, type);
+    gains(id);
+  }
+
+  /// A core runs one kernel, whatever the others do: there is nothing to gain.
+  void open_streams(DeviceId id) {
+    const Device& device = machine_.devices[id];
+    const int count =
+        device.space == host_space ? 1 : std::clamp(device.compute_streams, 1, most_at_once);
+    streams_.clear();
+    for (int i = 0; i < count; ++i)
+      streams_.push_back(backend_->create_stream(id, StreamKind::compute));
+  }
+
+  void launch(DeviceId id) {
+    TimedTiles tiles(*backend_, id, {streams_.data(), 1}, DType::float64, 1);
+    launch_ = tiles.launch_seconds(repeat_);
+    machine_.launch_seconds = std::max(machine_.launch_seconds, launch_);
+    print(id, "launch", launch_, "s");
+  }
+
+  std::int64_t largest(const Device& device, DType type, std::size_t streams) const {
+    if (device.space == host_space) return most_;
+    const double room = share_of_memory * static_cast<double>(device.memory_bytes) /
+                        static_cast<double>(size_of(type) * tiles_a_stream * streams);
+    return std::min(most_, static_cast<std::int64_t>(std::sqrt(room)));
+  }
+
+  void kernels(DeviceId id, DType type) {
+    const Device& device = machine_.devices[id];
+    for (const TileKernel kernel : tile_kernels)
+      machine_.kernels[std::string(name_of(kernel, type))].erase(device.rates);
+    const std::int64_t most = largest(device, type, 1);
+    for (std::int64_t order = smallest; order <= most; order *= 2) {
+      TimedTiles tiles(*backend_, id, {streams_.data(), 1}, type, order);
+      for (const TileKernel kernel : tile_kernels) {
+        const std::string name(name_of(kernel, type));
+        // The virtual clock charges each operation with the launch.
+        const double seconds = std::max(tiles.seconds(kernel, repeat_) - launch_, least_seconds);
+        machine_.kernels[name][device.rates][static_cast<double>(order)] = seconds;
+        print(id, fmt::format("{}-{}", name, order), seconds, "s");
+      }
+    }
+    require(most >= smallest,
+            fmt::format("device '{}' has no room for tiles of order {}", device.name, smallest));
+  }
+
+  /// Shown, and not in the description: under the virtual clock kernels share a device's speed.
+  void gains(DeviceId id) {
+    const Device& device = machine_.devices[id];
+    const std::int64_t most =
+        std::min<std::int64_t>(2048, largest(device, DType::float64, streams_.size()));
+    for (std::int64_t order = smallest; streams_.size() > 1 && order <= most; order *= 2) {
+      TimedTiles tiles(*backend_, id, streams_, DType::float64, order);
+      for (int count = 2; count <= static_cast<int>(streams_.size()); ++count) {
+        print(id, fmt::format("at-once-{}-{}", count, order),
+              tiles.gain(TileKernel::gemm, count, repeat_), "times one");
+      }
+    }
+  }
+
+  void print(DeviceId id, const std::string& what, double value, const char* unit) const {
+    Line(fmt::format("{}-{}", machine_.devices[id].name, what))
+        .add("value", value)
+        .add("unit", unit)
+        .print();
+  }
+
+  Machine& machine_;
+  std::unique_ptr<Backend> backend_;
+  std::int64_t most_;
+  int repeat_;
+  std::vector<DType> types_;
+  std::vector<DeviceId> measured_;
+  std::vector<StreamId> streams_;  ///< Of the device that is measured.
+  double launch_ = 0;
+};
+
+}  // namespace
+
+void calibrate(const Settings& settings) {
+  Machine machine = Machine::parse(settings.text("devices", "auto"));
+  machine.launch_seconds = 0;
+  Calibration(machine, settings).run();
+  const std::string file = settings.text("description");
+  if (file.empty()) return;
+  std::ofstream out(file);
+  out << machine.to_json();
+  if (!out.flush()) fail(Errc::io, fmt::format("{} can't be written", file));
+}
+
+}  // namespace quadriga::bench
