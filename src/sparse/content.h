@@ -122,7 +122,8 @@ struct Places {
 
 /// `wanted`: parts; 0: one a device or core, more where `bytes` don't fit the devices beside
 /// others. `may_leave_out`: those devices only that make an iteration shorter by the machine's
-/// figures: more of them read less each, but wait for each other's sums.
-Places choose_places(const Engine& engine, int wanted, double bytes, bool may_leave_out);
+/// figures, or by a measurement where these don't decide: more of them read less each, but wait for
+/// each other's sums.
+Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_out);
 
 }  // namespace quadriga::sparse

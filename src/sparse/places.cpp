@@ -11,6 +11,7 @@
 
 #include "engine/engine_access.h"
 #include "sparse/content.h"
+#include "sparse/waiting.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -44,52 +45,41 @@ int parts_of_device(double bytes, double memory_bytes) {
   return static_cast<int>(std::ceil(bytes / (largest_share * memory_bytes)));
 }
 
-/// Seconds that an iteration of several devices takes beyond reading `bytes`: the sums of products
-/// and of steps go to one device, and what follows from them comes back, one after the other; tasks
-/// are queued for each part. A single device's iterations are recorded and wait for nobody.
-double waiting_seconds(const Machine& machine, std::span<const DeviceId> devices) {
-  constexpr int sums = 2, tasks_of_part = 3;
-  if (devices.size() < 2) return 0;
-  const SpaceId first = machine.devices[devices.front()].space;
-  double slowest = 0;
-  for (const DeviceId each : devices.subspan(1)) {
-    const SpaceId space = machine.devices[each].space;
-    const bool is_direct = machine.route(space, first) && machine.route(first, space);
-    slowest = std::max(slowest, is_direct ? machine.copy_seconds(space, first, 8) +
-                                                machine.copy_seconds(first, space, 8)
-                                          : machine.copy_seconds(space, host_space, 8) +
-                                                machine.copy_seconds(host_space, first, 8) +
-                                                machine.copy_seconds(first, host_space, 8) +
-                                                machine.copy_seconds(host_space, space, 8));
-  }
-  const auto tasks = static_cast<double>(tasks_of_part * devices.size() + sums);
-  return sums * slowest + tasks * machine.launch_seconds;
-}
+/// What the machine's figures say that waiting takes is too little by less than this factor: a
+/// larger saving needs no measurement.
+constexpr double largest_error = 20;
 
 /// The fastest devices, as many as make an iteration shortest; all where rates aren't known.
-std::vector<DeviceId> worthwhile(const Machine& machine, std::vector<DeviceId> devices,
-                                 double bytes) {
+std::vector<DeviceId> worthwhile(Engine& engine, std::vector<DeviceId> devices, double bytes) {
+  const Machine& machine = engine.machine();
   const auto rate = [&](DeviceId device) { return rate_of(machine, machine.devices[device]); };
   const auto has_rate = [&](DeviceId device) {
     return machine.has_kernel(machine.devices[device], Cost::of_work(0, 0).kernel);
   };
   if (devices.size() < 2 || !std::ranges::all_of(devices, has_rate)) return devices;
+  constexpr double never = std::numeric_limits<double>::infinity();
   std::vector<DeviceId> ordered = devices;
   std::ranges::stable_sort(ordered, std::greater{}, rate);
   std::size_t best = devices.size();
-  double shortest = std::numeric_limits<double>::infinity(), rates = 0, memory = 0;
+  double alone = never, shortest = never, best_reads = 0, best_waits = 0, rates = 0, memory = 0;
   for (std::size_t count = 1; count <= ordered.size(); ++count) {
     const Device& added = machine.devices[ordered[count - 1]];
     rates += rate(ordered[count - 1]);
     memory += static_cast<double>(added.memory_bytes);
     if (added.memory_bytes > 0 && bytes > resident_share * memory) continue;
-    const double seconds =
-        bytes / rates + waiting_seconds(machine, std::span(ordered).first(count));
-    if (seconds < shortest) {
-      shortest = seconds;
-      best = count;
-    }
+    const double reads = bytes / rates;
+    const double waits = waiting_seconds(machine, std::span(ordered).first(count));
+    if (count == 1) alone = reads;
+    if (reads + waits >= shortest) continue;
+    shortest = reads + waits;
+    best = count;
+    best_reads = reads;
+    best_waits = waits;
   }
+  const bool is_real = !engine.options().virtual_clock;
+  if (is_real && best > 1 && alone < best_reads + largest_error * best_waits &&
+      alone <= best_reads + measured_waiting(engine, best))
+    best = 1;
   // In their own order, so that neighbours stay neighbours.
   const auto is_left_out = [&](DeviceId device) {
     return std::ranges::find(ordered, device) - ordered.begin() >=
@@ -101,7 +91,7 @@ std::vector<DeviceId> worthwhile(const Machine& machine, std::vector<DeviceId> d
 
 }  // namespace
 
-Places choose_places(const Engine& engine, int wanted, double bytes, bool may_leave_out) {
+Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_out) {
   const Machine& machine = engine.machine();
   std::vector<DeviceId> devices;
   bool has_cores = false;
@@ -114,7 +104,7 @@ Places choose_places(const Engine& engine, int wanted, double bytes, bool may_le
          "sparse solvers run on CPU cores, GPUs and emulated devices; this engine has none "
          "(devices: \"cpu\" adds cores)");
   if (devices.empty()) return host_places(machine, wanted);
-  if (wanted == 0 && may_leave_out) devices = worthwhile(machine, std::move(devices), bytes);
+  if (wanted == 0 && may_leave_out) devices = worthwhile(engine, std::move(devices), bytes);
   double total = 0;
   for (const DeviceId device : devices) total += rate_of(machine, machine.devices[device]);
   Places places;

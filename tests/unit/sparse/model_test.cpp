@@ -55,7 +55,7 @@ TEST(Model, LeavesOutDevicesThatMakeAnIterationLonger) {
   const auto small = grid_matrix<double>({8, 8, 8}), large = grid_matrix<double>({64, 32, 32, 27});
   EngineOptions options;
   options.machine = Machine::parse("emulated:3,latency=10us");
-  options.machine->kernels["bytes"]["emulated"][1000] = 1e9 / 20e9;
+  options.machine->kernels["bytes"]["emulated"][1000] = 1e9 / 2e9;
   options.machine->kernels["flops"]["emulated"][1000] = 1e9 / 5e12;
   options.machine->launch_seconds = 3e-6;
   Engine engine(options);
@@ -67,6 +67,20 @@ TEST(Model, LeavesOutDevicesThatMakeAnIterationLonger) {
   asked = {};
   asked.parts = 3;
   EXPECT_EQ(Solver(engine, small.view(), asked).plan().devices.size(), 3u);
+}
+
+// Links and launches that cost nothing say that two devices pay, which takes them much longer.
+TEST(Model, MeasuresWhatWaitingTakesWhereFiguresDontDecide) {
+  const auto a = grid_matrix<double>({8, 8, 8});
+  EngineOptions options;
+  options.machine = Machine::parse("emulated:2,latency=0.01us");
+  options.machine->kernels["bytes"]["emulated"][1000] = 1e9 / 100e9;
+  options.machine->kernels["flops"]["emulated"][1000] = 1e9 / 5e12;
+  Engine engine(options);
+  EXPECT_EQ(Solver(engine, a.view()).plan().devices.size(), 1u);
+  options.virtual_clock = true;
+  Engine by_figures(options);
+  EXPECT_EQ(Solver(by_figures, a.view()).plan().devices.size(), 2u);
 }
 
 TEST(Model, IsUnknownWithoutRates) {

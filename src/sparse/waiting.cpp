@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/sparse/waiting.cpp: by figures, and by a small system.
+#include "sparse/waiting.h"
+
+#include <fmt/format.h>
+#include <quadriga/sparse.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace quadriga::sparse {
+namespace {
+
+/// To another device's memory and back, a few bytes.
+double round_trip(const Machine& machine, SpaceId there, SpaceId back) {
+  if (machine.route(there, back) && machine.route(back, there))
+    return machine.copy_seconds(there, back, 8) + machine.copy_seconds(back, there, 8);
+  return machine.copy_seconds(there, host_space, 8) + machine.copy_seconds(host_space, back, 8) +
+         machine.copy_seconds(back, host_space, 8) + machine.copy_seconds(host_space, there, 8);
+}
+
+/// Seconds of an iteration: the difference of a longer and a shorter solve that never converge.
+double seconds_of_iteration(Engine& engine, std::size_t parts) {
+  constexpr std::int64_t few = 8, many = 72;
+  const BoxGrid line{1024, 1, 1, 7};
+  const std::int64_t rows = rows_of(line);
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows) + 1);
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(elements_of(line)));
+  std::vector<double> values(columns.size());
+  laplacian(line, 0, rows, offsets.data(), columns.data(), values.data(), DType::float64);
+  SolverOptions options;
+  options.format = Format::csr;
+  options.parts = static_cast<int>(parts);
+  options.recorded = false;
+  const Solver solver(engine,
+                      {rows, rows, static_cast<std::int64_t>(columns.size()), offsets.data(),
+                       columns.data(), values.data(), 8, DType::float64},
+                      options);
+  const std::vector<double> b(static_cast<std::size_t>(rows), 1);
+  const auto seconds_of = [&](std::int64_t iterations) {
+    std::vector<double> x(b.size());
+    SolveOptions limits;
+    limits.rtol = 0;
+    limits.iterations = iterations;
+    const auto begin = std::chrono::steady_clock::now();
+    solver.cg(b.data(), x.data(), 1, limits);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  seconds_of(few);
+  double least = seconds_of(few), most = seconds_of(many);
+  for (int i = 0; i < 2; ++i) {  // The quickest of three: nobody is held up for ever.
+    least = std::min(least, seconds_of(few));
+    most = std::min(most, seconds_of(many));
+  }
+  return std::max(0.0, most - least) / static_cast<double>(many - few);
+}
+
+}  // namespace
+
+double waiting_seconds(const Machine& machine, std::span<const DeviceId> devices) {
+  constexpr int sums = 2, tasks_of_part = 3;
+  if (devices.size() < 2) return 0;
+  const SpaceId first = machine.devices[devices.front()].space;
+  double slowest = 0;
+  for (const DeviceId each : devices.subspan(1))
+    slowest = std::max(slowest, round_trip(machine, machine.devices[each].space, first));
+  const auto tasks = static_cast<double>(tasks_of_part * devices.size() + sums);
+  return sums * slowest + tasks * machine.launch_seconds;
+}
+
+double measured_waiting(Engine& engine, std::size_t devices) {
+  static auto* const mutex = new std::mutex;
+  static auto* const known = new std::map<std::string, double>;
+  std::string key = fmt::format("{} of {}", devices, engine.machine().name);
+  for (const Device& each : engine.machine().devices) key += " " + each.name;
+  {
+    const std::lock_guard lock(*mutex);
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+  }
+  const double seconds = seconds_of_iteration(engine, devices);
+  const std::lock_guard lock(*mutex);
+  return known->emplace(key, seconds).first->second;
+}
+
+}  // namespace quadriga::sparse
