@@ -11,7 +11,7 @@
 
 #include "engine/engine_access.h"
 #include "sparse/content.h"
-#include "sparse/waiting.h"
+#include "sparse/device_choice.h"
 
 namespace quadriga::sparse {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/waiting.cpp: by figures, and by a small system.
-#include "sparse/waiting.h"
+// src/sparse/device_choice.cpp: by figures, and by a small system.
+#include "sparse/device_choice.h"
 
 #include <fmt/format.h>
 #include <quadriga/sparse.h>

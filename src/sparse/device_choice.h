@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/waiting.h: what iterations of several devices wait for each other.
+// src/sparse/device_choice.h: what iterations of several devices wait for each other.
 #pragma once
 
 #include <quadriga/engine.h>
