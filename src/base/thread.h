@@ -12,8 +12,8 @@ namespace quadriga {
 /// Errors:  unavailable if the system refuses one more, naming its reason and the usual limits.
 std::thread start_thread(const char* name, std::function<void()> work);
 
-/// Whether start_thread() started the calling thread: no program's own code runs on it, so that
-/// what it leaves set for itself concerns nobody.
+/// Whether start_thread() started the calling thread: what it leaves set for itself concerns no
+/// program, whose code runs there only where the library calls it and has set all that it needs.
 bool is_own_thread() noexcept;
 
 }  // namespace quadriga

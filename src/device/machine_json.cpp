@@ -138,7 +138,8 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
   device.compute_streams =
       read_count(json, "compute_streams", path, 1, is_cpu ? std::max(1, device.cores) : 1);
   device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
-  if (json.contains("rates")) device.rates = read_string(json["rates"], path + ".rates");
+  if (json.contains("rates"))
+    device.rates = json["rates"] == "" ? "" : read_string(json["rates"], path + ".rates");
   read_place(json, path, device);
   if (!is_cpu) {
     device.space = next_space;
@@ -281,7 +282,9 @@ Json write_device(const Device& device) {
   json["copy_engines"] = device.copy_engines;
   if (device.granule != Device().granule) json["granule"] = device.granule;
   if (device.pitch_alignment > 1) json["pitch_alignment"] = device.pitch_alignment;
-  if (!device.rates.empty()) json["rates"] = device.rates;
+  // None, too, where the kind has some by default.
+  if (!device.rates.empty() || !find_kind(name(device.kind))->rates.empty())
+    json["rates"] = device.rates;
   if (!device.model.empty()) json["model"] = device.model;
   if (!device.pci_address.empty()) json["pci_address"] = device.pci_address;
   if (device.pcie_generation > 0) json["pcie_generation"] = device.pcie_generation;

@@ -68,7 +68,7 @@ class Driver final : public Executor, private ScheduleListener {
   bool bring_all_home(Nanoseconds deadline) override;
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written,
-                std::span<const Datum* const> others) override;
+                std::span<Datum* const> others) override;
   void final(Datum& datum) override;
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
@@ -140,7 +140,7 @@ class Driver final : public Executor, private ScheduleListener {
   template <class Each>
   bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
   bool await_others();
-  bool await_submission();
+  bool await_submission(int& idle);
   bool make_room(DeviceId device);
   bool drive_until(const std::function<bool()>& condition, Nanoseconds deadline);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);

@@ -27,8 +27,9 @@ bool Driver::drive(Nanoseconds deadline) {
 bool Driver::help() {
   if (virtual_) {
     std::lock_guard lock(driving_);
-    if (!drive(never) && !await_others())
-      fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
+    for (int idle = 0; !drive(never) && !await_others();)
+      if (!await_submission(idle))
+        fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
     return true;
   }
   inbox_.rethrow_if_broken();
@@ -47,10 +48,11 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
 
 bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
   std::lock_guard lock(driving_);
-  while (!condition()) {
+  for (int idle = 0; !condition();) {
     if (now() >= deadline) return false;
-    if (drive(deadline) || condition() || now() >= deadline || await_others()) continue;
-    if (!condition() && !await_submission())
+    if (drive(deadline) || await_others())
+      idle = 0;
+    else if (!condition() && now() < deadline && !await_submission(idle) && !condition())
       fail(Errc::internal, "nothing can run any more\n" + describe());
   }
   return true;
@@ -71,18 +73,17 @@ bool Driver::await_others() {
   return true;
 }
 
-/// The same where a task was submitted, but not ended: its submitter may not have told of it yet.
-bool Driver::await_submission() {
+/// The same where a task was submitted, but not ended: its submitter may not have told of it yet, or
+/// another's request has taken the message that told, so that there is something to drive again.
+/// False after so many times in a row.
+bool Driver::await_submission(int& idle) {
   constexpr std::chrono::milliseconds a_while{20};
   constexpr int most = 500;  // ten seconds, on however busy a machine
-  const std::uint64_t before = ended();
-  for (int i = 0; i < most && before < graph_.submitted(); ++i) {
-    driving_.unlock();
-    inbox_.wait_for(a_while);
-    driving_.lock();
-    if (inbox_.has_messages() || graph_.has_holds() || ended() != before) return true;
-  }
-  return false;
+  if (++idle > most || ended() >= graph_.submitted()) return false;
+  driving_.unlock();
+  inbox_.wait_for(a_while);
+  driving_.lock();
+  return true;
 }
 
 bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
@@ -164,7 +165,7 @@ void Driver::remove(std::span<Datum* const> data) {
 }
 
 void Driver::end_hold(Task& hold, std::span<Datum* const> written,
-                      std::span<const Datum* const> others) {
+                      std::span<Datum* const> others) {
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {

@@ -213,8 +213,8 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
 
 /// Those that were registered meanwhile and overlap what the host may have written. No aliases of
 /// aliases: what the host had no access to may be newer on a device.
-std::vector<const Datum*> Engine::Impl::registered_since(const Hold& hold) {
-  std::vector<const Datum*> found;
+std::vector<Datum*> Engine::Impl::registered_since(const Hold& hold) {
+  std::vector<Datum*> found;
   for (const HeldDatum& each : hold.asked) {
     if (!writes(each.access)) continue;
     found.insert(found.end(), each.datum->aliases.begin(), each.datum->aliases.end());
@@ -234,12 +234,19 @@ void Engine::Impl::end_hold(Hold& hold) {
     held.fetch_sub(1, std::memory_order_release);
   }
   std::vector<Datum*> written;
-  std::vector<const Datum*> others;
+  std::vector<Datum*> others;
   if (hold.granted) {
-    std::lock_guard lock(graph.submission());
-    for (const HeldDatum& each : hold.data)
-      if (writes(each.access)) written.push_back(each.datum);
-    others = registered_since(hold);
+    {
+      std::lock_guard lock(graph.submission());
+      for (const HeldDatum& each : hold.data)
+        if (writes(each.access)) written.push_back(each.datum);
+    }
+    // Registered once more, so that none of their places is another's before the driver looks.
+    others = pin([&](std::vector<Datum*>& found) {
+      std::lock_guard lock(graph.submission());
+      found = registered_since(hold);
+      std::erase_if(found, [](const Datum* each) { return each->holders == 0; });
+    });
   }
   executor->end_hold(*hold.task, written, others);
   graph.hold_ended();
@@ -248,6 +255,7 @@ void Engine::Impl::end_hold(Hold& hold) {
     graph.release(hold.task, unused_slots);
     graph.flush(unused_slots);
   }
+  unpin(others);
   unpin(hold.registered);
 }
 

@@ -76,7 +76,7 @@ struct Engine::Impl {
   bool begin_hold(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle_hold(Hold& hold, Nanoseconds deadline);
-  std::vector<const Datum*> registered_since(const Hold& hold);
+  std::vector<Datum*> registered_since(const Hold& hold);
   bool are_home(std::span<Datum* const> all);
   void end_hold(Hold& hold);
   void end_holds();

@@ -61,7 +61,7 @@ class Executor {
   /// Ends an access of the host's, see Graph::link_hold(), which may have written these data, and
   /// parts of others: those may have been removed since, and their addresses are compared only.
   virtual void end_hold(Task& hold, std::span<Datum* const> written,
-                        std::span<const Datum* const> others) = 0;
+                        std::span<Datum* const> others) = 0;
   /// No task submitted from here on writes the data. Nobody waits for that to be known.
   virtual void final(Datum& datum) = 0;
   virtual void evict(Datum& datum) = 0;

@@ -59,7 +59,7 @@ class HostPool final : public Executor {
   bool bring_all_home(Nanoseconds) override { return true; }
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
   void end_hold(Task& hold, std::span<Datum* const> written,
-                std::span<const Datum* const> others) override;
+                std::span<Datum* const> others) override;
   void final(Datum&) override {}
   void evict(Datum&) override {}
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {

@@ -53,7 +53,7 @@ bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseco
 }
 
 void HostPool::end_hold(Task& hold, std::span<Datum* const> written,
-                        std::span<const Datum* const> /*others*/) {
+                        std::span<Datum* const> /*others*/) {
   give_back(written, true, never);
   graph_.ended(hold, nullptr,
                [&](Task& successor, std::uint64_t) { push(*workers_.back(), successor); });

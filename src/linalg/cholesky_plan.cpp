@@ -242,15 +242,20 @@ class TileMemo {
   template <class Search>
   std::int64_t find(const std::vector<double>& key, Search&& search) {
     constexpr std::size_t most = 16;
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(tiles_, key, &Entry::first);
-    if (found == tiles_.end()) {
-      tiles_.emplace_front(key, search());
-      if (tiles_.size() > most) tiles_.pop_back();
-    } else {
-      tiles_.splice(tiles_.begin(), tiles_, found);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find(tiles_, key, &Entry::first);
+      if (found != tiles_.end()) {
+        tiles_.splice(tiles_.begin(), tiles_, found);
+        return found->second;
+      }
     }
-    return tiles_.front().second;
+    // Others don't wait for it, even if two search for the same.
+    const std::int64_t tile = search();
+    const std::lock_guard lock(mutex_);
+    tiles_.emplace_front(key, tile);
+    if (tiles_.size() > most) tiles_.pop_back();
+    return tile;
   }
 
  private:

@@ -142,6 +142,8 @@ double slowdown(const Machine& machine) {
 Machine with_rates(Machine machine, DType dtype) {
   const double factor = slowdown(machine);
   for (Device& device : machine.devices) {
+    // It is there for what needs the host, and computes nothing that takes long.
+    if (device.kind == DeviceKind::cpu && device.cores == 0) continue;
     for (std::size_t kernel = 0; kernel < kernel_count; ++kernel) {
       const std::string name(kernel_names[kernel][kernels::type_index(dtype)]);
       if (machine.has_kernel(device, name)) continue;

@@ -54,6 +54,7 @@ class TilesInTurn {
   /// False if the system refuses: those that run do its work.
   bool start_another(std::vector<std::thread>& others) noexcept {
     try {
+      others.reserve(others.size() + 1);  // A thread that started must not be lost.
       others.push_back(start_thread("quadriga trial", [this] { take_turns(); }));
       return true;
     } catch (...) {

@@ -42,10 +42,10 @@ bool Scheduler::in_use(const Datum& datum) const {
 }
 
 bool Scheduler::give_back(Datum& datum, bool overwrites) {
-  const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("give_back", datum.tile, overwrites); });
   const TileUses* const known = state_.plan.known_uses(datum.tile);
   if (!known || known->datum != &datum) return true;  // it was removed meanwhile
+  const LoggedCall call(log_, state_.instructions,
+                        [&](ScheduleLog& log) { log.event("give_back", datum.tile, overwrites); });
   const Directory& directory = memory_.directory();
   for (SpaceId space = 0; space < memory_.replicas().spaces(); ++space)
     if (directory.in_flight(datum.tile, space)) return false;
