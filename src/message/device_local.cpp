@@ -98,8 +98,12 @@ class Reduction final : public DeviceMove {
 }  // namespace
 
 std::shared_ptr<DeviceMove> move_between(const MessageBuffer& from, const MessageBuffer& to) {
+  // Kernels don't reach another GPU's memory within a process, copies do.
+  const auto is_near = [&] {
+    return !to.port->is_cuda() || from.port == to.port || (from.flat() && to.flat());
+  };
   const bool reach =
-      from.on_device() && to.on_device() && from.port->is_cuda() == to.port->is_cuda();
+      from.on_device() && to.on_device() && from.port->is_cuda() == to.port->is_cuda() && is_near();
   if (!reach) return std::make_shared<StagedMove>(from, to);
   DevicePlace source = place_on_device(from);
   source.space = space_reached_by(*to.port, from.device, to.device);

@@ -79,6 +79,14 @@ Machine machine_of(int ordinal) {
   return one;
 }
 
+// Powers of 2, so that few sizes differ; of large ones eighths, so that little is lost.
+std::size_t room_bytes(std::size_t bytes) {
+  constexpr std::size_t large = std::size_t{64} << 20;
+  if (bytes <= large) return std::bit_ceil(bytes);
+  const std::size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
 }  // namespace
 
 DevicePort::DevicePort(Machine machine, int ordinal, const Wrap& wrap)
@@ -173,9 +181,8 @@ bool DevicePort::free_rooms(DeviceId device) noexcept {
   return any;
 }
 
-// Sizes are powers of 2, so that few differ.
 std::byte* DevicePort::take_room(DeviceId device, std::size_t bytes) {
-  const std::size_t size = std::bit_ceil(bytes);
+  const std::size_t size = room_bytes(bytes);
   const std::lock_guard lock(mutex_);
   Blocks& free = rooms_[{device, size}];
   if (free.empty()) return allocate_locked(device, size);
@@ -186,7 +193,7 @@ std::byte* DevicePort::take_room(DeviceId device, std::size_t bytes) {
 
 void DevicePort::give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
-  rooms_[{device, std::bit_ceil(bytes)}].push_back(room);
+  rooms_[{device, room_bytes(bytes)}].push_back(room);
 }
 
 void DevicePort::deallocate(DeviceId device, std::byte* memory) noexcept {

@@ -127,6 +127,9 @@ bool ReceiveSide::reach_own(MessageTransfer& transfer, const DeviceSource& sourc
   const MessageBuffer& place = transfer.place;
   PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
   if (!owner || (place.on_device() && place.port->is_cuda() != owner->is_cuda())) return false;
+  // Kernels don't reach another GPU's memory within a process, copies do.
+  const bool is_apart = place.on_device() && owner->is_cuda() && owner != place.port;
+  if (is_apart && (source.offer.layout_bytes != 0 || place.flat() == nullptr)) return false;
   DevicePlace from;
   from.port = place.on_device() ? place.port : owner;
   from.device = place.on_device() ? place.device : source.offer.device;

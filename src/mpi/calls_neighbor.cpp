@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/mpi/calls_neighbor.cpp: the collectives among the neighbours of a topology.
+// src/mpi/calls_neighbor.cpp: the collectives among the neighbours of a topology. A neighbour that
+// there isn't sends nothing: its part of the result stays as it was.
 #include "mpi/staged.h"
 
 using namespace quadriga::mpi;
@@ -15,7 +16,7 @@ int MPI_Neighbor_allgather(const void* from, int from_count, MPI_Datatype from_t
     const std::int64_t sources = neighbors(comm).sources;
     const Staged part(Function::neighbor_allgather, from, parts_of(from_count, from_type),
                       Use::read);
-    Staged all(Function::neighbor_allgather, into, parts_of(count * sources, type), Use::write);
+    Staged all(Function::neighbor_allgather, into, parts_of(count * sources, type), Use::both);
     return all.finish(PMPI_Neighbor_allgather(part.pointer(), from_count, from_type, all.pointer(),
                                               count, type, comm));
   });
@@ -30,7 +31,7 @@ int MPI_Neighbor_allgatherv(const void* from, int from_count, MPI_Datatype from_
     const Staged part(Function::neighbor_allgatherv, from, parts_of(from_count, from_type),
                       Use::read);
     Staged all(Function::neighbor_allgatherv, into,
-               parts_of(counts, places, type, neighbors(comm).sources), Use::write);
+               parts_of(counts, places, type, neighbors(comm).sources), Use::both);
     return all.finish(PMPI_Neighbor_allgatherv(part.pointer(), from_count, from_type, all.pointer(),
                                                counts, places, type, comm));
   });
@@ -45,7 +46,7 @@ int MPI_Neighbor_alltoall(const void* from, int from_count, MPI_Datatype from_ty
     const Staged given(Function::neighbor_alltoall, from,
                        parts_of(std::int64_t{from_count} * destinations, from_type), Use::read);
     Staged result(Function::neighbor_alltoall, into, parts_of(std::int64_t{count} * sources, type),
-                  Use::write);
+                  Use::both);
     return result.finish(PMPI_Neighbor_alltoall(given.pointer(), from_count, from_type,
                                                 result.pointer(), count, type, comm));
   });
@@ -62,7 +63,7 @@ int MPI_Neighbor_alltoallv(const void* from, const int* from_counts, const int* 
     const Staged given(Function::neighbor_alltoallv, from,
                        parts_of(from_counts, from_places, from_type, destinations), Use::read);
     Staged result(Function::neighbor_alltoallv, into, parts_of(counts, places, type, sources),
-                  Use::write);
+                  Use::both);
     return result.finish(PMPI_Neighbor_alltoallv(given.pointer(), from_counts, from_places,
                                                  from_type, result.pointer(), counts, places, type,
                                                  comm));
@@ -80,7 +81,7 @@ int MPI_Neighbor_alltoallw(const void* from, const int* from_counts, const MPI_A
     const Staged given(Function::neighbor_alltoallw, from,
                        parts_of(from_counts, from_offsets, from_types, destinations), Use::read);
     Staged result(Function::neighbor_alltoallw, into, parts_of(counts, offsets, types, sources),
-                  Use::write);
+                  Use::both);
     return result.finish(PMPI_Neighbor_alltoallw(given.pointer(), from_counts, from_offsets,
                                                  from_types, result.pointer(), counts, offsets,
                                                  types, comm));

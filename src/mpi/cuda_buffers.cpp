@@ -5,6 +5,7 @@
 // The driver's library is opened, but nothing is initialized: a program that uses no GPU pays for
 // none. One that does has initialized the driver before it can have a pointer.
 #include <dlfcn.h>
+#include <quadriga/error.h>
 #include <unistd.h>
 
 #include "message/device_port.h"
@@ -18,6 +19,7 @@ namespace {
 /// Of the driver's interface (CUpointer_attribute, CUmemorytype in cuda.h).
 constexpr int memory_type = 2;
 constexpr int is_managed = 8;
+constexpr int device_ordinal = 9;
 constexpr unsigned int device_memory = 2;
 using PointerAttribute = int (*)(void* value, int attribute, unsigned long long address);
 
@@ -34,9 +36,13 @@ class CudaBuffers final : public DeviceBuffers {
     return attribute_(&managed, is_managed, at) != 0 || managed == 0;
   }
   message::MessageBuffer at(const void* address) const override {
+    // Not by trying one device after the other: a rank opens its own GPU only.
+    int ordinal = 0;
+    if (attribute_(&ordinal, device_ordinal, reinterpret_cast<unsigned long long>(address)) != 0)
+      fail(Errc::invalid_argument, "the driver doesn't know which device has a buffer");
     return {{},
             static_cast<std::byte*>(const_cast<void*>(address)),
-            message::DevicePort::cuda_at(address),
+            message::DevicePort::cuda(ordinal),
             0};
   }
 

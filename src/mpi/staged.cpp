@@ -36,7 +36,7 @@ Staged::Staged(Function function, const void* buffer, StagedParts parts, Use use
   if (use == Use::none || buffer == MPI_IN_PLACE || parts.empty()) return;
   const auto* const base = static_cast<const std::byte*>(buffer);
   const bool device = std::ranges::any_of(parts, [&](const StagedPart& each) {
-    return is_on_device(base + each.offset, static_cast<int>(each.count), each.type);
+    return is_on_device(base + each.offset, 1, each.type);
   });
   const bool taken_over = world->switches.takes(function);
   if (device && !taken_over)

@@ -428,7 +428,11 @@ bool DeviceStages::has_input(const FlowItem& item) {
     const HeldField& held = *item.stay.held[i];
     if (!row.fields[i].is_head) continue;
     if (!held.data) return false;  // a field that was returned has replaced it
-    if (row.fields[i].is_tail && (held.is_leaving.load() || held.came_early.load())) return false;
+    if (!row.fields[i].is_tail) continue;
+    // What ran again on the host, for the lost device, has written there, too.
+    if (held.is_leaving.load() || held.came_early.load() ||
+        EngineAccess::has_come_home(parts_.engine, held.data))
+      return false;
   }
   return true;
 }

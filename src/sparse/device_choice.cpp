@@ -3,10 +3,12 @@
 #include "sparse/device_choice.h"
 
 #include <fmt/format.h>
+#include <quadriga/error.h>
 #include <quadriga/sparse.h>
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -81,9 +83,14 @@ double measured_waiting(Engine& engine, std::size_t devices) {
     const std::lock_guard lock(*mutex);
     if (const auto found = known->find(key); found != known->end()) return found->second;
   }
-  const double seconds = seconds_of_iteration(engine, devices);
-  const std::lock_guard lock(*mutex);
-  return known->emplace(key, seconds).first->second;
+  try {
+    const double seconds = seconds_of_iteration(engine, devices);
+    const std::lock_guard lock(*mutex);
+    return known->emplace(key, seconds).first->second;
+  } catch (const Error&) {
+    // Devices that were lost meanwhile, or full: then one of them is best.
+    return std::numeric_limits<double>::infinity();
+  }
 }
 
 }  // namespace quadriga::sparse

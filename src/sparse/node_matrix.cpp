@@ -18,7 +18,11 @@
 namespace quadriga::sparse {
 namespace {
 
-constexpr std::int64_t chunk_rows = 4096;
+/// Rows of a chunk: each clears a place for every column, so that there mustn't be many.
+std::int64_t chunk_rows(std::int64_t rows) {
+  constexpr std::int64_t least = 4096, most_chunks = 64;
+  return std::max(least, (rows + most_chunks - 1) / most_chunks);
+}
 
 /// Rows that are made one after the other.
 template <class T>
@@ -31,9 +35,10 @@ struct Rows {
 /// A matrix of rows that `make(first, last, Rows)` makes by chunks.
 template <class T, class Make>
 void assemble(Engine& engine, NodeMatrix<T>& out, Make make) {
-  std::vector<Rows<T>> pieces(static_cast<std::size_t>((out.rows + chunk_rows - 1) / chunk_rows));
+  const std::int64_t length = chunk_rows(out.rows);
+  std::vector<Rows<T>> pieces(static_cast<std::size_t>((out.rows + length - 1) / length));
   for_chunks(engine, out.rows, [&](std::int64_t first, std::int64_t last) {
-    make(first, last, pieces[static_cast<std::size_t>(first / chunk_rows)]);
+    make(first, last, pieces[static_cast<std::size_t>(first / length)]);
   });
   std::vector<std::int64_t> begins;
   std::int64_t count = 0;
@@ -46,7 +51,7 @@ void assemble(Engine& engine, NodeMatrix<T>& out, Make make) {
   out.columns.resize(static_cast<std::size_t>(count));
   out.values.resize(static_cast<std::size_t>(count * out.block_size()));
   for_chunks(engine, out.rows, [&](std::int64_t first, std::int64_t) {
-    const auto index = static_cast<std::size_t>(first / chunk_rows);
+    const auto index = static_cast<std::size_t>(first / length);
     Rows<T>& piece = pieces[index];
     std::ranges::copy(piece.columns, out.columns.begin() + begins[index]);
     std::ranges::copy(piece.values, out.values.begin() + begins[index] * out.block_size());
@@ -146,10 +151,11 @@ const T* diagonal_block(const NodeMatrix<T>& a, std::int64_t row) noexcept {
 
 void for_chunks(Engine& engine, std::int64_t count,
                 const std::function<void(std::int64_t, std::int64_t)>& work) {
-  run_on_host(engine, static_cast<std::size_t>((count + chunk_rows - 1) / chunk_rows),
+  const std::int64_t length = chunk_rows(count);
+  run_on_host(engine, static_cast<std::size_t>((count + length - 1) / length),
               [&](std::size_t chunk) {
-                const std::int64_t first = static_cast<std::int64_t>(chunk) * chunk_rows;
-                work(first, std::min(first + chunk_rows, count));
+                const std::int64_t first = static_cast<std::int64_t>(chunk) * length;
+                work(first, std::min(first + length, count));
               });
 }
 

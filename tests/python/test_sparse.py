@@ -282,7 +282,7 @@ def test_the_plan_says_how_rows_were_cut():
     assert plan["models"] == []
     machine = Path(__file__).resolve().parents[2] / "machines" / "h200x4.json"
     with quadriga.Engine(f"machine={machine}:4", virtual_clock=True) as engine:
-        models = sparse.Solver(sparse.poisson((16, 16, 16)), engine=engine).plan["models"]
+        models = sparse.Solver(sparse.poisson((16, 16, 16)), engine=engine, parts=4).plan["models"]
     assert [model["exchange_seconds"] > 0 for model in models] == [True] * 4
     assert all(0 < model["largest_gain"] <= 0.5 for model in models)
 
