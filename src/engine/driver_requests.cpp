@@ -73,8 +73,8 @@ bool Driver::await_others() {
   return true;
 }
 
-/// The same where a task was submitted, but not ended: its submitter may not have told of it yet, or
-/// another's request has taken the message that told, so that there is something to drive again.
+/// The same where a task was submitted, but not ended: its submitter may not have told of it yet,
+/// or another's request has taken the message that told, so that there is something to drive again.
 /// False after so many times in a row.
 bool Driver::await_submission(int& idle) {
   constexpr std::chrono::milliseconds a_while{20};
@@ -164,8 +164,7 @@ void Driver::remove(std::span<Datum* const> data) {
   });
 }
 
-void Driver::end_hold(Task& hold, std::span<Datum* const> written,
-                      std::span<Datum* const> others) {
+void Driver::end_hold(Task& hold, std::span<Datum* const> written, std::span<Datum* const> others) {
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {
