@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "engine/engine_access.h"
@@ -208,12 +207,20 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
     require(same_pattern(shape, made[part].get(), tiles_[part].get()),
             "update(): A has elements in other places than before; make a new solver");
   });
-  for (std::size_t part = 0; part < parts(); ++part) {
-    const HostAccess access = engine_.on_host(matrices_[part], Access::write);
-    std::memcpy(tiles_[part].get(), made[part].get(),
-                static_cast<std::size_t>(plans_[part].shape.bytes));
+  const auto exchange = [&] {
+    for (std::size_t part = 0; part < parts(); ++part) {
+      const HostAccess access = engine_.on_host(matrices_[part], Access::write);
+      std::swap_ranges(tiles_[part].get(), tiles_[part].get() + plans_[part].shape.bytes,
+                       made[part].get());
+    }
+  };
+  exchange();
+  try {
+    if (level_maker_) set_levels(level_maker_->make_again(a));
+  } catch (...) {
+    exchange();  // The levels are those of the matrix that was there.
+    throw;
   }
-  if (level_maker_) set_levels(level_maker_->make_again(a));
 }
 
 void SolverContent::make_levels(const CsrView& a, const SolverOptions& options) {
