@@ -19,7 +19,10 @@ class UpwardRanksTest : public testing::Test {
   void submit(std::uint64_t id, std::vector<double> seconds,
               std::initializer_list<OperandView> operands) {
     const std::vector<OperandView> views(operands);
-    ranks_.submitted({{.id = id, .operands = views}, seconds});
+    TaskView task;
+    task.id = id;
+    task.operands = views;
+    ranks_.submitted({task, seconds});
   }
   static OperandView reads(std::uint32_t tile) { return {tile, 1'000'000, Access::read}; }
   static OperandView writes(std::uint32_t tile) { return {tile, 1'000'000, Access::write}; }
