@@ -15,7 +15,6 @@ import pytest
 import scipy.linalg
 
 import quadriga
-from quadriga.cli.main import status_of
 
 DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
 
@@ -30,18 +29,6 @@ def folder(tmp_path, monkeypatch):
     np.save("b.npy", generator.standard_normal(120))
     np.save("B.npy", generator.standard_normal((120, 30)))
     return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command line in this process: (status, output, errors)."""
-
-    def call(*arguments):
-        status = status_of([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 class TestComputing:

@@ -6,22 +6,9 @@ import pytest
 
 import quadriga
 from quadriga import linalg
-from quadriga.cli.main import status_of
 
 DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
 DEVICES = "emulated:2,memory=256MiB,h2d=2GB/s,d2h=2GB/s,peer=4GB/s"
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command line in this process: (status, output, errors)."""
-
-    def call(*arguments):
-        status = status_of([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 def test_a_machine_with_accelerators_is_described_whole(run, tmp_path):
