@@ -57,7 +57,11 @@ DeviceGuard::~DeviceGuard() { cudaSetDevice(before_); }
 
 CallDevice::CallDevice(int ordinal) {
   int before = ordinal;
-  if (!is_own_thread()) check(cudaGetDevice(&before), "finding the current device");
+  // A lost device isn't gone back to: calls for others may fail there as well.
+  if (!is_own_thread() && cudaGetDevice(&before) != cudaSuccess) {
+    cudaGetLastError();
+    before = ordinal;
+  }
   check(cudaSetDevice(ordinal), "choosing a device");
   if (before != ordinal) before_ = before;
 }
