@@ -2,7 +2,7 @@
 # bench/models/run.py: builds and runs the programs of this folder, and ours, for one matrix.
 """Conjugate gradients in several programming models, side by side.
 
-usage: run.py [--n N] [--json] [--build FOLDER] [--offload]
+usage: run.py [--n N] [--model NAME]... [--json] [--build FOLDER] [--offload]
 
 Each program is built by the compilers that are found; what can't be built or run is told with the
 reason. Rows are those of a 27-point grid of n points along each side.
@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,22 +68,20 @@ def build(program: Program, folder: Path, offload: bool) -> Path | str:
     return made if told.returncode == 0 else f"can't be built: {reason.strip()}"
 
 
-def run(program: Program, path: Path, n: int) -> list[dict[str, object]]:
+def run(program: Program, path: Path, n: int) -> Iterator[dict[str, object]]:
     """What it tells for one device and for two, by every exchange, with overlap and without."""
     ways = [(1, program.exchanges[0], "yes")]
     ways += [(2, each, overlap) for each in program.exchanges for overlap in ("yes", "no")]
-    rows: list[dict[str, object]] = []
     for devices, exchange, overlap in ways:
         words = [path, "--n", n, "--devices", devices, "--exchange", exchange, "--overlap", overlap]
         told = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         if told.returncode != 0:
             reason = (told.stderr.strip().splitlines() or [f"status {told.returncode}"])[-1]
-            rows.append({"model": program.name, "devices": devices, "left_out": reason})
-            return rows
-        rows.append(json.loads(told.stdout))
+            yield {"model": program.name, "devices": devices, "left_out": reason}
+            return
+        yield json.loads(told.stdout)
         if exchange == "none" and devices == 2:
-            break
-    return rows
+            return
 
 
 def ours(n: int) -> list[dict[str, object]]:
@@ -129,6 +128,20 @@ def show(row: dict[str, object]) -> str:
     )
 
 
+def rows_of(options: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """Of each model that was asked for, as soon as it ran."""
+    for program in PROGRAMS:
+        if options.model and program.name not in options.model:
+            continue
+        path = build(program, options.build, options.offload)
+        if isinstance(path, Path):
+            yield from run(program, path, options.n)
+        else:
+            yield {"model": program.name, "devices": 1, "left_out": path}
+    if not options.model or "quadriga" in options.model:
+        yield from ours(options.n)
+
+
 def main() -> int:
     """Exits with 1 if a program that ran has a wrong result."""
     parser = argparse.ArgumentParser(description="Conjugate gradients by programming models.")
@@ -136,21 +149,19 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="a JSON object a line")
     parser.add_argument("--build", type=Path, default=Path("build/models"))
     parser.add_argument("--offload", action="store_true", help="for NVIDIA's GPUs, by g++")
+    parser.add_argument(
+        "--model",
+        action="append",
+        choices=[*(each.name for each in PROGRAMS), "quadriga"],
+        help="only this one; may be repeated",
+    )
     options = parser.parse_args()
     options.build.mkdir(parents=True, exist_ok=True)
-    rows: list[dict[str, object]] = []
-    for program in PROGRAMS:
-        path = build(program, options.build, options.offload)
-        rows += (
-            run(program, path, options.n)
-            if isinstance(path, Path)
-            else [{"model": program.name, "devices": 1, "left_out": path}]
-        )
-    rows += ours(options.n)
-    for row in rows:
-        print(json.dumps(row) if options.json else show(row))
-    wrong = [row for row in rows if float(str(row.get("residual", 0))) > 2e-8]
-    return 1 if wrong else 0
+    wrong = False
+    for row in rows_of(options):
+        print(json.dumps(row) if options.json else show(row), flush=True)
+        wrong |= float(str(row.get("residual", 0))) > 2e-8
+    return int(wrong)
 
 
 if __name__ == "__main__":

@@ -116,12 +116,13 @@ class TestForks:
             assert solve(0) == 0.25
 
     def test_also_from_inside_of_a_block(self):
-        with quadriga.Engine("emulated:2,memory=1MiB"):
+        # A child's engine has the default devices, which must not be GPUs that the tests used.
+        with quadriga.config(devices="cpu:2"), quadriga.Engine("emulated:2,memory=1MiB"):
             assert in_fork(solve) == 0.25
 
     def test_also_while_bodies_run(self):
         slow = quadriga.codelet(access=["update"])(lambda x: time.sleep(0.002))
-        with quadriga.Engine("cpu:2") as engine:
+        with quadriga.config(devices="cpu:2"), quadriga.Engine("cpu:2") as engine:
             data = [engine.data(np.zeros(1)) for _ in range(4)]
             for _ in range(100):
                 for each in data:
