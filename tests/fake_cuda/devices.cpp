@@ -53,6 +53,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
            : which == cudaDevAttrComputeCapabilityMinor ? 0
            : which == cudaDevAttrMultiProcessorCount    ? (is_less ? 66 : 132)
            : which == cudaDevAttrClockRate              ? 1'980'000
+           : which == cudaDevAttrMemoryClockRate        ? 3'201'000
+           : which == cudaDevAttrGlobalMemoryBusWidth   ? (is_less ? 3072 : 6144)
                                                         : 2;
   return state();
 }

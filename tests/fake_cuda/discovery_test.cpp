@@ -113,6 +113,12 @@ TEST_F(OddMachines, MixedDevicesHaveMemoryAndRatesOfTheirOwn) {
   const double volume = 4096.0 * 4096 * 4096;
   EXPECT_LT(machine.kernel_seconds(better, "dgemm", 4096, volume),
             machine.kernel_seconds(lesser, "dgemm", 4096, volume));
+  // Half the bus, half the rate of memory.
+  const Cost reading = Cost::of_work(0, 1e9);
+  const auto seconds = [&](const Device& device) {
+    return machine.kernel_seconds(device, reading.kernel, reading.order, reading.volume);
+  };
+  EXPECT_NEAR(seconds(lesser), 2 * seconds(better), 1e-9);
 }
 
 /// Two devices that hand a tile to and fro, none of them seeing the other.

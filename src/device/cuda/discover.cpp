@@ -90,11 +90,13 @@ Device describe(int ordinal) {
 }
 
 cuda::Speed speed_of(int ordinal) {
-  constexpr double hertz_a_unit = 1000;
+  constexpr double hertz_a_unit = 1000, transfers_a_clock = 2, bits_a_byte = 8;
   return {attribute(cudaDevAttrComputeCapabilityMajor, ordinal),
           attribute(cudaDevAttrComputeCapabilityMinor, ordinal),
           attribute(cudaDevAttrMultiProcessorCount, ordinal),
-          hertz_a_unit * attribute(cudaDevAttrClockRate, ordinal)};
+          hertz_a_unit * attribute(cudaDevAttrClockRate, ordinal),
+          hertz_a_unit * attribute(cudaDevAttrMemoryClockRate, ordinal) * transfers_a_clock *
+              attribute(cudaDevAttrGlobalMemoryBusWidth, ordinal) / bits_a_byte};
 }
 
 // One column of the table for all devices if they are equal.

@@ -11,7 +11,7 @@ namespace quadriga::cuda {
 namespace {
 
 // The reference machine's device, an H200.
-constexpr Speed measured{9, 0, 132, 1.98e9};
+constexpr Speed measured{9, 0, 132, 1.98e9, 4.917e12};
 
 // Multiply-adds of a processor in a clock, tensor cores included.
 struct Throughput {
@@ -46,6 +46,11 @@ void add_rates(Machine& machine, const std::string& column, const Speed& speed) 
       all(measured, throughput(measured).of_double) / all(speed, throughput(speed).of_double);
   const double slower_float =
       all(measured, throughput(measured).of_float) / all(speed, throughput(speed).of_float);
+  if (speed.memory_bytes_a_second > 0) {  // Some drivers don't tell.
+    add(machine, "flops", column, "flops", slower_double);
+    add(machine, "bytes", column, "bytes",
+        measured.memory_bytes_a_second / speed.memory_bytes_a_second);
+  }
   // A complex multiplication is four real ones.
   for (const auto& [type, factor] :
        {std::pair('d', slower_double), std::pair('z', 4 * slower_double),

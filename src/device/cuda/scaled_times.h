@@ -15,11 +15,12 @@ struct Speed {
   int minor = 0;
   int processors = 0;
   double clock_hertz = 0;
+  double memory_bytes_a_second = 0;
   bool operator==(const Speed&) const = default;
 };
 
-/// Adds times of the matrix kernels for the machine's column `column`: those of the reference
-/// machine's device, scaled by the rates that the processors of both reach.
+/// Adds times of the matrix kernels, and of stated work, for the machine's column `column`: those of
+/// the reference machine's device, scaled by the rates that processors and memory of both reach.
 void add_rates(Machine& machine, const std::string& column, const Speed& speed);
 
 }  // namespace quadriga::cuda
