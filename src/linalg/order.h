@@ -169,9 +169,8 @@ std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape);
 std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept;
 
 /// All steps in an order that respects their dependencies: block by block, each first updated by
-/// the columns left of it, then factorized right-looking; or column by column if all fits one
-/// device. Priorities are upward ranks where several
-/// devices or cores share the work.
+/// the columns left of it, then factorized right-looking; or row by row if all fits one device.
+/// Priorities are upward ranks where several devices or cores share the work.
 /// Source: upward rank: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002.
 void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit);
 

@@ -104,17 +104,18 @@ class Emitter {
     right_looking(columns);
   }
 
-  /// All columns, one after the other, where everything fits a single device: only the tiles of the
-  /// next columns must be there, and a column goes home as soon as it is done. Between the tile on
-  /// the diagonal and the solves that wait for it comes what the next column can do without them.
-  void left_looking() {
-    for (std::int64_t j = 0; j < shape_.tiles; ++j) {
-      if (j > 0) update(j, j, j - 1);
-      step(Kind::potrf, j, j, j);
-      for (std::int64_t i = j + 1; j > 0 && i < shape_.tiles; ++i) update(i, j, j - 1);
-      for (std::int64_t k = 0; k < j; ++k)
-        for (std::int64_t i = j + 1; i < shape_.tiles; ++i) update(i, j + 1, k);
-      for (std::int64_t i = j + 1; i < shape_.tiles; ++i) step(Kind::trsm, i, j, j);
+  /// All rows, one after the other, where everything fits a single device: a row brings as many
+  /// products for each of its tiles as there are rows before it, half of that on average, so that
+  /// the device computes while the triangle still arrives; column by column, a tile brings none at
+  /// first. A tile goes home as soon as it is done.
+  void row_by_row() {
+    for (std::int64_t i = 0; i < shape_.tiles; ++i) {
+      for (std::int64_t j = 0; j < i; ++j) {
+        for (std::int64_t k = 0; k < j; ++k) update(i, j, k);
+        step(Kind::trsm, i, j, j);
+      }
+      for (std::int64_t k = 0; k < i; ++k) update(i, i, k);
+      step(Kind::potrf, i, i, i);
     }
   }
 
@@ -211,7 +212,7 @@ std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int
 void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit) {
   const std::vector<std::int64_t> widths = cholesky_blocks(shape);
   Emitter emitter(shape, static_cast<std::int64_t>(widths.size()), emit);
-  if (shape.devices == 1 && shape.memory > 0 && widths.size() == 1) return emitter.left_looking();
+  if (shape.devices == 1 && shape.memory > 0 && widths.size() == 1) return emitter.row_by_row();
   std::int64_t first = 0;
   for (std::size_t index = 0; index < widths.size(); ++index) {
     emitter.block(static_cast<std::int64_t>(index), {first, first + widths[index]});

@@ -19,8 +19,8 @@ struct Speed {
   bool operator==(const Speed&) const = default;
 };
 
-/// Adds times of the matrix kernels, and of stated work, for the machine's column `column`: those of
-/// the reference machine's device, scaled by the rates that processors and memory of both reach.
+/// Adds times of the matrix kernels, and of stated work, for the machine's column `column`: those
+/// of the reference machine's device, scaled by the rates that processors and memory of both reach.
 void add_rates(Machine& machine, const std::string& column, const Speed& speed);
 
 }  // namespace quadriga::cuda

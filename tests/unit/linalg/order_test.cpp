@@ -337,17 +337,22 @@ TEST(CholeskyOrder, BlocksAsWideAsMemoryAllows) {
   EXPECT_EQ(sum, 32);
 }
 
-TEST(CholeskyOrder, ColumnByColumnWhereAllFitsOneDevice) {
-  // A column's tiles are first used when no more than one column before it isn't done.
-  std::set<int> done;
-  std::map<int, int> left;
+TEST(CholeskyOrder, RowByRowWhereAllFitsOneDevice) {
+  // What a device can do with the rows that are there is done before the next row's first tile.
+  int row = 0;
+  int steps = 0;
   const CholeskyShape shape = cholesky_shape(12, 1, 100);
   cholesky_order(shape, [&](const Step& step) {
-    for (int column = 0; column + 1 < step.j; ++column) EXPECT_TRUE(done.contains(column));
-    const bool finishes = step.kind == Step::Kind::potrf || step.kind == Step::Kind::trsm;
-    if (finishes && ++left[step.j] == 12 - step.j) done.insert(step.j);
+    if (step.i != row) {
+      EXPECT_EQ(step.i, row + 1);
+      EXPECT_EQ(steps,
+                (row + 1) * (row + 2) / 2);  // A row's: one of column 0, two of column 1, ...
+      row = step.i;
+      steps = 0;
+    }
+    ++steps;
   });
-  EXPECT_EQ(done.size(), 12U);
+  EXPECT_EQ(row, 11);
 }
 
 TEST(CholeskyOrder, PrioritiesFallAlongEveryPath) {
