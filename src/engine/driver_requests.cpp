@@ -218,7 +218,7 @@ bool Driver::make_room(DeviceId device) {
 }
 
 void Driver::cancel(bool on) {
-  cancelled_.store(on);
+  Executor::cancel(on);
   // Under the virtual clock, who drives meets it at the next step.
   if (!virtual_) execute([] {});
 }

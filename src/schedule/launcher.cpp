@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "graph/task_life.h"
 #include "schedule/pace.h"
 #include "schedule/variants.h"
 
@@ -19,17 +20,12 @@ bool has_nothing_to_combine(const Task& task) noexcept {
 }
 
 bool has_poisoned_operand(const PlannedTask& planned) noexcept {
-  const auto is_poisoned = [](const Datum& datum) {
-    return datum.poisoned.load(std::memory_order_acquire);
-  };
-  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
-    const OperandSlot& slot = planned.task->operands[i];
-    if (slot.access != Access::write && is_poisoned(*slot.datum)) return true;
-    // A partial result that was lost before it was combined.
-    const Datum& datum = *planned.accesses[i].datum;
-    if (datum.partial && datum.filled && is_poisoned(datum)) return true;
-  }
-  return false;
+  if (poisoned_operand(*planned.task)) return true;
+  // A partial result that was lost before it was combined.
+  return std::ranges::any_of(planned.accesses, [](const PlannedAccess& access) {
+    const Datum& datum = *access.datum;
+    return datum.partial && datum.filled && datum.poisoned.load(std::memory_order_acquire);
+  });
 }
 
 bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
@@ -94,8 +90,7 @@ void Launcher::take_back(std::span<const Reserved> reserved) {
 Verdict Launcher::look(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   if (state_.cancelled || (task.group && task.group->stopped))
-    return {.kind = Verdict::Kind::failed,
-            .error = make_error(Errc::cancelled, "the work was cancelled")};
+    return {.kind = Verdict::Kind::failed, .error = work_cancelled()};
   if (has_nothing_to_combine(task)) return {Verdict::Kind::skipped};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
   note_operands(planned);
@@ -243,7 +238,7 @@ void Launcher::note_content(PlannedTask& planned) {
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
-    if (needs_[i].access == Access::write) datum.poisoned.store(false, std::memory_order_release);
+    if (needs_[i].access == Access::write) overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }
 }
