@@ -106,10 +106,8 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   count_hits(device, planned);
   prediction_.renew(planned);
-  // What may be long isn't queued where nobody can steal it.
-  constexpr double unknown_seconds = 1e-3;
   const bool is_unknown = planned.learns && planned.seconds == 0;
-  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds_;
+  planned.ahead_seconds = (is_unknown ? pace::unknown_seconds : planned.seconds) + fetch_seconds_;
   launch(device, planned);
   note_before(planned);
   state_.plan.issue(planned);
@@ -260,11 +258,10 @@ bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream)
 /// tasks that of one which they must wait for and nothing was queued behind: they need no event
 /// then. Else the one with least in it, the first only if the others have more.
 ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& planned) {
-  constexpr double short_seconds = 20e-6;
   if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
-    if (planned.seconds > short_seconds) break;
+    if (planned.seconds > pace::short_seconds) break;
     const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];
