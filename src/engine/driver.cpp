@@ -227,8 +227,7 @@ bool Driver::run_requests() {
 }
 
 void Driver::take_messages() {
-  if (const bool on = cancelled_.load(); on != is_cancelled_)
-    scheduler_->cancel(is_cancelled_ = on);
+  if (const bool on = cancelled(); on != is_cancelled_) scheduler_->cancel(is_cancelled_ = on);
   inbox_.take(taken_);
   for (const Message& message : taken_) take(message);
   taken_.clear();

@@ -60,7 +60,6 @@ class Driver final : public Executor, private ScheduleListener {
   void submitted(Task& task) override;
   void ready(Task& task, std::uint64_t id) override;
   void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
-  bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
@@ -171,8 +170,7 @@ class Driver final : public Executor, private ScheduleListener {
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   const bool virtual_;
   std::atomic<std::uint64_t> lost_{0};  ///< Devices, a bit each; there are as many as spaces.
-  std::atomic<bool> cancelled_{false};  ///< As cancel() left it; the scheduler follows.
-  bool is_cancelled_ = false;           ///< As the scheduler was told.
+  bool is_cancelled_ = false;           ///< As the scheduler was told last; it follows cancel().
   std::atomic<bool> stopping_{false};
   TaskBodies bodies_;
   std::thread thread_;

@@ -46,14 +46,24 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
   return met;
 }
 
+/// While all that is left is up to other threads no time passes by the virtual clock, and theirs
+/// may be long: what is left of the timeout then counts by the real one.
 bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+  using Clock = std::chrono::steady_clock;
   std::lock_guard lock(driving_);
+  Clock::time_point last_drive = Clock::now();
   for (int idle = 0; !condition();) {
     if (now() >= deadline) return false;
-    if (drive(deadline) || await_others())
+    if (drive(deadline)) {
       idle = 0;
-    else if (!condition() && now() < deadline && !await_submission(idle) && !condition())
+      last_drive = Clock::now();
+    } else if (await_others()) {
+      idle = 0;
+      if (Clock::now() - last_drive >= std::chrono::nanoseconds(deadline - now()))
+        return condition();
+    } else if (!condition() && now() < deadline && !await_submission(idle) && !condition()) {
       fail(Errc::internal, "nothing can run any more\n" + describe());
+    }
   }
   return true;
 }
@@ -218,7 +228,7 @@ bool Driver::make_room(DeviceId device) {
 }
 
 void Driver::cancel(bool on) {
-  cancelled_.store(on);
+  Executor::cancel(on);
   // Under the virtual clock, who drives meets it at the next step.
   if (!virtual_) execute([] {});
 }

@@ -189,9 +189,10 @@ void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds dea
 
 void Engine::Impl::wait_data(Datum& datum, double timeout) {
   // Who removes an alias may wait for the calling task.
-  const std::vector<Datum*> aliases = pin_aliases(datum, !current_task(graph));
+  const Nanoseconds deadline = deadline_after(timeout);
+  const std::vector<Datum*> aliases = pin_aliases(datum, !current_task(graph), deadline);
   try {
-    wait_data(datum, aliases, deadline_after(timeout));
+    wait_data(datum, aliases, deadline);
   } catch (...) {
     unpin(aliases);
     throw;

@@ -179,7 +179,8 @@ std::vector<Datum*> Engine::Impl::drop_registrations(std::span<Datum* const> giv
 
 /// Registers data once more, so that they stay until unpin(): those that `find` names, with
 /// data_mutex held. What another thread is just removing is waited for until it is gone.
-std::vector<Datum*> Engine::Impl::pin(const std::function<void(std::vector<Datum*>&)>& find) {
+std::vector<Datum*> Engine::Impl::pin(const std::function<void(std::vector<Datum*>&)>& find,
+                                      Nanoseconds deadline) {
   constexpr std::chrono::microseconds a_while{50};
   for (;; std::this_thread::sleep_for(a_while)) {
     std::vector<Datum*> found;
@@ -198,19 +199,22 @@ std::vector<Datum*> Engine::Impl::pin(const std::function<void(std::vector<Datum
       for (Datum* const each : found)
         if (goes(each)) graph.collect(*each, tasks);
     }
-    wait_ended(tasks, never);
+    wait_ended(tasks, deadline);
+    if (executor->now() >= deadline) fail_late("the removal of the data by another thread");
   }
 }
 
 /// Of aliases that another thread is just removing, `await` says whether they are waited for;
 /// else they are left out.
-std::vector<Datum*> Engine::Impl::pin_aliases(const Datum& datum, bool await) {
+std::vector<Datum*> Engine::Impl::pin_aliases(const Datum& datum, bool await,
+                                              Nanoseconds deadline) {
   if (!sharing->any()) return {};
-  return pin([&](std::vector<Datum*>& found) {
+  const auto find = [&](std::vector<Datum*>& found) {
     std::lock_guard lock(graph.submission());
     found = datum.aliases;
     if (!await) std::erase_if(found, [](const Datum* each) { return each->holders == 0; });
-  });
+  };
+  return pin(find, deadline);
 }
 
 /// Registrations of the engine's own end; data that others have removed meanwhile are forgotten.

@@ -242,11 +242,12 @@ void Engine::Impl::end_hold(Hold& hold) {
         if (writes(each.access)) written.push_back(each.datum);
     }
     // Registered once more, so that none of their places is another's before the driver looks.
-    others = pin([&](std::vector<Datum*>& found) {
+    const auto find = [&](std::vector<Datum*>& found) {
       std::lock_guard lock(graph.submission());
       found = registered_since(hold);
       std::erase_if(found, [](const Datum* each) { return each->holders == 0; });
-    });
+    };
+    others = pin(find, never);
   }
   executor->end_hold(*hold.task, written, others);
   graph.hold_ended();
@@ -308,11 +309,12 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
     }
     for (const HeldDatum& each : wanted) all.push_back(each.datum);
   };
-  std::vector<Datum*> registered = impl.pin(find);
+  const Nanoseconds deadline = impl.deadline_after(timeout);
+  std::vector<Datum*> registered = impl.pin(find, deadline);
   if (wanted.empty()) return result;
   const auto give_up = [&] { impl.unpin(registered); };
   try {
-    result.hold_ = impl.hold(std::move(wanted), impl.deadline_after(timeout));
+    result.hold_ = impl.hold(std::move(wanted), deadline);
   } catch (...) {
     give_up();
     throw;
@@ -350,7 +352,7 @@ bool Engine::Impl::are_home(std::span<Datum* const> all) {
 bool EngineAccess::is_home(const Engine& engine, const Data& data) {
   Engine::Impl& impl = engine.checked();
   Datum* const asked = datum(data);
-  const std::vector<Datum*> aliases = impl.pin_aliases(*asked, false);
+  const std::vector<Datum*> aliases = impl.pin_aliases(*asked, false, never);
   std::vector<Datum*> all{asked};
   all.insert(all.end(), aliases.begin(), aliases.end());
   const bool found = impl.are_home(all);

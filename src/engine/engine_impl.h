@@ -64,8 +64,9 @@ struct Engine::Impl {
   Datum& make(const NewDatum& given);
   void remove(std::span<const Data> data, bool discard);
   std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
-  std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find);
-  std::vector<Datum*> pin_aliases(const Datum& datum, bool await);
+  std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find,
+                          Nanoseconds deadline);
+  std::vector<Datum*> pin_aliases(const Datum& datum, bool await, Nanoseconds deadline);
   void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.

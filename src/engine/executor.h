@@ -43,7 +43,7 @@ class Executor {
   /// the executor goes once there are none.
   std::atomic<int> keepers{0};
   /// What cancel() set last. Any thread.
-  virtual bool cancelled() const noexcept = 0;
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.
   virtual bool help() = 0;
@@ -85,10 +85,13 @@ class Executor {
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;
   /// While set, tasks that have not started end cancelled.
-  virtual void cancel(bool on) = 0;
+  virtual void cancel(bool on) { cancelled_.store(on, std::memory_order_release); }
   virtual void count(Counters& counters) const = 0;
   virtual void reset_counters() = 0;
   virtual std::string status() const = 0;
+
+ private:
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace quadriga

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/bodies.h"
+#include "graph/task_life.h"
+#include "schedule/variants.h"
 
 namespace quadriga {
 namespace {
@@ -31,6 +33,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
     : graph_(graph),
       failures_(failures),
       recorder_(recorder),
+      machine_(machine),
       start_(clock_now()),
       device_name_(machine.devices.front().name),
       queues_(static_cast<std::size_t>(options.workers) + 1,
@@ -80,10 +83,7 @@ void HostPool::remove(std::span<Datum* const> data) {
 }
 
 void HostPool::check(const Task& task) {
-  if (!task.codelet->cpu)
-    fail(Errc::unavailable,
-         fmt::format("codelet '{}' has no cpu variant and this engine has no other device",
-                     task.codelet->name));
+  if (!task.codelet->cpu) refuse_without_variant(machine_, task);
 }
 
 void HostPool::ready(Task& task, std::uint64_t) {
@@ -134,28 +134,29 @@ Task* HostPool::run(Worker& self, Task& task) {
   execute(self, task);
   if (task.has_commute)
     for (Task* const blocked : commuting_.release(task)) push(self, *blocked);
-  if (task.children.load(std::memory_order_acquire) != 1 &&
-      task.children.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return nullptr;  // its last child finishes it
-  return finish(self, task);
+  return leave(task) ? finish(self, task) : nullptr;
+}
+
+void HostPool::fail(Task& task, std::exception_ptr error) {
+  failures_.record(task, std::move(error), device_name_);
+  poison(task);
+}
+
+bool HostPool::may_run(Task& task) {
+  if (cancelled() || task.cancelled())
+    fail(task, work_cancelled());
+  else if (failures_.any() && poisoned_operand(task))
+    fail(task, nullptr);
+  else
+    return true;
+  return false;
 }
 
 void HostPool::execute(Worker& self, Task& task) {
   const bool tracing = recorder_.tracing();
   if (self.tasks == 0 && !tracing) self.since = clock_now();
   const Nanoseconds begin = tracing ? now() : 0;
-  if (cancelled_.load(std::memory_order_relaxed) || task.cancelled()) {
-    failures_.record(task,
-                     std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled")),
-                     device_name_);
-    poison(task);
-    return;
-  }
-  if (failures_.any() && poisoned_operand(task)) {
-    failures_.record(task, nullptr, device_name_);
-    poison(task);
-    return;
-  }
+  if (!may_run(task)) return;
   constexpr int most = 8;
   View few[most];
   std::vector<View> many;
@@ -170,8 +171,7 @@ void HostPool::execute(Worker& self, Task& task) {
   }
   if (failures_.any())  // before the body: a child of the task may poison what it wrote
     for (OperandSlot& slot : task.slots())
-      if (slot.access == Access::write)
-        slot.datum->poisoned.store(false, std::memory_order_release);
+      if (slot.access == Access::write) overwritten(*slot.datum);
   const Arguments arguments{{views, task.operand_count}, task.params(), nullptr};
   try {
     if (is_detached(*task.codelet)) [[unlikely]] {
@@ -181,8 +181,7 @@ void HostPool::execute(Worker& self, Task& task) {
       run_body(graph_, task, task.codelet->cpu, arguments);
     }
   } catch (...) {
-    failures_.record(task, std::current_exception(), device_name_);
-    poison(task);
+    fail(task, std::current_exception());
   }
   if (tracing)
     recorder_.kernel(self.lane, task, begin, now());
@@ -196,11 +195,8 @@ void HostPool::run_detached(Task& task, const Arguments& arguments) {
 }
 
 void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
-  if (error) {
-    failures_.record(task, std::move(error), device_name_);
-    poison(task);
-  }
-  if (task.children.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (error) fail(task, std::move(error));
+  if (!leave(task)) return;
   std::unique_lock lock(guest_lock_, std::defer_lock);
   Worker* self = own();
   if (!self) {
@@ -214,17 +210,15 @@ void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
 
 Task* HostPool::finish(Worker& self, Task& task) {
   Task* next = nullptr;
-  Task* const parent = task.parent();
-  TaskGroup* const group = std::exchange(task.group, nullptr);
-  graph_.ended(task, nullptr, [&](Task& successor, std::uint64_t) {
+  const auto ready = [&](Task& successor, std::uint64_t) {
     Task* other = &successor;
     if (!next || other->priority > next->priority) std::swap(next, other);
     if (other) push(self, *other);
-  });
-  graph_.release(&task, self.free);
-  self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (group) group->task_ended();
-  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  };
+  const auto count = [&] {
+    self.ended.store(self.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  };
+  if (Task* const parent = end_task(graph_, self.free, task, nullptr, ready, count))
     if (Task* const after = finish(self, *parent)) push(self, *after);
   if (next && queues_.urgency(self.index) > next->priority) {
     push(self, *next);

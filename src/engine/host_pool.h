@@ -6,8 +6,7 @@
 //   1. A ready task is in exactly one place: in `queues_`, or blocked in `commuting_`.
 //   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
 //      submitters that execute tasks while the window is full).
-//   3. A detached task counts its promise among its children; the last to end, body or promise,
-//      finishes the task.
+//   3. A detached task counts its promise among its children (task_life.h).
 //   4. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
 #pragma once
 
@@ -51,7 +50,6 @@ class HostPool final : public Executor {
   void submitted(Task&) override {}
   void ready(Task& task, std::uint64_t id) override;
   void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
-  bool cancelled() const noexcept override { return cancelled_.load(std::memory_order_acquire); }
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const>, std::span<const TaskRef> after,
@@ -73,7 +71,6 @@ class HostPool final : public Executor {
   std::unique_ptr<ForeignEvent> mark(DeviceId, std::uintptr_t) const override { return nullptr; }
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
-  void cancel(bool on) override { cancelled_.store(on, std::memory_order_release); }
   void count(Counters& counters) const override;
   void reset_counters() override;
   std::string status() const override;
@@ -97,6 +94,10 @@ class HostPool final : public Executor {
   /// Runs a task to its end; returns a successor to run next, or null.
   Task* run(Worker& self, Task& task);
   void execute(Worker& self, Task& task);
+  /// Else it has failed.
+  bool may_run(Task& task);
+  /// `error` null: the producer of an operand failed.
+  void fail(Task& task, std::exception_ptr error);
   void run_detached(Task& task, const Arguments& arguments);
   Task* finish(Worker& self, Task& task);
   void push(const Worker& to, Task& task) { queues_.push(to.index, task); }
@@ -106,13 +107,13 @@ class HostPool final : public Executor {
   Graph& graph_;
   Failures& failures_;
   Recorder& recorder_;
+  const Machine& machine_;
   Nanoseconds start_;
   std::string device_name_;
   std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
   SpinLock guest_lock_;
 
   WorkerQueues queues_;
-  std::atomic<bool> cancelled_{false};
   Waiters waiters_;
   Commuting commuting_;
   HomeBuffers buffers_;

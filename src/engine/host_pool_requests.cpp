@@ -7,6 +7,7 @@
 
 #include "engine/bodies.h"
 #include "engine/host_pool.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 
@@ -48,7 +49,7 @@ bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseco
 
 bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) {
   for (Datum* const each : data)
-    if (overwrites) each->poisoned.store(false, std::memory_order_release);
+    if (overwrites) overwritten(*each);
   return true;
 }
 

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "graph/task_life.h"
+
 namespace quadriga {
 
 void Releases::settle(Scheduler& scheduler) {
@@ -36,42 +38,37 @@ void Releases::release_successors(Scheduler& scheduler, PlannedTask& planned) {
 void Releases::task_ended(Scheduler& scheduler, const EndedTask& ended) {
   ++left_;
   Task& task = *ended.task;
-  const bool childless = task.children.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (childless && task.pending.load(std::memory_order_acquire) == 0)
+  if (leave(task) && task.pending.load(std::memory_order_acquire) == 0)
     release(scheduler, ended);
   else
     waiting_[&task] = ended;
 }
 
-/// The task's successors learn that it is done; `late` are those that ran before it was.
-void Releases::drop_edges(Scheduler& scheduler, Task& task, const EndedTask& ended,
-                          std::vector<Task*>& late) {
-  graph_.ended(task, ended.released, [&](Task& successor, std::uint64_t pending) {
-    if (successor.planned)
-      scheduler.ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued, &ended);
-    else if (!waiting_.contains(&successor))
-      post_ready(successor);
-    else if (pending == 0)
-      late.push_back(&successor);
-  });
+void Releases::successor_ready(Scheduler& scheduler, Task& successor, std::uint64_t pending,
+                               const EndedTask& ended, std::vector<Task*>& late) {
+  if (successor.planned)
+    scheduler.ready(successor, pending == 0 ? Predecessors::done : Predecessors::issued, &ended);
+  else if (!waiting_.contains(&successor))
+    post_ready(successor);
+  else if (pending == 0)
+    late.push_back(&successor);
 }
 
 void Releases::end_hold(Scheduler& scheduler, Task& hold) {
   std::vector<Task*> late;
-  drop_edges(scheduler, hold, {}, late);
+  graph_.ended(hold, nullptr, [&](Task& successor, std::uint64_t pending) {
+    successor_ready(scheduler, successor, pending, {}, late);
+  });
   for (Task* const waiting : late) release_waiting(scheduler, *waiting);
 }
 
 void Releases::release(Scheduler& scheduler, const EndedTask& ended) {
-  Task& task = *ended.task;
-  Task* const parent = task.parent();
-  TaskGroup* const group = std::exchange(task.group, nullptr);
   std::vector<Task*> late;
-  drop_edges(scheduler, task, ended, late);
-  graph_.release(&task, free_);
-  released_.fetch_add(1, std::memory_order_release);
-  if (group) group->task_ended();
-  if (parent && parent->children.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  const auto ready = [&](Task& successor, std::uint64_t pending) {
+    successor_ready(scheduler, successor, pending, ended, late);
+  };
+  const auto count = [&] { released_.fetch_add(1, std::memory_order_release); };
+  if (Task* const parent = end_task(graph_, free_, *ended.task, ended.released, ready, count))
     late.push_back(parent);
   for (Task* const waiting : late) release_waiting(scheduler, *waiting);
 }

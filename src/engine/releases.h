@@ -48,8 +48,10 @@ class Releases {
   };
   void release_successors(Scheduler& scheduler, PlannedTask& planned);
   void task_ended(Scheduler& scheduler, const EndedTask& ended);
-  void drop_edges(Scheduler& scheduler, Task& task, const EndedTask& ended,
-                  std::vector<Task*>& late);
+  /// A successor of an ended task lacks nothing that isn't issued; `late` are those that ran before
+  /// that one was done.
+  void successor_ready(Scheduler& scheduler, Task& successor, std::uint64_t pending,
+                       const EndedTask& ended, std::vector<Task*>& late);
   void release(Scheduler& scheduler, const EndedTask& ended);
   void release_waiting(Scheduler& scheduler, Task& task);
   void post_ready(Task& task);

@@ -70,20 +70,6 @@ std::uint64_t lacking_in(const std::exception_ptr& error) {
 
 }  // namespace
 
-void poison(Task& task) noexcept {
-  for (OperandSlot& slot : task.slots())
-    if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);
-}
-
-const Datum* poisoned_operand(const Task& task) noexcept {
-  for (int i = 0; i < task.operand_count; ++i) {
-    const OperandSlot& slot = task.operands[i];
-    if (slot.access != Access::write && slot.datum->poisoned.load(std::memory_order_acquire))
-      return slot.datum;
-  }
-  return nullptr;
-}
-
 void Failures::record(Task& task, std::exception_ptr error, const std::string& device) {
   const std::uint64_t lacking = lacking_in(error);
   const bool consequence = !error || lacking != 0;

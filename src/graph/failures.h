@@ -65,9 +65,4 @@ class Failures {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// Poisons what the task should have written.
-void poison(Task& task) noexcept;
-/// The first poisoned operand that the task would read; null if there is none.
-const Datum* poisoned_operand(const Task& task) noexcept;
-
 }  // namespace quadriga

@@ -10,8 +10,10 @@ bool Staging::must_be_fetched(const Need& need, SpaceId space) const {
 }
 
 /// Where to copy from, and whether that may be done now. No_space: by way of the host, which has
-/// no buffer to spare; where it has one, that copy is queued.
-Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from) {
+/// no buffer to spare; where it has one, that copy is queued. `ahead`: of its use. Then nothing is
+/// copied between devices of which one is probed: it would fail again and again until it is known
+/// which of them is gone.
+Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from, bool ahead) {
   const Directory& directory = replicas_.directory();
   from = transfers_.source_for(tile, to);
   // Where no link joins the two devices.
@@ -21,6 +23,7 @@ Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from) {
   const bool is_careful = is_by_host || to == host_space || to == directory.home(tile);
   if (first == no_space || (is_careful && !transfers_.confirmed(tile, first)))
     return Awaits::source;
+  if (ahead && (transfers_.probing(first) || transfers_.probing(to))) return Awaits::source;
   if (is_by_host && residency_.allocate(tile, host_space)) {
     transfers_.queue(tile, first, host_space, Reason::stage);
     from = host_space;
@@ -35,7 +38,7 @@ Outcome Staging::stage(std::span<const Need> needs, SpaceId space) {
     if (directory.home_lost(need.tile)) return Refusal::home_lost;
     if (!must_be_fetched(need, space)) continue;
     if (!directory.written(need.tile)) return Refusal::unwritten;
-    const Awaits awaited = find_source(need.tile, space, from);
+    const Awaits awaited = find_source(need.tile, space, from, false);
     if (awaited != Awaits::nothing) return awaited;
   }
   if (space == host_space && !residency_.allocate_all(needs, space)) return Awaits::buffer;
@@ -130,11 +133,9 @@ Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,
                           std::span<const TileId> victims) {
   if (!replicas_.directory().written(tile)) return Refusal::unwritten;
   SpaceId from = no_space;
-  const Awaits awaited = find_source(tile, space, from);
+  const Awaits awaited = find_source(tile, space, from, true);
   if (awaited != Awaits::nothing) return awaited;
-  // It would fail again and again until it is known which of them is gone.
-  if (from == no_space || transfers_.probing(from) || transfers_.probing(space))
-    return Awaits::source;
+  if (from == no_space) return Awaits::source;
   if (!residency_.allocate(tile, space)) {
     bool all_gone = true;
     for (const TileId victim : victims)

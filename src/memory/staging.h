@@ -33,7 +33,7 @@ class Staging {
 
  private:
   bool must_be_fetched(const Need& need, SpaceId space) const;
-  Awaits find_source(TileId tile, SpaceId to, SpaceId& from);
+  Awaits find_source(TileId tile, SpaceId to, SpaceId& from, bool ahead);
   Awaits reserve(std::span<const Need> needs, SpaceId space);
   Awaits fetch(std::span<const Need> needs, SpaceId space);
   void bring(TileId tile, SpaceId space, Reason reason);

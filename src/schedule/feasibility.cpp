@@ -71,12 +71,7 @@ void Feasibility::check(const Task& task) const {
     needed = std::max(needed, here);
     largest = std::max(largest, state_.memory->pool(device.space).capacity());
   }
-  if (!offered)
-    fail(Errc::unavailable,
-         task.gang() ? fmt::format("device '{}' has no variant for codelet '{}'",
-                                   state_.machine.devices[task.device].name, codelet.name)
-                     : fmt::format("no device of this engine has a variant for codelet '{}'",
-                                   codelet.name));
+  if (!offered) refuse_without_variant(state_.machine, task);
   if (needed == 0) refuse_on_host(task, on_host);
   fail(Errc::too_large,
        fmt::format("a task '{}' needs {} of device memory at once, and the largest device has {}; "

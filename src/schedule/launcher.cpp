@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "graph/task_life.h"
 #include "schedule/pace.h"
 #include "schedule/variants.h"
 
@@ -19,17 +20,12 @@ bool has_nothing_to_combine(const Task& task) noexcept {
 }
 
 bool has_poisoned_operand(const PlannedTask& planned) noexcept {
-  const auto is_poisoned = [](const Datum& datum) {
-    return datum.poisoned.load(std::memory_order_acquire);
-  };
-  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
-    const OperandSlot& slot = planned.task->operands[i];
-    if (slot.access != Access::write && is_poisoned(*slot.datum)) return true;
-    // A partial result that was lost before it was combined.
-    const Datum& datum = *planned.accesses[i].datum;
-    if (datum.partial && datum.filled && is_poisoned(datum)) return true;
-  }
-  return false;
+  if (poisoned_operand(*planned.task)) return true;
+  // A partial result that was lost before it was combined.
+  return std::ranges::any_of(planned.accesses, [](const PlannedAccess& access) {
+    const Datum& datum = *access.datum;
+    return datum.partial && datum.filled && datum.poisoned.load(std::memory_order_acquire);
+  });
 }
 
 bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
@@ -94,8 +90,7 @@ void Launcher::take_back(std::span<const Reserved> reserved) {
 Verdict Launcher::look(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   if (state_.cancelled || (task.group && task.group->stopped))
-    return {.kind = Verdict::Kind::failed,
-            .error = make_error(Errc::cancelled, "the work was cancelled")};
+    return {.kind = Verdict::Kind::failed, .error = work_cancelled()};
   if (has_nothing_to_combine(task)) return {Verdict::Kind::skipped};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
   note_operands(planned);
@@ -111,10 +106,8 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
   const Task& task = *planned.task;
   count_hits(device, planned);
   prediction_.renew(planned);
-  // What may be long isn't queued where nobody can steal it.
-  constexpr double unknown_seconds = 1e-3;
   const bool is_unknown = planned.learns && planned.seconds == 0;
-  planned.ahead_seconds = (is_unknown ? unknown_seconds : planned.seconds) + fetch_seconds_;
+  planned.ahead_seconds = (is_unknown ? pace::unknown_seconds : planned.seconds) + fetch_seconds_;
   launch(device, planned);
   note_before(planned);
   state_.plan.issue(planned);
@@ -243,7 +236,7 @@ void Launcher::note_content(PlannedTask& planned) {
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
-    if (needs_[i].access == Access::write) datum.poisoned.store(false, std::memory_order_release);
+    if (needs_[i].access == Access::write) overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }
 }
@@ -265,11 +258,10 @@ bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream)
 /// tasks that of one which they must wait for and nothing was queued behind: they need no event
 /// then. Else the one with least in it, the first only if the others have more.
 ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& planned) {
-  constexpr double short_seconds = 20e-6;
   if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
-    if (planned.seconds > short_seconds) break;
+    if (planned.seconds > pace::short_seconds) break;
     const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];

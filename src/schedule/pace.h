@@ -11,6 +11,14 @@ namespace quadriga::pace {
 inline constexpr int tasks_a_stream = 2;
 inline constexpr double issued_seconds = 2e-3;
 inline constexpr int most_a_stream = 32;
+/// What a task counts whose time isn't known: so many for a stream are enough work, as it may be
+/// long, and what is issued can't be stolen.
+inline constexpr double unknown_seconds = issued_seconds / tasks_a_stream;
+/// About what queueing a few operations takes, on the driver's side. A shorter task is better
+/// queued behind the one that it must wait for than on an idle stream, behind an event: recording
+/// and awaiting that costs a fifth of queueing such a kernel on CUDA devices, where kernels as
+/// short share events (docs/decisions/0026-how-ends-are-noticed.md).
+inline constexpr double short_seconds = 20e-6;
 /// Tasks of another device that an idle one looks at.
 inline constexpr std::size_t most_looked = 64;
 /// The copies of a task that is taken delay those of others on the links they share.

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/task_life.h"
+
 namespace quadriga {
 
 Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
@@ -196,7 +198,7 @@ void Scheduler::empty_partials(PlannedTask& planned) {
     if (!datum.partial) continue;
     if (!planned.issued) datum.filled = false;
     if (datum.filled) continue;  // by the next group
-    datum.poisoned.store(false, std::memory_order_release);
+    overwritten(datum);
     memory_.residency().discard(datum.tile);
   }
 }

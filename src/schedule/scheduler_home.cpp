@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/schedule/scheduler_home.cpp: events about single data: they go home, leave devices, or are
 // the host's to write.
+#include "graph/task_life.h"
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -64,7 +65,7 @@ void Scheduler::give(Datum& datum) {
   if (memory_.directory().home_lost(datum.tile)) return;
   memory_.residency().give_home(datum.tile);
   state_.plan.overwritten(datum.tile);
-  datum.poisoned.store(false, std::memory_order_release);
+  overwritten(datum);
   datum.failed_number.store(UINT64_MAX);
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "device/kinds.h"
+#include "graph/task.h"
 
 namespace quadriga {
 
@@ -33,5 +34,8 @@ inline bool offers(const Machine& machine, const Device& device, const Codelet& 
       codelet.host_only && std::ranges::none_of(machine.devices, runs_elsewhere);
   return is_cpu == needs_host;
 }
+
+/// Throws unavailable: no device that the task may run on has a variant of its codelet.
+[[noreturn]] void refuse_without_variant(const Machine& machine, const Task& task);
 
 }  // namespace quadriga

@@ -102,6 +102,56 @@ TEST_P(SharingTest, WaitForOneBringsItsAliasesHome) {
   EXPECT_EQ(memory[12], 1);
 }
 
+TEST_P(SharingTest, AWaitEndsInTimeWhileAnotherThreadRemovesAnAlias) {
+  if (is_virtual(GetParam())) GTEST_SKIP() << "the virtual clock stands still while a body runs";
+  std::array<double, 16> memory{};
+  const Data whole = vector(memory.data(), 16), part = vector(memory.data(), 8);
+  engine().submit(gate({Access::update}), {{part, Access::update}});
+  std::atomic<bool> begins{false};
+  std::thread remover([&] {
+    begins = true;
+    engine().remove(part);
+  });
+  while (!begins) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits for the task by now
+  EXPECT_NE(failure_of([&] { engine().wait(whole, 0.1); }).find("did not end in time"),
+            std::string::npos);
+  EXPECT_NE(failure_of([&] {
+              const HeldRegion region{
+                  {reinterpret_cast<std::uintptr_t>(memory.data()), 128, 1, 128}, Access::read};
+              EngineAccess::hold(engine(), {&region, 1}, 0.1);
+            }).find("did not end in time"),
+            std::string::npos);
+  open();
+  remover.join();
+  engine().wait(whole, patience);
+}
+
+TEST_P(SharingTest, AWaitForAnotherThreadsAccessEndsInTime) {
+  std::array<double, 8> memory{};
+  const Data data = vector(memory.data(), 8);
+  std::atomic<bool> has_it{false}, may_end{false};
+  std::thread host([&] {
+    const HostAccess access = engine().on_host(data, Access::write, patience);
+    has_it = true;
+    for (int i = 0; i < 5000 && !may_end; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  while (!has_it) std::this_thread::yield();
+  const Future task = engine().submit(more_, {{data, Access::update}});
+  const auto ends_late = [&](const std::function<void()>& wait_for) {
+    EXPECT_NE(failure_of(wait_for).find("did not end in time"), std::string::npos);
+  };
+  ends_late([&] { engine().wait(task, 0.05); });
+  ends_late([&] { engine().wait(data, 0.05); });
+  ends_late([&] { engine().wait(0.05); });
+  ends_late([&] { engine().on_host(data, Access::read, 0.05); });
+  may_end = true;
+  host.join();
+  engine().wait(data, patience);
+  EXPECT_EQ(memory[0], 1);
+}
+
 TEST_P(SharingTest, OperandsThatOverlapAreRefusedIfOneIsWritten) {
   std::array<double, 16> memory{};
   const Data whole = vector(memory.data(), 16);

@@ -128,6 +128,24 @@ TEST_F(RelayTest, ALostDeviceIsNoWay) {
   EXPECT_EQ(under_way(into_first), 0);
 }
 
+TEST_F(RelayTest, NothingIsFetchedAheadByWayOfTheHostFromADeviceThatIsProbed) {
+  begin(10e6);
+  std::erase_if(machine_.routes, [](const Route& route) {
+    return route.from != host_space && route.to != host_space;
+  });
+  memory_.emplace(instructions_, machine_, resources(), *this, MemoryOptions{});
+  const TileId tile = add();
+  stage(tile, 1, Access::write);
+  memory_->used(tile, 1, Access::write, {6, ++kernels_});
+  memory_->transfers().confirm(tile);
+  memory_->transfers().probe(1);
+  EXPECT_TRUE(awaits(memory_->staging().prefetch(tile, 2, 0, {}), Awaits::source));
+  EXPECT_EQ(under_way(out_of_first), 1) << "but the probe itself";
+  end(out_of_first);
+  EXPECT_TRUE(is_done(memory_->staging().prefetch(tile, 2, 0, {})));
+  EXPECT_EQ(under_way(out_of_first), 1);
+}
+
 TEST_F(RelayTest, UntilTheOtherHasAsMuchToDo) {
   begin(10e6);
   for (int i = 0; i < 14; ++i) {

@@ -75,5 +75,18 @@ TEST_F(UpwardRanksTest, AnEighthOfALongChainMayBeMissing) {
   EXPECT_LE(ranks_.rank(1), 2.5 * (tasks - 1) + 1);
 }
 
+TEST_F(UpwardRanksTest, EndedTasksLeaveNothingBehindOneThatRunsLong) {
+  submit(1, {100}, {updates(9)});
+  for (std::uint64_t id = 2; id <= 10'000; ++id) {
+    submit(id, {1}, {updates(0)});
+    ranks_.ended(id - 1 > 1 ? id - 1 : 0);
+  }
+  EXPECT_LE(ranks_.places(), 3U);
+  submit(20'000, {5}, {updates(9)});
+  submit(20'001, {1}, {updates(0)});
+  EXPECT_DOUBLE_EQ(ranks_.rank(1), 100 + 1.5 + 5) << "its successor has another's place";
+  EXPECT_DOUBLE_EQ(ranks_.rank(10'000), 1 + 1.5 + 1);
+}
+
 }  // namespace
 }  // namespace quadriga

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/graph/task_life.cpp: cancelled tasks, and what failed ones should have written.
+#include "graph/task_life.h"
+
+#include <quadriga/error.h>
+
+namespace quadriga {
+
+std::exception_ptr work_cancelled() {
+  return std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled"));
+}
+
+void poison(Task& task) noexcept {
+  for (OperandSlot& slot : task.slots())
+    if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);
+}
+
+const Datum* poisoned_operand(const Task& task) noexcept {
+  for (int i = 0; i < task.operand_count; ++i) {
+    const OperandSlot& slot = task.operands[i];
+    if (slot.access != Access::write && slot.datum->poisoned.load(std::memory_order_acquire))
+      return slot.datum;
+  }
+  return nullptr;
+}
+
+}  // namespace quadriga
