@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         def begin(self) -> bool:
             """Note that the body is about to be called; false if the task is withdrawn."""
 
+        def drop(self) -> None:
+            """Release the operands of an ended task."""
+
         def withdraw_as(self, error: Cancelled) -> bool:
             """Withdraw the task; false if it has started, or no Python is called."""
 
@@ -246,9 +249,3 @@ class Record(_Members):
             (place.layout, address, ld)
             for place, (address, ld) in zip(self.places, places, strict=True)
         ]
-
-    def drop(self) -> None:
-        """Release the operands of an ended task."""
-        self.places = self.access = ()
-        self.parameters = {}
-        self.given = self.launch = None

@@ -72,15 +72,16 @@ class Tasks:
 
     def reap(self) -> None:
         """Releases what ended tasks needed; their futures know how they ended."""
-        for number in list(self.pending):
-            record = self.pending.get(number)
-            if record is None or record.core is None or not self.core.done(record.core):
-                continue  # somebody else reaps it, or is about to submit it
+        done = self.core.done
+        for record in list(self.pending.values()):
+            core = record.core
+            if core is None or not done(core):
+                continue  # it runs, or somebody is about to submit it
             if record.is_watched and not self.is_driven_by_waits:
                 self.outcome(record, -1.0)
             elif record.is_watched:  # asking would wait for whoever drives
                 self._keep_for_end(record)
-            self.pending.pop(number, None)
+            self.pending.pop(record.number, None)
             record.drop()
 
     def end(self) -> None:

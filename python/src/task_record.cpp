@@ -118,6 +118,17 @@ PyObject* withdraw_as(PyObject* self, PyObject* error) noexcept {
   Py_RETURN_TRUE;
 }
 
+PyObject* drop(PyObject* self, PyObject*) noexcept {
+  static PyObject* const nothing = PyTuple_New(0);
+  static PyObject* const none_by_name = PyDictProxy_New(PyDict_New());
+  set(of(self).places, nothing);
+  set(of(self).access, nothing);
+  set(of(self).parameters, none_by_name);
+  Py_CLEAR(of(self).given);
+  Py_CLEAR(of(self).launch);
+  Py_RETURN_NONE;
+}
+
 /// The view of an operand that is where its array is, as Place.view() makes it; null: it isn't
 /// there, or its view isn't made yet.
 nb::object view_in_place(nb::handle place, const View& tile, nb::handle mode) {
@@ -175,6 +186,7 @@ PyMemberDef member_table[] = {member("number", T_OBJECT_EX, offsetof(TaskRecord,
 
 PyMethodDef method_table[] = {
     {"begin", begin, METH_NOARGS, "The body is about to be called; false if it is withdrawn."},
+    {"drop", drop, METH_NOARGS, "Release the operands of an ended task."},
     {"withdraw_as", withdraw_as, METH_O, "It ends by this error; false if it is too late."},
     {nullptr, nullptr, 0, nullptr}};
 
