@@ -27,6 +27,10 @@ TaskRecord& of(PyObject* self) noexcept { return *reinterpret_cast<TaskRecord*>(
 
 bool is_there(const PyObject* member) noexcept { return member != nullptr && member != Py_None; }
 
+bool is_tuple(PyObject* member) noexcept {
+  return member != nullptr && PyTuple_CheckExact(member) != 0;
+}
+
 void set(PyObject*& member, PyObject* value) {
   Py_INCREF(value);
   Py_XSETREF(member, value);
@@ -163,26 +167,27 @@ void call(TaskRecord& record, const Views& views, std::size_t count) {
 
 PyTypeObject* type = nullptr;  // Lasts until the process ends.
 
-constexpr PyMemberDef member(const char* name, int kind, std::size_t offset) {
-  return {name, kind, static_cast<Py_ssize_t>(offset), 0, nullptr};
+constexpr PyMemberDef member(const char* name, int kind, std::size_t offset, int flags = 0) {
+  return {name, kind, static_cast<Py_ssize_t>(offset), flags, nullptr};
 }
 
-PyMemberDef member_table[] = {member("number", T_OBJECT_EX, offsetof(TaskRecord, number)),
-                              member("codelet", T_OBJECT_EX, offsetof(TaskRecord, codelet)),
-                              member("places", T_OBJECT_EX, offsetof(TaskRecord, places)),
-                              member("access", T_OBJECT_EX, offsetof(TaskRecord, access)),
-                              member("parameters", T_OBJECT_EX, offsetof(TaskRecord, parameters)),
-                              member("given", T_OBJECT, offsetof(TaskRecord, given)),
-                              member("core", T_OBJECT, offsetof(TaskRecord, core)),
-                              member("launch", T_OBJECT, offsetof(TaskRecord, launch)),
-                              member("failures", T_OBJECT, offsetof(TaskRecord, failures)),
-                              member("result", T_OBJECT, offsetof(TaskRecord, result)),
-                              member("exception", T_OBJECT, offsetof(TaskRecord, exception)),
-                              member("error", T_OBJECT, offsetof(TaskRecord, error)),
-                              member("withdrawn", T_OBJECT, offsetof(TaskRecord, withdrawn)),
-                              member("settled", T_BOOL, offsetof(TaskRecord, settled)),
-                              member("started", T_BOOL, offsetof(TaskRecord, started)),
-                              {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef member_table[] = {
+    member("number", T_OBJECT_EX, offsetof(TaskRecord, number), READONLY),
+    member("codelet", T_OBJECT_EX, offsetof(TaskRecord, codelet), READONLY),
+    member("places", T_OBJECT_EX, offsetof(TaskRecord, places)),
+    member("access", T_OBJECT_EX, offsetof(TaskRecord, access)),
+    member("parameters", T_OBJECT_EX, offsetof(TaskRecord, parameters), READONLY),
+    member("given", T_OBJECT, offsetof(TaskRecord, given)),
+    member("core", T_OBJECT, offsetof(TaskRecord, core)),
+    member("launch", T_OBJECT, offsetof(TaskRecord, launch)),
+    member("failures", T_OBJECT, offsetof(TaskRecord, failures)),
+    member("result", T_OBJECT, offsetof(TaskRecord, result)),
+    member("exception", T_OBJECT, offsetof(TaskRecord, exception)),
+    member("error", T_OBJECT, offsetof(TaskRecord, error)),
+    member("withdrawn", T_OBJECT, offsetof(TaskRecord, withdrawn)),
+    member("settled", T_BOOL, offsetof(TaskRecord, settled)),
+    member("started", T_BOOL, offsetof(TaskRecord, started), READONLY),
+    {nullptr, 0, 0, 0, nullptr}};
 
 PyMethodDef method_table[] = {
     {"begin", begin, METH_NOARGS, "The body is about to be called; false if it is withdrawn."},
@@ -207,7 +212,11 @@ PyType_Spec spec{"quadriga._core.TaskRecord", sizeof(TaskRecord), 0,
 
 TaskRecord& record_of(nb::handle object) {
   require(PyObject_TypeCheck(object.ptr(), type) != 0, "expected a task's record");
-  return of(object.ptr());
+  TaskRecord& record = of(object.ptr());
+  require(is_tuple(record.places) && is_tuple(record.access) &&
+              PyTuple_GET_SIZE(record.places) == PyTuple_GET_SIZE(record.access),
+          "a task's record needs a mode of access for each of its places");
+  return record;
 }
 
 bool run_in_place(TaskRecord& record, const Arguments& arguments) {

@@ -36,7 +36,8 @@ struct TaskRecord {
 /// A name that lasts, whose attribute is found without making a string.
 nanobind::handle interned(const char* name);
 
-/// The same object. Errors: invalid_argument if it is none.
+/// The same object. Errors: invalid_argument if it is none, or has another number of modes than of
+/// places.
 TaskRecord& record_of(nanobind::handle object);
 
 /// Calls the body of a task whose operands lie where their arrays are, and that is given no results

@@ -48,6 +48,15 @@ def test_a_record_of_anything_else_is_refused(given):
         Record(*given)
 
 
+def test_a_record_without_its_modes_is_refused(engine, operands):
+    record = Record(1, add, operands, {})
+    record.access = ("read",)
+    with pytest.raises(quadriga.InvalidArgument, match="a mode of access for each of its places"):
+        engine.core.submit(add.core, record, 0, 0, [])
+    with pytest.raises(AttributeError):
+        record.parameters = {}
+
+
 def test_a_task_is_started_or_withdrawn(operands):
     started = Record(1, add, operands, {})
     assert started.begin()
