@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench/python_chain.py: what a task from Python takes, submitted and done, by kind of codelet.
-"""Chains of tiny tasks, each of which updates one array; prints a line of JSON for each kind.
+"""Chains of tiny tasks, each of which updates one array; prints a line of JSON for each kind: the
+time of a task, and the processor time of all threads, which depends less on other programs.
 
 usage: python bench/python_chain.py [DEVICES]
 
@@ -43,13 +44,13 @@ def codelets(devices):
 
 
 def microseconds(work):
-    """Of one task: the median of several runs after one that isn't counted."""
-    seconds = []
+    """Of one task, time and processor time: medians of some runs after one that isn't counted."""
+    taken = []
     for _ in range(RUNS + 1):
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.process_time()
         work()
-        seconds.append(time.perf_counter() - begin)
-    return statistics.median(seconds[1:]) / TASKS * 1e6
+        taken.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+    return [statistics.median(each) / TASKS * 1e6 for each in zip(*taken[1:], strict=True)]
 
 
 def chain(engine, codelet):
@@ -85,9 +86,11 @@ def main():
     with quadriga.Engine(devices=devices) as engine:
         for name, codelet in codelets(devices).items():
             row = {"case": f"python chain, {name}", "devices": devices, "tasks": TASKS}
-            row["microseconds_a_task"] = round(chain(engine, codelet), 2)
+            time_taken, processor = chain(engine, codelet)
+            row["microseconds_a_task"] = round(time_taken, 2)
+            row["processor_microseconds"] = round(processor, 2)
             if name != "source":
-                row["alone_microseconds"] = round(alone(name), 2)
+                row["alone_microseconds"] = round(alone(name)[0], 2)
             print(json.dumps(row), flush=True)
 
 

@@ -44,6 +44,8 @@ class Operand(NamedTuple):
     access: str
 
 
+_operand = tuple.__new__  # as Operand(...), which takes twice as long
+
 Mode = Literal["r", "w", "rw"]
 _MODES = {"r": _core.Access.read, "w": _core.Access.write, "rw": _core.Access.update}
 
@@ -202,7 +204,7 @@ class Data(Registered):
 
     def read(self) -> Operand:
         """Make an operand that the task only reads."""
-        return Operand(self, "read")
+        return _operand(Operand, (self, "read"))
 
     def write(self) -> Operand:
         """Make an operand that the task overwrites entirely; its old content isn't copied.
@@ -247,7 +249,7 @@ class Data(Registered):
     def _written(self, access: str) -> Operand:
         if not self.place.writable:
             raise InvalidArgument(f"the array is read-only, so no task may {access} it")
-        return Operand(self, access)
+        return _operand(Operand, (self, access))
 
     def __repr__(self) -> str:
         return f"<Data {self.place.layout.dtype} {'x'.join(map(str, self.shape))}>"

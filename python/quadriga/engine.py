@@ -271,10 +271,13 @@ class Engine:
         TooLarge, Unavailable
             If the operands don't fit together on any device; if no device can run the codelet.
         """
-        self._forget_retired(_MANY_RETIRED)
-        self._tasks.make_room()
-        place = self._device_index(device)
-        record = Record(self._tasks.next_number(), codelet, operands, parameters)
+        tasks = self._tasks
+        if len(self._retired) >= _MANY_RETIRED:
+            self._forget_retired()
+        if len(tasks.pending) >= tasks.room:
+            tasks.make_room()
+        place = _NO_DEVICE if device is None else self._device_index(device)
+        record = Record(tasks.next_number(), codelet, operands, parameters)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -285,22 +288,20 @@ class Engine:
             self._codelets.add(codelet)
         result = Result()
         record.result = weakref.ref(result)
-        future = Future(self, self._tasks, record, result)
-        record.failures = self._tasks.failures
+        future = Future(self, tasks, record, result)
+        record.failures = tasks.failures
         try:
-            self._tasks.pending[record.number] = record
+            tasks.pending[record.number] = record
             self.core.submit(
                 core,
                 record,
-                record.number,
                 priority and whole("priority", priority, -(2**31), 2**31 - 1),
                 place,
-                _NO_DEVICE,
                 after,
             )
         except BaseException:
             if record.core is None:  # else an interrupt came after it: the task is there
-                self._tasks.pending.pop(record.number, None)
+                tasks.pending.pop(record.number, None)
             raise
         return future
 

@@ -22,7 +22,7 @@ class Place:
     """
 
     __slots__ = (
-        "__weakref__", "_address", "_frozen", "_retired", "array", "core", "given", "layout",
+        "__weakref__", "_retired", "address", "array", "core", "frozen", "given", "layout",
         "resident", "writable",
     )  # fmt: skip
 
@@ -42,26 +42,21 @@ class Place:
         self.given: Any = array if given is None else given
         self.writable = writable
         self.resident = resident
-        self._address = address_of(array) if array is not None else None
-        self._frozen: Array | None = None
+        self.address = address_of(array) if array is not None else None
+        self.frozen: Array | None = None  # its view for those who read it, once there was one
         self._retired = retired
-
-    @property
-    def address(self) -> int | None:
-        """Of its array, which may have none."""
-        return self._address
 
     def view(self, address: int, ld: int, access: str) -> Array:
         """The view that a body gets of the tile at an address; the array itself if it is there."""
-        if address != self._address:
+        if address != self.address:
             return self.layout.view(address, ld, access != "read")
         assert self.array is not None
         if access != "read":
             return self.array
-        if self._frozen is None:
-            self._frozen = self.array.view()
-            self._frozen.flags.writeable = False
-        return self._frozen
+        if self.frozen is None:
+            self.frozen = self.array.view()
+            self.frozen.flags.writeable = False
+        return self.frozen
 
     def is_of(self, array: Any) -> bool:
         """Whether it is this array's, as it is now: its shape may have been set."""
@@ -74,7 +69,7 @@ class Place:
 
     def is_at(self, address: int) -> bool:
         """Whether the view there is the array itself, whose memory stays."""
-        return address == self._address
+        return address == self.address
 
     def __del__(self) -> None:
         self._retired.append((self.core, self.given))

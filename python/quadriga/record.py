@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import traceback
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .codelets import Codelet
@@ -23,66 +21,77 @@ from .per_stream import inside
 from .place import Place
 from .results import own_arguments, owned
 
-_starting = threading.Lock()  # whether a body starts or is cancelled before
+if TYPE_CHECKING:
+
+    class _Members:
+        """What C++ makes of a number, a codelet, operands and parameters, and then calls take()."""
+
+        number: int
+        codelet: Codelet
+        # Of its operands; not the data themselves, for those hold the engine, which holds this.
+        places: tuple[Place, ...]
+        access: tuple[str, ...]
+        parameters: Mapping[str, Any]
+        given: Given | None  # results of other tasks among what it is called with
+        core: _core.Future | None
+        launch: _core.LaunchPlan | None
+        failures: Failures | None
+        result: weakref.ref[Result] | None  # of whoever can read it
+        # How it ended, once that is known: `error`, None if well.
+        settled: bool
+        error: BaseException | None
+        exception: BaseException | None  # what its body raised
+        started: bool
+        withdrawn: Cancelled | None  # its future cancelled it before it started
+
+        def __init__(
+            self,
+            number: int,
+            codelet: Codelet,
+            operands: Sequence[Any],
+            parameters: Mapping[str, Any],
+        ) -> None: ...
+
+        def begin(self) -> bool:
+            """Note that the body is about to be called; false if the task is withdrawn."""
+
+        def drop(self) -> None:
+            """Release the operands of an ended task."""
+
+        def withdraw_as(self, error: Cancelled) -> bool:
+            """Withdraw the task; false if it has started, or no Python is called."""
+
+else:
+    _Members = _core.TaskRecord  # members of C's cost a task less than Python's do
 
 
-def _begin_child() -> None:
-    """After fork(): the thread that held the lock isn't in the child."""
-    global _starting
-    _starting = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_begin_child)
-
-
-class Record:
+class Record(_Members):
     """A task from its submission to its end; keeps alive what its body needs."""
 
-    __slots__ = (
-        "codelet", "core", "error", "exception", "failures", "given", "launch", "number",
-        "operands", "parameters", "result", "settled", "started", "withdrawn",
-    )  # fmt: skip
+    __slots__ = ()
 
-    def __init__(
-        self,
-        number: int,
-        codelet: Codelet,
-        operands: Sequence[Operand],
-        parameters: Mapping[str, Any],
-    ) -> None:
+    def take(self, operands: Sequence[Operand]) -> None:
+        """Take operands and parameters that need a look; called by C++ for a new record."""
+        codelet, parameters = self.codelet, self.parameters
         if not isinstance(codelet, Codelet):
             raise InvalidType(
                 f"codelet is {codelet!r}; expected a Codelet, which quadriga.codelet(access=...) "
                 "makes from a function"
             )
-        #: Results of other tasks among what it is called with.
-        self.given: Given | None = None
-        # Not the data themselves, for those hold the engine, which holds this.
-        self.operands: list[tuple[Place, str]] = []
         for index, operand in enumerate(operands):
-            if isinstance(operand, Operand):
-                self.operands.append((operand.data.place, operand.access))
-            elif not isinstance(operand, Promised):
+            if not isinstance(operand, (Operand, Promised)):
                 raise InvalidType(
                     f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
                     "expected data and how it is touched, as engine.data(array).read() or .update()"
                 )
-        if len(self.operands) < len(operands) or (parameters and holds_futures(parameters)):
+        self.access_only([each for each in operands if isinstance(each, Operand)])
+        if len(self.places) < len(operands) or (parameters and holds_futures(parameters)):
             self.given = Given(codelet, operands, parameters)
-        self.number = number
-        self.codelet = codelet
-        self.parameters = parameters
-        self.core: _core.Future | None = None
-        self.launch: _core.LaunchPlan | None = None
-        self.exception: BaseException | None = None
-        self.failures: Failures | None = None
-        #: Of whoever can read it.
-        self.result: weakref.ref[Result] | None = None
-        #: How it ended, once that is known: `error`, None if well.
-        self.settled = False
-        self.error: BaseException | None = None
-        self.started = False
-        self.withdrawn: Cancelled | None = None  # its future cancelled it before it started
+
+    def access_only(self, operands: Sequence[Operand]) -> None:
+        """Set its places and how it accesses them."""
+        self.places = tuple(each.data.place for each in operands)
+        self.access = tuple(each.access for each in operands)
 
     @property
     def submitted(self) -> _core.Future:
@@ -108,18 +117,16 @@ class Record:
 
     def withdraw(self) -> bool:
         """Keep the body from being called; false if it is too late, or no Python is called."""
-        with _starting:
-            if self.started or self.launch is not None:
-                return False
-            self.withdrawn = Cancelled(f"task {self.id} '{self.codelet.name}' was cancelled")
-            self.withdrawn.asked = True
-        self.settle(self.withdrawn)
+        error = Cancelled(f"task {self.id} '{self.codelet.name}' was cancelled")
+        error.asked = True
+        if not self.withdraw_as(error):
+            return False
+        self.settle(error)
         return True
 
     def _start(self) -> None:
-        with _starting:
-            self.started = True
-        if self.withdrawn is not None:
+        if not self.begin():
+            assert self.withdrawn is not None
             if self.failures is not None:
                 self.failures.note(self.number, self.withdrawn)
             raise self.withdrawn
@@ -130,13 +137,14 @@ class Record:
         if isinstance(codelet.cuda, CudaSource):
             if self.given is not None:
                 return  # its values come too late for a launch: the body runs on the host
-            layouts = [place.layout for place, _ in self.operands]
+            layouts = [place.layout for place in self.places]
             self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
         elif codelet.arrays is not None:
             _ = codelet.arrays.module
 
     def run(self, places: tuple[tuple[int, int], ...]) -> int | None:
-        """Call the body on the operands where they are; called by the engine.
+        """Call the body on the operands where they are; called by the engine, where C++
+        doesn't call the body itself.
 
         Returns
         -------
@@ -150,7 +158,7 @@ class Record:
             return lacking
         views: list[Any] = []
         memories: list[Any] = []  # Of views that end with the task; an array's own memory stays.
-        for (place, access), (address, ld) in zip(self.operands, places, strict=True):
+        for place, access, (address, ld) in zip(self.places, self.access, places, strict=True):
             views.append(place.view(address, ld, access))
             if not place.is_at(address) and views[-1].size:
                 memories.append(views[-1].base)
@@ -185,7 +193,7 @@ class Record:
             with arrays.on_stream(stream, device), inside(stream, device):
                 views += [
                     arrays.view(place.layout, address, ld, device)
-                    for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+                    for place, (address, ld) in zip(self.places, places, strict=True)
                 ]
                 if self.given is not None:
                     views = self.given.operands(views)
@@ -212,6 +220,17 @@ class Record:
         except InvalidType as error:
             raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
 
+    def keep_result(self, held: list[Any]) -> None:
+        """The same for a body whose operands were where their arrays are; called by C++."""
+        places = [(place.address or 0, place.layout.ld) for place in self.places]
+        self._keep(held, tuple(places), [])
+
+    def note_failure(self, exception: BaseException) -> None:
+        """Its body raised; called by C++, too."""
+        self.exception = exception
+        if self.failures is not None:
+            self.failures.note(self.number, exception)
+
     def _fail(
         self,
         exception: BaseException,
@@ -219,9 +238,7 @@ class Record:
         memories: list[Any],
         ended: bool,
     ) -> None:
-        self.exception = exception
-        if self.failures is not None:
-            self.failures.note(self.number, exception)
+        self.note_failure(exception)
         if ended:
             # Frames must not keep views of memory that the engine takes back.
             traceback.clear_frames(exception.__traceback__)
@@ -230,12 +247,5 @@ class Record:
     def _places(self, places: tuple[tuple[int, int], ...]) -> list[tuple[Layout, int, int]]:
         return [
             (place.layout, address, ld)
-            for (place, _), (address, ld) in zip(self.operands, places, strict=True)
+            for place, (address, ld) in zip(self.places, places, strict=True)
         ]
-
-    def drop(self) -> None:
-        """Release the operands of an ended task."""
-        self.operands = []
-        self.parameters = {}
-        self.given = None
-        self.launch = None

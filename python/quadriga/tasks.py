@@ -35,7 +35,7 @@ class Tasks:
         self.pending: dict[int, Record] = {}
         self.closed = False
         self._most = max(1, core.window() * 3 // 4)
-        self._reap_at = _OFTEN
+        self.room = min(_OFTEN, self._most)  # so many may be pending before make_room()
         self._unasked: list[Record] = []  # ended, and only the engine knows how
         self._prune_at = _OFTEN
         self._numbers = itertools.count(1)
@@ -50,14 +50,14 @@ class Tasks:
 
     def make_room(self) -> None:
         """Keeps the window from filling up, so that submitting blocks where signals are seen."""
-        if len(self.pending) < min(self._reap_at, self._most):
+        if len(self.pending) < self.room:
             return
         self.reap()
         # What a body waits for may wait for the body: its tasks go beyond the window.
         if len(self.pending) >= self._most and not _core.inside_body():
             self._wait_for_half()
             self.reap()
-        self._reap_at = max(_OFTEN, 2 * len(self.pending))
+        self.room = min(max(_OFTEN, 2 * len(self.pending)), self._most)
 
     def _wait_for_half(self) -> None:
         numbers = list(self.pending)
@@ -72,15 +72,16 @@ class Tasks:
 
     def reap(self) -> None:
         """Releases what ended tasks needed; their futures know how they ended."""
-        for number in list(self.pending):
-            record = self.pending.get(number)
-            if record is None or record.core is None or not self.core.done(record.core):
-                continue  # somebody else reaps it, or is about to submit it
+        done = self.core.done
+        for record in list(self.pending.values()):
+            core = record.core
+            if core is None or not done(core):
+                continue  # it runs, or somebody is about to submit it
             if record.is_watched and not self.is_driven_by_waits:
                 self.outcome(record, -1.0)
             elif record.is_watched:  # asking would wait for whoever drives
                 self._keep_for_end(record)
-            self.pending.pop(number, None)
+            self.pending.pop(record.number, None)
             record.drop()
 
     def end(self) -> None:

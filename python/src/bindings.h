@@ -20,6 +20,7 @@ void bind_types(nb::module_& module);
 void bind_config(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_launch(nb::module_& module);
+void bind_task_record(nb::module_& module);
 void bind_codelet(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_linalg(nb::module_& module);

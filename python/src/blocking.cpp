@@ -69,7 +69,7 @@ void EngineState::end() {
 
 Submitting::~Submitting() {
   std::atomic<int>& count = state_->submitting_;
-  if (count.fetch_sub(1) == 1) count.notify_all();
+  if (count.fetch_sub(1) == 1 && state_->has_ended_.load()) count.notify_all();
   if (inside_body() && state_.use_count() == 1) end_elsewhere(std::move(state_));
 }
 

@@ -87,8 +87,9 @@ class EngineState {
   int owner_;
   Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
-  std::atomic<int> submitting_{0};      // Calls that may still submit a task.
-  std::atomic<bool> has_ended_{false};  // Set before `submitting_` is waited for, read within it.
+  std::atomic<int> submitting_{0};  // Calls that may still submit a task.
+  // Set before `submitting_` is waited for, read within it, and after it, for whoever waits then.
+  std::atomic<bool> has_ended_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   int left_behind_ = 0;                        // Guarded by mutex_.

@@ -79,9 +79,6 @@ Data add_homeless(PyEngine& self, std::int64_t rows, std::int64_t cols, DType dt
   return self.engine().temporary(rows, cols, dtype, DataOptions{keep});
 }
 
-/// A name that lasts, whose attribute is found without making a string.
-nb::handle interned(const char* name) { return PyUnicode_InternFromString(name); }
-
 /// A mode's name is mostly the very string of quadriga.data.
 Access access_of(nb::handle name) {
   static const std::array<std::pair<nb::handle, Access>, 5> modes{{
@@ -98,27 +95,29 @@ Access access_of(nb::handle name) {
   fail(Errc::invalid_argument, "no such mode of access");
 }
 
-/// Of a record: pairs of a place and how it is accessed.
-std::vector<Operand> operands_of(nb::handle record) {
-  static const nb::handle operands_name = interned("operands");
+/// Of a record: its places and how they are accessed.
+std::vector<Operand> operands_of(const TaskRecord& record) {
   static const nb::handle core_name = interned("core");
-  const auto pairs = nb::cast<nb::list>(record.attr(operands_name));
+  const Py_ssize_t count = PyTuple_GET_SIZE(record.places);
   std::vector<Operand> operands;
-  operands.reserve(pairs.size());
-  for (const nb::handle pair : pairs)
-    operands.push_back({nb::cast<Data>(pair[0].attr(core_name)), access_of(pair[1])});
+  operands.reserve(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const nb::handle place = PyTuple_GET_ITEM(record.places, i);
+    operands.push_back(
+        {nb::cast<Data>(place.attr(core_name)), access_of(PyTuple_GET_ITEM(record.access, i))});
+  }
   return operands;
 }
 
 /// The task is in its record before Python runs again, so that no interrupt parts the two.
-void submit(PyEngine& self, const PyCodelet& codelet, nb::handle record, long long number,
-            int priority, DeviceId device, DeviceId owner,
-            const nb::typed<nb::list, Future>& after) {
+void submit(PyEngine& self, const PyCodelet& codelet, nb::handle object, int priority,
+            DeviceId device, const nb::typed<nb::list, Future>& after) {
+  TaskRecord& record = record_of(object);
   const std::vector<Operand> operands = operands_of(record);
   std::vector<Future> followed;
   for (const nb::handle each : after) followed.push_back(nb::cast<Future>(each));
-  const BodyParams params = params_of(record, number);
-  const nb::object future = nb::cast(Future{});
+  const BodyParams params = params_of(record);
+  nb::object future = nb::cast(Future{});
   auto state = self.state();
   wait_alone(*state);
   {
@@ -127,11 +126,10 @@ void submit(PyEngine& self, const PyCodelet& codelet, nb::handle record, long lo
     const Submitting submitting(std::move(state));
     *nb::inst_ptr<Future>(future) = submitting.engine().submit(
         codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
-        {.priority = priority, .device = device, .owner = owner, .after = followed});
+        {.priority = priority, .device = device, .owner = no_device, .after = followed});
     if (released) let_bodies_run();
   }
-  static const nb::handle core_name = interned("core");
-  record.attr(core_name) = future;
+  Py_XSETREF(record.core, future.release().ptr());
 }
 
 /// Removes the data of a deque of pairs (data, array), which it empties; the arrays are held until
@@ -261,8 +259,8 @@ void bind_engine(nb::module_& module) {
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
       .def("remove", remove, nb::arg("retired"))
-      .def("submit", submit, nb::arg("codelet"), nb::arg("record"), nb::arg("number"),
-           nb::arg("priority"), nb::arg("device"), nb::arg("owner"), nb::arg("after"))
+      .def("submit", submit, nb::arg("codelet"), nb::arg("record"), nb::arg("priority"),
+           nb::arg("device"), nb::arg("after"))
       .def(
           "done", [](PyEngine& self, const Future& task) { return self.engine().done(task); },
           nb::arg("task"))

@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_config(module);
   quadriga::python::bind_machine(module);
   quadriga::python::bind_launch(module);
+  quadriga::python::bind_task_record(module);
   quadriga::python::bind_codelet(module);
   quadriga::python::bind_engine(module);
   quadriga::python::bind_linalg(module);

@@ -50,7 +50,8 @@ void call_record(const Arguments& arguments) {
   const InsideBody inside(params.number);
   try {
     const OneBlasThread one_thread;
-    end_as(nb::handle(params.record).attr("run")(places(arguments)));
+    if (!run_in_place(*params.record, arguments))
+      end_as(nb::handle(&params.record->ob_base).attr("run")(places(arguments)));
   } catch (nb::python_error& error) {
     throw BodyFailure(params.number, describe(error));
   }
@@ -69,7 +70,7 @@ void call_record_on_device(const Arguments& arguments) {
   const int device = current_cuda_device();
   const InsideBody inside(params.number);
   try {
-    end_as(nb::handle(params.record)
+    end_as(nb::handle(&params.record->ob_base)
                .attr("run_on_device")(places(arguments),
                                       reinterpret_cast<std::uintptr_t>(arguments.stream), device));
   } catch (nb::python_error& error) {
@@ -149,10 +150,10 @@ std::string describe(const nb::python_error& error) {
   }
 }
 
-BodyParams params_of(nb::handle record, long long number) {
-  static const nb::handle name = PyUnicode_InternFromString("launch");
-  const nb::object launch = record.attr(name);
-  return {record.ptr(), number, launch.is_none() ? nullptr : nb::cast<LaunchPlan*>(launch)};
+BodyParams params_of(TaskRecord& record) {
+  const bool launches = record.launch != nullptr && record.launch != Py_None;
+  return {&record, PyLong_AsLongLong(record.number),
+          launches ? nb::cast<LaunchPlan*>(nb::handle(record.launch)) : nullptr};
 }
 
 void bind_codelet(nb::module_& module) {

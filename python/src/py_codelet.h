@@ -8,18 +8,19 @@
 #include <string>
 
 #include "launch.h"
+#include "task_record.h"
 
 namespace quadriga::python {
 
 /// What submit() passes to the variant: the task's record, which the engine's registry keeps alive.
 struct BodyParams {
-  PyObject* record = nullptr;
+  TaskRecord* record = nullptr;
   long long number = 0;
   const LaunchPlan* launch = nullptr;  ///< The record's; null: it has no CUDA source to launch.
 };
 
 /// The same, of a record. The GIL must be held.
-BodyParams params_of(nanobind::handle record, long long number);
+BodyParams params_of(TaskRecord& record);
 
 /// Keeps the texts that a Cost refers to.
 struct PyCodelet {

@@ -114,16 +114,15 @@ bool call_body(const nb::handle& front, std::size_t stage, Chunk& chunk) {
 }
 
 /// A task's parameters; the chunk's object keeps its record.
-std::vector<std::byte> bytes_of_record(const nb::object& record, const Chunk& chunk) {
-  const BodyParams params = params_of(record, static_cast<long long>(chunk.number()));
+std::vector<std::byte> bytes_of_record(const nb::object& record) {
+  const BodyParams params = params_of(record_of(record));
   const auto bytes = std::as_bytes(std::span(&params, 1));
   return {bytes.begin(), bytes.end()};
 }
 
 std::vector<std::byte> params_for(const nb::handle& front, std::size_t stage, const Chunk& chunk) {
-  return with_gil(chunk, [&] {
-    return bytes_of_record(front.attr("record")(stage, context_of(chunk)), chunk);
-  });
+  return with_gil(chunk,
+                  [&] { return bytes_of_record(front.attr("record")(stage, context_of(chunk))); });
 }
 
 FieldShape shape_for(const nb::handle& front, const std::string& name, const Chunk& chunk) {
@@ -194,7 +193,7 @@ ReturnedField returned_of(nb::handle front, std::size_t stage, std::size_t index
   };
   made.fill_params = [front, stage, index](const Chunk& chunk) {
     return with_gil(chunk, [&] {
-      return bytes_of_record(front.attr("fill")(stage, index, context_of(chunk)), chunk);
+      return bytes_of_record(front.attr("fill")(stage, index, context_of(chunk)));
     });
   };
   made.filled = [front](const Chunk& chunk) {

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .. import _core
@@ -90,14 +91,12 @@ class MessageRecord(Record):
     __slots__ = ("message",)
 
     def __init__(self, number: int, name: str, operands: list[Operand]) -> None:
-        self.number = number
-        self.codelet = _Named(name)  # type: ignore[assignment]
-        self.operands = [(each.data.place, each.access) for each in operands]
-        self.parameters = {}
-        self.given = self.launch = self.core = self.exception = self.failures = None
-        self.result = self.error = self.withdrawn = None
-        self.settled = self.started = False
+        super().__init__(number, _Named(name), operands, {})  # type: ignore[arg-type]
         self.message: _core.MessageTask | None = None
+
+    def take(self, operands: Sequence[Operand]) -> None:
+        """Take its operands; there is no codelet that they have to fit."""
+        self.access_only(operands)
 
     def withdraw(self) -> bool:
         """Withdraw the message; false if it has arrived, or a collective has begun."""
