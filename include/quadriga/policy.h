@@ -53,6 +53,13 @@ struct TaskNews {
   std::span<const double> kernel_seconds;
 };
 
+/// A device that has little to do, and the tiles that it has.
+struct PullQuestion {
+  DeviceId device = 0;
+  /// Whether its memory has the tile's present content, or a copy of it is under way.
+  const std::function<bool(std::uint32_t tile)>& has;
+};
+
 /// Statistics of similar tasks (same codelet, size within a factor of two) on one kind of device.
 struct Experience {
   bool learns = false;         ///< Its time is predicted from theirs alone, so trials are useful.
@@ -136,6 +143,7 @@ struct PolicyTraits {
   bool orders = false;              ///< next() is called; else ready tasks go in plan order.
   bool filters_prefetches = false;  ///< prefetch() is called; else all go in plan order.
   bool follows_tasks = false;       ///< submitted() and ended() are called.
+  bool pulls = false;  ///< Ready tasks wait for pull(); place() is asked about exceptions only.
   bool ranks = false;               ///< rank() is called; else priority and submission order tasks.
   Eviction eviction = Eviction::farthest_use;
 };
@@ -152,6 +160,13 @@ class Policy {
   virtual void ended(std::uint64_t /*id*/) {}
   /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
   virtual double rank(const TaskView&) { return 0; }
+  /// A task that could be issued waits for a device that has little to do. Told once more if
+  /// pull() has chosen it for a device that can't begin it yet.
+  virtual void waiting(const TaskNews&) {}
+  /// Appends the numbers of the waiting tasks that the device gets, first those to be issued first:
+  /// prefetches and evictions go by that order. None: the device waits. If no device works, and
+  /// each gets none, the longest-waiting task is placed by place().
+  virtual void pull(const PullQuestion&, std::vector<std::uint64_t>& /*tasks*/) {}
   // None of these is called without candidates.
   /// Index into question.candidates. None: the device with the least predicted work.
   virtual std::size_t place(const PlaceQuestion& question) = 0;

@@ -11,6 +11,9 @@ namespace quadriga::pace {
 inline constexpr int tasks_a_stream = 2;
 inline constexpr double issued_seconds = 2e-3;
 inline constexpr int most_a_stream = 32;
+/// A device that has fewer tasks left to issue pulls others, if the policy lets them wait: enough
+/// that what they need is fetched meanwhile.
+inline constexpr std::size_t pulled_ahead = 8;
 /// Tasks of another device that an idle one looks at.
 inline constexpr std::size_t most_looked = 64;
 /// The copies of a task that is taken delay those of others on the links they share.

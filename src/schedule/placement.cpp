@@ -32,6 +32,13 @@ DeviceId Placement::given_device(const Task& task) const {
   return no_device;
 }
 
+bool Placement::has_choice(const PlannedTask& planned) const {
+  return given_device(*planned.task) == no_device &&
+         std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
+           return feasibility_.can_run(device, *planned.task);
+         });
+}
+
 PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
                                           const DeviceState& device) const {
   const Task& task = *planned.task;
@@ -71,8 +78,7 @@ void Placement::choose(PlannedTask& planned) {
     if (candidates_.empty()) return;
     chosen = candidates_[candidates_.size() > 1 ? ask(planned) : 0].device;
   }
-  planned.like->chosen();
-  move(planned, chosen);
+  take(planned, chosen);
 }
 
 void Placement::rank(PlannedTask& planned) {

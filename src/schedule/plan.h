@@ -53,6 +53,14 @@ inline Position position_of(const Task& task, float rank) noexcept {
          (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 
+/// That of the task that was pulled as the so-many-th: before all that have no priority, behind
+/// those that were pulled before it.
+inline Position position_of(const Task& task, std::uint32_t pulled) noexcept {
+  constexpr std::uint32_t last = INT32_MAX - 1;
+  return (std::uint64_t{pulled % last} << 32) |
+         (task.id.load(std::memory_order_relaxed) & 0xffffffff);
+}
+
 /// What has become of those that a task follows.
 enum class Predecessors : std::uint8_t {
   pending,  ///< One is neither issued nor done.

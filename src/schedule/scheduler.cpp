@@ -16,6 +16,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
+      waiting_(state_, placement_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
       gangs_(state_, launcher_),
       recovery_(state_, placement_.feasibility(), launcher_),
@@ -91,6 +92,10 @@ void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* la
 void Scheduler::activate(PlannedTask& planned) {
   if (planned.ready) return;
   placement_.rank(planned);
+  if (waiting_.add(planned)) {
+    for (DeviceState& device : state_.devices) touch(device);
+    return;
+  }
   if (planned.device == no_device) placement_.choose(planned);
   if (planned.device == no_device) return end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
@@ -174,6 +179,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
+  waiting_.left(planned);
   gangs_.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots())
@@ -273,6 +279,7 @@ bool Scheduler::take_turns() {
 bool Scheduler::issue_in_turn(DeviceState& device) {
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
+  waiting_.pull(device);
   device.looked = true;
   device.awaits_source = false;
   device.open = Launcher::wants_more(device) && issue_next(device);
@@ -390,6 +397,7 @@ bool Scheduler::leave_host(PlannedTask& planned) {
 
 void Scheduler::validate() const {
   state_.plan.validate();
+  waiting_.validate();
   gangs_.validate();
   memory_.validate();
 }
