@@ -13,10 +13,9 @@
 namespace quadriga {
 namespace {
 
-constexpr std::array function_names{"place()",     "victim()",   "choose()",
-                                    "next()",      "prefetch()", "eviction_score()",
-                                    "submitted()", "ended()",    "rank()",
-                                    "waiting()",   "pull()"};
+constexpr std::array function_names{"place()",    "victim()",         "choose()",    "next()",
+                                    "prefetch()", "eviction_score()", "submitted()", "ended()",
+                                    "rank()",     "waiting()",        "pull()"};
 
 /// In the order of the scores, which are no NaN.
 std::uint64_t in_order(double score) noexcept {

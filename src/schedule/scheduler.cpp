@@ -16,7 +16,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
-      waiting_(state_, placement_, *policy_),
+      pulls_(state_, placement_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
       gangs_(state_, launcher_),
       recovery_(state_, placement_.feasibility(), launcher_),
@@ -92,7 +92,7 @@ void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* la
 void Scheduler::activate(PlannedTask& planned) {
   if (planned.ready) return;
   placement_.rank(planned);
-  if (waiting_.add(planned)) {
+  if (pulls_.add(planned)) {
     for (DeviceState& device : state_.devices) touch(device);
     return;
   }
@@ -179,7 +179,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
-  waiting_.left(planned);
+  pulls_.left(planned);
   gangs_.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots())
@@ -279,7 +279,7 @@ bool Scheduler::take_turns() {
 bool Scheduler::issue_in_turn(DeviceState& device) {
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
-  waiting_.pull(device);
+  pulls_.pull(device);
   device.looked = true;
   device.awaits_source = false;
   device.open = Launcher::wants_more(device) && issue_next(device);
@@ -397,7 +397,7 @@ bool Scheduler::leave_host(PlannedTask& planned) {
 
 void Scheduler::validate() const {
   state_.plan.validate();
-  waiting_.validate();
+  pulls_.validate();
   gangs_.validate();
   memory_.validate();
 }

@@ -232,7 +232,9 @@ def test_progress_goes_up_to_one():
 def test_a_comparison_has_all_policies(run):
     found = figures(run, "cholesky", "--n", 7680, "--machine", f"{IDGRAF}:4", "--compare")
     assert [each["policy"] for each in found] == list(quadriga.policies())
-    assert {"affinity", "earliest-finish", "steal", "weight"} <= set(quadriga.policies())
+    assert {"affinity", "data-first", "earliest-finish", "steal", "weight"} <= set(
+        quadriga.policies()
+    )
     assert all(0 < each["of_bound"] <= 1 for each in found)
 
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <quadriga/machine.h>
@@ -15,7 +16,7 @@
 namespace quadriga {
 namespace {
 
-/// What a pull looks at: a bound on its cost, whatever waits.
+/// Waiting tasks that a pull looks at: a bound on its cost, however many wait.
 constexpr std::size_t most_looked = 128;
 
 /// A task that waits for a device, or was pulled and hasn't ended.
@@ -23,16 +24,21 @@ struct Known {
   std::vector<OperandView> operands;
   std::vector<double> kernel_seconds;  ///< By device.
   double least_seconds = 0;            ///< On the quickest.
-  DeviceId device = no_device;         ///< Which has pulled it.
+  int priority = 0;
+  DeviceId device = no_device;  ///< Which has pulled it.
 };
+
+/// The higher priority goes first, then the older.
+using Place = std::pair<std::int64_t, std::uint64_t>;
 
 /// What a device lacks for a waiting task.
 struct Need {
+  Place place;
   std::uint64_t task = 0;
   double seconds = 0;
   std::uint32_t tile = 0;  ///< The last that is missing.
   std::size_t tiles = 0;   ///< How many are.
-  double bytes = 0;
+  double bytes = 0;        ///< To be copied; of what is updated also those back.
 };
 
 /// A tile that alone keeps tasks from running.
@@ -44,10 +50,11 @@ struct Key {
 
 /// Tasks wait until a device has little to do. It gets those that need nothing new; else those
 /// that need one tile, the same, which lets most work run for its bytes; else the one that needs
-/// fewest bytes. They stand in its plan in that order, by which tiles are fetched and leave.
+/// fewest bytes. They stand in its plan in that order, by which tiles are fetched and leave. Tasks
+/// of higher priority are looked at first, and go first among those that a tile unlocks.
 ///
 /// Source:  Gonthier, Marchal, Thibault, Memory-aware scheduling of tasks sharing data on multiple
-///          GPUs with dynamic runtime systems, IPDPS 2022.
+///          GPUs with dynamic runtime systems, IPDPS 2022 (DARTS); priorities and bytes are added.
 class DataFirst final : public Policy {
  public:
   explicit DataFirst(const Machine& machine) : coming_(machine.devices.size()) {}
@@ -60,6 +67,7 @@ class DataFirst final : public Policy {
     task.operands.assign(news.task.operands.begin(), news.task.operands.end());
     task.kernel_seconds.assign(news.kernel_seconds.begin(), news.kernel_seconds.end());
     task.least_seconds = std::ranges::min(news.kernel_seconds);
+    task.priority = news.task.priority;
     wait(news.task.id, task);
   }
 
@@ -67,6 +75,7 @@ class DataFirst final : public Policy {
 
   void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) override {
     look(question);
+    std::ranges::stable_sort(needs_, {}, &Need::place);
     const Key key = best_key();
     const auto least = std::ranges::min_element(needs_, {}, &Need::bytes);
     if (least == needs_.end()) return;
@@ -97,14 +106,18 @@ class DataFirst final : public Policy {
   }
 
  private:
+  static Place place_of(std::uint64_t id, const Known& task) {
+    return {-static_cast<std::int64_t>(task.priority), id};
+  }
+
   void wait(std::uint64_t id, const Known& task) {
-    waiting_.insert(id);
+    waiting_.insert(place_of(id, task));
     waiting_seconds_ += task.least_seconds;
     for (const OperandView& operand : task.operands) users_[operand.tile].insert(id);
   }
 
   void stop_waiting(std::uint64_t id, const Known& task) {
-    waiting_.erase(id);
+    waiting_.erase(place_of(id, task));
     waiting_seconds_ = waiting_.empty() ? 0 : waiting_seconds_ - task.least_seconds;
     for (const OperandView& operand : task.operands) {
       const auto users = users_.find(operand.tile);
@@ -153,7 +166,7 @@ class DataFirst final : public Policy {
       for (const std::uint64_t id : users->second)
         if (!look_at(question, id)) break;
     }
-    for (const std::uint64_t id : waiting_)
+    for (const auto& [urgency, id] : waiting_)
       if (!look_at(question, id)) return;
   }
 
@@ -163,20 +176,22 @@ class DataFirst final : public Policy {
     if (!seen_.insert(id).second) return true;
     const Known& task = tasks_.at(id);
     if (is_too_slow(task, question.device)) return true;
-    Need need{.task = id, .seconds = task.least_seconds};
+    Need need{.place = place_of(id, task), .task = id, .seconds = task.least_seconds};
     for (const OperandView& operand : task.operands) {
       if (operand.access == Access::write || coming_[question.device].contains(operand.tile) ||
           question.has(operand.tile))
         continue;
       ++need.tiles;
       need.tile = operand.tile;
-      need.bytes += static_cast<double>(operand.bytes);
+      const double ways = operand.access == Access::read ? 1 : 2;
+      need.bytes += ways * static_cast<double>(operand.bytes);
     }
     needs_.push_back(need);
     return true;
   }
 
-  /// The tile that unlocks most seconds a byte; less than 0 seconds if none does alone.
+  /// The tile that unlocks most seconds a byte, of equal ones the first task's; less than 0 seconds
+  /// if none does alone.
   Key best_key() const {
     std::map<std::uint32_t, Key> keys;
     for (const Need& need : needs_) {
@@ -185,13 +200,16 @@ class DataFirst final : public Policy {
       key = {need.tile, key.seconds + need.seconds, need.bytes};
     }
     Key best{.seconds = -1, .bytes = 1};
-    for (const auto& [tile, key] : keys)
+    for (const Need& need : needs_) {
+      if (need.tiles != 1) continue;
+      const Key& key = keys[need.tile];
       if (key.seconds * best.bytes > best.seconds * key.bytes) best = key;
+    }
     return best;
   }
 
   std::unordered_map<std::uint64_t, Known> tasks_;
-  std::set<std::uint64_t> waiting_;
+  std::set<Place> waiting_;
   double waiting_seconds_ = 0;  ///< Of those, on the quickest device for each.
   std::unordered_map<std::uint32_t, std::set<std::uint64_t>> users_;  ///< Those that wait, by tile.
   /// By device and tile: how many tasks that it has pulled, and that haven't ended, need it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/waiting.cpp: when a device pulls, and what becomes of the policy's choice.
-#include "schedule/waiting.h"
+// src/schedule/pulls.cpp: when a device pulls, and what becomes of the policy's choice.
+#include "schedule/pulls.h"
 
 #include <quadriga/error.h>
 
@@ -18,7 +18,7 @@ std::uint64_t number_of(const PlannedTask& planned) {
 
 }  // namespace
 
-bool Waiting::add(PlannedTask& planned) {
+bool Pulls::add(PlannedTask& planned) {
   if (!policy_.traits().pulls || planned.device != no_device || planned.gang) return false;
   if (tasks_.contains(number_of(planned))) return true;
   if (!placement_.has_choice(planned)) return false;
@@ -27,7 +27,7 @@ bool Waiting::add(PlannedTask& planned) {
   return true;
 }
 
-bool Waiting::place(const DeviceState& device, std::uint64_t id) {
+bool Pulls::place(const DeviceState& device, std::uint64_t id) {
   const auto found = tasks_.find(id);
   if (found == tasks_.end() || !placement_.feasibility().can_run(device, *found->second->task)) {
     policy_.pulled_wrongly(id);
@@ -45,13 +45,13 @@ bool Waiting::place(const DeviceState& device, std::uint64_t id) {
   return true;
 }
 
-bool Waiting::is_idle() const {
+bool Pulls::is_idle() const {
   return !state_.any_issued() && std::ranges::all_of(state_.devices, [&](const DeviceState& each) {
     return state_.plan.on(each.id).ready.empty();
   });
 }
 
-void Waiting::pull(const DeviceState& device) {
+void Pulls::pull(const DeviceState& device) {
   if (tasks_.empty() || device.is_closed()) return;
   if (state_.plan.on(device.id).ready.size() >= pace::pulled_ahead) return;
   const std::function<bool(std::uint32_t)> has = [&](std::uint32_t tile) {
@@ -63,7 +63,7 @@ void Waiting::pull(const DeviceState& device) {
   if (!any && is_idle()) place_oldest();
 }
 
-void Waiting::place_oldest() {
+void Pulls::place_oldest() {
   PlannedTask& oldest = *tasks_.begin()->second;
   tasks_.erase(tasks_.begin());
   placement_.choose(oldest);
@@ -73,11 +73,11 @@ void Waiting::place_oldest() {
   device.touched = true;
 }
 
-void Waiting::left(const PlannedTask& planned) {
+void Pulls::left(const PlannedTask& planned) {
   if (!tasks_.empty()) tasks_.erase(number_of(planned));
 }
 
-std::vector<PlannedTask*> Waiting::homeless() {
+std::vector<PlannedTask*> Pulls::homeless() {
   std::vector<PlannedTask*> found;
   std::erase_if(tasks_, [&](const auto& entry) {
     if (placement_.has_choice(*entry.second)) return false;
@@ -87,7 +87,7 @@ std::vector<PlannedTask*> Waiting::homeless() {
   return found;
 }
 
-void Waiting::validate() const {
+void Pulls::validate() const {
   for (const auto& [number, planned] : tasks_)
     if (planned->device != no_device || planned->ready || number_of(*planned) != number)
       fail(Errc::internal, "a task that waits for a device has one");

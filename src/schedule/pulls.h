@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/waiting.h: ready tasks that no device has yet, under a policy whose devices pull.
+// src/schedule/pulls.h: ready tasks that no device has yet, under a policy whose devices pull.
 //
 // Pure: no thread, device or clock; used by the scheduler's thread only.
 //
@@ -19,9 +19,9 @@
 
 namespace quadriga {
 
-class Waiting {
+class Pulls {
  public:
-  Waiting(ScheduleState& state, Placement& placement, CheckedPolicy& policy)
+  Pulls(ScheduleState& state, Placement& placement, CheckedPolicy& policy)
       : state_(state), placement_(placement), policy_(policy) {}
 
   /// A task could be issued. False if it doesn't wait: the policy doesn't pull, it has a device or
