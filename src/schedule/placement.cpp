@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/pulled.h"
 #include "schedule/pace.h"
 #include "schedule/ready_order.h"
 
@@ -16,7 +17,8 @@ void Placement::submitted(PlannedTask& planned) {
 
 /// Where it runs is known before it is ready.
 bool Placement::is_bound(const Task& task) const {
-  const bool has_owner = task.owner != no_device || task.device != no_device;
+  const bool has_owner =
+      (task.owner != no_device && task.owner != pulled_owner) || task.device != no_device;
   if (has_owner && policy_.traits().plans_ahead) return true;
   return std::ranges::count_if(state_.devices, [&](const DeviceState& device) {
            return feasibility_.can_run(device, task);

@@ -98,12 +98,13 @@ struct PlannedTask {
   bool ready = false;    ///< Its predecessors let its device queue it.
   bool ranked = false;   ///< Its position is the one that the policy gave it.
   bool issued = false;
-  bool again = false;                 ///< Issued once more, after its device was lost.
-  bool left_host = false;             ///< It found no buffer there.
-  Edge* released = nullptr;           ///< The engine's: edges that Graph::issued() has walked.
-  double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
-  TaskHistory* like = nullptr;        ///< Tasks of its codelet and order of size.
-  bool learns = false;                ///< Its device follows from what these took.
+  bool waited = false;          ///< For a device to pull it, see pulls.h; it may have done so.
+  bool again = false;           ///< Issued once more, after its device was lost.
+  bool left_host = false;       ///< It found no buffer there.
+  Edge* released = nullptr;     ///< The engine's: edges that Graph::issued() has walked.
+  double seconds = 0;           ///< Predicted kernel time; 0: unknown.
+  TaskHistory* like = nullptr;  ///< Tasks of its codelet and order of size.
+  bool learns = false;          ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "graph/pulled.h"
 #include "schedule/pace.h"
 
 namespace quadriga {
@@ -19,10 +20,13 @@ std::uint64_t number_of(const PlannedTask& planned) {
 }  // namespace
 
 bool Pulls::add(PlannedTask& planned) {
-  if (!policy_.traits().pulls || planned.device != no_device || planned.gang) return false;
+  const PolicyTraits& traits = policy_.traits();
+  if (!traits.pulls || planned.device != no_device || planned.gang) return false;
+  if (traits.follows_owners && planned.task->owner != pulled_owner) return false;
   if (tasks_.contains(number_of(planned))) return true;
   if (!placement_.has_choice(planned)) return false;
   tasks_.emplace(number_of(planned), &planned);
+  planned.waited = true;
   policy_.waiting(placement_.news_of(planned));
   return true;
 }

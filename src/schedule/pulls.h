@@ -25,7 +25,8 @@ class Pulls {
       : state_(state), placement_(placement), policy_(policy) {}
 
   /// A task could be issued. False if it doesn't wait: the policy doesn't pull, it has a device or
-  /// names one, or it starts together with others.
+  /// names one, it starts together with others, or the policy follows owners and its isn't
+  /// pulled_owner.
   bool add(PlannedTask& planned);
   /// Places what the policy chooses for a device that has little left to issue.
   void pull(const DeviceState& device);

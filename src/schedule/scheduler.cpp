@@ -167,7 +167,8 @@ void Scheduler::kept(Task& task, std::exception_ptr error) {
 /// The task leaves the schedule, whether it was issued or not.
 void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   Task& task = *planned.task;
-  if (policy_->traits().follows_tasks) policy_->ended(task.id.load(std::memory_order_relaxed));
+  if (policy_->traits().follows_tasks || planned.waited)
+    policy_->ended(task.id.load(std::memory_order_relaxed));
   const EndedTask ended{&task, planned.released, planned.device, planned.path};
   end_content(planned, error);
   if (ended.device != no_device) {

@@ -59,7 +59,7 @@ class DataFirst final : public Policy {
  public:
   explicit DataFirst(const Machine& machine) : coming_(machine.devices.size()) {}
 
-  PolicyTraits traits() const override { return {.follows_tasks = true, .pulls = true}; }
+  PolicyTraits traits() const override { return {.pulls = true}; }
 
   void waiting(const TaskNews& news) override {
     forget(news.task.id);
