@@ -2,10 +2,9 @@
 // include/quadriga/policy.h: user-defined policies: placement, order, prefetch and eviction.
 //
 // A policy sees tasks, tiles, devices and the time that links need, and answers with an index or a
-// score. It can make a program slow, never wrong: the engine keeps dependencies, room and
-// coherence. An invalid answer, or an exception, counts as no answer and is logged once. Each
-// engine creates its own policy and calls it from one thread at a time; an engine on the host's
-// cores alone creates one per worker, and asks it for victims only.
+// score. It can make a program slow, never wrong: the engine keeps dependencies, room, coherence.
+// An invalid answer or an exception counts as no answer and is logged once. Each engine has its own
+// policy, called by one thread at a time; on the host's cores alone each worker one, for victims.
 //
 // If a task's owner (SubmitOptions::owner) and the policy disagree, the first that applies wins:
 //   1. A task that names its `device` runs there; no policy is asked, and no idle device steals it.
@@ -53,7 +52,12 @@ struct TaskNews {
   std::span<const double> kernel_seconds;
 };
 
-/// Statistics of similar tasks (same codelet, size within a factor of two) on one kind of device.
+struct PullQuestion {
+  DeviceId device = 0;                                 ///< It has little to do.
+  const std::function<bool(std::uint32_t tile)>& has;  ///< The content, or a copy is under way.
+};
+
+/// Of similar tasks (same codelet, size within a factor of two) on one kind of device.
 struct Experience {
   bool learns = false;         ///< Its time is predicted from theirs alone, so trials are useful.
   std::int64_t placed = 0;     ///< Placed on any device so far.
@@ -136,6 +140,7 @@ struct PolicyTraits {
   bool orders = false;              ///< next() is called; else ready tasks go in plan order.
   bool filters_prefetches = false;  ///< prefetch() is called; else all go in plan order.
   bool follows_tasks = false;       ///< submitted() and ended() are called.
+  bool pulls = false;               ///< Ready tasks wait for pull(), not for place().
   bool ranks = false;               ///< rank() is called; else priority and submission order tasks.
   Eviction eviction = Eviction::farthest_use;
 };
@@ -152,6 +157,11 @@ class Policy {
   virtual void ended(std::uint64_t /*id*/) {}
   /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
   virtual double rank(const TaskView&) { return 0; }
+  /// A task waits for pull(); told again if it was chosen for a device that can't begin it yet.
+  virtual void waiting(const TaskNews&) {}
+  /// Appends the numbers of the tasks that the device gets, in the order in which they are issued.
+  /// If no device has work, or gets any, the longest-waiting one is placed by place().
+  virtual void pull(const PullQuestion&, std::vector<std::uint64_t>& /*tasks*/) {}
   // None of these is called without candidates.
   /// Index into question.candidates. None: the device with the least predicted work.
   virtual std::size_t place(const PlaceQuestion& question) = 0;
@@ -176,8 +186,7 @@ struct PolicyContext {
 using PolicyMaker = std::function<std::unique_ptr<Policy>(const PolicyContext&)>;
 
 struct PolicyInfo {
-  std::string name;
-  std::string help;  ///< One line.
+  std::string name, help;  ///< The help is one line.
 };
 
 /// Registers a policy under a name, which engines (`policy`) and settings accept from then on.

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "graph/pulled.h"
+
 namespace quadriga {
 namespace {
 
@@ -111,7 +113,8 @@ void Rerun::submit(std::span<const RecordedTask> tasks) {
     }
     SubmitOptions options;
     options.priority = given.priority;
-    options.owner = given.owner < engine_.machine().devices.size() ? given.owner : no_device;
+    const bool is_owned = given.owner < engine_.machine().devices.size();
+    options.owner = is_owned || given.owner == pulled_owner ? given.owner : no_device;
     options.after = after;
     submitted_[given.task] =
         engine_.submit(codelet_of(task), operands, std::as_bytes(std::span(&params, 1)), options);

@@ -65,6 +65,12 @@ struct CholeskyPlan {
   std::int64_t tile = 0;
 };
 
+/// Whether the devices of the group shall pull the tasks of a factorization of what is at home on
+/// the host, as the virtual clock tells; where a trial would take too long, or can't be made, each
+/// tile has an owner.
+bool shall_pull(const Engine& engine, const DeviceGroup& group, const Problem& problem,
+                std::int64_t tile);
+
 /// `home`: the device in whose memory the matrix lies and stays, or no_device. There it is that
 /// device alone, by the tile that takes least time by the machine's table (which may be the whole
 /// matrix), or all devices by the default tile, if their share of the work and the way to them

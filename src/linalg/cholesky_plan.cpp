@@ -20,6 +20,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -324,6 +325,24 @@ std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, const
   const Problem factorization = factorization_of(problem);
   return memo.find(key_of(engine, group, factorization, trials),
                    [&] { return TileSearch(engine, group, factorization, trials).best(); });
+}
+
+bool shall_pull(const Engine& engine, const DeviceGroup& group, const Problem& problem,
+                std::int64_t tile) {
+  static TileMemo memo;
+  if (const std::optional<bool> imposed = imposed_pulling()) return *imposed;
+  const bool is_plain = problem.kind == Problem::Kind::cholesky && !problem.from_source;
+  if (!is_plain || group.size() < 2 || problem.m == 0 || !can_try(engine) ||
+      !knows_rates(engine, group.devices.front(), problem.dtype))
+    return false;
+  std::vector<double> key = key_of(engine, group, problem, Trials::allowed);
+  key.push_back(static_cast<double>(tile));
+  const auto search = [&]() -> std::int64_t {
+    const CholeskyTimes times = cholesky_times(engine, group, problem.m, tile, problem.dtype);
+    return is_worth_two_trials(cholesky_tasks(times.shape.tiles), cholesky_seconds(times)) &&
+           is_sooner_pulled(engine, problem, tile);
+  };
+  return memo.find(key, search) != 0;
 }
 
 CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& problem,

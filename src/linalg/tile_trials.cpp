@@ -105,6 +105,43 @@ std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
   return worth;
 }
 
+namespace {
+
+thread_local std::optional<bool> imposed;
+
+/// For the programs of this thread, while it lives.
+class Imposed {
+ public:
+  explicit Imposed(bool pulls) { imposed = pulls; }
+  ~Imposed() { imposed.reset(); }
+  Imposed(const Imposed&) = delete;
+  Imposed& operator=(const Imposed&) = delete;
+};
+
+}  // namespace
+
+std::optional<bool> imposed_pulling() { return imposed; }
+
+bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile) {
+  constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
+  const auto seconds = [&](bool pulls) {
+    const Imposed for_now(pulls);
+    Options options;
+    options.tile = tile;
+    return estimate(engine, problem, options, whatever_tasks).seconds;
+  };
+  try {
+    return seconds(true) < seconds(false);
+  } catch (...) {
+    return false;
+  }
+}
+
+bool is_worth_two_trials(double tasks, double seconds) {
+  const double share = 1e-2 * static_cast<double>(Config::global().integer("planning_percent"));
+  return 2 * tasks * seconds_a_task <= share * seconds;
+}
+
 bool can_try(const Engine& engine) {
   return Config::global().text("policy", engine.options().policy) == "affinity";
 }

@@ -5,6 +5,7 @@
 #include <quadriga/linalg.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace quadriga::linalg {
@@ -20,6 +21,17 @@ struct TileCandidate {
 /// trial takes at most the setting `planning_percent` of the best's seconds. None if these are
 /// fewer than two, or the best isn't among them: others may be worse than what isn't tried.
 std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
+
+/// Whether a trial that runs on this thread says that devices pull tasks, or that they don't; empty
+/// outside of trials.
+std::optional<bool> imposed_pulling();
+
+/// Whether the devices solve the problem sooner if they pull the tasks than if each tile has an
+/// owner: its program runs both ways without data. False if it couldn't.
+bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile);
+
+/// Whether two such trials of so many tasks are worth their time.
+bool is_worth_two_trials(double tasks, double seconds);
 
 /// Whether the engine decides as trials do.
 bool can_try(const Engine& engine);

@@ -13,9 +13,9 @@
 namespace quadriga {
 namespace {
 
-constexpr std::array function_names{"place()",     "victim()",   "choose()",
-                                    "next()",      "prefetch()", "eviction_score()",
-                                    "submitted()", "ended()",    "rank()"};
+constexpr std::array function_names{"place()",    "victim()",         "choose()",    "next()",
+                                    "prefetch()", "eviction_score()", "submitted()", "ended()",
+                                    "rank()",     "waiting()",        "pull()"};
 
 /// In the order of the scores, which are no NaN.
 std::uint64_t in_order(double score) noexcept {
@@ -106,6 +106,19 @@ void CheckedPolicy::submitted(const TaskNews& news) {
 
 void CheckedPolicy::ended(std::uint64_t id) {
   told(ending, [&] { policy_->ended(id); });
+}
+
+void CheckedPolicy::waiting(const TaskNews& news) {
+  told(telling_of_waiting, [&] { policy_->waiting(news); });
+}
+
+void CheckedPolicy::pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) {
+  tasks.clear();
+  told(pulling, [&] { policy_->pull(question, tasks); });
+}
+
+void CheckedPolicy::pulled_wrongly(std::uint64_t id) {
+  report(pulling, fmt::format("chose {}, which is no waiting task that the device can run", id));
 }
 
 double CheckedPolicy::rank(const TaskView& task) {

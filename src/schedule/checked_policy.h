@@ -35,6 +35,11 @@ class CheckedPolicy {
   void ended(std::uint64_t id);
   /// Not negative, and no NaN.
   double rank(const TaskView& task);
+  void waiting(const TaskNews& news);
+  /// What is no waiting task that the device can run is left to the caller to find out, who says so
+  /// by pulled_wrongly().
+  void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks);
+  void pulled_wrongly(std::uint64_t id);
   /// Always one of the candidates.
   std::size_t place(const PlaceQuestion& question);
   std::size_t victim(const StealQuestion& question);
@@ -57,7 +62,9 @@ class CheckedPolicy {
     scoring,
     submitting,
     ending,
-    ranking
+    ranking,
+    telling_of_waiting,
+    pulling
   };
   class ScoreRule;
 
@@ -73,7 +80,7 @@ class CheckedPolicy {
   PolicyTraits traits_;
   std::unique_ptr<EvictionRule> rule_;
   std::function<void(std::string)> report_;
-  std::array<bool, ranking + 1> reported_{};
+  std::array<bool, pulling + 1> reported_{};
   std::size_t turn_ = 0;  ///< Counts tasks that the policy placed nowhere.
 };
 

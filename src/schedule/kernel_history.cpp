@@ -37,18 +37,32 @@ Experience TaskHistory::experience(DeviceKind kind) const {
   return experience;
 }
 
-/// The first of a kind may have prepared what the others found: the quicker of two counts, then a
-/// moving average, in which a task that something else held up counts little: a kind of device that
-/// is believed slow gets no more tasks that could tell otherwise.
+double TaskHistory::typical(const Kind& kind) {
+  constexpr double most = 4;  // medians
+  std::array<double, most_samples> sorted = kind.samples;
+  const auto end = sorted.begin() +
+                   static_cast<std::ptrdiff_t>(std::min<std::size_t>(kind.measured, most_samples));
+  const auto middle = sorted.begin() + (end - sorted.begin() - 1) / 2;
+  std::nth_element(sorted.begin(), middle, end);
+  if (end - sorted.begin() <= 2) return *middle;
+  double sum = 0;
+  double count = 0;
+  for (auto each = sorted.begin(); each != end; ++each) {
+    if (*each > most * *middle) continue;
+    sum += *each;
+    ++count;
+  }
+  return sum / count;
+}
+
+/// What took no time says nothing of others.
 void TaskHistory::measured(DeviceKind kind, double seconds) {
-  constexpr double most = 4;  // times as long as before, as far as it counts
   Kind& own = on(kind);
-  if (++own.ended == 1 || own.seconds == 0)
-    own.seconds = seconds;
-  else if (own.ended == 2)
-    own.seconds = std::min(own.seconds, seconds);
-  else
-    own.seconds += (std::min(seconds, most * own.seconds) - own.seconds) / 8;
+  ++own.ended;
+  if (own.ended == 1) own.seconds = 0;  // no guess any more
+  if (!(seconds > 0)) return;
+  own.samples[own.measured++ % most_samples] = seconds;
+  own.seconds = typical(own);
 }
 
 void TaskHistory::guess_from(const TaskHistory& other) {

@@ -2,6 +2,11 @@
 // src/schedule/kernel_history.h: what tasks took and where they went, by codelet, order of size and
 // kind of device: what is known of those whose cost no table gives.
 //
+// A time is the mean of the last 15 without those that took more than four times their median: a
+// task that something else held up doesn't count, or a kind of device that is believed slow would
+// get no more tasks that could tell otherwise. Of two the quicker counts: the first may have
+// prepared what others find. What the machine's table states isn't replaced by measured times.
+//
 // Pure: knows no thread, device or clock.
 // Source:  Augonnet, Thibault, Namyst, Automatic calibration of performance models on heterogeneous
 // multicore architectures, Euro-Par Workshops 2009.
@@ -10,6 +15,8 @@
 #include <quadriga/codelet.h>
 #include <quadriga/policy.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -34,12 +41,17 @@ class TaskHistory {
   void guess_from(const TaskHistory& other);
 
  private:
+  static constexpr std::size_t most_samples = 15;
   struct Kind {
     std::int64_t under_way = 0;
     std::int64_t ended = 0;
     double seconds = 0;  ///< A guess as long as none ended.
+    /// The last that were measured, the newest at (measured - 1) % most_samples.
+    std::array<double, most_samples> samples{};
+    std::size_t measured = 0;
   };
   Kind& on(DeviceKind kind);
+  static double typical(const Kind& kind);
   const Kind& seen_on(DeviceKind kind) const;
 
   std::int64_t placed_ = 0;

@@ -19,6 +19,9 @@ inline constexpr double unknown_seconds = issued_seconds / tasks_a_stream;
 /// and awaiting that costs a fifth of queueing such a kernel on CUDA devices, where kernels as
 /// short share events (docs/decisions/0026-how-ends-are-noticed.md).
 inline constexpr double short_seconds = 20e-6;
+/// A device that has fewer tasks left to issue pulls others, if the policy lets them wait: enough
+/// that what they need is fetched meanwhile.
+inline constexpr std::size_t pulled_ahead = 8;
 /// Tasks of another device that an idle one looks at.
 inline constexpr std::size_t most_looked = 64;
 /// The copies of a task that is taken delay those of others on the links they share.

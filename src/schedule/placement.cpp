@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/pulled.h"
 #include "schedule/pace.h"
 #include "schedule/ready_order.h"
 
@@ -16,7 +17,8 @@ void Placement::submitted(PlannedTask& planned) {
 
 /// Where it runs is known before it is ready.
 bool Placement::is_bound(const Task& task) const {
-  const bool has_owner = task.owner != no_device || task.device != no_device;
+  const bool has_owner =
+      (task.owner != no_device && task.owner != pulled_owner) || task.device != no_device;
   if (has_owner && policy_.traits().plans_ahead) return true;
   return std::ranges::count_if(state_.devices, [&](const DeviceState& device) {
            return feasibility_.can_run(device, task);
@@ -30,6 +32,13 @@ DeviceId Placement::given_device(const Task& task) const {
     if (device < state_.devices.size() && feasibility_.can_run(state_.devices[device], task))
       return device;
   return no_device;
+}
+
+bool Placement::has_choice(const PlannedTask& planned) const {
+  return given_device(*planned.task) == no_device &&
+         std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
+           return feasibility_.can_run(device, *planned.task);
+         });
 }
 
 PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
@@ -71,8 +80,7 @@ void Placement::choose(PlannedTask& planned) {
     if (candidates_.empty()) return;
     chosen = candidates_[candidates_.size() > 1 ? ask(planned) : 0].device;
   }
-  planned.like->chosen();
-  move(planned, chosen);
+  take(planned, chosen);
 }
 
 void Placement::rank(PlannedTask& planned) {

@@ -28,6 +28,13 @@ class Placement {
   void rank(PlannedTask& planned);
   /// Shows a task to the policy; valid until the next question.
   TaskNews news_of(const PlannedTask& planned);
+  /// Gives a task that could be issued, and has no device, one that can run it.
+  void take(PlannedTask& planned, DeviceId device) {
+    planned.like->chosen();
+    move(planned, device);
+  }
+  /// Whether a task without a device has a choice of them: none is given by it.
+  bool has_choice(const PlannedTask& planned) const;
   /// Moves a task to a device.
   void move(PlannedTask& planned, DeviceId device);
   /// Takes one task from another device's queue; false if there is none worth it.

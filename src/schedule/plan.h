@@ -53,6 +53,14 @@ inline Position position_of(const Task& task, float rank) noexcept {
          (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 
+/// That of the task that was pulled as the so-many-th: before all that have no priority, behind
+/// those that were pulled before it.
+inline Position position_of(const Task& task, std::uint32_t pulled) noexcept {
+  constexpr std::uint32_t last = INT32_MAX - 1;
+  return (std::uint64_t{pulled % last} << 32) |
+         (task.id.load(std::memory_order_relaxed) & 0xffffffff);
+}
+
 /// What has become of those that a task follows.
 enum class Predecessors : std::uint8_t {
   pending,  ///< One is neither issued nor done.
@@ -90,12 +98,13 @@ struct PlannedTask {
   bool ready = false;    ///< Its predecessors let its device queue it.
   bool ranked = false;   ///< Its position is the one that the policy gave it.
   bool issued = false;
-  bool again = false;                 ///< Issued once more, after its device was lost.
-  bool left_host = false;             ///< It found no buffer there.
-  Edge* released = nullptr;           ///< The engine's: edges that Graph::issued() has walked.
-  double seconds = 0;                 ///< Predicted kernel time; 0: unknown.
-  TaskHistory* like = nullptr;        ///< Tasks of its codelet and order of size.
-  bool learns = false;                ///< Its device follows from what these took.
+  bool waited = false;          ///< For a device to pull it, see pulls.h; it may have done so.
+  bool again = false;           ///< Issued once more, after its device was lost.
+  bool left_host = false;       ///< It found no buffer there.
+  Edge* released = nullptr;     ///< The engine's: edges that Graph::issued() has walked.
+  double seconds = 0;           ///< Predicted kernel time; 0: unknown.
+  TaskHistory* like = nullptr;  ///< Tasks of its codelet and order of size.
+  bool learns = false;          ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.

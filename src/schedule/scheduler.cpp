@@ -18,6 +18,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
+      pulls_(state_, placement_, *policy_),
       launcher_(state_, placement_.prediction(), runner),
       gangs_(state_, launcher_),
       recovery_(state_, placement_.feasibility(), launcher_),
@@ -93,6 +94,10 @@ void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* la
 void Scheduler::activate(PlannedTask& planned) {
   if (planned.ready) return;
   placement_.rank(planned);
+  if (pulls_.add(planned)) {
+    for (DeviceState& device : state_.devices) touch(device);
+    return;
+  }
   if (planned.device == no_device) placement_.choose(planned);
   if (planned.device == no_device) return end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
@@ -164,7 +169,8 @@ void Scheduler::kept(Task& task, std::exception_ptr error) {
 /// The task leaves the schedule, whether it was issued or not.
 void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   Task& task = *planned.task;
-  if (policy_->traits().follows_tasks) policy_->ended(task.id.load(std::memory_order_relaxed));
+  if (policy_->traits().follows_tasks || planned.waited)
+    policy_->ended(task.id.load(std::memory_order_relaxed));
   const EndedTask ended{&task, planned.released, planned.device, planned.path};
   end_content(planned, error);
   if (ended.device != no_device) {
@@ -176,6 +182,7 @@ void Scheduler::end(PlannedTask& planned, std::exception_ptr error) {
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
+  pulls_.left(planned);
   gangs_.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots())
@@ -275,6 +282,7 @@ bool Scheduler::take_turns() {
 bool Scheduler::issue_in_turn(DeviceState& device) {
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
+  pulls_.pull(device);
   device.looked = true;
   device.awaits_source = false;
   device.open = Launcher::wants_more(device) && issue_next(device);
@@ -392,6 +400,7 @@ bool Scheduler::leave_host(PlannedTask& planned) {
 
 void Scheduler::validate() const {
   state_.plan.validate();
+  pulls_.validate();
   gangs_.validate();
   memory_.validate();
 }

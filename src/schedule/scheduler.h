@@ -11,7 +11,7 @@
 // A task's states, as PlannedTask tells them:
 //   submitted  known, its uses of tiles are planned.
 //   placed     it has a device: at submission if its front end or its codelet says where, else once
-//              it could be issued. Placed tasks may be stolen.
+//              it could be issued, or is pulled (pulls.h). Placed tasks may be stolen.
 //   ready      placed, and its predecessors let that device queue it.
 //   head       ready, but found no room: nothing else is issued on its device before it. Those
 //              that start together claim all of their devices instead (gangs.h).
@@ -31,6 +31,7 @@
 #include "schedule/launcher.h"
 #include "schedule/placement.h"
 #include "schedule/prefetch.h"
+#include "schedule/pulls.h"
 #include "schedule/ready_order.h"
 #include "schedule/recovery.h"
 #include "schedule/schedule_log.h"
@@ -168,6 +169,7 @@ class Scheduler final : private MemoryListener {
   const std::unique_ptr<CheckedPolicy> policy_;
   Memory memory_;
   Placement placement_;
+  Pulls pulls_;
   Launcher launcher_;
   Gangs gangs_;
   Recovery recovery_;

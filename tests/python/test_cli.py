@@ -388,7 +388,10 @@ class TestMisuse:
 
     def test_policies_that_nobody_registered(self, folder, run, monkeypatch):
         for command in ("cholesky", "demo"):
-            assert "--policy [affinity|earliest-finish|steal|weight]" in run(command, "--help")[1]
+            assert (
+                "--policy [affinity|data-first|earliest-finish|steal|weight]"
+                in run(command, "--help")[1]
+            )
         registered = {"affinity": "as it is", "of-a-user": "registered by the program"}
         monkeypatch.setattr("quadriga.cli.policy_name.policy.policies", lambda: registered)
         for command in (["cholesky", "A.npy", "-o", "L.npy"], ["demo"]):

@@ -78,6 +78,23 @@ def test_a_table_has_a_row_for_each_value_and_policy(run):
     assert [each["sizes"] for each in figures(run, *arguments)][-1] == [9001]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("potrf", "--n", 30720, "--dtype", "float32", "--tile", 960, "--machine", f"{IDGRAF}:8"),
+        ("potrf", "--n", 16384, "--tile", 1024, "--machine", f"{IDGRAF}:8"),
+        ("gemm", "--n", 16384, "--tile", 1024, "--machine", f"{IDGRAF}:4"),
+        ("gemm", "--n", 16384, "--tile", 1024, "--machine", f"{IDGRAF}:8", "--memory", "300MB"),
+        ("potrf", "--n", 20000, "--machine", f"{H200}:4"),
+    ],
+)
+def test_the_default_is_near_the_best_policy(run, arguments):
+    rates = {each["policy"]: each["gflops"] for each in figures(run, *arguments, "--compare")}
+    (default,) = figures(run, *arguments)
+    assert default["gflops"] == pytest.approx(rates["affinity"])
+    assert default["gflops"] >= 0.97 * max(rates.values()), rates
+
+
 def test_a_report_and_a_picture_are_written(run, tmp_path):
     report, trace, plot = (tmp_path / name for name in ("a.html", "a.json", "a.svg"))
     base = ("potrf", "--n", 9216, "--machine", f"{IDGRAF}:2", "--tile", 1024)
@@ -232,7 +249,9 @@ def test_progress_goes_up_to_one():
 def test_a_comparison_has_all_policies(run):
     found = figures(run, "cholesky", "--n", 7680, "--machine", f"{IDGRAF}:4", "--compare")
     assert [each["policy"] for each in found] == list(quadriga.policies())
-    assert {"affinity", "earliest-finish", "steal", "weight"} <= set(quadriga.policies())
+    assert {"affinity", "data-first", "earliest-finish", "steal", "weight"} <= set(
+        quadriga.policies()
+    )
     assert all(0 < each["of_bound"] <= 1 for each in found)
 
 

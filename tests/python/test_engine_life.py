@@ -159,7 +159,10 @@ class TestLife:
         ("options", "match"),
         [
             ({"devices": "toaster:2"}, "toaster"),
-            ({"policy": "luck"}, "registered are affinity, earliest-finish, steal, weight"),
+            (
+                {"policy": "luck"},
+                "registered are affinity, data-first, earliest-finish, steal, weight",
+            ),
             ({"window": 0}, "window"),
             ({"host_memory": "much"}, "much"),
         ],

@@ -23,12 +23,22 @@ bool is_worth_a_try(const Experience& e) {
   return e.learns && e.ended < most && e.under_way == 0 && e.placed >= enough * (e.ended + 1);
 }
 
-/// Owners first, else where the task would end earliest with its copies; idle devices take what has
-/// most bytes here, and only what they would end sooner than its victim. What nobody knows is tried
-/// on each kind of device, one task at a time.
+/// Owners first; tasks whose owner is pulled_owner wait for devices, as under data-first; others go
+/// where they would end earliest with their copies. Idle devices take what has most bytes here, and
+/// only what they would end sooner than its victim. What nobody knows is tried on each kind of
+/// device, one task at a time.
 class Affinity final : public Policy {
  public:
-  PolicyTraits traits() const override { return {.plans_ahead = true, .follows_owners = true}; }
+  explicit Affinity(const PolicyContext& context) : pulls_(make_data_first(context)) {}
+
+  PolicyTraits traits() const override {
+    return {.plans_ahead = true, .follows_owners = true, .pulls = true};
+  }
+  void waiting(const TaskNews& news) override { pulls_->waiting(news); }
+  void ended(std::uint64_t id) override { pulls_->ended(id); }
+  void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) override {
+    pulls_->pull(question, tasks);
+  }
 
   std::size_t place(const PlaceQuestion& question) override {
     const std::size_t owner = index_of(question.candidates, question.owner);
@@ -78,6 +88,8 @@ class Affinity final : public Policy {
     if (is_worth_a_try(e)) return 2;
     return is_guess(e) && e.under_way > 0 ? 0 : 1;
   }
+
+  const std::unique_ptr<Policy> pulls_;
 };
 
 }  // namespace
@@ -99,6 +111,8 @@ std::size_t greatest_gain(std::span<const StealCandidate> candidates) {
   return static_cast<std::size_t>(best - candidates.begin());
 }
 
-std::unique_ptr<Policy> make_affinity(const PolicyContext&) { return std::make_unique<Affinity>(); }
+std::unique_ptr<Policy> make_affinity(const PolicyContext& context) {
+  return std::make_unique<Affinity>(context);
+}
 
 }  // namespace quadriga

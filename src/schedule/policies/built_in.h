@@ -9,6 +9,7 @@
 namespace quadriga {
 
 std::unique_ptr<Policy> make_affinity(const PolicyContext& context);
+std::unique_ptr<Policy> make_data_first(const PolicyContext& context);
 std::unique_ptr<Policy> make_earliest_finish(const PolicyContext& context);
 std::unique_ptr<Policy> make_steal(const PolicyContext& context);
 std::unique_ptr<Policy> make_weight(const PolicyContext& context);

@@ -2,6 +2,7 @@
 // tests/contract/policy/hostile.cpp: policies that answer what they shouldn't, or nothing at all.
 #include <cmath>
 #include <stdexcept>
+#include <vector>
 
 #include "base/random.h"
 #include "contract/policy/from_outside.h"
@@ -54,6 +55,25 @@ class Hostile final : public Policy {
   Random random_;
 };
 
+/// Lets all tasks wait, and often pulls what it shouldn't: nothing, what isn't there, one twice.
+class Lazy final : public Policy {
+ public:
+  explicit Lazy(std::uint64_t seed) : random_(seed) {}
+  PolicyTraits traits() const override { return {.follows_tasks = true, .pulls = true}; }
+  void waiting(const TaskNews& news) override { told_.push_back(news.task.id); }
+  void pull(const PullQuestion&, std::vector<std::uint64_t>& tasks) override {
+    if (random_.chance(0.2)) throw std::out_of_range("no answer");
+    if (random_.chance(0.5) || told_.empty()) return;
+    tasks = {random_(), told_.back(), told_.back(), told_[random_.below(told_.size())]};
+    told_.pop_back();
+  }
+  std::size_t place(const PlaceQuestion&) override { return none; }
+
+ private:
+  Random random_;
+  std::vector<std::uint64_t> told_;
+};
+
 class Silent final : public Policy {
  public:
   PolicyTraits traits() const override { return all_asked; }
@@ -67,6 +87,9 @@ class Silent final : public Policy {
 void register_hostile() {
   register_policy("hostile", "answers at random and throws", [](const PolicyContext& context) {
     return std::make_unique<Hostile>(context.seed);
+  });
+  register_policy("lazy", "lets tasks wait and pulls at random", [](const PolicyContext& context) {
+    return std::make_unique<Lazy>(context.seed);
   });
   register_policy("silent", "never answers",
                   [](const PolicyContext&) { return std::make_unique<Silent>(); });

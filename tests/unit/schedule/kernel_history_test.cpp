@@ -36,6 +36,25 @@ TEST(KernelHistory, WhatOneWasHeldUpCountsLittle) {
   EXPECT_GT(tasks.seconds(DeviceKind::cpu), 900) << "no exception any more";
 }
 
+/// One that was measured 500 times too long, anywhere, hardly changes what is believed.
+TEST(KernelHistory, OneWrongTimeAmongManyCountsNothing) {
+  for (int at = 0; at < 100; ++at) {
+    TaskHistory tasks;
+    for (int i = 0; i < 100; ++i) {
+      tasks.measured(DeviceKind::cpu, (i == at ? 500 : 1) * (1 + 0.01 * (i % 3)));
+      if (i > 0) {
+        EXPECT_NEAR(tasks.seconds(DeviceKind::cpu), 1, 0.03) << at << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(KernelHistory, TasksOfAClassThatDifferCountByTheirMean) {
+  TaskHistory tasks;
+  for (int i = 0; i < 60; ++i) tasks.measured(DeviceKind::cpu, i % 3 == 0 ? 2.8 : 1);
+  EXPECT_NEAR(tasks.seconds(DeviceKind::cpu), 1.6, 1e-9);
+}
+
 TEST(KernelHistory, AfterTasksOfNoTimeOthersCount) {
   TaskHistory tasks;
   for (int i = 0; i < 3; ++i) tasks.measured(DeviceKind::cpu, 0);

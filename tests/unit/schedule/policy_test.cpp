@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <quadriga/machine.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "schedule/kernel_history.h"
@@ -142,6 +143,45 @@ TEST(Affinity, AnIdleDeviceTriesOneOfMany) {
   EXPECT_TRUE(machine.steals(-1));
   machine.steal();
   EXPECT_FALSE(machine.steals(1));
+}
+
+/// Seconds until all of 2000 tasks have ended on a quick device and one of half its speed, where
+/// each goes to the one that ends it earliest by what was measured before; `wrong` says of which
+/// tasks 500 times as much was measured.
+template <class Wrong>
+double run_by_measured_times(Wrong&& wrong) {
+  constexpr double seconds[] = {1, 2};
+  const Machine machine;
+  const auto policy = make_policy("affinity", {machine});
+  const DeviceKind kinds[] = {DeviceKind::cuda, DeviceKind::cpu};
+  TaskHistory tasks;
+  double free_at[] = {0, 0};
+  for (int i = 0; i < 2000; ++i) {
+    const double now = std::min(free_at[0], free_at[1]);
+    PlaceCandidate candidates[2];
+    for (const DeviceId at : {quick, slow}) {
+      candidates[at] = {.device = at,
+                        .kernel_seconds = tasks.seconds(kinds[at]),
+                        .queued_seconds = free_at[at] - now,
+                        .experience = tasks.experience(kinds[at])};
+      candidates[at].experience.learns = true;
+    }
+    const DeviceId chosen =
+        candidates[policy->place({candidates, no_device, no_device, {}})].device;
+    tasks.chosen();
+    tasks.put(kinds[chosen]);
+    free_at[chosen] += seconds[chosen];
+    tasks.taken(kinds[chosen]);
+    tasks.measured(kinds[chosen], seconds[chosen] * (wrong(i) ? 500 : 1));
+  }
+  return std::max(free_at[0], free_at[1]);
+}
+
+TEST(Affinity, OneWrongTimeInAHundredCostsLittle) {
+  const double right = run_by_measured_times([](int) { return false; });
+  for (int offset = 0; offset < 100; ++offset)
+    EXPECT_LE(run_by_measured_times([&](int i) { return i % 100 == offset; }), 1.05 * right)
+        << offset;
 }
 
 /// The driver doesn't ask then.
