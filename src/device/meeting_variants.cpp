@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/meeting_variants.cpp: variants whose last to come works for all.
+#include <memory>
+#include <utility>
+
+#include "device/recorded_together.h"
+
+namespace quadriga {
+
+std::vector<Kernel> meeting_variants(std::size_t members,
+                                     std::function<void(std::span<const Arguments>)> work) {
+  const auto shared =
+      std::make_shared<const std::function<void(std::span<const Arguments>)>>(std::move(work));
+  std::vector<Kernel> variants;
+  for (std::size_t index = 0; index < members; ++index)
+    variants.emplace_back([=](const Arguments& own) {
+      own.param<MeetingParams>().meeting->join(
+          index, {own, 0}, [&](std::span<const Meeting::Member> all) {
+            std::vector<Arguments> arguments;
+            for (const Meeting::Member& each : all) arguments.push_back(each.arguments);
+            (*shared)(arguments);
+          });
+    });
+  return variants;
+}
+
+}  // namespace quadriga
