@@ -187,6 +187,7 @@ class PySolver {
     dict["halo_rows"] = report.halo_rows;
     dict["border_rows"] = report.border_rows;
     dict["bytes"] = report.bytes;
+    dict["recorded"] = report.recorded;
     nb::list overlaps;
     for (const bool each : report.overlaps) overlaps.append(each);
     dict["overlaps"] = overlaps;

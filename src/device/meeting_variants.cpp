@@ -9,17 +9,16 @@ namespace quadriga {
 
 std::vector<Kernel> meeting_variants(std::size_t members,
                                      std::function<void(std::span<const Arguments>)> work) {
-  const auto shared =
-      std::make_shared<const std::function<void(std::span<const Arguments>)>>(std::move(work));
+  const auto of_all = std::make_shared<const Meeting::Work>(
+      [work = std::move(work)](std::span<const Meeting::Member> all) {
+        std::vector<Arguments> arguments;
+        for (const Meeting::Member& each : all) arguments.push_back(each.arguments);
+        work(arguments);
+      });
   std::vector<Kernel> variants;
   for (std::size_t index = 0; index < members; ++index)
     variants.emplace_back([=](const Arguments& own) {
-      own.param<MeetingParams>().meeting->join(
-          index, {own, 0}, [&](std::span<const Meeting::Member> all) {
-            std::vector<Arguments> arguments;
-            for (const Meeting::Member& each : all) arguments.push_back(each.arguments);
-            (*shared)(arguments);
-          });
+      own.param<MeetingParams>().meeting->join(index, {own, 0}, *of_all);
     });
   return variants;
 }

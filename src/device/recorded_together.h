@@ -4,6 +4,7 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/machine.h>
 
 #include <cstddef>
 #include <functional>
@@ -23,6 +24,10 @@ struct MeetingParams {
 /// the meeting of its parameters, where the last to come calls `work` with the arguments of all.
 std::vector<Kernel> meeting_variants(std::size_t members,
                                      std::function<void(std::span<const Arguments>)> work);
+
+/// Whether kernels of each of these devices can use the memory of the others, so that one program
+/// may have them all: several GPUs of a process with peer access, or emulated devices.
+bool can_meet(const Machine& machine, std::span<const DeviceId> devices);
 
 /// How a program of several devices is queued.
 struct DeviceQueues {

@@ -118,8 +118,7 @@ class DeviceProgramTest : public testing::Test {
   /// To its end; the errors, null each if all is well.
   std::vector<std::exception_ptr> run(const std::vector<Kernel>& kernels, std::int64_t rounds) {
     Meeting& meeting = meetings_.emplace_back(2, broken_);
-    for (const std::size_t index : {0, 1})
-      launch(members_[index], kernels[index], meeting, rounds);
+    for (const std::size_t index : {0, 1}) launch(members_[index], kernels[index], meeting, rounds);
     return {end_of_next(), end_of_next()};
   }
   std::vector<Kernel> going_round() {

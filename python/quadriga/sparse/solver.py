@@ -71,9 +71,10 @@ class Solver:
         and undoes this in results. It needs SciPy and some seconds for ten million elements, and
         pays if the natural order has a large ``plan["halo_rows"]``.
     recorded : bool, optional
-        Whether several iterations run as one task, on a GPU as a graph that is recorded once and
-        launched repeatedly; results are bitwise identical. It requires, and defaults to, one part
-        on a device.
+        Whether several iterations run as one task per device, on GPUs as one graph that is
+        recorded once and launched repeatedly; results are bitwise identical. It requires one part
+        per device and, on several devices, peer access between GPUs, no ``route="host"`` and an
+        `M` of blocks of rows. Default: where that is so, except on several emulated devices.
     exchange : {"auto", "halo", "whole"}
         What parts send to each other before a product: the elements that the receiver needs (the
         default), or all. Results are bitwise identical.
@@ -98,8 +99,8 @@ class Solver:
     ------
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
-        has a zero or isn't finite; the message names the row. If `recorded` is True without a
-        single part on a device. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
+        has a zero or isn't finite; the message names the row. If `recorded` is True where that
+        can't be. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
     TooLarge
         If a part and its vectors don't fit together on any device.
 

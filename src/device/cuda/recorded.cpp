@@ -2,9 +2,11 @@
 // src/device/cuda/recorded.cpp: variants that are recorded, alone on their device or together.
 #include "device/recorded.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "device/cuda/copies.h"
 #include "device/cuda/cuda_check.h"
 #include "device/cuda/joint_streams.h"
 #include "device/cuda/recordings.h"
@@ -98,6 +100,24 @@ Kernel recorded(Kernel variant) {
     const Meeting::Member alone{arguments, current_device()};
     all->queue({&alone, 1}, {[&] { variant(arguments); }, record, stream_of(arguments)});
   };
+}
+
+bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
+  const auto are_all = [&](DeviceKind kind) {
+    return std::ranges::all_of(devices,
+                               [&](DeviceId each) { return machine.devices[each].kind == kind; });
+  };
+  if (!are_all(DeviceKind::cuda)) return are_all(DeviceKind::emulated);
+  const std::vector<int> ordinals = cuda::ordinals_of(machine);
+  for (const DeviceId user : devices)
+    for (const DeviceId owner : devices) {
+      int can = 1;
+      if (user != owner)
+        cuda::check(cudaDeviceCanAccessPeer(&can, ordinals[user], ordinals[owner]),
+                    "asking for peer access");
+      if (can == 0) return false;
+    }
+  return true;
 }
 
 std::vector<Kernel> recorded_together(std::size_t members, Queue queue) {

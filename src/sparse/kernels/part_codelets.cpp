@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "sparse/kernels/iterations.h"
+#include "sparse/kernels/joint_iterations.h"
 #include "sparse/kernels/level_host.h"
 #include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/part_kernels.h"
@@ -212,7 +213,9 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
   pass_ = pass_codelet();
+  replicate_ = replicate_codelet();
   if (plans.size() == 1) iterations_ = iterations_codelet(*this, plans.front(), cycle);
+  if (plans.size() > 1 && !cycle) joint_iterations_ = joint_iterations_codelets(*this, plans);
 }
 
 }  // namespace quadriga::sparse

@@ -92,6 +92,11 @@ class SolveCodelets {
   const Codelet& pass() const noexcept { return pass_; }
   /// Several iterations of a matrix in one part: iterations.h.
   const Codelet& iterations() const noexcept { return iterations_; }
+  /// {from, to write}: a copy on a device.
+  const Codelet& replicate() const noexcept { return replicate_; }
+  /// A part's share of several iterations of all parts: joint_iterations.h. Only where M is blocks
+  /// of rows.
+  const Codelet& joint_iterations(std::size_t index) const { return joint_iterations_.at(index); }
 
  private:
   std::deque<PartCodelets> parts_;
@@ -104,6 +109,8 @@ class SolveCodelets {
   Codelet snapshot_;
   Codelet pass_;
   Codelet iterations_;
+  Codelet replicate_;
+  std::vector<Codelet> joint_iterations_;
 };
 
 }  // namespace quadriga::sparse

@@ -222,4 +222,10 @@ Kernel snapshot_on_cuda() {
   };
 }
 
+Kernel replicate_on_cuda() {
+  return [](const Arguments& a) {
+    queue_copy(a, a.operands[1].data, a.operands[0].data, bytes_of(a.operands[0]));
+  };
+}
+
 }  // namespace quadriga::sparse

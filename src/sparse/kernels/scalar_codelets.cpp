@@ -119,4 +119,16 @@ Codelet snapshot_codelet() {
   return codelet;
 }
 
+Codelet replicate_codelet() {
+  Codelet codelet{"sparse_replicate", {Access::read, Access::write}};
+  codelet.cost = [](const Arguments& a) {
+    return Cost::of_work(0, 2 * static_cast<double>(bytes_of(a.operands[1])));
+  };
+  codelet.cpu = [](const Arguments& a) {
+    std::memcpy(a.operands[1].data, a.operands[0].data, bytes_of(a.operands[0]));
+  };
+  codelet.cuda = replicate_on_cuda();
+  return codelet;
+}
+
 }  // namespace quadriga::sparse

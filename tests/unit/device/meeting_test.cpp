@@ -36,8 +36,7 @@ TEST(Meeting, OneWorksWithWhatAllBrought) {
     const auto ends = come(meeting, members, [&](std::span<const Meeting::Member> all) {
       ++worked;
       ASSERT_EQ(all.size(), members);
-      for (std::size_t i = 0; i < members; ++i)
-        EXPECT_EQ(all[i].device, static_cast<int>(10 + i));
+      for (std::size_t i = 0; i < members; ++i) EXPECT_EQ(all[i].device, static_cast<int>(10 + i));
     });
     EXPECT_EQ(ends, std::vector<std::string>(members));
     EXPECT_EQ(worked, 1);
@@ -48,9 +47,8 @@ TEST(Meeting, OneWorksWithWhatAllBrought) {
 TEST(Meeting, AllFailAsTheWorkDoes) {
   const std::atomic<bool> broken{false};
   Meeting meeting(3, broken);
-  const auto ends = come(meeting, 3, [](std::span<const Meeting::Member>) {
-    throw std::runtime_error("no room");
-  });
+  const auto ends = come(
+      meeting, 3, [](std::span<const Meeting::Member>) { throw std::runtime_error("no room"); });
   EXPECT_EQ(ends, std::vector<std::string>(3, "no room"));
 }
 
