@@ -100,6 +100,9 @@ struct SolveResult {
   std::vector<double> true_residuals;         ///< ||b - A*x|| of each column, recomputed.
   /// ||r|| before the first iteration and after each, by the recurrence; columns side by side.
   std::vector<double> residuals;
+  /// Estimates from below of the condition number of M*A, one a column, by the coefficients of the
+  /// iterations (Lanczos); 1 without any.
+  std::vector<double> conditions;
   double seconds = 0;
 };
 

@@ -36,6 +36,7 @@ Dict as_dict(const sparse::SolveResult& result) {
   dict["tolerances"] = result.tolerances;
   dict["true_residuals"] = result.true_residuals;
   dict["residuals"] = result.residuals;
+  dict["conditions"] = result.conditions;
   dict["seconds"] = result.seconds;
   return dict;
 }

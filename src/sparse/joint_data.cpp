@@ -11,13 +11,12 @@ JointData::JointData(const SolverContent& content, const SolveCodelets& codelets
                      std::int64_t columns)
     : content_(content), codelets_(codelets), states_(1), histories_(1) {
   const auto state_bytes = columns * static_cast<std::int64_t>(sizeof(ColumnState));
-  const auto history_bytes = columns * history_length * static_cast<std::int64_t>(sizeof(double));
   const auto temporary = [&](std::int64_t bytes) {
     return kept_.emplace_back(content.engine().temporary(bytes, 1, DType::bytes));
   };
   for (std::size_t part = 1; part < content.parts(); ++part) {
     states_.push_back(temporary(state_bytes));
-    histories_.push_back(temporary(history_bytes));
+    histories_.push_back(temporary(history_bytes(columns)));
   }
 }
 

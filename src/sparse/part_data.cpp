@@ -27,8 +27,7 @@ PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kin
     return kept_.emplace_back(engine.temporary(rows, cols, dtype));
   };
   state_ = add_home(states_.data(), static_cast<std::int64_t>(states_bytes()));
-  past_ = add_home(history_.data(),
-                   columns * history_length * static_cast<std::int64_t>(sizeof(double)));
+  past_ = add_home(history_.data(), history_bytes(columns));
   kept_.swap(of_call_);
   const std::size_t count = content.parts();
   sends_.resize(count);

@@ -82,7 +82,7 @@ class PartData {
   TaskGroup group_;
   bool is_recorded_ = false;
   std::vector<ColumnState> states_;
-  std::vector<double> history_;
+  std::vector<IterationRecord> history_;
   std::vector<Data> kept_;
   std::vector<Data> of_call_;
   Data state_;

@@ -353,6 +353,7 @@ class Solver:
             iterations=found["iterations"],
             residual=each("true_residuals"),
             tolerance=each("tolerances"),
+            condition=each("conditions"),
             residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
             seconds=found["seconds"],
             setup_seconds=self.plan["seconds"],

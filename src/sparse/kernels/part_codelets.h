@@ -48,8 +48,13 @@ struct ResidualParams {
   Relaxation first = {};         ///< Of M, where that is several tasks.
 };
 
-/// One iteration's residuals of each column are at place (iteration - 1) % history_length.
+/// The records of one iteration, one a column, are at place (iteration - 1) % history_length.
 inline constexpr std::int64_t history_length = 64;
+
+/// Bytes of such a history.
+constexpr std::int64_t history_bytes(std::int64_t columns) noexcept {
+  return columns * history_length * static_cast<std::int64_t>(sizeof(IterationRecord));
+}
 
 /// Those of one part.
 struct PartCodelets {
