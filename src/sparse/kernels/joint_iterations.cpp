@@ -59,11 +59,13 @@ class JointIteration {
 
   /// Of one part's operands.
   Cost cost_of(std::size_t part, const Arguments& own) const {
+    static constexpr ProductParams turning{true};
+    const Arguments of_product{{}, std::as_bytes(std::span(&turning, 1))};
     Cost sum = Cost::of_work(0, 0);
     const PartCodelets& codelets = codelets_->part(part);
     for (const Codelet* const each :
          {&codelets.product, &codelets_->set_step(), &codelets.step, &codelets_->set_direction()}) {
-      const Cost cost = each->cost(own);  // None of them looks at the operands.
+      const Cost cost = each->cost(of_product);  // The others look at nothing.
       sum.order += cost.order;
       sum.volume += cost.volume;
     }

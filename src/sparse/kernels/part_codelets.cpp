@@ -145,9 +145,14 @@ void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
                        : 1;
   const double turning = 4 * vector;
   part.load.cost = cost_of(0, 2 * vector);
-  part.product.cost = cost_of(flops, matrix + turning + 2 * vector);
-  part.alone.cost = part.product.cost;
-  part.inner.cost = cost_of(flops * inner, turning + inner * (matrix + 2 * vector));
+  const auto product_cost = [=](double share) {
+    return [=](const Arguments& a) {
+      const double turned = a.param<ProductParams>().turns ? turning : 0;
+      return Cost::of_work(flops * share, turned + share * (matrix + 2 * vector));
+    };
+  };
+  part.alone.cost = part.product.cost = product_cost(1);
+  part.inner.cost = product_cost(inner);
   part.border.cost = cost_of(flops * (1 - inner), (1 - inner) * (matrix + 2 * vector));
   part.begin.cost = part.residual.cost = cost_of(vector / size * 6, 4 * vector);
   part.step.cost = cost_of(vector / size * 8, 7 * vector);
