@@ -2,8 +2,8 @@
 # bench/sparse_overlap.py: products of sparse matrices on several devices: predicted beside reached.
 """Microseconds of a product for each way to exchange, by the model and by measurement.
 
-One line of JSON a way: what the slowest part takes for rows after exchange (`in_turn`) and with both
-at once (`overlapped`), and the fraction that overlap saves (`gain`), predicted at most and reached.
+One line of JSON a way: what the slowest part takes for exchange and rows one after the other
+(`in_turn`) and at once (`overlapped`), and the share that overlap saves (`gain`).
 With `--machine FILE` the devices are those of a description, under the virtual clock; else GPUs.
 """
 
