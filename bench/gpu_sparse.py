@@ -67,6 +67,8 @@ def iteration(name, a, b, given):
         row["milliseconds"] = round(
             1e3 * seconds_of(lambda count: solver.solve(b, rtol=0, maxiter=count), 100, 1100), 4
         )
+        row["devices"] = len(solver.plan["devices"])
+        row["recorded"] = solver.plan["recorded"]
         stored = sum(solver.plan["bytes"])
     floor = (stored + a.shape[0] * 8 * 13) / given.rate / 1e6 / given.gpus
     row["floor_milliseconds"] = round(floor, 4)

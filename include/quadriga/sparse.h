@@ -52,8 +52,10 @@ struct SolverOptions {
   int inverse_rows = 0;
   /// Parts of rows; 0: one per device or core, more if a device's memory requires it.
   int parts = 0;
-  /// Whether iterations are recorded: several run as one task, on a GPU as a graph that is launched
-  /// repeatedly. Unset: if all rows are one part on a device.
+  /// Whether iterations are recorded: several run as one task a part, on GPUs as one graph that is
+  /// launched repeatedly. It needs a device for each part, whose memory kernels of the others can
+  /// use, and with several parts an M of blocks of rows. Unset: where that can be, but for several
+  /// emulated devices.
   std::optional<bool> recorded = {};
   Exchange exchange = Exchange::automatic;
   CopyRoute route = CopyRoute::automatic;
@@ -98,6 +100,9 @@ struct SolveResult {
   std::vector<double> true_residuals;         ///< ||b - A*x|| of each column, recomputed.
   /// ||r|| before the first iteration and after each, by the recurrence; columns side by side.
   std::vector<double> residuals;
+  /// Estimates from below of the condition number of M*A, one a column, by the coefficients of the
+  /// iterations (Lanczos); 1 without any.
+  std::vector<double> conditions;
   double seconds = 0;
 };
 
@@ -136,7 +141,7 @@ class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
   ///         range, or the diagonal of M has a zero or isn't finite, naming the row; if
-  ///         iterations are to be recorded without a single part on a device; if the number of
+  ///         iterations are to be recorded and can't; if the number of
   ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`; or if levels don't fit.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
 

@@ -65,6 +65,7 @@ struct LevelReport {
 struct PlanReport {
   std::int64_t block_rows = 0;             ///< Rows per block of the sums.
   int dense_rows = 1;                      ///< Of a dense block, if the format has those.
+  bool recorded = false;                   ///< Whether several iterations are one program.
   std::vector<bool> overlaps;              ///< Of each part: whether its inner rows don't wait.
   std::vector<std::int64_t> first_rows;    ///< Of each part, and the number of rows.
   std::vector<DeviceId> devices;           ///< Of each part; no_device: any core.

@@ -36,6 +36,7 @@ Dict as_dict(const sparse::SolveResult& result) {
   dict["tolerances"] = result.tolerances;
   dict["true_residuals"] = result.true_residuals;
   dict["residuals"] = result.residuals;
+  dict["conditions"] = result.conditions;
   dict["seconds"] = result.seconds;
   return dict;
 }
@@ -187,6 +188,7 @@ class PySolver {
     dict["halo_rows"] = report.halo_rows;
     dict["border_rows"] = report.border_rows;
     dict["bytes"] = report.bytes;
+    dict["recorded"] = report.recorded;
     nb::list overlaps;
     for (const bool each : report.overlaps) overlaps.append(each);
     dict["overlaps"] = overlaps;

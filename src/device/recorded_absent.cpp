@@ -2,8 +2,22 @@
 // src/device/recorded_absent.cpp: stands in for recordings in builds without CUDA.
 #include "device/recorded.h"
 
+#include <algorithm>
+
+#include "device/recorded_together.h"
+
 namespace quadriga {
 
 Kernel recorded(Kernel variant) { return variant; }
+
+bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
+  return std::ranges::all_of(
+      devices, [&](DeviceId each) { return machine.devices[each].kind == DeviceKind::emulated; });
+}
+
+std::vector<Kernel> recorded_together(std::size_t members,
+                                      std::function<void(const DeviceQueues&)> /*queue*/) {
+  return std::vector<Kernel>(members);
+}
 
 }  // namespace quadriga

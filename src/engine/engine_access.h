@@ -99,11 +99,12 @@ class EngineAccess {
   /// issued before all operands of all of them have room, each on the device that it names. If one
   /// can't run then, or its device is lost, none does. A variant that waits leaves room on its
   /// device for what was queued before it there, and gives up once the gang is broken, see gang.h:
-  /// another may fail, or what it reads. Under the virtual clock they run one after the other.
+  /// another may fail, or what it reads. Those of codelets that wait to queue may also wait for
+  /// each other before they queue anything. Under the virtual clock they run one by one.
   ///
   /// Errors:  as submit(); too_large or unavailable if one can't run on its device;
   ///          invalid_argument if two name the same device or share memory that one writes, and for
-  ///          modes commute and reduce, and codelets that submit, detach or wait to queue.
+  ///          modes commute and reduce, and codelets that submit, detach or block.
   static std::vector<Future> submit_together(Engine& engine, std::span<const GangTask> tasks,
                                              const std::shared_ptr<Gang>& gang,
                                              TaskGroup* group = nullptr);

@@ -20,13 +20,13 @@ void check_alone(const Machine& machine, const GangTask& task) {
                      codelet.name, machine.devices.size() - 1,
                      task.device == no_device ? "none" : std::to_string(task.device)));
   const bool ends_alone =
-      !codelet.submits && !is_detached(codelet) && !codelet.waits_to_queue &&
+      !codelet.submits && !is_detached(codelet) &&
       std::ranges::none_of(codelet.access, [](Access a) { return a >= Access::commute; });
   if (!ends_alone)
     fail(Errc::invalid_argument,
          fmt::format("tasks of codelet '{}' can't start together with others: expected one that "
-                     "neither submits, detaches, blocks nor waits to queue, with operands of mode "
-                     "read, write or update",
+                     "neither submits, detaches nor blocks, with operands of mode read, write or "
+                     "update",
                      codelet.name));
 }
 

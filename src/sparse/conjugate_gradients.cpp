@@ -76,16 +76,18 @@ void SolveContent::forget() noexcept {
   const auto count = static_cast<std::size_t>(columns_);
   states_.assign(count, {});
   residuals_.assign(count, {});
+  steps_.assign(count, {});
+  conditions_.assign(count, 1);
   last_true_.assign(count, INFINITY);
   true_.clear();
   is_known_ = started_ = over_ = is_checked_ = stagnated_ = finished_ = false;
 }
 
 void SolveContent::attach() {
-  const auto count = static_cast<std::size_t>(columns_);
   b_ = data()->add_vector(b_memory_);
   x_ = data()->add_vector(x_memory_);
-  const std::size_t bytes = data()->states_bytes() + count * history_length * sizeof(double);
+  const std::size_t bytes =
+      data()->states_bytes() + static_cast<std::size_t>(history_bytes(columns_));
   for (Snapshot& each : snapshots_) {
     each.memory.assign(bytes, {});
     each.data = data()->add_home(each.memory.data(), static_cast<std::int64_t>(bytes));
@@ -125,11 +127,23 @@ bool SolveContent::any(IterationStatus status) const noexcept {
                              [=](const ColumnState& each) { return each.status == status; });
 }
 
-void SolveContent::note(const ColumnState& state, std::size_t column, const double* history) {
+void SolveContent::note(const ColumnState& state, std::size_t column,
+                        const IterationRecord* history) {
   const std::int64_t known = states_[column].iterations;
-  for (std::int64_t i = known; i < state.iterations; ++i)
-    residuals_[column].push_back(
-        history[i % history_length * columns_ + static_cast<std::int64_t>(column)]);
+  for (std::int64_t i = known; i < state.iterations; ++i) {
+    const IterationRecord& each =
+        history[i % history_length * columns_ + static_cast<std::int64_t>(column)];
+    residuals_[column].push_back(each.residual);
+    steps_[column].push_back({each.alpha, each.beta});
+  }
+}
+
+/// The recurrence begins anew; what it has found of the spectrum so far is an estimate from below.
+void SolveContent::end_recurrence() {
+  for (std::size_t c = 0; c < steps_.size(); ++c) {
+    conditions_[c] = std::max(conditions_[c], condition_of(steps_[c]));
+    steps_[c].clear();
+  }
 }
 
 void SolveContent::take(Snapshot& snapshot) {
@@ -137,13 +151,14 @@ void SolveContent::take(Snapshot& snapshot) {
   std::vector<ColumnState> now(states_.size());
   std::memcpy(now.data(), snapshot.memory.data(), data()->states_bytes());
   const auto* const history =
-      reinterpret_cast<const double*>(snapshot.memory.data() + data()->states_bytes());
+      reinterpret_cast<const IterationRecord*>(snapshot.memory.data() + data()->states_bytes());
   for (std::size_t c = 0; c < now.size(); ++c) note(now[c], c, history);
   states_ = std::move(now);
 }
 
 /// Residuals of the x so far become those of the recurrence.
 void SolveContent::renew(bool has_product) {
+  end_recurrence();
   if (has_product) {
     data()->load(x_);
     data()->multiply({false});
@@ -267,6 +282,7 @@ SolveResult SolveContent::finish() {
     std::ranges::transform(states_, std::back_inserter(true_ = {}),
                            [](const ColumnState& each) { return std::sqrt(each.squared); });
   finished_ = true;
+  end_recurrence();
   const SolveResult result = gather_result();
   data_->end_call();
   return result;
@@ -295,6 +311,7 @@ SolveResult SolveContent::gather_result() const {
   for (std::size_t i = 0; i < longest; ++i)
     for (const auto& each : residuals_)
       result.residuals.push_back(each[std::min(i, each.size() - 1)]);
+  result.conditions = conditions_;
   result.seconds = seconds_since(begin_);
   return result;
 }

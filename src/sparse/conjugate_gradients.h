@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sparse/part_data.h"
+#include "sparse/spectrum.h"
 
 namespace quadriga::sparse {
 
@@ -57,7 +58,8 @@ class SolveContent {
   void check();
   void run_until(std::int64_t target);
   void take(Snapshot& snapshot);
-  void note(const ColumnState& state, std::size_t column, const double* history);
+  void note(const ColumnState& state, std::size_t column, const IterationRecord* history);
+  void end_recurrence();
   std::int64_t next_batch(double seconds) noexcept;
   StopReason reason() const noexcept;
 
@@ -73,6 +75,8 @@ class SolveContent {
   std::vector<Data> b_;
   std::vector<Data> x_;
   std::vector<std::vector<double>> residuals_;  ///< Of each column.
+  std::vector<std::vector<CgStep>> steps_;      ///< Of each column, since the recurrence began.
+  std::vector<double> conditions_;              ///< Of each column, by earlier recurrences.
   std::vector<double> last_true_;               ///< Of each column, at the last check.
   std::vector<double> true_;
   std::int64_t batch_ = 1;

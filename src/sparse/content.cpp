@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
+#include "device/recorded_together.h"
 #include "engine/engine_access.h"
 #include "sparse/hierarchy.h"
 #include "sparse/model.h"
@@ -73,7 +75,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
               inverse_rows,      may_narrow(engine.machine())};
   place(a, options);
   plan_parts(a);
-  is_recorded_ = choose_recorded(options);
+  is_recorded_ = report_.recorded = choose_recorded(options);
   must_record_ = options.recorded.value_or(false);
   store(a, options);
   const bool is_whole = options.exchange == Exchange::whole;
@@ -258,14 +260,33 @@ bool SolverContent::can_overlap(std::size_t part) const {
   return shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
 }
 
-/// A program is one task, on one device; cores have nothing to gain from it.
+/// A program has one part a device; cores have nothing to gain from it. Of several devices it needs
+/// the memory in each other's reach, and an M that is part of a step.
 bool SolverContent::choose_recorded(const SolverOptions& options) const {
-  const bool is_possible = parts() == 1 && device(0) != no_device;
-  require(is_possible || parts() == 0 || !options.recorded.value_or(false),
-          fmt::format("recorded iterations need all rows in one part on one device; here are {} "
-                      "parts{}",
-                      parts(), parts() > 0 && device(0) == no_device ? " on cores" : ""));
-  return is_possible && options.recorded.value_or(true);
+  const std::set<DeviceId> devices(report_.devices.begin(), report_.devices.end());
+  const bool has_cores = devices.contains(no_device);
+  const bool is_alone = parts() == 1 && !has_cores;
+  const bool are_several = parts() > 1 && devices.size() == parts() && !has_cores &&
+                           !goes_by_host_ && !has_levels(precondition_) &&
+                           precondition_ != Precondition::chebyshev &&
+                           can_meet(engine_.machine(), report_.devices);
+  require(is_alone || are_several || parts() == 0 || !options.recorded.value_or(false),
+          fmt::format("recorded iterations need one part of the rows a device, and on several "
+                      "devices peer access, no route by way of the host and an M of blocks of "
+                      "rows; here are {} parts on {}",
+                      parts(), has_cores ? "cores" : fmt::format("{} devices", devices.size())));
+  const bool are_gpus =
+      are_several && engine_.machine().devices[device(0)].kind == DeviceKind::cuda;
+  return (is_alone || are_several) && options.recorded.value_or(is_alone || are_gpus);
+}
+
+/// Under the virtual clock, where bodies run one after the other, and where each may touch its own
+/// operands alone, they are tasks.
+bool SolverContent::are_joint() const {
+  return is_recorded_ && parts() > 1 && !engine_.options().virtual_clock &&
+         !engine_.options().protect && std::ranges::none_of(report_.devices, [this](DeviceId each) {
+           return EngineAccess::is_lost(engine_, each);
+         });
 }
 
 const SolveCodelets& SolverContent::codelets(std::int64_t columns, MKind kind) const {

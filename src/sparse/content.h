@@ -59,8 +59,10 @@ class SolverContent {
     return goes_by_host_ && device(static_cast<std::size_t>(transfer.from)) !=
                                 device(static_cast<std::size_t>(transfer.to));
   }
-  /// Whether iterations are recorded: several are one task.
-  bool is_recorded() const noexcept { return is_recorded_; }
+  /// Whether iterations are recorded: several are one task, of a matrix in one part.
+  bool is_alone_recorded() const noexcept { return is_recorded_ && parts() == 1; }
+  /// The same of several parts: one task a part, as long as no device is lost.
+  bool are_joint() const;
   /// The caller wants no others.
   bool must_record() const noexcept { return must_record_; }
   /// M, where that is several tasks; else null.

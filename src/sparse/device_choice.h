@@ -12,11 +12,12 @@ namespace quadriga::sparse {
 /// Seconds that an iteration of several devices takes beyond reading the matrix, by the machine's
 /// figures, which know no more than links and launches: the sums of products and of steps go to one
 /// device, and what follows from them comes back, one after the other; tasks are queued for each
-/// part. A single device's iterations are recorded and wait for nobody.
+/// part. A single device's iterations wait for nobody.
 double waiting_seconds(const Machine& machine, std::span<const DeviceId> devices);
 
 /// The same of so many devices of the engine as it is: iterations of a system that is too small to
-/// take any time. Measured once in a process for a machine, some 20 ms.
+/// take any time, recorded where the solver's are. Measured once in a process for a machine: some
+/// 20 ms, or ten times that where programs of several devices are recorded first.
 double measured_waiting(Engine& engine, std::size_t devices);
 
 }  // namespace quadriga::sparse

@@ -19,7 +19,6 @@ PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kin
     : content_(content),
       columns_(columns),
       codelets_(content.codelets(columns, kind)),
-      is_recorded_(content.is_recorded()),
       states_(static_cast<std::size_t>(columns)),
       history_(static_cast<std::size_t>(columns * history_length)) {
   Engine& engine = content.engine();
@@ -28,8 +27,7 @@ PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kin
     return kept_.emplace_back(engine.temporary(rows, cols, dtype));
   };
   state_ = add_home(states_.data(), static_cast<std::int64_t>(states_bytes()));
-  past_ = add_home(history_.data(),
-                   columns * history_length * static_cast<std::int64_t>(sizeof(double)));
+  past_ = add_home(history_.data(), history_bytes(columns));
   kept_.swap(of_call_);
   const std::size_t count = content.parts();
   sends_.resize(count);
@@ -50,6 +48,8 @@ PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kin
     arrivals_[static_cast<std::size_t>(each.to)].push_back(copy);
   }
   if (codelets_.cycle()) levels_.emplace(content, *codelets_.cycle());
+  if (content.are_joint() && !levels_) joint_.emplace(content, codelets_, columns);
+  is_recorded_ = content.is_alone_recorded() || joint_;
 }
 
 PartData::~PartData() {
@@ -57,6 +57,7 @@ PartData::~PartData() {
     EngineAccess::cancel(content_.engine(), group_);
     end_call();
     levels_.reset();
+    joint_.reset();
     content_.engine().remove(kept_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
@@ -71,6 +72,7 @@ Data PartData::add_home(void* home, std::int64_t bytes) {
 void PartData::end_call() {
   content_.engine().remove(of_call_, true);
   of_call_.clear();
+  if (joint_) joint_->end_call();
   poll = nullptr;
 }
 
@@ -205,6 +207,7 @@ void PartData::submit_scalars(const Codelet& codelet, std::initializer_list<Oper
 void PartData::restart(const RestartParams& params) {
   submit_scalars(codelets_.restart(), {{state_, Access::update}}, residual_sums_,
                  std::as_bytes(std::span(&params, 1)));
+  if (joint_) joint_->forget();
 }
 
 void PartData::iterate(const std::vector<Data>& x, std::int64_t count) {
@@ -212,10 +215,13 @@ void PartData::iterate(const std::vector<Data>& x, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) iterate_by_tasks(x);
 }
 
-void PartData::iterate_recorded(Data x, std::int64_t count) {
+void PartData::iterate_recorded(const std::vector<Data>& x, std::int64_t count) {
+  if (joint_)
+    return joint_->iterate({state_, past_, x, work_, product_sums_, residual_sums_, sends_}, count,
+                           group_);
   take(content_.matrix(0), Access::read);
   take(state_, Access::update);
-  take(x, Access::update);
+  take(x.front(), Access::update);
   take(work_[0], Access::update);
   take(product_sums_[0], Access::write);
   take(residual_sums_[0], Access::write);
@@ -228,7 +234,7 @@ void PartData::iterate_recorded(Data x, std::int64_t count) {
 /// All data at once may be more than the device has, where those of each task alone aren't.
 bool PartData::try_recorded(const std::vector<Data>& x, std::int64_t count) {
   try {
-    iterate_recorded(x.front(), count);
+    iterate_recorded(x, count);
     return true;
   } catch (const Error& error) {
     operands_.clear();
@@ -270,8 +276,12 @@ void PartData::snapshot(Data to) {
 }
 
 void PartData::raise_failure() {
-  if (const auto failure = EngineAccess::failure_of(content_.engine(), group_))
+  if (const auto failure = EngineAccess::failure_of(content_.engine(), group_)) {
+    // Parts that wait for one on a lost device end as cancelled, perhaps before it does.
+    if (joint_ && !content_.are_joint())
+      fail(Errc::device_lost, "a device was lost during iterations of several");
     std::rethrow_exception(failure);
+  }
   if (poll && !poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
 }
 

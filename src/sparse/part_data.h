@@ -11,6 +11,7 @@
 
 #include "graph/group.h"
 #include "sparse/content.h"
+#include "sparse/joint_data.h"
 #include "sparse/level_data.h"
 
 namespace quadriga::sparse {
@@ -43,7 +44,7 @@ class PartData {
   void restart(const RestartParams& params);
   /// So many iterations, at most history_length.
   void iterate(const std::vector<Data>& x, std::int64_t count);
-  /// Whether those are one task.
+  /// Whether those are one task, or one a part.
   bool is_recorded() const noexcept { return is_recorded_; }
   /// y = A*p, for all parts.
   void apply(const std::vector<Data>& y);
@@ -71,7 +72,7 @@ class PartData {
   void precondition(bool always);
   Relaxation first_relaxation() const;
   void iterate_by_tasks(const std::vector<Data>& x);
-  void iterate_recorded(Data x, std::int64_t count);
+  void iterate_recorded(const std::vector<Data>& x, std::int64_t count);
   bool try_recorded(const std::vector<Data>& x, std::int64_t count);
   void raise_failure();
 
@@ -79,9 +80,9 @@ class PartData {
   const std::int64_t columns_;
   const SolveCodelets& codelets_;
   TaskGroup group_;
-  bool is_recorded_;
+  bool is_recorded_ = false;
   std::vector<ColumnState> states_;
-  std::vector<double> history_;
+  std::vector<IterationRecord> history_;
   std::vector<Data> kept_;
   std::vector<Data> of_call_;
   Data state_;
@@ -90,6 +91,7 @@ class PartData {
   std::vector<Data> product_sums_;
   std::vector<Data> residual_sums_;
   std::optional<LevelData> levels_;          ///< Where M is several tasks.
+  std::optional<JointData> joint_;           ///< Where iterations of all parts are one program.
   std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
   std::vector<std::vector<Data>> arrivals_;  ///< The same buffers or their copies, by receiver.
   std::vector<std::vector<Data>> passed_;    ///< By part, as its sends: copies made on the host.

@@ -69,6 +69,50 @@ class SmallEigenvalues {
   std::vector<double> last_;
 };
 
+/// Symmetric and tridiagonal; behind the last row there is one more element beside the diagonal.
+struct Tridiagonal {
+  std::vector<double> diagonal;
+  std::vector<double> beside;
+};
+
+Tridiagonal lanczos_matrix(std::span<const CgStep> steps) {
+  Tridiagonal made;
+  CgStep before{1, 0};
+  for (const CgStep& each : steps) {
+    const double next = std::sqrt(each.beta) / each.alpha;
+    if (!std::isfinite(1 / each.alpha) || !std::isfinite(next)) break;
+    made.diagonal.push_back(1 / each.alpha + before.beta / before.alpha);
+    made.beside.push_back(next);
+    before = each;
+  }
+  return made;
+}
+
+/// Eigenvalues below x, by the signs of pivots.
+std::size_t count_below(const Tridiagonal& t, double x) {
+  std::size_t count = 0;
+  double pivot = 1;
+  for (std::size_t i = 0; i < t.diagonal.size(); ++i) {
+    const double left = i > 0 ? t.beside[i - 1] : 0;
+    pivot = t.diagonal[i] - x - left * left / pivot;
+    if (pivot == 0) pivot = -std::numeric_limits<double>::min();
+    count += pivot < 0;
+  }
+  return count;
+}
+
+/// The eigenvalue that has so many below it, of a positive definite matrix.
+double eigenvalue(const Tridiagonal& t, std::size_t below, double bound) {
+  constexpr double accuracy = 1e-7;
+  double low = 0, high = bound;
+  while (high - low > accuracy * high) {
+    const double middle = (low + high) / 2;
+    (count_below(t, middle) > below ? high : low) = middle;
+    if (high < std::numeric_limits<double>::epsilon() * accuracy * bound) break;
+  }
+  return high;
+}
+
 template <class Real>
 void fill(std::vector<std::byte>& vector) {
   std::mt19937_64 random(1);
@@ -82,7 +126,8 @@ void fill(std::vector<std::byte>& vector) {
 std::vector<CgStep> iterate(const SolverContent& content, const void* b, void* x) {
   PartData data(content, 1, MKind::blocks);
   std::vector<std::vector<std::byte>> memory(
-      most_steps, std::vector<std::byte>(data.states_bytes() + history_length * sizeof(double)));
+      most_steps,
+      std::vector<std::byte>(data.states_bytes() + static_cast<std::size_t>(history_bytes(1))));
   std::vector<Data> snapshots;
   for (auto& each : memory)
     snapshots.push_back(data.add_home(each.data(), static_cast<std::int64_t>(each.size())));
@@ -110,16 +155,7 @@ std::vector<CgStep> iterate(const SolverContent& content, const void* b, void* x
 }  // namespace
 
 EigenvalueBounds bounds_of(std::span<const CgStep> steps) {
-  std::vector<double> diagonal;
-  std::vector<double> beside;
-  CgStep before{1, 0};
-  for (const CgStep& each : steps) {
-    const double next = std::sqrt(each.beta) / each.alpha;
-    if (!std::isfinite(1 / each.alpha) || !std::isfinite(next)) break;
-    diagonal.push_back(1 / each.alpha + before.beta / before.alpha);
-    beside.push_back(next);
-    before = each;
-  }
+  const auto [diagonal, beside] = lanczos_matrix(steps);
   if (diagonal.empty()) return {1, 1};
   const double left = beside.back();
   const SmallEigenvalues values(diagonal, beside);
@@ -134,6 +170,15 @@ EigenvalueBounds bounds_of(std::span<const CgStep> steps) {
   // Where rounding says that there are none the matrix is nearly singular.
   bounds.low = std::max(bounds.low, std::numeric_limits<double>::epsilon() * bounds.high);
   return bounds.high > 0 ? bounds : EigenvalueBounds{1, 1};
+}
+
+double condition_of(std::span<const CgStep> steps) {
+  const Tridiagonal t = lanczos_matrix(steps);
+  if (t.diagonal.empty()) return 1;
+  double bound = 0;  // Of all eigenvalues (Gershgorin).
+  for (std::size_t i = 0; i < t.diagonal.size(); ++i)
+    bound = std::max(bound, t.diagonal[i] + t.beside[i] + (i > 0 ? t.beside[i - 1] : 0));
+  return std::max(1.0, eigenvalue(t, t.diagonal.size() - 1, bound) / eigenvalue(t, 0, bound));
 }
 
 EigenvalueBounds estimate_bounds(const SolverContent& content) {

@@ -40,7 +40,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   if (state() != cudaSuccess) return state();
   if (faults().without_graphs) return cudaErrorMemoryAllocation;
-  *executable = new CUgraphExec_st{*graph};
+  *executable = new CUgraphExec_st{graph->operations};
   return ++living, cudaSuccess;
 }
 // What it queued has copies of its operations.

@@ -7,10 +7,13 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/recorded_together.h"
 #include "fake_cuda/streams.h"
 
 namespace quadriga {
@@ -92,6 +95,86 @@ TEST_F(RecordedFaultsTest, AFaultInAReplayLosesTheDevice) {
       EXPECT_EQ(lost.code(), Errc::device_lost);
     }
   }
+}
+
+/// Programs of two devices, whose members count.
+class DeviceProgramFaultsTest : public RecordedFaultsTest {
+ protected:
+  void SetUp() override {
+    RecordedFaultsTest::SetUp();
+    streams_ = {stream_, backend_->create_stream(1, StreamKind::compute)};
+  }
+  std::vector<std::exception_ptr> run_both(const std::vector<Kernel>& kernels) {
+    Meeting meeting(2, broken_);
+    const MeetingParams params{&meeting};
+    Launch launch;
+    launch.arguments.params = std::as_bytes(std::span(&params, 1));
+    launch.name = "together";
+    launch.waits = launch.meets = true;
+    for (const std::size_t i : {0, 1}) {
+      launch.kernel = &kernels[i];
+      backend_->launch(streams_[i], launch);
+    }
+    std::vector<Completion> ended(2);
+    for (std::size_t count = 0; count < 2;)
+      count += backend_->next_completion(std::span(ended).subspan(count), never);
+    return {ended[0].error, ended[1].error};
+  }
+  std::vector<Kernel> counting_together() {
+    return recorded_together(2, [this](const DeviceQueues& queues) {
+      for (const Arguments& each : queues.members) counting_(each);
+      queues.meet();
+      static_cast<cudaStream_t>(queues.members[1].stream)->push([this] {
+        if (faulty_) faults().operations_left = 1;  // that of this very operation
+      });
+    });
+  }
+
+  const std::vector<std::exception_ptr> well_{nullptr, nullptr};
+  std::vector<StreamId> streams_;
+  std::atomic<bool> broken_{false};
+  std::atomic<bool> faulty_{false};
+};
+
+TEST_F(DeviceProgramFaultsTest, WithoutRoomForThemMembersAreQueued) {
+  faults().without_graphs = true;
+  const std::vector<Kernel> kernels = counting_together();
+  const std::uint64_t before = fake_cuda::launched_graphs();
+  for (int i = 1; i <= 4; ++i) {
+    EXPECT_EQ(run_both(kernels), well_);
+    EXPECT_EQ(ran_, 2 * i);
+  }
+  EXPECT_EQ(fake_cuda::launched_graphs(), before);
+  EXPECT_NE(said_.find("queued each time"), std::string::npos);
+}
+
+TEST_F(DeviceProgramFaultsTest, TheyAreOneGraphOfWhichNothingIsLeft) {
+  const int before = fake_cuda::living_graphs();
+  const std::uint64_t launched = fake_cuda::launched_graphs();
+  {
+    const std::vector<Kernel> kernels = counting_together();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(run_both(kernels), well_);
+    EXPECT_EQ(fake_cuda::living_graphs(), before + 1);
+    EXPECT_EQ(fake_cuda::launched_graphs(), launched + 3);
+    EXPECT_EQ(ran_, 8);
+  }
+  EXPECT_EQ(fake_cuda::living_graphs(), before);
+}
+
+TEST_F(DeviceProgramFaultsTest, AFaultInAReplayIsALossToAllMembers) {
+  const std::vector<Kernel> kernels = counting_together();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run_both(kernels), well_);
+  faulty_ = true;
+  for (int i = 0; i < 2; ++i)
+    for (const std::exception_ptr& error : run_both(kernels)) {
+      try {
+        ASSERT_NE(error, nullptr);
+        std::rethrow_exception(error);
+      } catch (const Error& lost) {
+        // After a loss a member isn't called, and whom it leaves alone learns that the gang broke.
+        EXPECT_EQ(lost.code(), Errc::device_lost);
+      }
+    }
 }
 
 }  // namespace

@@ -189,8 +189,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
-  if (is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   if (has_faulted(stream->device)) return state_of(stream);
+  stream->record(event);
+  if (stream->is_recording()) return cudaSuccess;
   ++event_records;
   stream->push([event, record = ++event->recorded] {
     std::uint64_t before = event->reached;
@@ -208,6 +209,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   if (has_faulted(stream->device)) return state_of(stream);
   if (has_faulted(event->device)) return state(event->device);
+  if (stream->is_recording() || (event->was_in_graph && event->graph.lock())) {
+    if (stream->wait_in_recording(event)) return cudaSuccess;
+    return stream->spoil_recording(), cudaErrorStreamCaptureIsolation;
+  }
   stream->push([stream, event, record = event->recorded.load()] {
     while (true) {
       const std::uint32_t before = event->stirred;

@@ -44,7 +44,10 @@ CUstream_st::~CUstream_st() {
 void CUstream_st::push(std::function<void()> operation) {
   {
     const std::lock_guard lock(mutex);
-    if (recording) return recording->operations.push_back(std::move(operation));
+    if (recording) {
+      ++recording->branches[this].queued;
+      return recording->operations.push_back(std::move(operation));
+    }
     if (dead) return;
     queue.push_back(std::move(operation));
   }
@@ -53,14 +56,44 @@ void CUstream_st::push(std::function<void()> operation) {
 
 void CUstream_st::begin_recording() {
   const std::lock_guard lock(mutex);
-  recording = std::make_unique<CUgraph_st>();
+  recording = std::make_shared<CUgraph_st>();
+  recording->first = this;
   spoiled = false;
 }
 
 std::unique_ptr<CUgraph_st> CUstream_st::end_recording() {
+  const std::shared_ptr<CUgraph_st> all = recording;
+  bool is_whole = true;
+  for (auto& [stream, branch] : all->branches) {
+    const std::lock_guard lock(stream->mutex);
+    is_whole &= !stream->spoiled && (stream == this || branch.joined == branch.queued);
+    stream->recording = nullptr;
+  }
   const std::lock_guard lock(mutex);
-  std::unique_ptr<CUgraph_st> made = std::move(recording);
-  return spoiled ? nullptr : std::move(made);
+  recording = nullptr;
+  return is_whole && !spoiled ? std::make_unique<CUgraph_st>(*all) : nullptr;
+}
+
+void CUstream_st::record(cudaEvent_t event) {
+  const std::lock_guard lock(mutex);
+  if (!recording && !event->was_in_graph) return;
+  event->was_in_graph = true;
+  event->graph = recording;
+  event->recorder = this;
+  event->behind = recording ? recording->branches[this].queued : 0;
+}
+
+// What was recorded runs in the order of the calls, which is one of those that events allow.
+bool CUstream_st::wait_in_recording(cudaEvent_t event) {
+  const std::shared_ptr<CUgraph_st> of_event = event->graph.lock();
+  const std::lock_guard lock(mutex);
+  if (!of_event || (recording && recording != of_event)) return false;
+  if (!recording) spoiled = false;
+  recording = of_event;
+  static_cast<void>(recording->branches[this]);
+  CUgraph_st::Branch& other = recording->branches[event->recorder];
+  if (this == recording->first) other.joined = std::max(other.joined, event->behind);
+  return true;
 }
 
 bool CUstream_st::is_recording() {

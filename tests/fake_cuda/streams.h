@@ -14,6 +14,9 @@
 //      returns the fault. Others that copy from their memory find what was there.
 //   5. What is queued on a stream that records goes to its graph, and isn't run. A call that can't
 //      be recorded ends that: so does each later one, until cudaStreamEndCapture(), which says so.
+//      A stream that waits for an event of one that records joins it, to the end of the recording,
+//      by which the first must have waited for all that was queued on the others. One thread queues
+//      on all of them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -33,9 +36,17 @@
 
 #include "base/random.h"
 
+struct CUgraph_st;
+
 struct CUevent_st {
   explicit CUevent_st(int where) : device(where) {}
   const int device;
+  /// Whether it was ever part of a graph; then one thread uses it, and it was recorded last in this
+  /// graph, if any, by this stream, behind so many of its operations.
+  std::atomic<bool> was_in_graph{false};
+  std::weak_ptr<CUgraph_st> graph;
+  CUstream_st* recorder = nullptr;
+  std::size_t behind = 0;
   std::atomic<std::uint64_t> recorded{0};
   std::atomic<std::uint64_t> reached{0};
   std::atomic<std::uint32_t> stirred{0};
@@ -48,9 +59,18 @@ struct CUevent_st {
 /// What was recorded, in the order of the calls.
 struct CUgraph_st {
   std::vector<std::function<void()>> operations;
+  /// While it is recorded: how much each stream got, and how much of that the first has waited for.
+  struct Branch {
+    std::size_t queued = 0;
+    std::size_t joined = 0;
+  };
+  std::map<CUstream_st*, Branch> branches;
+  CUstream_st* first = nullptr;
 };
 /// The same, to be launched.
-struct CUgraphExec_st : CUgraph_st {};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> operations;
+};
 
 struct CUstream_st {
   CUstream_st(int where, std::uint64_t seed);
@@ -70,9 +90,12 @@ struct CUstream_st {
 
   /// By the thread that queues on it.
   void begin_recording();
-  /// Null if something was done that can't be recorded, or nothing is.
+  /// Null if something was done that can't be recorded, or nothing is. All its streams run again.
   std::unique_ptr<CUgraph_st> end_recording();
   bool is_recording();
+  void record(cudaEvent_t event);
+  /// False if it can't wait for that event.
+  bool wait_in_recording(cudaEvent_t event);
   /// A call was made that can't be recorded.
   void spoil_recording();
 
@@ -85,7 +108,7 @@ struct CUstream_st {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> queue;  // Guarded by mutex; its front runs.
-  std::unique_ptr<CUgraph_st> recording;    // Guarded by mutex.
+  std::shared_ptr<CUgraph_st> recording;    // Guarded by mutex.
   bool spoiled = false;                     // Guarded by mutex: the recording.
   bool ending = false;                      // Guarded by mutex.
   bool dead = false;                        // Guarded by mutex.

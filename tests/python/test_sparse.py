@@ -306,3 +306,21 @@ def test_grids_by_all_neighbours():
     large = sparse.poisson((64, 63, 62), 27, "f")
     assert large.dtype == np.float32 and large.has_canonical_format
     assert large.sum(axis=1)[31 * 63 * 62 + 31 * 62 + 31] == 0
+
+
+@pytest.mark.parametrize("precision", [None, "mixed"])
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1", "emulated:2"])
+def test_the_condition_number_is_estimated(devices, precision):
+    a = sparse.poisson((15, 14))
+    scale = sp.diags_array(np.linspace(1, 30, a.shape[0]))
+    b = right_side(a.shape[0], 2)
+    plain = sparse.Solver(a, precision=precision, devices=devices).solve(b, rtol=1e-10)
+    exact = np.linalg.cond(a.toarray())
+    least = (0.97 if precision is None else 0.7) * exact  # Shorter recurrences find less.
+    assert plain.condition.shape == (2,)
+    assert (plain.condition <= 1.001 * exact).all() and (plain.condition > least).all()
+    # Jacobi undoes the scaling.
+    scaled = sparse.Solver(scale @ a @ scale, M="jacobi", precision=precision, devices=devices)
+    found = scaled.solve(b[:, 0], rtol=1e-10).condition
+    assert least < found <= 1.001 * exact
+    assert scaled.solve(b, maxiter=0).condition.tolist() == [1, 1]

@@ -121,3 +121,45 @@ def test_the_command_tells_what_is_predicted_and_reached(tmp_path):
     found = json.loads(click.testing.CliRunner().invoke(cli, [*words, "--json"]).stdout)
     assert [way["exchange"] for way in found["estimates"]] == ["halo", "halo", "whole", "whole"]
     assert found["overlap"]["in_turn_seconds"] > 0
+
+
+def shuffled(a):
+    places = np.random.default_rng(2).permutation(a.shape[0])
+    return a[places][:, places].tocsr()
+
+
+def test_rows_are_reordered_where_that_is_predicted_to_pay(monkeypatch):
+    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 1e-4)
+    monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", 10**8)
+    a, b = band(20000), np.random.default_rng(3).standard_normal(20000)
+    mixed = shuffled(a)
+    with quadriga.Engine(f"machine={P100}", virtual_clock=True) as engine:
+        plans = {
+            (name, order): sparse.Solver(matrix, order=order, engine=engine).plan
+            for name, matrix in (("band", a), ("mixed", mixed))
+            for order in (None, "auto")
+        }
+        assert not plans["band", "auto"]["ordered"], "a band has next to nothing to gain"
+        assert plans["mixed", "auto"]["ordered"]
+        assert sum(plans["mixed", None]["halo_rows"]) > 15000
+        assert sum(plans["mixed", "auto"]["halo_rows"]) < 1000
+        result = sparse.Solver(mixed, M="jacobi", order="auto", engine=engine).solve(b, rtol=1e-9)
+        assert np.linalg.norm(b - mixed @ result.x) <= 1.01e-9 * np.linalg.norm(b)
+        monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 1e6)
+        assert not sparse.Solver(mixed, order="auto", engine=engine).plan["ordered"]
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2", f"machine={P100}:1"])
+def test_rows_stay_in_order_where_nothing_is_predicted(devices):
+    solver = sparse.Solver(shuffled(band(2000)), order="auto", devices=devices)
+    assert solver.plan["ordered"] is False
+
+
+def test_an_order_that_is_no_better_is_left_out(monkeypatch):
+    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 0.0)
+    monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", 10**8)
+    a, b = band(3000), np.ones(3000)
+    solver = sparse.Solver(a, order="auto", devices=f"machine={P100}")
+    plain = sparse.Solver(a, devices=f"machine={P100}")
+    assert solver.plan["ordered"] is False
+    assert (solver @ b == plain @ b).all()

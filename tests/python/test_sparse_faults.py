@@ -174,12 +174,14 @@ def test_progress_is_told_and_its_errors_end_the_solve():
     assert solver.solve(b).info == 0
 
 
-@pytest.mark.parametrize("devices", ["emulated:2", "cpu:2"])
-def test_ctrl_c_ends_a_solve_within_a_second(devices):
+@pytest.mark.parametrize(
+    ("devices", "recorded"), [("emulated:2", False), ("emulated:2", True), ("cpu:2", None)]
+)
+def test_ctrl_c_ends_a_solve_within_a_second(devices, recorded):
     a = sparse.poisson((50, 50, 50))
     b = np.random.default_rng(1).standard_normal(a.shape[0])
     with quadriga.Engine(devices) as engine:
-        solver = sparse.Solver(a, engine=engine)
+        solver = sparse.Solver(a, recorded=recorded, engine=engine)
         sent = []
 
         def interrupt():

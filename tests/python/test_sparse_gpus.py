@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_sparse_gpus.py: sparse solvers on a GPU, beside SciPy's products and solves.
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -195,6 +197,90 @@ def test_two_gpus_give_the_bits_of_one(engine, way):
         assert len(set(solver.plan["devices"])) == 2
         two = solver.solve(b, rtol=1e-8)
     assert two.iterations == one.iterations and (two.x == one.x).all()
+
+
+@pytest.fixture(scope="module")
+def both_gpus():
+    with quadriga.Engine("cuda:2,memory=1GiB") as made:
+        yield made
+
+
+@on_two_gpus
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["csr", "sell"])
+@pytest.mark.parametrize("columns", [None, 3])
+def test_iterations_recorded_on_two_gpus_have_the_bits_of_one(
+    engine, both_gpus, dtype, layout, columns
+):
+    a, b = system(5003, dtype, columns)
+    found = []
+    for where, recorded in ((engine, True), (both_gpus, False), (both_gpus, True)):
+        solver = sparse.Solver(a, M="jacobi", format=layout, engine=where, recorded=recorded)
+        assert solver.plan["recorded"] is recorded
+        assert len(set(solver.plan["devices"])) == (1 if where is engine else 2)
+        for _ in range(3):  # queued, recorded, replayed
+            result = solver.solve(b, rtol=1e-4, maxiter=300)
+            found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert found[0][0] > 0 and len(set(found)) == 1
+
+
+@on_two_gpus
+def test_dense_blocks_recorded_on_two_gpus_have_the_bits_of_one(engine, both_gpus):
+    a, b = box_stiffness((16, 15, 14)), right_side(3 * 16 * 15 * 14)
+    found = []
+    for where, exchange in ((engine, "auto"), (both_gpus, "auto"), (both_gpus, "whole")):
+        solver = sparse.Solver(a, M="jacobi", engine=where, recorded=True, exchange=exchange)
+        result = solver.solve(b, rtol=1e-8)
+        assert solver.plan["format"] == "blocks" and result.reason == "converged"
+        found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert len(set(found)) == 1
+
+
+@on_two_gpus
+def test_iterations_recorded_on_two_gpus_run_long_and_are_few_tasks(both_gpus):
+    a, b = sparse.poisson((48, 48, 48), 7), right_side(48**3)
+    found, tasks = [], []
+    for recorded in (False, True):
+        solver = sparse.Solver(a, M="jacobi", engine=both_gpus, recorded=recorded)
+        before = sum(device.tasks for device in both_gpus.counters().devices)
+        result = solver.solve(b, rtol=0, maxiter=1000)
+        tasks.append(sum(device.tasks for device in both_gpus.counters().devices) - before)
+        found.append((result.iterations, result.x.tobytes(), result.residuals.tobytes()))
+    assert found[0][0] > 100 and found[0] == found[1]
+    assert tasks[1] * 10 < tasks[0]
+
+
+@on_two_gpus
+def test_iterations_recorded_on_two_gpus_notice_breakdowns_and_new_values(both_gpus):
+    a, b = system(5003, "float64")
+    indefinite = a - 100 * sp.eye_array(5003)
+    for matrix, reason in ((indefinite, "not_positive_definite"), (a * np.nan, "not_finite")):
+        result = sparse.Solver(matrix, engine=both_gpus, recorded=True).solve(b)
+        assert result.reason == reason
+    solver = sparse.Solver(a, M="jacobi", engine=both_gpus, recorded=True)
+    solver.solve(b, rtol=1e-8)
+    solver.update(2 * a)
+    x = solver.solve(b, rtol=1e-10).x
+    assert np.linalg.norm(b - 2 * a @ x) <= 1.01e-10 * np.linalg.norm(b)
+    seen = []
+    result = solver.solve(b, rtol=1e-8, callback=lambda x: seen.append(x.copy()))
+    assert len(seen) == result.iterations and (seen[-1] == result.x).all()
+
+
+@on_two_gpus
+def test_iterations_recorded_on_two_gpus_are_interrupted(both_gpus):
+    a, b = sparse.poisson((64, 64, 64), 27), right_side(64**3)
+    solver = sparse.Solver(a, engine=both_gpus, recorded=True)
+
+    def interrupt(iterations):
+        if iterations > 100:
+            raise KeyboardInterrupt
+
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        solver.solve(b, rtol=0, maxiter=10**7, progress=interrupt)
+    assert time.perf_counter() - begin < 10
+    assert solver.solve(b, rtol=1e-6).reason == "converged"
 
 
 @on_two_gpus

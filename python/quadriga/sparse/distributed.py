@@ -114,7 +114,7 @@ def finish(solve: _core.SparseSolve, x: Array, watch: Watch, progress: Progress)
 #: What a solve without right-hand sides finds.
 _NOTHING: dict[str, Any] = {
     "reason": "converged", "iterations": 0, "true_residuals": [], "tolerances": [],
-    "residuals": [], "seconds": 0.0,
+    "residuals": [], "conditions": [], "seconds": 0.0,
 }  # fmt: skip
 
 

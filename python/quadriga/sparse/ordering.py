@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,27 @@ def reverse_cuthill_mckee(matrix: Csr, unknowns: int = 0) -> Ordering:
     )
     order = csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)
     return Ordering((order[:, None] * unknowns + np.arange(unknowns, dtype=order.dtype)).ravel())
+
+
+def seconds_to_order(matrix: Csr) -> float:
+    """How long `reverse_cuthill_mckee` should take: by its time for the first rows and columns."""
+    from scipy.sparse import csgraph
+
+    array = _as_array(matrix)
+    rows = max(1, matrix.shape[0] // 32)
+    sample = array[:rows, :rows]
+    begin = time.perf_counter()
+    csgraph.reverse_cuthill_mckee(sample, symmetric_mode=True)
+    taken = time.perf_counter() - begin
+    return taken * (array.nnz + array.shape[0]) / (sample.nnz + rows)
+
+
+def lost_seconds(plan: dict[str, Any]) -> float:
+    """By how much a product is longer than one without exchange, as predicted; 0 without rates."""
+    models = plan["models"]
+    ways = ("overlapped_seconds" if each else "in_turn_seconds" for each in plan["overlaps"])
+    longest = max((part[way] for part, way in zip(models, ways, strict=False)), default=0.0)
+    return longest - max((float(part["compute_seconds"]) for part in models), default=0.0)
 
 
 def _as_array(matrix: Csr) -> Any:

@@ -118,6 +118,7 @@ class Refined:
             None if progress is None else lambda count: progress(made + count),
         )  # fmt: skip
         told["residuals"] = [*found["residuals"], *told["residuals"][run.norms.size :]]
+        told["conditions"] = np.maximum(told["conditions"], run.conditions).tolist()
         told["iterations"] += made
         return told | {"precision": str(run.right.dtype)}
 
@@ -201,6 +202,7 @@ class _Run:
             self.left = self._residual(self.x, np.empty_like(self.x))
         self.norms = chunks.norms(self.left)
         self.history = [self.norms]
+        self.conditions = np.ones_like(self.norms)
 
     @property
     def is_over(self) -> bool:
@@ -224,6 +226,7 @@ class _Run:
         left = self._residual(x, self._spare)
         norms = self.chunks.norms(left)
         self.iterations += told["iterations"]
+        self.conditions = np.maximum(self.conditions, told["conditions"])
         rows = np.asarray(told["residuals"], float).reshape(-1, sizes.size)
         self.history.extend(rows[1:] * sizes)
         is_better = (norms[active] <= _LEAST_PROGRESS * self.norms[active]).all()
@@ -243,6 +246,7 @@ class _Run:
             "true_residuals": self.norms.tolist(),
             "tolerances": self.tolerances.tolist(),
             "residuals": np.concatenate(self.history).tolist(),
+            "conditions": self.conditions.tolist(),
             "precision": "mixed",
         }
 

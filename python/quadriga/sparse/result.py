@@ -38,6 +38,9 @@ class Result:
         With several right-hand sides, their maximum.
     residual, tolerance : float or ndarray
         ``norm(b - A @ x)``, recomputed, and its limit; for each right-hand side.
+    condition : float or ndarray
+        An estimate from below of the condition number of M A, for each right-hand side, by the
+        coefficients of the iterations (Lanczos); 1 without iterations.
     residuals : ndarray
         Norms by the recurrence, before the first iteration and after each; of shape (iterations +
         1,), or (iterations + 1, k) for k right-hand sides.
@@ -52,6 +55,7 @@ class Result:
     iterations: int
     residual: Any
     tolerance: Any
+    condition: Any
     residuals: npt.NDArray[np.float64]
     seconds: float
     setup_seconds: float

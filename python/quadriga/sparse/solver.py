@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
 from .distributed import Distributed, End, Storage
-from .matrices import as_csr, common_type, on_host
-from .ordering import Ordering, reverse_cuthill_mckee
+from .matrices import Csr, as_csr, common_type, on_host
+from .ordering import Ordering, lost_seconds, reverse_cuthill_mckee, seconds_to_order
 from .preconditioners import preconditioner_of
 from .refinement import Refined
 from .result import Result
@@ -29,6 +30,8 @@ _FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
 _EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 _ROUTES = {"auto": 0, "direct": 1, "host": 2}
 _MOST = 2**62
+#: As many as a solver is taken to make, where nobody says: some hundred iterations of some solves.
+_PRODUCTS = 1000
 
 
 def engine_for(engine: Engine | None, devices: str | Machine | None) -> Engine:
@@ -66,14 +69,18 @@ class Solver:
         element; else ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
         Parts of rows. Default: one per device or core, more if a device's memory requires it.
-    order : {None, "rcm"}
+    order : {None, "rcm", "auto"}
         ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts exchange less,
         and undoes this in results. It needs SciPy and some seconds for ten million elements, and
-        pays if the natural order has a large ``plan["halo_rows"]``.
+        pays if the natural order has a large ``plan["halo_rows"]``. ``"auto"`` does so where the
+        machine's description predicts that a thousand products save more time than it takes, as
+        ``plan["ordered"]`` says; whether they do may depend on the number of devices, and with
+        it the rounding of results.
     recorded : bool, optional
-        Whether several iterations run as one task, on a GPU as a graph that is recorded once and
-        launched repeatedly; results are bitwise identical. It requires, and defaults to, one part
-        on a device.
+        Whether several iterations run as one task per device, on GPUs as one graph that is
+        recorded once and launched repeatedly; results are bitwise identical. It requires one part
+        per device and, on several devices, peer access between GPUs, no ``route="host"`` and an
+        `M` of blocks of rows. Default: where that is so, except on several emulated devices.
     exchange : {"auto", "halo", "whole"}
         What parts send to each other before a product: the elements that the receiver needs (the
         default), or all. Results are bitwise identical.
@@ -98,8 +105,8 @@ class Solver:
     ------
     InvalidArgument
         If `A` isn't square, its offsets descend, a column is out of range, or the diagonal of `M`
-        has a zero or isn't finite; the message names the row. If `recorded` is True without a
-        single part on a device. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
+        has a zero or isn't finite; the message names the row. If `recorded` is True where that
+        can't be. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
     TooLarge
         If a part and its vectors don't fit together on any device.
 
@@ -137,19 +144,14 @@ class Solver:
             raise InvalidArgument(f"method is {method!r}; expected 'cg'")
         layout = _number_of("format", format, _FORMATS)
         ways = _number_of("exchange", exchange, _EXCHANGES), _number_of("route", route, _ROUTES)
-        if order not in (None, "rcm"):
-            raise InvalidArgument(f"order is {order!r}; expected 'rcm' or None")
+        if order not in (None, "rcm", "auto"):
+            raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'auto', or None")
         if precision not in (None, "mixed"):
             raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
         given = preconditioner_of(M, matrix)
-        diagonal = self._diagonal = given.diagonal
+        self._diagonal = given.diagonal
         self._order: Ordering | None = None
-        if order is not None:
-            self._order = reverse_cuthill_mckee(matrix, given.unknowns)
-            given = given.ordered(self._order.forth)
-            matrix = self._order.matrix(matrix)
-            diagonal = given.diagonal
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
         for name, value in (("recorded", recorded), ("overlap", overlap)):
             if value is not None and not isinstance(value, bool):
@@ -161,10 +163,39 @@ class Solver:
         self.shape = matrix.shape
         #: What it computes in.
         self.dtype = matrix.dtype
-        self._parts = Distributed(self.engine, matrix, diagonal, storage)
+        if order != "rcm":
+            self._store(matrix, storage)
+        # The levels of a given hierarchy have A's own order.
+        if order == "rcm" or (order == "auto" and not given.levels and self._may_gain(matrix)):
+            matrix, storage = self._reorder(matrix, storage, order == "auto")
         self._refined: Refined | None = None
         if precision is not None:
+            diagonal = storage.precondition.diagonal
             self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
+
+    def _store(self, matrix: Csr, storage: Storage) -> None:
+        self._parts = Distributed(self.engine, matrix, storage.precondition.diagonal, storage)
+
+    def _may_gain(self, matrix: Csr) -> bool:
+        """Whether products save, at best, more time than ordering and storing it again takes."""
+        lost = lost_seconds(self.plan) * _PRODUCTS - float(self.plan["seconds"])
+        return lost > 0 and lost > seconds_to_order(matrix)
+
+    def _reorder(self, matrix: Csr, storage: Storage, if_shorter: bool) -> tuple[Csr, Storage]:
+        """Store it by reverse Cuthill-McKee, unless that must be, and isn't, the shorter product.
+
+        Returns what is stored.
+        """
+        given = storage.precondition
+        order = reverse_cuthill_mckee(matrix, given.unknowns)
+        ordered = order.matrix(matrix), replace(storage, precondition=given.ordered(order.forth))
+        before = self._parts if if_shorter else None
+        self._store(*ordered)
+        if before is not None and lost_seconds(before.plan()) <= lost_seconds(self.plan):
+            self._parts = before
+            return matrix, storage
+        self._order = order
+        return ordered
 
     def update(self, A: Any, M: Any = None) -> None:
         """Take new values of `A`, whose elements are at the same positions as before.
@@ -204,7 +235,7 @@ class Solver:
         takes: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and their
         maximum ``overlapped_seconds``, and ``largest_gain``, the fraction that overlap can save.
         """
-        return self._parts.plan()
+        return self._parts.plan() | {"ordered": self._order is not None}
 
     def solve(
         self,
@@ -352,6 +383,7 @@ class Solver:
             iterations=found["iterations"],
             residual=each("true_residuals"),
             tolerance=each("tolerances"),
+            condition=each("conditions"),
             residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
             seconds=found["seconds"],
             setup_seconds=self.plan["seconds"],

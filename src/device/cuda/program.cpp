@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "device/cuda/cuda_check.h"
 
@@ -53,9 +54,29 @@ OwnGraph capture(cudaStream_t stream, const std::function<void(cudaStream_t)>& q
 
 Program::Program(const std::function<void(cudaStream_t)>& queue) {
   const OwnStream stream = make_stream();
-  const OwnGraph graph = capture(stream.get(), queue);
+  instantiate(capture(stream.get(), queue).get());
+}
+
+/// A stream that waits for an event of one that records is recorded as well, whatever its device.
+Program::Program(std::span<const int> devices, const std::function<void(JointStreams&)>& queue) {
+  std::vector<OwnStream> streams;
+  std::vector<cudaStream_t> native;
+  for (const int device : devices) {
+    const DeviceGuard guard(device);
+    native.push_back(streams.emplace_back(make_stream()).get());
+  }
+  JointStreams joint(devices, native);
+  const auto queue_all = [&](cudaStream_t) {
+    joint.fork();
+    queue(joint);
+    joint.join();
+  };
+  instantiate(capture(native.front(), queue_all).get());
+}
+
+void Program::instantiate(cudaGraph_t graph) {
   cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, graph.get(), 0), "making a program of a recording");
+  check(cudaGraphInstantiate(&executable, graph, 0), "making a program of a recording");
   executable_.reset(executable);
 }
 

@@ -6,6 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+
+#include "device/cuda/joint_streams.h"
 
 namespace quadriga::cuda {
 
@@ -20,14 +23,21 @@ class Program {
   ///          stream, or if the device has no room for the program; else as check().
   explicit Program(const std::function<void(cudaStream_t)>& queue);
 
+  /// The same of several devices, whose first is the current one: calls `queue` with a stream of
+  /// each. What is queued on one follows what it was made to wait for on others.
+  Program(std::span<const int> devices, const std::function<void(JointStreams&)>& queue);
+
   explicit operator bool() const noexcept { return static_cast<bool>(executable_); }
-  /// Queues all of it as one operation of a stream of its device. Errors: as check().
+  /// Queues all of it as one operation of a stream of its device, or of its first device. Errors:
+  /// as check().
   void replay(cudaStream_t stream) const;
 
  private:
   struct Destroy {
     void operator()(cudaGraphExec_t executable) const noexcept;
   };
+  void instantiate(cudaGraph_t graph);
+
   std::unique_ptr<CUgraphExec_st, Destroy> executable_;
 };
 

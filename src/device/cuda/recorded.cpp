@@ -1,42 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/cuda/recorded.cpp: which launches of a variant are known, and their programs.
-//
-// Invariant: `mutex_` guards all of it, and is held while a program is recorded or launched: a
-// graph is launched by one thread at a time.
+// src/device/cuda/recorded.cpp: variants that are recorded, alone on their device or together.
 #include "device/recorded.h"
 
-#include <fmt/format.h>
-#include <quadriga/error.h>
-
 #include <algorithm>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <utility>
 
-#include "base/log.h"
+#include "device/cuda/copies.h"
 #include "device/cuda/cuda_check.h"
-#include "device/cuda/program.h"
+#include "device/cuda/joint_streams.h"
+#include "device/cuda/recordings.h"
+#include "device/recorded_together.h"
 
 namespace quadriga {
 namespace {
 
-bool same(const View& one, const View& other) noexcept {
-  return one.data == other.data && one.rows == other.rows && one.cols == other.cols &&
-         one.ld == other.ld && one.dtype == other.dtype;
-}
-
-/// What a variant queues follows from this.
-struct Key {
-  int device = 0;
-  std::vector<View> operands;
-  std::vector<std::byte> params;
-
-  bool names(int wanted, const Arguments& arguments) const noexcept {
-    return device == wanted && std::ranges::equal(operands, arguments.operands, same) &&
-           std::ranges::equal(params, arguments.params);
-  }
-};
+using cuda::DeviceGuard;
+using cuda::JointStreams;
+using cuda::Program;
+using cuda::Recordings;
+using Queue = std::function<void(const DeviceQueues&)>;
 
 int current_device() {
   int device = 0;
@@ -44,74 +27,109 @@ int current_device() {
   return device;
 }
 
-class Recordings {
- public:
-  explicit Recordings(Kernel variant) : variant_(std::move(variant)) {}
+cudaStream_t stream_of(const Arguments& arguments) {
+  return static_cast<cudaStream_t>(arguments.stream);
+}
 
-  void queue(const Arguments& arguments) {
-    const std::lock_guard lock(mutex_);
-    Recording& found = find(arguments);
-    if (found.state == State::known) record(found, arguments);
-    if (found.state == State::recorded)
-      return found.program.replay(static_cast<cudaStream_t>(arguments.stream));
-    variant_(arguments);
-    if (found.state == State::unknown) found.state = State::known;
+/// Calls `queue` for streams that have all come to the same point.
+void queue_on(const Queue& queue, std::span<const Meeting::Member> members, JointStreams& streams) {
+  std::vector<Arguments> arguments;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    arguments.push_back(members[i].arguments);
+    arguments.back().stream = streams.native()[i];
+    arguments.back().on_end = nullptr;
+  }
+  const DeviceGuard kept(members.front().device);
+  const auto turn_to = [&](std::size_t member) {
+    cuda::check(cudaSetDevice(members[member].device), "setting the current device");
+  };
+  queue({arguments, turn_to, [&] { streams.meet(); }});
+}
+
+/// A program of several devices, and what it is launched with.
+class Group {
+ public:
+  explicit Group(Queue queue) : queue_(std::move(queue)) {}
+
+  void launch(std::span<const Meeting::Member> members) {
+    std::vector<int> devices;
+    std::vector<cudaStream_t> native;
+    for (const Meeting::Member& each : members) {
+      devices.push_back(each.device);
+      native.push_back(stream_of(each.arguments));
+    }
+    const DeviceGuard kept(devices.front());
+    JointStreams streams(devices, native);
+    const auto queue_now = [&] {
+      streams.fork();
+      queue_on(queue_, members, streams);
+      streams.join();
+    };
+    const auto record = [&] {
+      return Program(devices,
+                     [&](JointStreams& recording) { queue_on(queue_, members, recording); });
+    };
+    streams.join();
+    try {
+      recordings_.queue(members, {queue_now, record, native.front()});
+    } catch (...) {
+      streams.settle();  // What was queued is over before anyone's memory goes.
+      throw;
+    }
+    streams.fork();
   }
 
  private:
-  /// A launch that never comes again is not worth a recording.
-  enum class State : std::uint8_t { unknown, known, recorded, refused };
-  struct Recording {
-    Key key;
-    State state = State::unknown;
-    cuda::Program program;
-  };
-
-  /// The latest comes first.
-  Recording& find(const Arguments& arguments) {
-    constexpr std::size_t most = 16;
-    const int device = current_device();
-    const auto found = std::ranges::find_if(
-        all_, [&](const Recording& each) { return each.key.names(device, arguments); });
-    if (found != all_.end()) {
-      all_.splice(all_.begin(), all_, found);
-      return all_.front();
-    }
-    if (all_.size() == most) all_.pop_back();
-    Recording& made = all_.emplace_front();
-    made.key = {device,
-                {arguments.operands.begin(), arguments.operands.end()},
-                {arguments.params.begin(), arguments.params.end()}};
-    return made;
-  }
-
-  void record(Recording& recording, const Arguments& arguments) {
-    try {
-      recording.program = cuda::Program([&](cudaStream_t stream) {
-        Arguments recorded = arguments;
-        recorded.stream = stream;
-        recorded.on_end = nullptr;
-        variant_(recorded);
-      });
-      recording.state = State::recorded;
-    } catch (const Error& error) {
-      if (error.code() == Errc::device_lost) throw;
-      recording.state = State::refused;
-      log(LogLevel::warning, fmt::format("not recorded, but queued each time: {}", error.what()));
-    }
-  }
-
-  const Kernel variant_;
-  std::mutex mutex_;
-  std::list<Recording> all_;
+  const Queue queue_;
+  Recordings recordings_{sizeof(MeetingParams)};
 };
 
 }  // namespace
 
 Kernel recorded(Kernel variant) {
-  return [all = std::make_shared<Recordings>(std::move(variant))](const Arguments& arguments) {
-    all->queue(arguments);
+  return [all = std::make_shared<Recordings>(0),
+          variant = std::move(variant)](const Arguments& arguments) {
+    const auto record = [&] {
+      return Program([&](cudaStream_t stream) {
+        Arguments recorded = arguments;
+        recorded.stream = stream;
+        recorded.on_end = nullptr;
+        variant(recorded);
+      });
+    };
+    const Meeting::Member alone{arguments, current_device()};
+    all->queue({&alone, 1}, {[&] { variant(arguments); }, record, stream_of(arguments)});
   };
+}
+
+bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
+  const auto are_all = [&](DeviceKind kind) {
+    return std::ranges::all_of(devices,
+                               [&](DeviceId each) { return machine.devices[each].kind == kind; });
+  };
+  if (!are_all(DeviceKind::cuda)) return are_all(DeviceKind::emulated);
+  const std::vector<int> ordinals = cuda::ordinals_of(machine);
+  for (const DeviceId user : devices)
+    for (const DeviceId owner : devices) {
+      int can = 1;
+      if (user != owner)
+        cuda::check(cudaDeviceCanAccessPeer(&can, ordinals[user], ordinals[owner]),
+                    "asking for peer access");
+      if (can == 0) return false;
+    }
+  return true;
+}
+
+std::vector<Kernel> recorded_together(std::size_t members, Queue queue) {
+  const auto group = std::make_shared<Group>(std::move(queue));
+  std::vector<Kernel> variants;
+  for (std::size_t index = 0; index < members; ++index)
+    variants.emplace_back([=](const Arguments& own) {
+      own.param<MeetingParams>().meeting->join(
+          index, {own, current_device()},
+          [&](std::span<const Meeting::Member> all) { group->launch(all); });
+    });
+  return variants;
 }
 
 }  // namespace quadriga

@@ -50,7 +50,7 @@ void multiply_and_set_step(cudaStream_t stream, const PartArrays<T>& a, const Pa
                            ColumnState* states, double* sums, unsigned* arrived);
 template <class T>
 void step_and_set_direction(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
-                            ColumnState* states, T* x, double* sums, double* history,
+                            ColumnState* states, T* x, double* sums, IterationRecord* history,
                             unsigned* arrived);
 
 /// The sums of all parts, in the order of rows.
@@ -65,6 +65,7 @@ struct SumTable {
 void restart(cudaStream_t stream, const SumTable& sums, ColumnState* states,
              const RestartParams& params);
 void set_step(cudaStream_t stream, const SumTable& sums, ColumnState* states);
-void set_direction(cudaStream_t stream, const SumTable& sums, ColumnState* states, double* history);
+void set_direction(cudaStream_t stream, const SumTable& sums, ColumnState* states,
+                   IterationRecord* history);
 
 }  // namespace quadriga::sparse::cuda

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "sparse/kernels/iterations.h"
+#include "sparse/kernels/joint_iterations.h"
 #include "sparse/kernels/level_host.h"
 #include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/part_kernels.h"
@@ -144,9 +145,14 @@ void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
                        : 1;
   const double turning = 4 * vector;
   part.load.cost = cost_of(0, 2 * vector);
-  part.product.cost = cost_of(flops, matrix + turning + 2 * vector);
-  part.alone.cost = part.product.cost;
-  part.inner.cost = cost_of(flops * inner, turning + inner * (matrix + 2 * vector));
+  const auto product_cost = [=](double share) {
+    return [=](const Arguments& a) {
+      const double turned = a.param<ProductParams>().turns ? turning : 0;
+      return Cost::of_work(flops * share, turned + share * (matrix + 2 * vector));
+    };
+  };
+  part.alone.cost = part.product.cost = product_cost(1);
+  part.inner.cost = product_cost(inner);
   part.border.cost = cost_of(flops * (1 - inner), (1 - inner) * (matrix + 2 * vector));
   part.begin.cost = part.residual.cost = cost_of(vector / size * 6, 4 * vector);
   part.step.cost = cost_of(vector / size * 8, 7 * vector);
@@ -212,7 +218,9 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
   pass_ = pass_codelet();
+  replicate_ = replicate_codelet();
   if (plans.size() == 1) iterations_ = iterations_codelet(*this, plans.front(), cycle);
+  if (plans.size() > 1 && !cycle) joint_iterations_ = joint_iterations_codelets(*this, plans);
 }
 
 }  // namespace quadriga::sparse

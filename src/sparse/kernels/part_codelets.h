@@ -48,8 +48,13 @@ struct ResidualParams {
   Relaxation first = {};         ///< Of M, where that is several tasks.
 };
 
-/// One iteration's residuals of each column are at place (iteration - 1) % history_length.
+/// The records of one iteration, one a column, are at place (iteration - 1) % history_length.
 inline constexpr std::int64_t history_length = 64;
+
+/// Bytes of such a history.
+constexpr std::int64_t history_bytes(std::int64_t columns) noexcept {
+  return columns * history_length * static_cast<std::int64_t>(sizeof(IterationRecord));
+}
 
 /// Those of one part.
 struct PartCodelets {
@@ -92,6 +97,11 @@ class SolveCodelets {
   const Codelet& pass() const noexcept { return pass_; }
   /// Several iterations of a matrix in one part: iterations.h.
   const Codelet& iterations() const noexcept { return iterations_; }
+  /// {from, to write}: a copy on a device.
+  const Codelet& replicate() const noexcept { return replicate_; }
+  /// A part's share of several iterations of all parts: joint_iterations.h. Only where M is blocks
+  /// of rows.
+  const Codelet& joint_iterations(std::size_t index) const { return joint_iterations_.at(index); }
 
  private:
   std::deque<PartCodelets> parts_;
@@ -104,6 +114,8 @@ class SolveCodelets {
   Codelet snapshot_;
   Codelet pass_;
   Codelet iterations_;
+  Codelet replicate_;
+  std::vector<Codelet> joint_iterations_;
 };
 
 }  // namespace quadriga::sparse

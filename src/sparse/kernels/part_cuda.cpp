@@ -89,7 +89,8 @@ class Launches {
       cuda::multiply_and_set_step(stream_of(a), arrays(a), v, states, a.operands[4].as<double>(),
                                   arrived);
       cuda::step_and_set_direction(stream_of(a), arrays(a), v, states, x,
-                                   a.operands[5].as<double>(), a.operands[6].as<double>(), arrived);
+                                   a.operands[5].as<double>(), a.operands[6].as<IterationRecord>(),
+                                   arrived);
     }
   }
 
@@ -190,7 +191,7 @@ Kernel set_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t co
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
   return [=](const Arguments& a) {
     cuda::set_direction(stream_of(a), table_of(a, 2, blocks, columns),
-                        a.operands[0].as<ColumnState>(), a.operands[1].as<double>());
+                        a.operands[0].as<ColumnState>(), a.operands[1].as<IterationRecord>());
   };
 }
 
@@ -219,6 +220,12 @@ Kernel snapshot_on_cuda() {
     queue_copy(a, a.operands[2].data, a.operands[0].data, states);
     queue_copy(a, a.operands[2].as<std::byte>() + states, a.operands[1].data,
                bytes_of(a.operands[1]));
+  };
+}
+
+Kernel replicate_on_cuda() {
+  return [](const Arguments& a) {
+    queue_copy(a, a.operands[1].data, a.operands[0].data, bytes_of(a.operands[0]));
   };
 }
 

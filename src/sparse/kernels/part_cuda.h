@@ -18,6 +18,7 @@ Kernel restart_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t col
 Kernel set_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Kernel snapshot_on_cuda();
+Kernel replicate_on_cuda();
 /// That of iterations.h, for a matrix in one part: three kernels an iteration, as the last blocks
 /// of threads form the scalars. Plan and work outlive it.
 Kernel iterations_on_cuda(const PartPlan& plan, const WorkShape& work);

@@ -10,6 +10,7 @@ Kernel restart_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return 
 Kernel set_step_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>&, std::int64_t) { return {}; }
 Kernel snapshot_on_cuda() { return {}; }
+Kernel replicate_on_cuda() { return {}; }
 Kernel iterations_on_cuda(const PartPlan&, const WorkShape&) { return {}; }
 
 }  // namespace quadriga::sparse

@@ -160,10 +160,11 @@ __device__ inline double sum_of_block(double value) {
 }
 
 /// The residual after a step is known, of a column that runs. By one thread.
-__device__ inline void end_iteration(ColumnState& state, const ColumnSums& sums, double* history,
-                                     int columns, int column) {
+__device__ inline void end_iteration(ColumnState& state, const ColumnSums& sums,
+                                     IterationRecord* history, int columns, int column) {
   sparse::set_direction(state, sums);
-  history[(state.iterations - 1) % history_length * columns + column] = std::sqrt(state.squared);
+  history[(state.iterations - 1) % history_length * columns + column] = {std::sqrt(state.squared),
+                                                                         state.alpha, state.beta};
 }
 
 /// A quantity of all blocks of rows of a single part, known to thread 0: the order of additions is

@@ -92,12 +92,13 @@ Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int6
   codelet.cpu = [=](const Arguments& a) {
     const AllSums sums(a, 2, blocks, columns);
     auto* const states = a.operands[0].as<ColumnState>();
-    auto* const history = a.operands[1].as<double>();
+    auto* const history = a.operands[1].as<IterationRecord>();
     for (std::int64_t c = 0; c < columns; ++c) {
       ColumnState& state = states[c];
       if (state.status != IterationStatus::running) continue;
       set_direction(state, {sums.of(0, c), sums.of(1, c), 0});
-      history[(state.iterations - 1) % history_length * columns + c] = std::sqrt(state.squared);
+      history[(state.iterations - 1) % history_length * columns + c] = {std::sqrt(state.squared),
+                                                                        state.alpha, state.beta};
     }
   };
   codelet.cuda = set_direction_on_cuda(blocks, columns);
@@ -116,6 +117,18 @@ Codelet snapshot_codelet() {
                 bytes_of(a.operands[1]));
   };
   codelet.cuda = snapshot_on_cuda();
+  return codelet;
+}
+
+Codelet replicate_codelet() {
+  Codelet codelet{"sparse_replicate", {Access::read, Access::write}};
+  codelet.cost = [](const Arguments& a) {
+    return Cost::of_work(0, 2 * static_cast<double>(bytes_of(a.operands[1])));
+  };
+  codelet.cpu = [](const Arguments& a) {
+    std::memcpy(a.operands[1].data, a.operands[0].data, bytes_of(a.operands[0]));
+  };
+  codelet.cuda = replicate_on_cuda();
   return codelet;
 }
 

@@ -17,5 +17,6 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
 Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Codelet snapshot_codelet();
+Codelet replicate_codelet();
 
 }  // namespace quadriga::sparse

@@ -33,6 +33,13 @@ struct ColumnState {
   double first = 0;  ///< ||r||^2 before the first iteration.
 };
 
+/// What is kept of one iteration of a column.
+struct IterationRecord {
+  double residual = 0;  ///< ||r|| after it.
+  double alpha = 0;
+  double beta = 0;
+};
+
 /// Sums over all rows of one column.
 struct ColumnSums {
   double rz = 0;  ///< r^H*M*r

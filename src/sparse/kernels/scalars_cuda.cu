@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(threads) set_all_steps(SumTable table, ColumnS
 }
 
 __global__ void __launch_bounds__(threads)
-    set_all_directions(SumTable table, ColumnState* states, double* history) {
+    set_all_directions(SumTable table, ColumnState* states, IterationRecord* history) {
   for (int c = 0; c < table.columns; ++c) {
     if (states[c].status != IterationStatus::running) continue;
     const ColumnSums sums{sum_of_parts(table, 0, c), sum_of_parts(table, 1, c), 0};
@@ -65,7 +65,7 @@ void set_step(cudaStream_t stream, const SumTable& sums, ColumnState* states) {
 }
 
 void set_direction(cudaStream_t stream, const SumTable& sums, ColumnState* states,
-                   double* history) {
+                   IterationRecord* history) {
   set_all_directions<<<1, threads, 0, stream>>>(sums, states, history);
   check_launch("the next direction");
 }

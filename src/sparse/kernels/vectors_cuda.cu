@@ -72,7 +72,7 @@ __device__ void add_norms(const DevicePart<N>& a, const DeviceVectors<N>& v, std
 /// What the last block of threads does with the sums of all.
 struct Ending {
   ColumnState* states = nullptr;  ///< Null: nothing.
-  double* history = nullptr;
+  IterationRecord* history = nullptr;
   unsigned* arrived = nullptr;
 };
 
@@ -193,7 +193,7 @@ void step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
 
 template <class T>
 void step_and_set_direction(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
-                            ColumnState* states, T* x, double* sums, double* history,
+                            ColumnState* states, T* x, double* sums, IterationRecord* history,
                             unsigned* arrived) {
   if (a.shape().blocks == 0) return;
   step_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
@@ -229,7 +229,7 @@ void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::i
   template void step(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                   \
                      const ColumnState*, T*, double*);                                            \
   template void step_and_set_direction(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, \
-                                       ColumnState*, T*, double*, double*, unsigned*);            \
+                                       ColumnState*, T*, double*, IterationRecord*, unsigned*);   \
   template void residual(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, const T*,     \
                          const T*, double*);                                                      \
   template void gather(cudaStream_t, const PartArrays<T>&, const T*, std::int64_t, std::int64_t,  \

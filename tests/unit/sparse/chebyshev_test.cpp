@@ -61,6 +61,23 @@ TEST(Bounds, OfFewOrNoIterationsAreUsable) {
   EXPECT_NEAR(bounds_of({&exact, 1}).high, 2, 1e-12);
 }
 
+TEST(Condition, OfKnownMatrices) {
+  EXPECT_EQ(condition_of({}), 1);
+  const CgStep exact{0.5, 0};
+  EXPECT_EQ(condition_of({&exact, 1}), 1);
+  // alpha and beta of the Lanczos matrix of 2 and -1: eigenvalues 2 - 2*cos(i*pi/(n + 1)).
+  constexpr int n = 500;
+  std::vector<CgStep> steps(n);
+  double pivot = 2;
+  for (CgStep& each : steps) {
+    each = {1 / pivot, 1 / (pivot * pivot)};
+    pivot = 2 - 1 / pivot;
+  }
+  const double angle = std::numbers::pi / (n + 1);
+  const double expected = (1 + std::cos(angle)) / (1 - std::cos(angle));
+  EXPECT_NEAR(condition_of(steps), expected, 1e-5 * expected);
+}
+
 template <class T>
 class Chebyshev : public ::testing::Test {};
 using Types = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;

@@ -75,23 +75,6 @@ TEST(RecordedIterations, AreTheDefaultOnOneDevice) {
   EXPECT_GT(2 * tasks_of("emulated:2", {}), by_tasks);
 }
 
-TEST(RecordedIterations, NeedOneDevice) {
-  const auto a = grid_matrix<double>({11, 10, 9});
-  SolverOptions options;
-  options.recorded = true;
-  Engine two({"emulated:2"});
-  try {
-    const Solver solver(two, a.view(), options);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::invalid_argument);
-    EXPECT_NE(std::string(error.what()).find("here are 2 parts"), std::string::npos)
-        << error.what();
-  }
-  Engine cores({"cpu:1"});
-  EXPECT_THROW(Solver(cores, a.view(), options), Error);
-}
-
 TEST(RecordedIterations, StepsGiveTheBitsOfOneCall) {
   const auto a = grid_matrix<double>({10, 10, 10});
   const auto b = random_vector<double>(a.rows, 6);

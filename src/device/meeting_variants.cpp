@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/meeting_variants.cpp: variants whose last to come works for all.
+#include <memory>
+#include <utility>
+
+#include "device/recorded_together.h"
+
+namespace quadriga {
+
+std::vector<Kernel> meeting_variants(std::size_t members,
+                                     std::function<void(std::span<const Arguments>)> work) {
+  const auto of_all = std::make_shared<const Meeting::Work>(
+      [work = std::move(work)](std::span<const Meeting::Member> all) {
+        std::vector<Arguments> arguments;
+        for (const Meeting::Member& each : all) arguments.push_back(each.arguments);
+        work(arguments);
+      });
+  std::vector<Kernel> variants;
+  for (std::size_t index = 0; index < members; ++index)
+    variants.emplace_back([=](const Arguments& own) {
+      own.param<MeetingParams>().meeting->join(index, {own, 0}, *of_all);
+    });
+  return variants;
+}
+
+}  // namespace quadriga
