@@ -3,7 +3,7 @@
 """Prints a line of JSON for each case.
 
 spectra   2^26 channels of pinned voltages: complex64 home whole, complex64 reduced to 2^16 powers,
-          and int8 pairs reduced alike
+          and int8 pairs reduced alike, with where a chunk's time goes
 prefetch  batches of 64 MiB on the GPUs, pinned and pageable, beside plain copies of PyTorch's and
           copies on a stream of their own
 proteins  all queries with all records, in 10^12 cells a second; synthetic unless files are given
@@ -121,7 +121,27 @@ def spectra(given):
             "chunks": given.chunks,
             "spectra_a_second": given.chunks / stats.seconds,
             "percent_over_bound": 100 * (stats.seconds / stats.bound_seconds - 1),
+            "limit": stats.limit,
+            "most_on_device": stats.most_on_device,
+            "by_device": list(stats.by_device),
+            "milliseconds": milliseconds(stats),
         }
+
+
+def milliseconds(stats):
+    """Where a chunk's time goes: of each stage, and how much of the run the stage was busy.
+
+    Copies and kernels that overlap have together more `busy` than a chunk takes; if what is busy
+    adds up to the time of a chunk, nothing overlaps.
+    """
+    return {
+        f"{stage.kind} {stage.name}": {
+            "busy": round(1e3 * stage.busy_seconds / max(1, stage.chunks), 3),
+            "waiting": round(1e3 * stage.waiting_seconds / max(1, stage.chunks), 3),
+            "occupancy": round(stage.occupancy, 3),
+        }
+        for stage in stats.stages
+    }
 
 
 def prefetch(given):

@@ -24,7 +24,9 @@ struct Device {
   std::size_t memory_bytes = 0;  ///< Of its own memory; 0 for the CPU.
   int cores = 0;                 ///< Of a CPU.
   int compute_streams = 1;       ///< Kernels that may run at once, sharing its speed.
-  int copy_engines = 2;
+  int copy_engines = 2;          ///< Copies that may run at once.
+  /// Queues that the commands of its streams share, in order; 0: one for each stream.
+  int hardware_queues = 0;
   /// Columns of tiles start at multiples of this many bytes, a power of two; 1: contiguous.
   std::size_t pitch_alignment = 1;
   int granule = 64;         ///< Kernels are fastest on tile sizes that are multiples of this.

@@ -38,12 +38,12 @@ struct EmulatedOptions {
 /// Copies read their source and write their target at their end, and variants run at theirs, so
 /// that work which doesn't wait for what it needs meets old content. Copies take the sum of their
 /// links' latencies, then share links max-min fairly. At most compute_streams kernels of a device
-/// run at once, panel streams first; on accelerators they share its speed. Copies are limited by
-/// their streams and links alone, not by copy_engines.
+/// run at once, panel streams first; on accelerators they share its speed. Copies of a device wait
+/// for one of its copy_engines, and commands for those in front in its hardware_queues.
 std::unique_ptr<Backend> make_virtual_backend(Machine machine, VirtualOptions options = {});
 
 /// Runs copies and kernels on threads of this process, by the real clock, copies paced to the
-/// rates of the machine's links and memory bounded by its devices'.
+/// rates of the machine's links, bounded by its devices' memory, copy_engines and hardware_queues.
 std::unique_ptr<Backend> make_emulated_backend(Machine machine, EmulatedOptions options = {});
 
 /// Runs kernels on the cores of this computer, on the user's memory.

@@ -138,6 +138,7 @@ Device read_device(const Json& json, const std::string& path, SpaceId next_space
   device.compute_streams =
       read_count(json, "compute_streams", path, 1, is_cpu ? std::max(1, device.cores) : 1);
   device.copy_engines = read_count(json, "copy_engines", path, 0, is_cpu ? 0 : 2);
+  device.hardware_queues = read_count(json, "hardware_queues", path, 1, 0);
   if (json.contains("rates"))
     device.rates = json["rates"] == "" ? "" : read_string(json["rates"], path + ".rates");
   read_place(json, path, device);
@@ -280,6 +281,7 @@ Json write_device(const Device& device) {
   if (device.cores > 0 || device.kind == DeviceKind::cpu) json["cores"] = device.cores;
   json["compute_streams"] = device.compute_streams;
   json["copy_engines"] = device.copy_engines;
+  if (device.hardware_queues > 0) json["hardware_queues"] = device.hardware_queues;
   if (device.granule != Device().granule) json["granule"] = device.granule;
   if (device.pitch_alignment > 1) json["pitch_alignment"] = device.pitch_alignment;
   // None, too, where the kind has some by default.

@@ -8,11 +8,18 @@
 #include <variant>
 
 #include "device/backend.h"
+#include "device/hardware_queues.h"
 
 namespace quadriga {
 
 /// An operation of a stream, or (an Event) what its later operations wait for.
 using Operation = std::variant<std::monostate, Copy, Launch, Event>;
+
+/// Which of a hardware queue's orders a copy or a launch enters.
+inline HardwareQueues::Kind kind_of(const Operation& operation) noexcept {
+  return std::holds_alternative<Copy>(operation) ? HardwareQueues::Kind::copy
+                                                 : HardwareQueues::Kind::kernel;
+}
 
 /// Throws invalid_argument unless the machine has the device.
 const Device& checked_device(const Machine& machine, DeviceId device);

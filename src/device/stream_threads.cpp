@@ -16,6 +16,7 @@ StreamThreads::StreamThreads(const Machine& machine, int cores, Copier copier)
     : machine_(machine),
       cores_(std::max(cores, 1)),
       copier_(std::move(copier)),
+      queues_(machine),
       running_(machine.devices.size(), 0) {}
 
 StreamThreads::~StreamThreads() {
@@ -34,6 +35,7 @@ StreamId StreamThreads::create_stream(DeviceId device, StreamKind kind) {
   const std::lock_guard lock(mutex_);
   Stream& stream = streams_.emplace_back();
   stream.device = device;
+  stream.place = queues_.add_stream(device);
   stream.kind = kind;
   return static_cast<StreamId>(streams_.size() - 1);
 }
@@ -45,7 +47,8 @@ Event StreamThreads::enqueue(StreamId id, Operation operation) {
   if (!stream.thread.joinable()) {
     stream.thread = start_thread("quadriga stream", [this, &stream, id] { run(stream, id); });
   }
-  stream.queue.push({std::move(operation), ++sequence_});
+  queues_.push(stream.place, kind_of(operation), ++sequence_);
+  stream.queue.push({std::move(operation), sequence_});
   stream.changed.notify_one();
   return {id, ++stream.issued};
 }
@@ -120,7 +123,7 @@ bool StreamThreads::wait_for_operation(std::unique_lock<std::mutex>& lock, Strea
   return false;
 }
 
-// Passes waits at the front; asks for a slot if a kernel is there.
+// Passes waits at the front; asks whether what is there then may run.
 bool StreamThreads::front_can_run(Stream& stream) {
   while (!stream.queue.empty()) {
     const Operation& operation = stream.queue.front().operation;
@@ -136,13 +139,18 @@ bool StreamThreads::front_can_run(Stream& stream) {
     stream.queue.pop();
   }
   if (stream.queue.empty()) return false;
-  if (!std::holds_alternative<Launch>(stream.queue.front().operation)) return true;
   if (!stream.admitted) {
     if (!stream.pending) pending_.push_back(&stream);
     stream.pending = true;
     admit();
   }
   return stream.admitted;
+}
+
+bool StreamThreads::can_begin(const Stream& stream) const {
+  const Queued& front = stream.queue.front();
+  return has_slot(stream) &&
+         queues_.can_begin(stream.place, kind_of(front.operation), front.sequence);
 }
 
 bool StreamThreads::has_slot(const Stream& stream) const {
@@ -152,7 +160,8 @@ bool StreamThreads::has_slot(const Stream& stream) const {
 }
 
 int StreamThreads::slots_of(const Operation& operation) {
-  return std::get<Launch>(operation).meets ? 0 : 1;
+  const Launch* const launch = std::get_if<Launch>(&operation);
+  return launch != nullptr && !launch->meets ? 1 : 0;
 }
 
 std::vector<StreamThreads::Stream*>::iterator StreamThreads::next_pending() {
@@ -161,7 +170,7 @@ std::vector<StreamThreads::Stream*>::iterator StreamThreads::next_pending() {
     return std::pair(stream.kind != StreamKind::panel, stream.queue.front().sequence);
   };
   for (auto each = pending_.begin(); each != pending_.end(); ++each) {
-    if (!has_slot(**each)) continue;
+    if (!can_begin(**each)) continue;
     if (best == pending_.end() || rank(**each) < rank(**best)) best = each;
   }
   return best;
@@ -173,7 +182,9 @@ void StreamThreads::admit() {
     pending_.erase(next);
     stream.pending = false;
     stream.admitted = true;
-    const int slots = slots_of(stream.queue.front().operation);
+    const Operation& operation = stream.queue.front().operation;
+    queues_.begin(stream.place, kind_of(operation));
+    const int slots = slots_of(operation);
     running_[stream.device] += slots;
     all_running_ += slots;
     stream.changed.notify_one();
@@ -194,16 +205,16 @@ std::exception_ptr StreamThreads::carry_out(const Operation& operation) noexcept
 
 void StreamThreads::finish(Stream& stream, const Operation& operation, Completion completion) {
   stream.queue.pop();
+  stream.admitted = false;
+  queues_.end(stream.place, kind_of(operation));
+  running_[stream.device] -= slots_of(operation);
+  all_running_ -= slots_of(operation);
   ++stream.ended;
   completion.end = now();
   completions_.push(std::move(completion));
   ended_.notify_one();
   if (tell_) tell_();
   notify_waiters(stream);
-  if (!std::holds_alternative<Launch>(operation)) return;
-  stream.admitted = false;
-  running_[stream.device] -= slots_of(operation);
-  all_running_ -= slots_of(operation);
   admit();
 }
 

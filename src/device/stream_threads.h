@@ -8,13 +8,14 @@
 // 2. Only a stream's own thread takes operations out of its queue, and only from the front.
 // 3. A kernel runs only while it holds a slot: one of its device's compute_streams and one of the
 //    `cores`. Slots go to panel streams first, then by sequence number of the operation. Kernels
-//    that wait for others need none: they would keep out whom they wait for.
+//    that wait for others need none: they would keep out whom they wait for. Copies hold a copy
+//    engine instead. Both begin in the order of their device's hardware queues, if it has any.
 // 4. A completion gets its end and its place in `completions_` under one hold of the lock, so
 //    completions are in order of their ends.
 // 5. A thread sleeps on its stream's `changed` unless its front can run. The call that enables it
 //    (enqueue, finish, admit, the destructor) notifies under the lock: `waiters` of a stream are
 //    the threads whose front waits for one of its events, each once; `pending_` are those whose
-//    front is a kernel that waits for a slot.
+//    front is an operation that waits for a slot, an engine or its turn.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "device/hardware_queues.h"
 #include "device/operation.h"
 #include "device/ring.h"
 
@@ -65,14 +67,15 @@ class StreamThreads {
   };
   struct Stream {
     DeviceId device = no_device;
+    HardwareQueues::Place place;
     StreamKind kind = StreamKind::compute;
     Ring<Queued> queue;
     std::uint64_t issued = 0;
     std::uint64_t ended = 0;
     Event awaited;                 // What its front waits for, if it does.
     std::vector<Stream*> waiters;  // Streams that wait for events of this one.
-    bool pending = false;          // Its front is a kernel that waits for a slot.
-    bool admitted = false;         // It has got one.
+    bool pending = false;          // Its front waits to be admitted.
+    bool admitted = false;         // Its front may run.
     std::condition_variable changed;
     std::thread thread;
   };
@@ -82,6 +85,7 @@ class StreamThreads {
   bool front_can_run(Stream& stream);
   void admit();
   std::vector<Stream*>::iterator next_pending();
+  bool can_begin(const Stream& stream) const;
   bool has_slot(const Stream& stream) const;
   static int slots_of(const Operation& operation);
   std::exception_ptr carry_out(const Operation& operation) noexcept;
@@ -97,6 +101,7 @@ class StreamThreads {
   std::mutex mutex_;
   std::condition_variable ended_;  // The driver waits on it.
   std::deque<Stream> streams_;
+  HardwareQueues queues_;
   std::vector<Stream*> pending_;
   std::vector<int> running_;  // Kernels with slots, by device.
   int all_running_ = 0;

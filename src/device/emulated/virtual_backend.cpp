@@ -14,7 +14,7 @@
 namespace quadriga {
 
 VirtualBackend::VirtualBackend(Machine machine, VirtualOptions options)
-    : machine_(std::move(machine)), options_(options), share_(machine_) {
+    : machine_(std::move(machine)), options_(options), share_(machine_), queues_(machine_) {
   require(options_.noise >= 0 && options_.noise < 1, "the noise of a virtual clock is in [0, 1)");
   require(options_.compute || !options_.protect, "protecting memory needs variants that compute");
   route_indices_.assign(machine_.spaces() * machine_.spaces(), -1);
@@ -49,6 +49,7 @@ StreamId VirtualBackend::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
   Stream stream;
   stream.device = device;
+  stream.place = queues_.add_stream(device);
   stream.kind = kind;
   streams_.push_back(std::move(stream));
   return static_cast<StreamId>(streams_.size() - 1);
@@ -116,6 +117,7 @@ double VirtualBackend::seconds_of(const Launch& launch, const Device& device) co
 Event VirtualBackend::enqueue(StreamId stream, Queued queued) {
   Stream& target = streams_[stream];
   queued.sequence = ++sequence_;
+  queues_.push(target.place, kind_of(queued.operation), queued.sequence);
   if (target.queue.empty()) ready_.push_back(stream);
   target.queue.push(std::move(queued));
   ++queued_;

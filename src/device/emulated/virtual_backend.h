@@ -17,6 +17,7 @@
 #include "device/emulated_memory.h"
 #include "device/factory.h"
 #include "device/fair_share.h"
+#include "device/hardware_queues.h"
 #include "device/operation.h"
 #include "device/ring.h"
 
@@ -54,6 +55,7 @@ class VirtualBackend final : public Backend {
   };
   struct Stream {
     DeviceId device = no_device;
+    HardwareQueues::Place place;
     StreamKind kind = StreamKind::compute;
     Ring<Queued> queue;        // The front is running if `busy`.
     std::uint64_t issued = 0;  // Tickets given out.
@@ -92,7 +94,8 @@ class VirtualBackend final : public Backend {
     double target = 0;  // The device's progress at which it ends.
   };
   struct DeviceState {
-    std::vector<StreamId> pending;  // Kernels that wait for a slot.
+    std::vector<StreamId> pending_copies;  // That wait for an engine or their turn.
+    std::vector<StreamId> pending;         // Kernels that wait for a slot or their turn.
     std::vector<RunningKernel> running;
     double progress = 0;  // Nanoseconds of work that each running kernel has got, ever.
     Nanoseconds updated = 0;
@@ -115,6 +118,10 @@ class VirtualBackend final : public Backend {
   void start(StreamId stream);
   void start_copy(StreamId stream);
   void admit(DeviceId device);
+  void admit_copies(DeviceState& device);
+  void admit_kernels(DeviceId device);
+  std::vector<StreamId>::iterator next_pending(std::vector<StreamId>& pending,
+                                               HardwareQueues::Kind kind);
   void start_kernel(StreamId stream);
   void advance_device(DeviceState& device);
   void schedule_device(DeviceId device);
@@ -131,6 +138,7 @@ class VirtualBackend final : public Backend {
   Machine machine_;
   VirtualOptions options_;
   FairShare share_;
+  HardwareQueues queues_;
   std::vector<int> route_indices_;  // By from * spaces + to; -1: none.
   std::vector<double> latencies_;   // Nanoseconds, of each route.
   std::vector<EmulatedMemory> memories_;

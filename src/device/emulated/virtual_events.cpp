@@ -54,26 +54,49 @@ void VirtualBackend::park(StreamId id, Event event) {
 }
 
 void VirtualBackend::start(StreamId id) {
-  Stream& stream = streams_[id];
-  if (std::holds_alternative<Copy>(stream.queue.front().operation)) {
-    start_copy(id);
-  } else {
-    devices_[stream.device].pending.push_back(id);
-    admitting_.push_back(stream.device);
-  }
+  const Stream& stream = streams_[id];
+  DeviceState& device = devices_[stream.device];
+  const bool is_copy = std::holds_alternative<Copy>(stream.queue.front().operation);
+  (is_copy ? device.pending_copies : device.pending).push_back(id);
+  admitting_.push_back(stream.device);
 }
 
 void VirtualBackend::start_copy(StreamId id) {
   Stream& stream = streams_[id];
   const Queued& queued = stream.queue.front();
   stream.begin = now();
+  queues_.begin(stream.place, HardwareQueues::Kind::copy);
   moments_.push_back(
       {now() + whole(latencies_[queued.route]), queued.sequence, Moment::Kind::latency, id, 0});
   std::ranges::push_heap(moments_, Later{});
 }
 
-// Fills the device's free slots with waiting kernels, panels first, then by sequence number.
 void VirtualBackend::admit(DeviceId id) {
+  admit_copies(devices_[id]);
+  admit_kernels(id);
+}
+
+void VirtualBackend::admit_copies(DeviceState& device) {
+  std::ranges::sort(device.pending_copies, {},
+                    [this](StreamId stream) { return streams_[stream].queue.front().sequence; });
+  for (auto next = next_pending(device.pending_copies, HardwareQueues::Kind::copy);
+       next != device.pending_copies.end();
+       next = next_pending(device.pending_copies, HardwareQueues::Kind::copy)) {
+    start_copy(*next);
+    device.pending_copies.erase(next);
+  }
+}
+
+// The first of these streams whose front can begin.
+std::vector<StreamId>::iterator VirtualBackend::next_pending(std::vector<StreamId>& pending,
+                                                             HardwareQueues::Kind kind) {
+  return std::ranges::find_if(pending, [&](StreamId stream) {
+    return queues_.can_begin(streams_[stream].place, kind, streams_[stream].queue.front().sequence);
+  });
+}
+
+// Fills the device's free slots with waiting kernels, panels first, then by sequence number.
+void VirtualBackend::admit_kernels(DeviceId id) {
   DeviceState& device = devices_[id];
   const auto slots = static_cast<std::size_t>(std::max(1, machine_.devices[id].compute_streams));
   if (device.pending.empty() || device.running.size() >= slots) return;
@@ -81,11 +104,13 @@ void VirtualBackend::admit(DeviceId id) {
     return std::pair(streams_[stream].kind != StreamKind::panel,
                      streams_[stream].queue.front().sequence);
   });
-  const std::size_t count = std::min(slots - device.running.size(), device.pending.size());
   advance_device(device);
-  for (std::size_t i = 0; i < count; ++i) start_kernel(device.pending[i]);
-  device.pending.erase(device.pending.begin(),
-                       device.pending.begin() + static_cast<std::ptrdiff_t>(count));
+  while (device.running.size() < slots) {
+    const auto next = next_pending(device.pending, HardwareQueues::Kind::kernel);
+    if (next == device.pending.end()) break;
+    start_kernel(*next);
+    device.pending.erase(next);
+  }
   schedule_device(id);
 }
 
@@ -94,6 +119,7 @@ void VirtualBackend::start_kernel(StreamId id) {
   DeviceState& device = devices_[stream.device];
   const Queued& queued = stream.queue.front();
   stream.begin = now();
+  queues_.begin(stream.place, HardwareQueues::Kind::kernel);
   device.running.push_back({id, queued.sequence, device.progress + queued.work});
   if (machine_.devices[stream.device].kind != DeviceKind::cpu) return;
   moments_.push_back({now() + whole(queued.work), queued.sequence, Moment::Kind::kernel, id, 0});
@@ -220,10 +246,11 @@ void VirtualBackend::finish(StreamId id) {
   stream.busy = false;
   ++stream.ended;
   --queued_;
+  queues_.end(stream.place, kind_of(queued.operation));
   const std::exception_ptr error = queued.error ? queued.error : carry_out(queued.operation);
   completions_.push({{id, stream.ended}, stream.begin, now(), error});
   if (!stream.queue.empty()) ready_.push_back(id);
-  if (std::holds_alternative<Launch>(queued.operation)) admitting_.push_back(stream.device);
+  admitting_.push_back(stream.device);
   for (StreamId* link = &stream.first_waiter; *link != no_stream;) {
     Stream& waiter = streams_[*link];
     if (waiter.awaited > stream.ended) {

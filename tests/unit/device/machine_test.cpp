@@ -21,7 +21,8 @@ const std::string idgraf = std::string(QUADRIGA_SOURCE_DIR) + "/machines/idgraf.
 
 constexpr const char* small = R"({
   "name": "small",
-  "devices": [{"name": "gpu0", "kind": "gpu", "memory": 1e6, "compute_streams": 2},
+  "devices": [{"name": "gpu0", "kind": "gpu", "memory": 1e6, "compute_streams": 2,
+               "hardware_queues": 1},
               {"name": "cpu", "kind": "cpu", "cores": 3},
               {"name": "gpu1", "kind": "gpu", "memory": 2000000}],
   "links": {"bus": {"bandwidth": 1e9, "latency": 1e-6},
@@ -58,6 +59,8 @@ TEST(MachineJson, ReadsWhatIsThere) {
   EXPECT_EQ(machine.devices[0].rates, "gpu");
   EXPECT_EQ(machine.devices[0].memory_bytes, 1000000u);
   EXPECT_EQ(machine.devices[0].compute_streams, 2);
+  EXPECT_EQ(machine.devices[0].hardware_queues, 1);
+  EXPECT_EQ(machine.devices[2].hardware_queues, 0);
   EXPECT_EQ(machine.devices[1].kind, DeviceKind::cpu);
   EXPECT_EQ(machine.devices[1].space, host_space);
   EXPECT_EQ(machine.devices[1].cores, 3);
@@ -97,6 +100,10 @@ TEST(MachineJson, ErrorsNameTheKey) {
   expect_in(refused("\"cores\": 3", "\"cores\": 2.5"), "devices[1].cores");
   expect_in(refused("\"memory\": 1e6", "\"memory\": 1e6, \"pitch_alignment\": 96"),
             "devices[0].pitch_alignment: expected a power of two up to 4096");
+  expect_in(refused("\"hardware_queues\": 1", "\"hardware_queues\": 0"),
+            "devices[0].hardware_queues: expected a number from 1");
+  expect_in(refused("\"hardware_queues\": 1", "\"hardware_queues\": 1.5"),
+            "devices[0].hardware_queues: expected a whole number");
   expect_in(refused("\"gpu1\"", "\"gpu0\""), "devices[2].name");
   expect_in(refused("\"bandwidth\": 1e9", "\"bandwidth\": \"1e9\""), "links.bus.bandwidth");
   expect_in(refused("[\"bus\", \"slot0\"]", "[\"bus\", \"slot9\"]"), "routes[0].links[1]");

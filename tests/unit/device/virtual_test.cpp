@@ -28,6 +28,7 @@ Machine two_devices() {
     device.space = static_cast<SpaceId>(i + 1);
     device.memory_bytes = 1 << 20;
     device.compute_streams = 2;
+    device.copy_engines = 5;
     device.rates = "gpu";
     machine.devices.push_back(device);
   }
