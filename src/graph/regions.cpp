@@ -19,6 +19,7 @@ std::int64_t floor_of(std::int64_t a, std::int64_t b) noexcept {
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
+/// Of a region that isn't empty.
 int size_class(const Region& region) noexcept {
   return static_cast<int>(std::bit_width(region.span()) - 1);
 }
@@ -61,8 +62,9 @@ Datum* Regions::find(const std::byte* home, std::int64_t rows, std::int64_t cols
 }
 
 void Regions::add(Datum& datum) {
-  exact_[key_of(datum.home, datum.rows, datum.cols, datum.ld, datum.dtype)] = &datum;
   const Region region = region_of(datum);
+  if (region.empty()) return;
+  exact_[key_of(datum.home, datum.rows, datum.cols, datum.ld, datum.dtype)] = &datum;
   by_size_[static_cast<std::size_t>(size_class(region))].emplace(region.first, &datum);
 }
 
@@ -72,8 +74,9 @@ void Regions::leave(Datum& datum) {
 }
 
 void Regions::remove(Datum& datum) {
-  leave(datum);
   const Region region = region_of(datum);
+  if (region.empty()) return;
+  leave(datum);
   auto& map = by_size_[static_cast<std::size_t>(size_class(region))];
   auto [at, end] = map.equal_range(region.first);
   while (at != end && at->second != &datum) ++at;

@@ -37,6 +37,7 @@ Region region_of(const Datum& datum) noexcept;
 /// whether their ranges do.
 bool overlap(const Region& a, const Region& b) noexcept;
 
+/// Those of registered data; without elements they share nothing, and aren't kept.
 class Regions {
  public:
   /// What is registered with exactly this home, shape and type; null if there is none.

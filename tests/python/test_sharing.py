@@ -65,6 +65,16 @@ def test_an_array_that_is_registered_in_each_step(engine):
     assert data != x.tolist()
 
 
+@pytest.mark.parametrize("empty", [np.zeros(0), np.zeros((0, 3)), np.zeros(3, "V0")], ids=str)
+def test_arrays_without_elements_are_dropped_like_others(engine, empty):
+    untouched = quadriga.codelet(["update"], host_only=False, cost=COST)(lambda x: None)
+    for _ in range(10):
+        engine.submit(untouched, engine.data(empty).update())
+        engine.data(empty.copy())
+        engine.data(np.zeros(3))
+    engine.wait()
+
+
 def test_views_share_order_and_content(engine):
     a = np.zeros((10, 10))
     data = [engine.data(view) for view in (a, a[2:4], a.T, a[:, 3], a.reshape(-1)[::2])]

@@ -44,6 +44,20 @@ class SharingTest : public EngineTest {
 
 INSTANTIATE_TEST_SUITE_P(Engine, SharingTest, every_engine(), where_name);
 
+TEST_P(SharingTest, DataWithoutElementsComeAndGo) {
+  std::array<double, 4> memory{};
+  for (int i = 0; i < 10; ++i) {
+    const std::array<Data, 3> empty{vector(memory.data(), 0), vector(nullptr, 0),
+                                    engine().data(memory.data(), 4, 0, 4, DType::float64)};
+    for (const Data& each : empty) engine().submit(more_, {{each, Access::update}});
+    const Data full = vector(memory.data(), 4);
+    engine().submit(more_, {{full, Access::update}});
+    engine().remove(empty);
+    engine().remove(full);
+  }
+  EXPECT_EQ(memory[3], 10);
+}
+
 TEST_P(SharingTest, TheSameMemoryIsTheSameData) {
   std::array<double, 8> memory{};
   const Data first = vector(memory.data(), 8);
