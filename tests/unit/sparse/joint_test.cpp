@@ -78,7 +78,10 @@ void expect_bits_of_one_device(const OwnedCsr<T, std::int64_t>& a, std::int64_t 
     const Solved<T> together = solve<T>({devices, true}, a, b, columns, rtol);
     expect_same(alone, by_tasks);
     expect_same(alone, together);
-    EXPECT_LT(3 * together.tasks, 2 * by_tasks.tasks) << "nothing was recorded";
+    // However slow the machine, and short its batches: of each iteration a task a part and two for
+    // scalars are saved, and at most one for a look is added. Two calls.
+    const auto iterations = static_cast<std::uint64_t>(alone.result.iterations);
+    EXPECT_LT(together.tasks + 2 * iterations, by_tasks.tasks) << "nothing was recorded";
   }
 }
 
