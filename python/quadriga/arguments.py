@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -29,6 +31,38 @@ def flag(name: str, value: Any) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise InvalidType(f"{name} is {value!r}; expected True, False or None")
     return value
+
+
+def switch(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise InvalidType(f"{name} is {value!r}; expected True or False")
+    return value
+
+
+def path_of(name: str, value: Any) -> str:
+    """A file's name; empty if the caller gives none."""
+    if value is None:
+        return ""
+    try:
+        found = os.fspath(value)
+    except TypeError:
+        found = b""
+    if not isinstance(found, str):
+        raise InvalidType(f"{name} is {value!r}; expected a path")
+    if not found:
+        raise InvalidArgument(f"{name} is an empty path; expected a file's name, or None")
+    return found
+
+
+def device_index(device: Any, names: Sequence[str]) -> int:
+    """The place of a device that is given by number or name."""
+    if isinstance(device, str) and device in names:
+        return names.index(device)
+    is_number = hasattr(device, "__index__") and not isinstance(device, bool)
+    if is_number and 0 <= operator.index(device) < len(names):
+        return operator.index(device)
+    raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
 
 
 def sizes(shape: Any) -> tuple[int, ...]:

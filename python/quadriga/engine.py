@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import weakref
 from collections import deque
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, cuda_libraries, current, registered
-from .arguments import flag, seconds_of, sizes, whole
+from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
 from .collector import Kept
@@ -120,8 +119,9 @@ class Engine:
         machine = devices if isinstance(devices, Machine) else None
         if trace is None:
             trace = config["trace"]
-        if trace and not isinstance(trace, bool):
-            target_of(trace)  # who can't write a trace says so before the work, not after it
+        trace_path = "" if isinstance(trace, bool) else path_of("trace", trace)
+        if trace_path:
+            target_of(trace_path)  # who can't write a trace says so before the work, not after it
         if policy is not None and not isinstance(policy, str):
             raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
         if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
@@ -130,19 +130,19 @@ class Engine:
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
             window=0 if window is None else whole("window", window, 1, _MOST),
-            virtual_clock=virtual_clock,
-            compute=compute,
-            protect=protect,
+            virtual_clock=switch("virtual_clock", virtual_clock),
+            compute=switch("compute", compute),
+            protect=switch("protect", protect),
             seed=whole("seed", seed, 0, _MOST),
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
-            spill=os.fspath(spill) if spill is not None else "",
+            spill=path_of("spill", spill),
             reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
             believed=core_of("believed", believed),
         )
         self._traced = bool(trace)
-        self._trace_path = None if isinstance(trace, bool) else os.fspath(trace)
+        self._trace_path = trace_path or None
         self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
@@ -295,7 +295,7 @@ class Engine:
             self.core.submit(
                 core,
                 record,
-                priority and whole("priority", priority, -(2**31), 2**31 - 1),
+                0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1),
                 place,
                 after,
             )
@@ -333,7 +333,8 @@ class Engine:
     def close(self) -> None:
         """End the engine and cancel tasks that haven't started; later uses raise `InvalidArgument`.
 
-        The trace is written first if `trace` was a path, which may raise `IoError`.
+        What tasks wrote before they ended is in their arrays afterwards. The trace is written first
+        if `trace` was a path, which may raise `IoError`.
         """
         if not self._ending.is_due:
             return
@@ -428,6 +429,11 @@ class Engine:
             else:
                 self.close()
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise InvalidType(
+            "engines, their Data and Futures can't be copied or pickled; pass arrays and results"
+        )
+
     def __repr__(self) -> str:
         if not self._ending.is_due:
             return "<Engine, closed>"
@@ -481,12 +487,7 @@ class Engine:
     def _device_index(self, device: int | str | None) -> int:
         if device is None:
             return _NO_DEVICE
-        names = [each.name for each in self.machine.devices]
-        if isinstance(device, str) and device in names:
-            return names.index(device)
-        if hasattr(device, "__index__") and 0 <= operator.index(device) < len(names):
-            return operator.index(device)
-        raise InvalidArgument(f"no device {device!r}; there are {', '.join(names)}")
+        return device_index(device, [each.name for each in self.machine.devices])
 
 
 def _use_gpus() -> None:

@@ -58,8 +58,8 @@ class Given:
     ) -> None:
         if len(operands) != len(codelet.access):
             raise InvalidArgument(
-                f"codelet '{codelet.name}' takes {len(codelet.access)} operands, "
-                f"got {len(operands)}"
+                f"codelet '{codelet.name}' takes {len(codelet.access)} "
+                f"operand{'' if len(codelet.access) == 1 else 's'}, got {len(operands)}"
             )
         self._producers: list[Producer] = []
         self._core: _core.Engine | None = None

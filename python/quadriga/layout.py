@@ -112,8 +112,16 @@ def _layout_of(array: Array) -> Layout:
             return layout
     raise InvalidArgument(
         f"an array of shape {array.shape} with strides {array.strides} can't be used in place: "
-        "expected contiguous rows or columns; pass numpy.ascontiguousarray(a) and keep it"
+        f"{_expected_of(array)}; or pass numpy.ascontiguousarray(a) and keep it"
     )
+
+
+def _expected_of(array: Array) -> str:
+    """What to register instead."""
+    if min(array.strides) < 0:
+        turned = ", ".join("::-1" if each < 0 else ":" for each in array.strides)
+        return f"it runs backwards; pass the array that it turns, and take x[{turned}] in the body"
+    return "expected contiguous rows or columns"
 
 
 def _matrix(array: Array, scale: int) -> Layout:

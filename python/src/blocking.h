@@ -65,7 +65,8 @@ class EngineState {
   void refuse(bool on = true) noexcept;
   /// Python ends: engines that refuse tasks never take any again, whoever still holds them.
   static void refuse_for_good() noexcept;
-  /// Refuses tasks, cancels those that have not started and waits for what runs.
+  /// Refuses tasks, cancels those that have not started, waits for what runs, and brings home what
+  /// tasks wrote.
   void end();
   /// Notes for the calling thread whose failure the engine has just told it, if a body's: until the
   /// thread has looked its exception up, as told() says. Needs no GIL.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/file.h"
 #include "base/thread.h"
 #include "device/factory.h"
 #include "engine/bodies.h"
@@ -68,6 +69,7 @@ void Driver::open_log(const EngineOptions& options, const MemoryOptions& memory,
                       std::span<const std::vector<StreamId>> kernel_streams) {
   const std::string path = Config::global().text("schedule_log");
   if (path.empty() || !log_claim_.take()) return;
+  require_regular(path);
   log_file_.open(path);
   if (!log_file_) fail(Errc::io, fmt::format("can't write the schedule's log '{}'", path));
   log_ = std::make_unique<ScheduleLog>(log_file_);

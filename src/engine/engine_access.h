@@ -82,6 +82,8 @@ class EngineAccess {
   static bool is_home(const Engine& engine, const Data& data);
   /// Whether the newest content of private data, whose tasks have ended, has arrived at home.
   static bool has_come_home(const Engine& engine, const Data& data);
+  /// Brings home all that tasks which have ended wrote; nothing may be submitted meanwhile.
+  static void bring_all_home(Engine& engine);
   /// Whether a device was set aside, as one that is lost. Any thread.
   static bool is_lost(const Engine& engine, DeviceId device);
 

@@ -364,6 +364,10 @@ bool EngineAccess::has_come_home(const Engine& engine, const Data& data) {
   return engine.checked().executor->has_come_home(*datum(data));
 }
 
+void EngineAccess::bring_all_home(Engine& engine) {
+  engine.checked().executor->bring_all_home(never);
+}
+
 bool EngineAccess::is_lost(const Engine& engine, DeviceId device) {
   return engine.checked().executor->is_lost(device);
 }

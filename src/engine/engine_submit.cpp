@@ -49,8 +49,9 @@ Task& Engine::Impl::acquire_slot(bool is_another) {
 
 void Engine::Impl::check_operands(const Codelet& codelet, std::span<const Operand> operands) const {
   if (operands.size() != codelet.access.size()) [[unlikely]]
-    fail(Errc::invalid_argument, fmt::format("codelet '{}' takes {} operands, got {}", codelet.name,
-                                             codelet.access.size(), operands.size()));
+    fail(Errc::invalid_argument,
+         fmt::format("codelet '{}' takes {} operand{}, got {}", codelet.name, codelet.access.size(),
+                     codelet.access.size() == 1 ? "" : "s", operands.size()));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.access != codelet.access[i]) [[unlikely]]

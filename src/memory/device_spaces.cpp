@@ -88,8 +88,8 @@ void DeviceSpaces::open(const Machine& machine, DeviceId device) {
   if (described.memory_bytes < least) {
     const std::optional<std::size_t> free = backend_.free_bytes(device);
     fail(Errc::invalid_argument,
-         fmt::format("device '{}' has {} bytes of memory; it needs at least {}{}", described.name,
-                     described.memory_bytes, least,
+         fmt::format("device '{}' has a memory of {} bytes; at least {} are needed{}",
+                     described.name, described.memory_bytes, least,
                      free ? fmt::format(" ({} free)", in_words(*free)) : ""));
   }
   space.in = backend_.create_stream(device, StreamKind::copy_in);

@@ -17,6 +17,14 @@ import quadriga
         ({"seed": -1}, "seed -1: expected a whole number from 0"),
         ({"seed": None}, "seed is None; expected a whole number"),
         ({"policy": 5}, "policy is 5; expected a name"),
+        ({"virtual_clock": "no"}, "virtual_clock is 'no'; expected True or False"),
+        ({"compute": None}, "compute is None; expected True or False"),
+        ({"protect": 1}, "protect is 1; expected True or False"),
+        ({"trace": 3}, "trace is 3; expected a path"),
+        ({"trace": b"t.json"}, "trace is b't.json'; expected a path"),
+        ({"trace": ""}, "trace is an empty path"),
+        ({"spill": 3}, "spill is 3; expected a path"),
+        ({"spill": ""}, "spill is an empty path"),
     ],
 )
 def test_options_of_engines(options, match):
@@ -40,11 +48,24 @@ def test_operands_say_how_they_are_touched(engine):
     engine.wait()
 
 
-@pytest.mark.parametrize("priority", ["high", 1.5, 2**40])
+@pytest.mark.parametrize("priority", ["high", 1.5, 2**40, None])
 def test_priorities_are_whole_numbers(engine, priority):
     with pytest.raises(quadriga.InvalidArgument, match="priority .*expected a whole number"):
         engine.submit(increment, engine.data(np.zeros(3)).update(), priority=priority)
     engine.wait()
+
+
+@pytest.mark.parametrize("device", [True, False, -1, 1.0, "emulated7", b"cpu"])
+def test_devices_are_numbers_or_names(engine, device):
+    with pytest.raises(quadriga.InvalidArgument, match="no device .*; there are .*cpu"):
+        engine.submit(increment, engine.data(np.zeros(3)).update(), device=device)
+
+
+def test_arrays_that_run_backwards_say_what_to_register(engine):
+    with pytest.raises(quadriga.InvalidArgument, match=r"backwards.*take x\[::-1\] in the body"):
+        engine.data(np.arange(5.0)[::-1])
+    with pytest.raises(quadriga.InvalidArgument, match=r"take x\[:, ::-1\] .*ascontiguousarray"):
+        engine.data(np.zeros((3, 4))[:, ::-1])
 
 
 def test_numbers_of_numpy_are_numbers(engine):

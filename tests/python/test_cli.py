@@ -357,6 +357,9 @@ class TestMisuse:
             ["solve", "A.npy", "b.npy", "-o", "L.npy", "--spill", "t", "--trace", "t"],
             ["report", "A.npy", "-o", "A.npy"],
             ["report", "A.npy", "--dot", "A.html"],
+            ["report", "A.npy", "-o", "-"],
+            ["report", "A.npy", "--svg", "-"],
+            ["simulate", "matmul", "--n", "9", "--machine", "A.npy", "--trace", "-"],
             ["info", "--devices", "toaster:3"],
             ["completion", "tcsh"],
             ["bench", "speed"],
@@ -452,13 +455,6 @@ def test_commands_that_dont_exist(run, given, meant):
 
 def test_commands_unlike_any(run):
     assert "No such command 'xyzzy'.\n" in run("xyzzy")[2]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(run, shell):
-    status, out, _ = run("completion", shell)
-    assert status == DONE
-    assert "quadriga" in out
 
 
 def test_the_installed_command():

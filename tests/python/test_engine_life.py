@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_engine_life.py: engines begin, end and fork; what they tell of themselves.
 import contextlib
+import copy
 import gc
 import logging
 import multiprocessing
 import os
+import pickle
 import time
 import weakref
 
@@ -51,6 +53,33 @@ class TestLife:
             engine.wait()
         assert "closed" in repr(engine)
         assert "closed" in engine._repr_html_()
+
+    @pytest.mark.parametrize("end", ["close", "drop", "error"])
+    def test_what_ended_tasks_wrote_is_there_afterwards(self, end):
+        x, y = np.zeros(4), np.zeros(4)
+        add = on_devices(["update"], lambda v: v.__iadd__(1))
+        engine = quadriga.Engine("emulated:2,memory=1MiB")
+        engine.submit(add, engine.data(x).update()).result()
+        engine.submit(add, engine.data(y, resident=True).update()).result()
+        if end == "close":
+            engine.close()
+        elif end == "error":
+            with pytest.raises(Planned), engine:
+                raise Planned
+        del engine
+        gc.collect()
+        assert x.tolist() == y.tolist() == [1, 1, 1, 1]
+
+    def test_engines_are_not_copied(self):
+        with quadriga.Engine("cpu:1") as engine:
+            future = engine.submit(increment, engine.data(np.zeros(2)).update())
+            for each in (engine, engine.data(np.zeros(2)), future):
+                with pytest.raises(quadriga.InvalidType, match="can't be copied or pickled"):
+                    pickle.dumps(each)
+            with pytest.raises(quadriga.InvalidType, match="pass arrays and results"):
+                copy.copy(engine)
+            gc.collect()
+            engine.wait()
 
     def test_an_error_in_the_block_cancels_what_has_not_started(self):
         x = np.zeros(1)

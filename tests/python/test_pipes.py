@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import quadriga
+
 READS = {
     "factor": "linalg.Factor.load('pipe', devices='cpu:1')",
     "trace": "quadriga.report.write_report('pipe', 'out.html')",
@@ -32,6 +34,15 @@ except (quadriga.Error, ValueError) as error:
     assert result.returncode == 0, result.stderr
     assert name in result.stdout
     assert "not a regular file" in result.stdout
+
+
+def test_a_log_of_decisions_is_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        quadriga.config(schedule_log=str(tmp_path / "pipe")),
+        pytest.raises(quadriga.IoError, match="pipe: is not a regular file"),
+    ):
+        quadriga.Engine("emulated:1,memory=1MiB")
 
 
 @pytest.mark.parametrize("command", ["report", "solve", "matmul", "cholesky"])

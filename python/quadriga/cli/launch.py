@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from ..message.start import ADDRESS, RANK, SIZE, TOKEN, new_token
+from .completing import files_and
 from .main import DONE
 
 # prctl: which signal this process gets when its parent ends.
@@ -32,7 +33,9 @@ _GRACE = 2.0
 @click.option(
     "--keep-going", is_flag=True, help="Let the others go on when a signal ends one (shrink())."
 )
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument(
+    "program", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files_and()
+)
 def launch(ranks: int, keep_going: bool, program: Sequence[str]) -> int:
     """Start PROGRAM as several processes that quadriga.message.world() joins.
 

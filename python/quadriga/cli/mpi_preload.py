@@ -16,6 +16,7 @@ import click
 from .._core import variable_of_process
 from ..bench.program import package
 from ..errors import InvalidArgument, Unavailable
+from .completing import files_and
 from .main import DONE
 
 # Names of libraries by which programs ask for an MPI, and ours for it.
@@ -46,7 +47,7 @@ _MPIS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich", "abi": "mpicc_abi"}
     "--emulated", is_flag=True, help="Emulate device memory for quadriga_emulated_malloc."
 )
 @click.option("--print", "prints", is_flag=True, help="Only print the library's path.")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, shell_complete=files_and())
 def mpi_preload(
     mpi: str | None,
     counters: bool,

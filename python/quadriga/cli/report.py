@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 
 from ..beside import write_beside
-from .files import need_apart
+from .files import need_apart, need_names
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -76,6 +76,7 @@ def report(
     from .. import report as reports
 
     trace = traces[0]
+    need_names({"--output": output, "--svg": svg, "--dot": dot, "--perfetto": perfetto})
     if len(traces) > 1:
         if any((run, start, end, small, svg, as_json, dot, perfetto)):
             raise click.UsageError("traces of several ranks take no option but --output")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -20,7 +20,8 @@ from ..errors import InvalidArgument, Unavailable
 from ..linalg.estimates import Operation
 from ..linalg.run import shown
 from ..report import Trace, load
-from .files import need_apart
+from .completing import files_and
+from .files import need_apart, need_names
 from .policy_name import eviction_option, policy_option
 from .simulated import Outcome, Run, perform
 
@@ -139,7 +140,7 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
 
 
 @click.command()
-@click.argument("what", metavar="OPERATION|TRACE")
+@click.argument("what", metavar="OPERATION|TRACE", shell_complete=files_and(*get_args(Operation)))
 @click.option("--n", type=click.IntRange(1), help="Order; of a product also m and k.")
 @click.option("--m", type=click.IntRange(1), help="Rows of a product, if not N.")
 @click.option("--k", type=click.IntRange(1), help="Inner size of a product, if not N.")
@@ -151,6 +152,7 @@ def _plot(path: Path, key: str, values: Sequence[Any], lines: dict[str, list[Out
     callback=_machine,
     required=True,
     metavar="FILE[:N]",
+    shell_complete=files_and(),
     help="A machine's description, and how many of its devices.",
 )
 @click.option(
@@ -232,8 +234,10 @@ def simulate(
     inputs = {"--machine": Path(machine[0])} | ({"TRACE": Path(what)} if recorded else {})
     if believed is not None:
         inputs["--believed"] = Path(believed)
-    need_apart(inputs, {"--trace": trace, "--report": report, "--plot": plot})
-    for output in (trace, report, plot):
+    outputs = {"--trace": trace, "--report": report, "--plot": plot}
+    need_names(outputs)
+    need_apart(inputs, outputs)
+    for output in outputs.values():
         if output is not None:
             target_of(output)
     run = Run(

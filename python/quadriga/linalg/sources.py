@@ -148,7 +148,11 @@ def _ranges(key: Any, shape: tuple[int, int]) -> tuple[list[range], list[bool]]:
         if isinstance(part, slice):
             ranges.append(range(size)[part])
         elif hasattr(part, "__index__") and not isinstance(part, (bool, np.bool_, np.ndarray)):
-            index = range(size)[operator.index(part)]
+            index = operator.index(part)
+            if not -size <= index < size:
+                axis = len(ranges)
+                raise IndexError(f"index {index} is out of bounds for axis {axis} of size {size}")
+            index %= size
             ranges.append(range(index, index + 1))
         else:
             break
