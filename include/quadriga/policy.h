@@ -157,7 +157,7 @@ class Policy {
   virtual void ended(std::uint64_t /*id*/) {}
   /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
   virtual double rank(const TaskView&) { return 0; }
-  /// A task waits for pull(); told again if it was chosen for a device that can't begin it yet.
+  /// A task waits for pull(), and again if the chosen device can't begin it yet; ended() follows.
   virtual void waiting(const TaskNews&) {}
   /// Appends the numbers of the tasks that the device gets, in the order in which they are issued.
   /// If no device has work, or gets any, the longest-waiting one is placed by place().

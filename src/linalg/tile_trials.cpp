@@ -123,6 +123,7 @@ class Imposed {
 std::optional<bool> imposed_pulling() { return imposed; }
 
 bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile) {
+  constexpr double least_gain = 1.03;
   constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
   const auto seconds = [&](bool pulls) {
     const Imposed for_now(pulls);
@@ -131,7 +132,7 @@ bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t
     return estimate(engine, problem, options, whatever_tasks).seconds;
   };
   try {
-    return seconds(true) < seconds(false);
+    return least_gain * seconds(true) < seconds(false);
   } catch (...) {
     return false;
   }

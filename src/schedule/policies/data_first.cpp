@@ -26,6 +26,7 @@ struct Known {
   double least_seconds = 0;            ///< On the quickest.
   int priority = 0;
   DeviceId device = no_device;  ///< Which has pulled it.
+  std::uint64_t looked_at = 0;  ///< By the so-many-th pull.
 };
 
 /// The higher priority goes first, then the older.
@@ -159,7 +160,8 @@ class DataFirst final : public Policy {
   /// with the oldest.
   void look(const PullQuestion& question) {
     needs_.clear();
-    seen_.clear();
+    looked_ = 0;
+    ++pulls_;
     for (const auto& [tile, count] : coming_[question.device]) {
       const auto users = users_.find(tile);
       if (users == users_.end()) continue;
@@ -172,9 +174,10 @@ class DataFirst final : public Policy {
 
   /// False if enough were looked at.
   bool look_at(const PullQuestion& question, std::uint64_t id) {
-    if (seen_.size() == most_looked) return false;
-    if (!seen_.insert(id).second) return true;
-    const Known& task = tasks_.at(id);
+    if (looked_ == most_looked) return false;
+    Known& task = tasks_.at(id);
+    if (std::exchange(task.looked_at, pulls_) == pulls_) return true;
+    ++looked_;
     if (is_too_slow(task, question.device)) return true;
     Need need{.place = place_of(id, task), .task = id, .seconds = task.least_seconds};
     for (const OperandView& operand : task.operands) {
@@ -216,7 +219,8 @@ class DataFirst final : public Policy {
   std::vector<std::map<std::uint32_t, std::size_t>> coming_;
   // Of a pull.
   std::vector<Need> needs_;
-  std::set<std::uint64_t> seen_;
+  std::uint64_t pulls_ = 0;  ///< Counts them.
+  std::size_t looked_ = 0;   ///< How many tasks this one has looked at.
 };
 
 }  // namespace
