@@ -331,21 +331,23 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& p
   const std::int64_t order = problem.m;
   const DType dtype = problem.dtype;
   const DeviceGroup all = group_of(engine);
-  const std::int64_t usual = tile_for(engine, problem, options, trials);
-  if (home == no_device || order == 0) return {all, usual};
+  const auto usual = [&](Trials may) { return tile_for(engine, problem, options, may); };
+  if (home == no_device || order == 0) return {all, usual(trials)};
   const DeviceGroup alone = group_at(engine, home);
-  if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
+  if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual(Trials::none)};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
   if (all.size() < 2 || reproducible(engine, options)) return {alone, tile};
   const DeviceGroup fed = fed_from(engine, all, home);
+  const std::int64_t untried = usual(Trials::none);
   // A triangle goes there, and comes back.
   const double bytes =
       static_cast<double>(order) * static_cast<double>(order) * static_cast<double>(size_of(dtype));
   const double shared =
-      work_seconds(engine, all, order, usual, dtype) / static_cast<double>(all.size()) +
+      work_seconds(engine, all, order, untried, dtype) / static_cast<double>(all.size()) +
       bytes / static_cast<double>(all.size()) * fed.seconds_a_byte;
-  return shared < seconds ? CholeskyPlan{fed, usual} : CholeskyPlan{alone, tile};
+  // Tiles are tried for those who compute by them.
+  return shared < seconds ? CholeskyPlan{fed, usual(trials)} : CholeskyPlan{alone, tile};
 }
 
 }  // namespace quadriga::linalg
