@@ -5,7 +5,8 @@
 // Kernels' times and links' rates of a description are drawn from 0.3 to 3 times what it says, each
 // kernel and link by itself; memories from 1 to 150 GB. A line tells what a plan for one order
 // reaches of the best of that order and five within 3 % of it; or, of orders on the machine itself,
-// of the line between the powers of two beside it.
+// of the line between the powers of two beside it. `--first K --count C` measures C draws from
+// number K on, so that several processes share a sweep; `--only I` measures one.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
@@ -151,6 +152,7 @@ void plans(const Settings& settings) {
   const std::string file = settings.text("machine", "machines/h200x4.json");
   const std::int64_t devices = settings.integer("devices", 4);
   const std::int64_t count = settings.integer("count", run == "machines" ? 500 : 12);
+  const std::int64_t first = settings.integer("first", 0, 0);
   const std::int64_t only = settings.integer("only", -1, 0);
   const std::int64_t planning = settings.integer("planning-percent", -1, 0);
   if (planning >= 0) Config::global().set("planning_percent", std::to_string(planning));
@@ -162,9 +164,9 @@ void plans(const Settings& settings) {
   Random random(seed);
   std::vector<double> shares;
   double logarithms = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < first + count; ++i) {
     Random own = random.split();
-    if (only >= 0 && i != only) continue;
+    if (only >= 0 ? i != only : i < first) continue;
     const std::string name = fmt::format("{}-{}-{}", operation, run, i);
     double order = whole(least * std::pow(most / least, own.uniform()));
     Sample sample{1, 0, Line(name)};

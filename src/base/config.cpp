@@ -116,7 +116,7 @@ constexpr std::array keys{
     Key{"reproducible", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "results are bitwise identical for any number of devices of a kind", flag_text},
     Key{"planning_percent", SettingType::number, "10", "a whole number from 0 to 2147483647",
-        "time to try plans of a factorization in, when its size is new; of its own time",
+        "time to try plans of a factorization or product in, when its size is new; of its own time",
         count_text},
     Key{"cuda_pool", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "GPU memory comes from CUDA's default pools, which other libraries may share", flag_text},

@@ -339,7 +339,7 @@ bool shall_pull(const Engine& engine, const DeviceGroup& group, const Problem& p
   key.push_back(static_cast<double>(tile));
   const auto search = [&]() -> std::int64_t {
     const CholeskyTimes times = cholesky_times(engine, group, problem.m, tile, problem.dtype);
-    return is_worth_two_trials(cholesky_tasks(times.shape.tiles), cholesky_seconds(times)) &&
+    return may_try(2 * cholesky_tasks(times.shape.tiles), cholesky_seconds(times)) &&
            is_sooner_pulled(engine, problem, tile);
   };
   return memo.find(key, search) != 0;
@@ -350,21 +350,23 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& p
   const std::int64_t order = problem.m;
   const DType dtype = problem.dtype;
   const DeviceGroup all = group_of(engine);
-  const std::int64_t usual = tile_for(engine, problem, options, trials);
-  if (home == no_device || order == 0) return {all, usual};
+  const auto usual = [&](Trials may) { return tile_for(engine, problem, options, may); };
+  if (home == no_device || order == 0) return {all, usual(trials)};
   const DeviceGroup alone = group_at(engine, home);
-  if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual};
+  if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual(Trials::none)};
   double seconds = 0;
   const std::int64_t tile = best_tile(engine, alone, order, dtype, seconds);
   if (all.size() < 2 || reproducible(engine, options)) return {alone, tile};
   const DeviceGroup fed = fed_from(engine, all, home);
+  const std::int64_t untried = usual(Trials::none);
   // A triangle goes there, and comes back.
   const double bytes =
       static_cast<double>(order) * static_cast<double>(order) * static_cast<double>(size_of(dtype));
   const double shared =
-      work_seconds(engine, all, order, usual, dtype) / static_cast<double>(all.size()) +
+      work_seconds(engine, all, order, untried, dtype) / static_cast<double>(all.size()) +
       bytes / static_cast<double>(all.size()) * fed.seconds_a_byte;
-  return shared < seconds ? CholeskyPlan{fed, usual} : CholeskyPlan{alone, tile};
+  // Tiles are tried for those who compute by them.
+  return shared < seconds ? CholeskyPlan{fed, usual(trials)} : CholeskyPlan{alone, tile};
 }
 
 }  // namespace quadriga::linalg

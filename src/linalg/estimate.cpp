@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "engine/engine_access.h"
+#include "linalg/call_plan.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelet_parts.h"
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace quadriga::linalg {
 namespace {
@@ -320,6 +322,19 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   estimate.tile = tiles.rows;
   estimate.tile_cols = tiles.cols;
   return estimate;
+}
+
+double seconds_by_plan(const Engine& engine, const Problem& problem, const ProductPlan& plan) {
+  Engine model(model_options(engine, problem.dtype));
+  CallPlan call;
+  static_cast<ProductPlan&>(call) = plan;
+  call.group = group_of(model);
+  const auto [kind, m, n, k, dtype, from_source, accumulate, in_place] = problem;
+  Options options;
+  options.check_finite = false;
+  matmul_by(model, pretended(m, k, dtype, 1), pretended(k, n, dtype, 2), accumulate ? 1 : 0,
+            pretended(m, n, dtype, 3), options, std::move(call));
+  return static_cast<double>(model.counters().elapsed) / 1e9;
 }
 
 Estimate simulate(Engine& engine, const Problem& problem, const Options& options) {

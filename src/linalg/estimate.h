@@ -2,6 +2,8 @@
 // src/linalg/estimate.h: estimate() with the largest program that it simulates whole.
 #pragma once
 
+#include "linalg/product_plan.h"
+
 #include <quadriga/linalg.h>
 
 namespace quadriga::linalg {
@@ -13,5 +15,9 @@ inline constexpr double most_simulated_tasks = 20000;
 /// As estimate(), where a program of more tasks than `most_tasks` is extrapolated.
 Estimate estimate(const Engine& engine, const Problem& problem, const Options& options,
                   double most_tasks);
+
+/// What a product from host memory to host memory takes by such a plan for all accelerators, by the
+/// virtual clock.
+double seconds_by_plan(const Engine& engine, const Problem& problem, const ProductPlan& plan);
 
 }  // namespace quadriga::linalg

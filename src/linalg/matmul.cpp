@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <functional>
+#include <utility>
 
 namespace quadriga::linalg {
 namespace {
@@ -107,10 +109,11 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
   check_finite(engine, options, "B", b);
 }
 
-}  // namespace
+/// `plan_of(problem, home)`: the plan of C, which has contiguous columns or is its transpose.
+using PlanOf = std::function<CallPlan(const Problem& problem, DeviceId home)>;
 
-void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
-            Scalar beta, const MatrixView& c, const Options& options) {
+void multiply(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+              Scalar beta, const MatrixView& c, const Options& options, const PlanOf& plan_of) {
   const NamedCall named(engine, "matmul");
   const Matrix whole_c(c);
   const HostAccess held =
@@ -126,7 +129,7 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
   problem.accumulate = beta != Scalar(0);
   if (by_rows) std::swap(problem.m, problem.n);
-  CallPlan plan = linalg::plan(engine, problem, common_device(engine, {&a, &b, &whole_c}), options);
+  CallPlan plan = plan_of(problem, common_device(engine, {&a, &b, &whole_c}));
   Run run(engine, options,
           static_cast<double>(plan.rows.count()) * static_cast<double>(plan.cols.count()) *
               static_cast<double>(plan.sum.count()));
@@ -150,6 +153,22 @@ void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix
   submit_all(run, product);
   finish_all(*product.c);
   run.wait();
+}
+
+}  // namespace
+
+void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+            Scalar beta, const MatrixView& c, const Options& options) {
+  multiply(engine, alpha, a, op_a, b, op_b, beta, c, options,
+           [&](const Problem& problem, DeviceId home) {
+             return linalg::plan(engine, problem, home, options);
+           });
+}
+
+void matmul_by(Engine& engine, const Matrix& a, const Matrix& b, Scalar beta, const MatrixView& c,
+               const Options& options, CallPlan plan) {
+  multiply(engine, 1, a, Op::none, b, Op::none, beta, c, options,
+           [&](const Problem&, DeviceId) { return std::move(plan); });
 }
 
 }  // namespace quadriga::linalg

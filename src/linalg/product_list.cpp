@@ -134,7 +134,7 @@ class ListPlanner {
   ListPlanner(const ProductTimes& times, const DeviceGroup& group, const Problem& problem)
       : times_(times), group_(group), problem_(problem) {}
 
-  std::optional<ProductPlan> best() {
+  std::vector<ProductPlan> best(double near) {
     const std::int64_t least = group_.shortest_tile();
     for (const std::int64_t rows : part_lengths(problem_.m, least))
       for (const std::int64_t cols : part_lengths(problem_.n, least)) add_depths(rows, cols);
@@ -145,37 +145,44 @@ class ListPlanner {
       if (candidate.bound >= tolerance() * best_.seconds) break;
       consider(candidate.sizes, {});
     }
-    if (best_.seconds == never) return std::nullopt;
+    if (best_.seconds == never) return {};
     if (!group_.resident) add_pieces();
-    return group_.size() < 2 ? with_orders(std::move(best_.plan)) : rehearsed();
+    if (group_.size() < 2) return {with_orders(std::move(best_.plan))};
+    return nearest(rehearsed(near), near);
   }
 
   /// The best by what all devices together make of them, of as many of those found as there is time
   /// for beside the product itself.
-  ProductPlan rehearsed() {
+  std::vector<ProductPlan> rehearsed(double near) {
     constexpr std::size_t least = 16;
     constexpr double share_of_time = 0.25;
     constexpr double seconds_a_product = 1e-6;
     std::ranges::stable_sort(found_, {}, &Found::seconds);
     HomeLinks home_links(times_.machine(), group_);
     double left = share_of_time * found_.front().seconds;
-    ProductPlan best;
-    best.seconds = never;
+    std::vector<ProductPlan> plans;
+    double best = never;
+    const auto consider = [&](ProductPlan plan) {
+      plan.seconds = rehearse(times_, home_links, problem_, plan, near * best);
+      if (plan.seconds >= near * best) return;
+      best = std::min(best, plan.seconds);
+      plans.push_back(std::move(plan));
+    };
     std::size_t rehearsed = 0;
     for (Found& each : found_) {
       ProductPlan plan = with_orders(std::move(each.plan));
-      plan.seconds = rehearse(times_, home_links, problem_, plan, best.seconds);
-      if (plan.seconds < best.seconds) best = std::move(plan);
-      left -= seconds_a_product * real(best.rows.count() * best.cols.count() * best.sum.count());
+      left -= seconds_a_product * real(plan.rows.count() * plan.cols.count() * plan.sum.count());
+      consider(std::move(plan));
       if (++rehearsed >= least && left <= 0) break;
     }
-    rehearse_squares(home_links, best);
-    return best;
+    for (ProductPlan& plan : squares()) consider(std::move(plan));
+    return plans;
   }
 
   /// Squares in the order of ProductOrder: it asks less of links between devices, which may be
   /// slow.
-  void rehearse_squares(HomeLinks& home_links, ProductPlan& best) {
+  std::vector<ProductPlan> squares() {
+    std::vector<ProductPlan> plans;
     const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
     for (const std::int64_t tile : part_lengths(most, group_.shortest_tile())) {
       constexpr std::int64_t all_fit = std::int64_t{1} << 30;
@@ -188,9 +195,9 @@ class ListPlanner {
         plan.orders.push_back(all_products(
             {at.rows.all, at.cols.all, shape.inner, all_fit, shape.load_a / shape.product}));
       }
-      plan.seconds = rehearse(times_, home_links, problem_, plan, best.seconds);
-      if (plan.seconds < best.seconds) best = std::move(plan);
+      plans.push_back(std::move(plan));
     }
+    return plans;
   }
 
   /// Devices whose parts are alike have one order, of other tiles.
@@ -418,9 +425,9 @@ void share_plan(const ProductTimes& times, const DeviceGroup& group, const Probl
   plan = ListPlanner(times, group, problem).with_orders(std::move(plan));
 }
 
-std::optional<ProductPlan> list_plan(const ProductTimes& times, const DeviceGroup& group,
-                                     const Problem& problem) {
-  return ListPlanner(times, group, problem).best();
+std::vector<ProductPlan> list_plans(const ProductTimes& times, const DeviceGroup& group,
+                                    const Problem& problem, double near) {
+  return ListPlanner(times, group, problem).best(near);
 }
 
 }  // namespace quadriga::linalg

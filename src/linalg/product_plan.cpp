@@ -2,26 +2,45 @@
 // src/linalg/product_plan.cpp: which of the searches cuts a product.
 #include "linalg/product_plan.h"
 
+#include "base/config.h"
 #include "linalg/check.h"
+#include "linalg/estimate.h"
 #include "linalg/product_search.h"
 #include "linalg/tile_size.h"
+#include "linalg/tile_trials.h"
 
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace quadriga::linalg {
 namespace {
 
+double tasks_of(const ProductPlan& plan) noexcept {
+  return static_cast<double>(plan.rows.count()) * static_cast<double>(plan.cols.count()) *
+         static_cast<double>(plan.sum.count());
+}
+
+/// Trials are of programs from host memory on all devices. A list schedule of one is exact.
+bool tries_plans(const Engine& engine, const DeviceGroup& group) {
+  return group.size() >= 2 && group.home == host_space && can_try(engine) &&
+         Config::global().integer("planning_percent") > 0;
+}
+
 /// All that the searches know of a problem: equal ones have equal plans.
-std::vector<double> key_of(const ProductTimes& times, const DeviceGroup& group,
-                           const Problem& problem) {
+std::vector<double> key_of(const Engine& engine, const ProductTimes& times,
+                           const DeviceGroup& group, const Problem& problem) {
   std::vector<double> key;
   for (const std::int64_t length : {problem.m, problem.n, problem.k, group.size(), group.granule})
     key.push_back(static_cast<double>(length));
   for (const bool is : {problem.accumulate, group.resident}) key.push_back(is ? 1 : 0);
   key.push_back(static_cast<double>(group.memory_bytes));
+  key.push_back(tries_plans(engine, group) ? 1 : 0);
+  key.push_back(static_cast<double>(engine.options().window));
+  for (const char* const setting : {"window", "planning_percent"})
+    key.push_back(static_cast<double>(Config::global().integer(setting)));
   times.append_to(key);
   return key;
 }
@@ -54,15 +73,35 @@ Memo& memo() {
   return memo;
 }
 
+/// The quickest by the virtual clock of plans that seem alike, the best first; the first if that
+/// one's trial would take too long: others may be worse than what isn't tried.
+ProductPlan best_by_trial(const Engine& engine, const Problem& problem,
+                          std::vector<ProductPlan> plans) {
+  const double best = plans.front().seconds;
+  if (!may_try(tasks_of(plans.front()), best)) return std::move(plans.front());
+  std::erase_if(plans, [&](const ProductPlan& plan) { return !may_try(tasks_of(plan), best); });
+  if (plans.size() > most_trials) plans.resize(most_trials);
+  if (plans.size() < 2) return std::move(plans.front());
+  const std::vector<double> seconds = seconds_by_trial(plans.size(), [&](std::size_t index) {
+    return seconds_by_plan(engine, problem, plans[index]);
+  });
+  return std::move(
+      plans[static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin())]);
+}
+
 std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group,
                                   const Problem& problem) {
   const ProductTimes times(engine, group, problem);
-  std::vector<double> key = key_of(times, group, problem);
+  std::vector<double> key = key_of(engine, times, group, problem);
   std::optional<ProductPlan> plan = memo().find(key);
   if (plan) return plan;
-  plan = list_plan(times, group, problem);
-  if (!plan) plan = stream_plan(times, group, problem);
-  if (plan) memo().keep(std::move(key), *plan);
+  const bool tries = tries_plans(engine, group);
+  const double near = tries ? trial_tolerance : 1;
+  std::vector<ProductPlan> plans = list_plans(times, group, problem, near);
+  if (plans.empty()) plans = stream_plans(times, group, problem, near);
+  if (plans.empty()) return std::nullopt;
+  plan = tries ? best_by_trial(engine, problem, std::move(plans)) : std::move(plans.front());
+  memo().keep(std::move(key), *plan);
   return plan;
 }
 

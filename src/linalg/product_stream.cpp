@@ -19,14 +19,14 @@ class StreamPlanner {
   StreamPlanner(const ProductTimes& times, const DeviceGroup& group, const Problem& problem)
       : times_(times), group_(group), problem_(problem) {}
 
-  std::optional<ProductPlan> best() const {
-    std::optional<ProductPlan> best;
+  std::vector<ProductPlan> best(double near) const {
+    std::vector<ProductPlan> found;
     double least = never_fits;
     const auto consider = [&](ProductPlan plan) {
-      const double seconds = panel_seconds(plan);
-      if (seconds >= least) return;
-      best = std::move(plan);
-      best->seconds = least = seconds;
+      plan.seconds = panel_seconds(plan);
+      if (plan.seconds >= near * least) return;
+      least = std::min(least, plan.seconds);
+      found.push_back(std::move(plan));
     };
     const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
     const std::int64_t narrowest = group_.shortest_tile();
@@ -36,7 +36,7 @@ class StreamPlanner {
       for (const std::int64_t cols : part_lengths(problem_.n, narrowest))
         for (const std::int64_t inner : part_lengths(problem_.k, narrowest))
           consider(tiles(rows, cols, inner, times_.full_run()));
-    return best;
+    return nearest(std::move(found), near);
   }
 
  private:
@@ -147,9 +147,9 @@ class StreamPlanner {
 
 }  // namespace
 
-std::optional<ProductPlan> stream_plan(const ProductTimes& times, const DeviceGroup& group,
-                                       const Problem& problem) {
-  return StreamPlanner(times, group, problem).best();
+std::vector<ProductPlan> stream_plans(const ProductTimes& times, const DeviceGroup& group,
+                                      const Problem& problem, double near) {
+  return StreamPlanner(times, group, problem).best(near);
 }
 
 }  // namespace quadriga::linalg

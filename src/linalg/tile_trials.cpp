@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/tile_trials.cpp: which tiles are tried, and their programs without data.
+// src/linalg/tile_trials.cpp: which plans are tried, and their programs without data.
 //
 // Invariants
 //   1. Each trial has an engine of its own under the virtual clock; they share nothing but
-//      `next_` and the candidates, which nobody changes.
+//      `next_` and what is tried, which nobody changes.
 //   2. A trial's place in `seconds_` is written by the thread that took its number, and read when
 //      all threads have ended.
 #include "linalg/tile_trials.h"
@@ -23,32 +23,22 @@ namespace {
 /// Of a program without data, beside others on other cores: `quadriga-bench overhead --case
 /// decide-4`, on the machine of docs/benchmarks.md.
 constexpr double seconds_a_task = 3e-6;
-constexpr std::size_t most_trials = 8;
 
-class TilesInTurn {
+class TrialsInTurn {
  public:
-  TilesInTurn(const Engine& engine, const Problem& problem,
-              const std::vector<TileCandidate>& candidates)
-      : engine_(engine),
-        problem_(problem),
-        candidates_(candidates),
-        seconds_(candidates.size(), std::numeric_limits<double>::infinity()) {}
+  TrialsInTurn(std::size_t count, const std::function<double(std::size_t)>& seconds_of)
+      : seconds_of_(seconds_of), seconds_(count, std::numeric_limits<double>::infinity()) {}
 
   void run() {
     const auto cores = static_cast<std::size_t>(std::max(1, computing_cores()));
     std::vector<std::thread> others;
-    while (others.size() + 1 < std::min(cores, candidates_.size()) && start_another(others)) {
+    while (others.size() + 1 < std::min(cores, seconds_.size()) && start_another(others)) {
     }
     take_turns();
     for (std::thread& other : others) other.join();
   }
 
-  std::int64_t best() const {
-    const auto least = std::ranges::min_element(seconds_);
-    return *least < std::numeric_limits<double>::infinity()
-               ? candidates_[static_cast<std::size_t>(least - seconds_.begin())].tile
-               : 0;
-  }
+  const std::vector<double>& seconds() const { return seconds_; }
 
  private:
   /// False if the system refuses: those that run do its work.
@@ -63,41 +53,45 @@ class TilesInTurn {
   }
 
   void take_turns() noexcept {
-    for (std::size_t i = next_++; i < candidates_.size(); i = next_++) try_tile(i);
+    for (std::size_t i = next_++; i < seconds_.size(); i = next_++) try_one(i);
   }
 
   /// What can't run that way, for lack of memory as an example, is no candidate.
-  void try_tile(std::size_t index) noexcept {
-    constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
+  void try_one(std::size_t index) noexcept {
     try {
-      Options options;
-      options.tile = candidates_[index].tile;
-      seconds_[index] = estimate(engine_, problem_, options, whatever_tasks).seconds;
+      seconds_[index] = seconds_of_(index);
     } catch (...) {
       seconds_[index] = std::numeric_limits<double>::infinity();
     }
   }
 
-  const Engine& engine_;
-  const Problem& problem_;
-  const std::vector<TileCandidate>& candidates_;
+  const std::function<double(std::size_t)>& seconds_of_;
   std::vector<double> seconds_;
   std::atomic<std::size_t> next_{0};
 };
 
 }  // namespace
 
+bool may_try(double tasks, double seconds) {
+  const double share = 1e-2 * static_cast<double>(Config::global().integer("planning_percent"));
+  return tasks * seconds_a_task <= share * seconds;
+}
+
+std::vector<double> seconds_by_trial(std::size_t count,
+                                     const std::function<double(std::size_t)>& seconds_of) {
+  TrialsInTurn trials(count, seconds_of);
+  trials.run();
+  return trials.seconds();
+}
+
 std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
-  constexpr double tolerance = 1.2;
   if (found.empty()) return {};
   std::ranges::stable_sort(found, {}, &TileCandidate::seconds);
   const double best = found.front().seconds;
-  const double share = 1e-2 * static_cast<double>(Config::global().integer("planning_percent"));
   std::vector<TileCandidate> worth;
   for (const TileCandidate& each : found) {
     const bool is_known = std::ranges::find(worth, each.tile, &TileCandidate::tile) != worth.end();
-    const bool is_worth =
-        each.seconds <= tolerance * best && each.tasks * seconds_a_task <= share * best;
+    const bool is_worth = each.seconds <= trial_tolerance * best && may_try(each.tasks, best);
     if (is_worth && !is_known && worth.size() < most_trials) worth.push_back(each);
     if (worth.empty()) return {};
   }
@@ -138,20 +132,22 @@ bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t
   }
 }
 
-bool is_worth_two_trials(double tasks, double seconds) {
-  const double share = 1e-2 * static_cast<double>(Config::global().integer("planning_percent"));
-  return 2 * tasks * seconds_a_task <= share * seconds;
-}
-
 bool can_try(const Engine& engine) {
   return Config::global().text("policy", engine.options().policy) == "affinity";
 }
 
 std::int64_t best_by_trial(const Engine& engine, const Problem& problem,
                            const std::vector<TileCandidate>& candidates) {
-  TilesInTurn trials(engine, problem, candidates);
-  trials.run();
-  return trials.best();
+  const auto seconds = seconds_by_trial(candidates.size(), [&](std::size_t index) {
+    constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
+    Options options;
+    options.tile = candidates[index].tile;
+    return estimate(engine, problem, options, whatever_tasks).seconds;
+  });
+  const auto least = std::ranges::min_element(seconds);
+  return *least < std::numeric_limits<double>::infinity()
+             ? candidates[static_cast<std::size_t>(least - seconds.begin())].tile
+             : 0;
 }
 
 }  // namespace quadriga::linalg

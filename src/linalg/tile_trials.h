@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/tile_trials.h: tiles of a factorization tried by the virtual clock.
+// src/linalg/tile_trials.h: plans of factorizations and products tried by the virtual clock.
 #pragma once
 
 #include <quadriga/linalg.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,18 @@ struct TileCandidate {
 /// fewer than two, or the best isn't among them: others may be worse than what isn't tried.
 std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
 
+/// How many times the seconds of the best a plan may seem to take to be tried.
+inline constexpr double trial_tolerance = 1.2;
+inline constexpr std::size_t most_trials = 8;
+
+/// Whether a trial of so many tasks takes at most the setting's part of `seconds`.
+bool may_try(double tasks, double seconds);
+
+/// Runs so many trials, each on a thread of its own if there are cores, and returns what
+/// `seconds_of(index)` did; infinity for one that failed.
+std::vector<double> seconds_by_trial(std::size_t count,
+                                     const std::function<double(std::size_t)>& seconds_of);
+
 /// Whether a trial that runs on this thread says that devices pull tasks, or that they don't; empty
 /// outside of trials.
 std::optional<bool> imposed_pulling();
@@ -30,9 +43,6 @@ std::optional<bool> imposed_pulling();
 /// tile has an owner, which mostly moves fewer bytes: its program runs both ways without data.
 /// False if it couldn't.
 bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile);
-
-/// Whether two such trials of so many tasks are worth their time.
-bool is_worth_two_trials(double tasks, double seconds);
 
 /// Whether the engine decides as trials do.
 bool can_try(const Engine& engine);
