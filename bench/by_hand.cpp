@@ -1,139 +1,133 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/by_hand.cpp: commands in the order of their queues, each begun as early as it can be.
+// bench/by_hand.cpp: commands queued on streams of the virtual clock; nothing is computed.
 #include "by_hand.h"
 
 #include <algorithm>
-#include <array>
-#include <deque>
-#include <limits>
+#include <memory>
+
+#include "addresses.h"
+#include "device/factory.h"
 
 namespace quadriga::bench {
 namespace {
 
-enum Part : std::size_t { in, kernel, out };
+constexpr std::size_t most_chunk_bytes = std::size_t{1} << 31;
 
-struct Command {
-  std::size_t chunk = 0;
-  Part part = in;
-};
-
-constexpr double not_yet = std::numeric_limits<double>::infinity();
-
-class Simulation {
+class Program {
  public:
-  Simulation(HandWay way, const HandMachine& machine, const std::vector<HandTimes>& chunks)
-      : way_(way),
-        machine_(machine),
-        chunks_(chunks),
-        devices_(machine.bus_of.size()),
-        ends_(chunks.size(), {not_yet, not_yet, not_yet}) {
-    bus_free_.assign(
-        static_cast<std::size_t>(*std::ranges::max_element(machine.bus_of)) + std::size_t{1}, 0.0);
+  /// Each device has so many streams.
+  Program(const Machine& machine, const std::vector<HandTimes>& chunks, std::size_t streams)
+      : chunks_(chunks),
+        streams_a_device_(streams),
+        backend_(make_virtual_backend(machine, {.compute = false})),
+        memory_(most_chunk_bytes) {
+    for (std::size_t d = 0; d < machine.devices.size(); ++d)
+      for (std::size_t s = 0; s < streams; ++s)
+        streams_.push_back(backend_->create_stream(static_cast<DeviceId>(d), StreamKind::compute));
   }
 
-  double run() {
-    issue();
-    double last = 0;
-    while (step(last)) {
+  std::size_t devices() const { return backend_->machine().devices.size(); }
+  std::size_t chunks() const { return chunks_.size(); }
+
+  void copy_in(std::size_t chunk, std::size_t device, std::size_t stream) {
+    copy(device, stream, host_space, space_of(device), chunks_[chunk].in_bytes);
+  }
+  void launch(std::size_t chunk, std::size_t device, std::size_t stream) {
+    Launch launch;
+    launch.name = "dummy";
+    launch.cost = Cost::of_seconds(chunks_[chunk].kernel_seconds);
+    backend_->launch(at(device, stream), launch);
+    ++queued_;
+  }
+  void copy_out(std::size_t chunk, std::size_t device, std::size_t stream) {
+    copy(device, stream, space_of(device), host_space, chunks_[chunk].out_bytes);
+  }
+  void all_of(std::size_t chunk, std::size_t device, std::size_t stream) {
+    copy_in(chunk, device, stream);
+    launch(chunk, device, stream);
+    copy_out(chunk, device, stream);
+  }
+
+  /// The device whose command ended next; all that is queued has ended: devices().
+  std::size_t wait() {
+    if (queued_ == 0) return devices();
+    Completion done;
+    while (backend_->next_completion({&done, 1}, never) == 0) {
     }
-    return last;
+    --queued_;
+    return done.event.stream / streams_a_device_;
+  }
+  double seconds() {
+    while (wait() < devices()) {
+    }
+    return 1e-9 * static_cast<double>(backend_->now());
   }
 
  private:
-  /// Copies and kernels are queues of their own; where each chunk is waited for, one is enough.
-  struct Device {
-    std::deque<Command> copies;
-    std::deque<Command> kernels;
-    double copies_free = 0;
-    double kernels_free = 0;
-    bool is_idle() const { return copies.empty() && kernels.empty(); }
-  };
-
-  void add(Device& device, std::size_t chunk, Part part) {
-    (part == kernel ? device.kernels : device.copies).push_back({chunk, part});
+  StreamId at(std::size_t device, std::size_t stream) const {
+    return streams_[device * streams_a_device_ + stream];
   }
-  void add_chunk(Device& device, std::size_t chunk) {
-    for (const Part part : {in, kernel, out}) add(device, chunk, part);
+  SpaceId space_of(std::size_t device) const { return backend_->machine().devices[device].space; }
+  void copy(std::size_t device, std::size_t stream, SpaceId from, SpaceId to, double bytes) {
+    auto* const place = static_cast<std::byte*>(memory_.get());
+    backend_->copy(at(device, stream), {from, to, place, place, static_cast<std::size_t>(bytes)});
+    ++queued_;
   }
 
-  /// What a program issues before it waits for anything; the rest follows when that has ended.
-  void issue() {
-    const std::size_t count = devices_.size();
-    if (way_ == HandWay::naive)
-      for (; next_ < chunks_.size(); ++next_) add_chunk(devices_[next_ % count], next_);
-    if (way_ == HandWay::threads)
-      for (Device& device : devices_)
-        if (device.is_idle() && next_ < chunks_.size()) add_chunk(device, next_++);
-    if (way_ != HandWay::batches) return;
-    const std::size_t end = std::min(chunks_.size(), next_ + machine_.batch * count);
-    for (const Part part : {in, kernel, out})
-      for (std::size_t chunk = next_; chunk < end; ++chunk)
-        add(devices_[chunk % count], chunk, part);
-    next_ = end;
-  }
-
-  /// When the first command of a queue can begin.
-  double begin_of(const std::deque<Command>& queue, double free, double bus_free) const {
-    if (queue.empty()) return not_yet;
-    const Command& command = queue.front();
-    const double input = command.part == in ? batch_begin_ : ends_[command.chunk][command.part - 1];
-    return std::max({input, free, bus_free});
-  }
-
-  /// Carries out the command that begins first; false if there is none.
-  bool step(double& last) {
-    double least = not_yet;
-    Device* found = nullptr;
-    bool is_copy = false;
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      Device& device = devices_[d];
-      const double copy = begin_of(device.copies, device.copies_free, bus_of(d));
-      const double compute = begin_of(device.kernels, device.kernels_free, 0);
-      if (std::min(copy, compute) >= least) continue;
-      least = std::min(copy, compute);
-      found = &device;
-      is_copy = copy < compute;
-    }
-    if (!found) return false;
-    carry_out(*found, is_copy, least, last);
-    return true;
-  }
-
-  void carry_out(Device& device, bool is_copy, double begin, double& last) {
-    std::deque<Command>& queue = is_copy ? device.copies : device.kernels;
-    const auto [chunk, part] = queue.front();
-    queue.pop_front();
-    const HandTimes& times = chunks_[chunk];
-    const double end = begin + (part == in ? times.in : part == kernel ? times.kernel : times.out);
-    ends_[chunk][part] = end;
-    (is_copy ? device.copies_free : device.kernels_free) = end;
-    if (is_copy) bus_of(static_cast<std::size_t>(&device - devices_.data())) = end;
-    last = std::max(last, end);
-    if (way_ == HandWay::batches &&
-        !std::ranges::all_of(devices_, [](const Device& each) { return each.is_idle(); }))
-      return;
-    if (way_ == HandWay::batches) batch_begin_ = last;
-    issue();
-  }
-
-  double& bus_of(std::size_t device) {
-    return bus_free_[static_cast<std::size_t>(machine_.bus_of[device])];
-  }
-
-  const HandWay way_;
-  const HandMachine& machine_;
   const std::vector<HandTimes>& chunks_;
-  std::vector<Device> devices_;
-  std::vector<std::array<double, 3>> ends_;  ///< By chunk and part.
-  std::vector<double> bus_free_;
-  std::size_t next_ = 0;
-  double batch_begin_ = 0;
+  const std::size_t streams_a_device_;
+  std::unique_ptr<Backend> backend_;
+  const Addresses memory_;
+  std::vector<StreamId> streams_;
+  std::size_t queued_ = 0;
 };
+
+void naive(Program& program, std::size_t streams) {
+  for (std::size_t chunk = 0; chunk < program.chunks(); ++chunk) {
+    const std::size_t turn = chunk / program.devices();
+    program.all_of(chunk, chunk % program.devices(), turn % streams);
+  }
+}
+
+/// Each chunk of a batch has a stream, so that its kernel waits for no other's copy.
+void batches(Program& program, std::size_t batch) {
+  const std::size_t devices = program.devices();
+  for (std::size_t begin = 0; begin < program.chunks(); begin += batch * devices) {
+    const std::size_t end = std::min(program.chunks(), begin + batch * devices);
+    const auto each = [&](auto command) {
+      for (std::size_t chunk = begin; chunk < end; ++chunk)
+        (program.*command)(chunk, chunk % devices, chunk / devices % batch);
+    };
+    each(&Program::copy_in);
+    each(&Program::launch);
+    each(&Program::copy_out);
+    program.seconds();
+  }
+}
+
+void threads(Program& program) {
+  std::vector<std::size_t> commands(program.devices());  // Of its chunk, that haven't ended.
+  std::size_t next = 0;
+  const auto take = [&](std::size_t device) {
+    if (next == program.chunks()) return;
+    program.all_of(next++, device, 0);
+    commands[device] = 3;
+  };
+  for (std::size_t device = 0; device < program.devices(); ++device) take(device);
+  for (auto device = program.wait(); device < program.devices(); device = program.wait())
+    if (--commands[device] == 0) take(device);
+}
 
 }  // namespace
 
-double by_hand(HandWay way, const HandMachine& machine, const std::vector<HandTimes>& chunks) {
-  return Simulation(way, machine, chunks).run();
+double by_hand(HandWay way, const Machine& machine, const std::vector<HandTimes>& chunks,
+               std::size_t batch) {
+  const std::size_t streams = way == HandWay::naive ? 2 : way == HandWay::batches ? batch : 1;
+  Program program(machine, chunks, streams);
+  if (way == HandWay::naive) naive(program, streams);
+  if (way == HandWay::batches) batches(program, batch);
+  if (way == HandWay::threads) threads(program);
+  return program.seconds();
 }
 
 }  // namespace quadriga::bench

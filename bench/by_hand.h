@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench/by_hand.h: how long streams take that are written by hand, on GPUs with one hardware queue.
-//
-// Pure. Such a GPU takes its copies in the order in which they were issued, whatever their streams,
-// and so its kernels; a command whose input isn't there keeps those behind it waiting. Copies also
-// wait for their bus, which carries one at a time.
-//
-// Source:  Ino, Nakagawa, Hagihara, GPU-Chariot, IEICE Trans. E96-D(12), 2013, section 3.2.
+// bench/by_hand.h: how long streams take that are written by hand, by the virtual clock.
 #pragma once
+
+#include <quadriga/machine.h>
 
 #include <cstddef>
 #include <vector>
@@ -15,23 +11,24 @@ namespace quadriga::bench {
 
 /// Of a chunk.
 struct HandTimes {
-  double in = 0;
-  double kernel = 0;
-  double out = 0;
+  double in_bytes = 0;
+  double kernel_seconds = 0;
+  double out_bytes = 0;
 };
 
+/// Programs with CUDA streams, as users write them.
 enum class HandWay {
-  naive,    ///< Chunk by chunk: copy in, kernel, copy out; devices by turns.
+  naive,    ///< Chunk by chunk: copy in, kernel, copy out; devices and their streams by turns.
   batches,  ///< As many as fit: all copies in, all kernels, all copies out.
-  threads,  ///< A thread a device takes the next chunk when it has done with one.
-};
-
-struct HandMachine {
-  std::vector<int> bus_of;  ///< By device.
-  std::size_t batch = 1;    ///< Chunks that fit a device.
+  threads,  ///< A thread and a stream a device: the next chunk when it has done with one.
 };
 
 /// Seconds until all chunks are home.
-double by_hand(HandWay way, const HandMachine& machine, const std::vector<HandTimes>& chunks);
+///
+/// machine:  accelerators with routes from and to the host; what overlaps follows from their
+///           copy_engines and hardware_queues.
+/// batch:    chunks that fit a device; of HandWay::batches alone.
+double by_hand(HandWay way, const Machine& machine, const std::vector<HandTimes>& chunks,
+               std::size_t batch = 1);
 
 }  // namespace quadriga::bench

@@ -6,7 +6,7 @@
 
 namespace quadriga::bench {
 
-Machine paper_machine(int devices) {
+Machine paper_machine(int devices, int hardware_queues) {
   Machine machine;
   machine.name = fmt::format("{} devices on 2 buses", devices);
   for (const char* const name : {"bus 0", "bus 1"})
@@ -18,6 +18,7 @@ Machine paper_machine(int devices) {
     device.space = static_cast<SpaceId>(i + 1);
     device.memory_bytes = std::size_t{1} << 30;
     device.copy_engines = 1;
+    device.hardware_queues = hardware_queues;
     device.rates = "gpu";
     machine.devices.push_back(device);
     machine.routes.push_back({host_space, device.space, {i % 2}});

@@ -12,6 +12,6 @@ namespace quadriga::bench {
 constexpr double bus_bytes_per_second = 6e9;
 
 /// Devices take turns on the buses: of three, the first and the last share one.
-Machine paper_machine(int devices);
+Machine paper_machine(int devices, int hardware_queues = 0);
 
 }  // namespace quadriga::bench

@@ -4,8 +4,9 @@
 // Pipelines run by the virtual clock on the paper's machine. The protein search and the FFT take
 // their times from the paper's tables 1 and 2. By hand: a thread a device that takes the next chunk
 // when it has done with one, as the paper's OpenMP programs do; all copies in, all kernels, all
-// copies out on one device, as its manual programs do. Speed-ups are over one device that overlaps
-// nothing.
+// copies out on one device, as its manual programs do; chunk by chunk on two streams a device, as
+// its figure A.1. By hand, devices have one hardware queue unless a row says otherwise. Speed-ups
+// are over one device that overlaps nothing.
 //
 // Source:  Ino, Nakagawa, Hagihara, GPU-Chariot, IEICE Trans. E96-D(12), 2013, section 6.
 #include <fmt/format.h>
@@ -61,9 +62,9 @@ Codelet timed_kernel(const Works& works) {
   return kernel;
 }
 
-PipelineStats simulate(const Works& works, int devices, Order order) {
+PipelineStats simulate(const Works& works, int devices, Order order, int hardware_queues = 0) {
   EngineOptions options;
-  options.machine = paper_machine(devices);
+  options.machine = paper_machine(devices, hardware_queues);
   options.machine->devices.push_back(Machine::parse(fmt::format("cpu:{}", cores)).devices.front());
   options.virtual_clock = true;
   options.compute = false;
@@ -140,11 +141,17 @@ double by_threads(const Works& works, int devices) {
   }
 }
 
+std::vector<HandTimes> hand_times(const Works& works) {
+  std::vector<HandTimes> times;
+  for (const Work& each : works)
+    times.push_back({static_cast<double>(bytes_of(each.in)), each.kernel,
+                     static_cast<double>(bytes_of(each.out))});
+  return times;
+}
+
 /// One device: all copies in, all kernels, all copies out; without files.
 double by_loops(const Works& works) {
-  std::vector<HandTimes> times;
-  for (const Work& each : works) times.push_back({each.in, each.kernel, each.out});
-  return by_hand(HandWay::batches, {{0}, works.size()}, times);
+  return by_hand(HandWay::batches, paper_machine(1, 1), hand_times(works), works.size());
 }
 
 using Values = std::vector<double>;
@@ -197,6 +204,15 @@ void figure_5(bool is_shown) {
     print({"5b", is_shown}, r,
           by_devices([&](int devices) { return one / by_threads(works, devices); }));
     print({"5 loops", is_shown}, r, {one / by_loops(works)});
+    for (const int queues : {1, 0})
+      print({queues == 1 ? "5 naive, one queue" : "5 naive", is_shown}, r,
+            by_devices([&](int devices) {
+              return one /
+                     by_hand(HandWay::naive, paper_machine(devices, queues), hand_times(works));
+            }));
+    print({"5a, one queue", is_shown}, r, by_devices([&](int devices) {
+            return one / simulate(works, devices, Order::first_come, 1).seconds;
+          }));
   }
 }
 

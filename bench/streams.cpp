@@ -153,16 +153,14 @@ void overheads(const std::string& name, Order order, int look_ahead, SizesOf siz
 
 /// Percent over the bound of programs written by hand, on as many devices with one hardware queue.
 double hand_overhead(HandWay way, const Run& run, const std::vector<std::int64_t>& sizes) {
-  HandMachine machine;
-  for (int d = 0; d < run.devices; ++d) machine.bus_of.push_back(d % 2);
-  machine.batch = (std::size_t{1} << 30) / static_cast<std::size_t>(largest_chunk);
+  constexpr std::size_t batch = (std::size_t{1} << 30) / static_cast<std::size_t>(largest_chunk);
   std::vector<HandTimes> chunks;
   for (const std::int64_t bytes : sizes) {
-    const double copy = static_cast<double>(bytes) / bus_bytes_per_second;
-    chunks.push_back({copy, 2 * copy / run.ratio, copy});
+    const auto moved = static_cast<double>(bytes);
+    chunks.push_back({moved, 2 * moved / bus_bytes_per_second / run.ratio, moved});
   }
   const double bound = simulate(run, sizes).bound_seconds;
-  return 100 * (by_hand(way, machine, chunks) / bound - 1);
+  return 100 * (by_hand(way, paper_machine(run.devices, 1), chunks, batch) / bound - 1);
 }
 
 /// By r (rows) and devices, as overheads(): naive, in batches, a thread a device.

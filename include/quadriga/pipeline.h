@@ -173,7 +173,7 @@ class Pipeline {
   /// starts; these are called, with what kernels write unspecified.
   /// `seconds` per chunk: the source's first, then one per stage in order; 0: the time given to
   /// takes(). Those of kernels count if their cost is unknown. Errors: unavailable naming a kernel
-  /// without either, or a flat_map that throws.
+  /// without either, or a flat_map that throws, or makes more than a million chunks of one.
   PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also during a run, from any thread.

@@ -5,7 +5,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
-#include <deque>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -38,85 +38,106 @@ Machine with_one_more(const Machine& machine, std::vector<DeviceId>& devices) {
   return larger;
 }
 
+/// What a function may make of a chunk. One that makes more is taken for one that never ends.
+constexpr std::uint32_t most_parts = 1'000'000;
+
 /// A chunk on its way from a segment up to the flat_map that splits it, or to the end.
 struct Piece {
-  Chunk chunk;
+  Chunk& chunk;
   StageSet passed;
   std::size_t first = 0;
   std::size_t last = 0;   ///< Behind its last segment.
   bool is_split = false;  ///< By the segment `last`.
 };
 
-/// Chunks like those of the source, and all that flat_maps make of them. They live until the end,
-/// since parts may refer to what they are made of.
-class Pieces {
- public:
-  Pieces(const StagePlan& plan, std::span<const Chunk> chunks) : plan_(plan) {
-    for (const Chunk& each : chunks) add(plan.completed(each, plan.last_generation() > 0), 0);
-  }
-  const std::deque<Piece>& all() const noexcept { return all_; }
-
- private:
-  void add(Chunk chunk, std::size_t first) {
-    const std::vector<Segment>& segments = plan_.segments();
-    Piece& piece = all_.emplace_back();
-    piece.passed = plan_.passed_by(chunk);
-    piece.chunk = std::move(chunk);
-    piece.first = piece.last = first;
-    while (piece.last < segments.size() && !piece.is_split) {
-      const Segment& segment = segments[piece.last];
-      piece.is_split = segment.kind == StageKind::flat_map && piece.passed.has(segment.first);
-      piece.last += piece.is_split ? 0 : 1;
-    }
-    if (piece.is_split) split(piece);
-  }
-
-  /// Errors: unavailable naming stage and chunk, with what its function says.
-  void split(Piece& piece) {
-    const Stage& stage = plan_.stages()[plan_.segments()[piece.last].first];
-    try {
-      const Pipeline::Source source = stage.split(piece.chunk);
-      for (std::uint32_t part = 0;; ++part) {
-        ChunkId id = piece.chunk.id();
-        id.parts.push_back(part);
-        Chunk made{id};
-        made.stages = piece.chunk.stages;
-        if (!source(made)) return;
-        plan_.complete(made, plan_.passed_by(made));
-        add(std::move(made), piece.last + 1);
-      }
-    } catch (const std::exception& error) {
-      fail(Errc::unavailable, "estimate(): flat_map '" + stage.name +
-                                  "' can't tell what it makes of chunk " + piece.chunk.id().text() +
-                                  ": " + error.what());
-    }
-  }
-
-  const StagePlan& plan_;
-  std::deque<Piece> all_;
+/// A machine, and what the chunks ask of it.
+struct Demand {
+  const Machine& machine;
+  std::vector<DeviceId> devices;
+  StreamLoad load{machine, devices};
 };
 
+/// Sums over chunks like those of the source, and all that flat_maps make of them. A chunk lives
+/// until what is made of it has been added, since parts may refer to what they are made of.
 class Estimate {
  public:
-  Estimate(const StagePlan& plan, const FlowOptions& options, std::span<const Chunk> chunks,
-           std::span<const double> seconds)
-      : plan_(plan), options_(options), pieces_(plan, chunks), seconds_(seconds) {}
+  Estimate(const StagePlan& plan, const FlowOptions& options, std::span<const double> seconds,
+           std::vector<Demand>& demands)
+      : plan_(plan),
+        options_(options),
+        seconds_(seconds),
+        demands_(demands),
+        stage_seconds_(plan.stages().size(), 0.0) {}
 
-  std::vector<StreamResource> resources(const Machine& machine,
-                                        const std::vector<DeviceId>& devices) const {
+  void add_source_chunk(const Chunk& like) {
+    Chunk chunk = plan_.completed(like, plan_.last_generation() > 0);
+    source_seconds_ += seconds_of(0, options_.source_seconds, chunk);
+    add(chunk, 0);
+  }
+
+  std::vector<StreamResource> resources(const Demand& demand) const {
     std::vector<StreamResource> found;
-    if (!devices.empty()) {
-      StreamLoad load(machine, devices);
-      for (const Piece& each : pieces_.all())
-        if (has_kernels(each)) load.add(load_of(each, machine, devices));
-      found = load.resources();
-    }
-    add_host(found, std::max<std::size_t>(1, devices.size()));
+    if (!demand.devices.empty()) found = demand.load.resources();
+    add_host(found, std::max<std::size_t>(1, demand.devices.size()));
     return found;
   }
 
  private:
   double stated(std::size_t place) const { return place < seconds_.size() ? seconds_[place] : 0.0; }
+
+  double seconds_of(std::size_t place, const Pipeline::Seconds& seconds, const Chunk& chunk) const {
+    return stated(place) > 0 || !seconds ? stated(place) : seconds(chunk);
+  }
+
+  void add(Chunk& chunk, std::size_t first) {
+    const std::vector<Segment>& segments = plan_.segments();
+    Piece piece{chunk, plan_.passed_by(chunk), first, first};
+    while (piece.last < segments.size() && !piece.is_split) {
+      const Segment& segment = segments[piece.last];
+      piece.is_split = segment.kind == StageKind::flat_map && piece.passed.has(segment.first);
+      piece.last += piece.is_split ? 0 : 1;
+    }
+    for (const Segment& segment : segments_of(piece)) add_host_stages(piece, segment);
+    if (has_kernels(piece))
+      for (Demand& demand : demands_) demand.load.add(load_of(piece, demand));
+    if (piece.is_split) split(piece);
+  }
+
+  void split(const Piece& piece) {
+    const std::size_t place = plan_.segments()[piece.last].first;
+    const Stage& stage = plan_.stages()[place];
+    Pipeline::Source source;
+    ask(stage, piece.chunk, [&] { source = stage.split(piece.chunk); });
+    for (std::uint32_t part = 0;; ++part) {
+      ChunkId id = piece.chunk.id();
+      id.parts.push_back(part);
+      Chunk made{id};
+      made.stages = piece.chunk.stages;
+      bool is_there = false;
+      ask(stage, piece.chunk, [&] {
+        if (part == most_parts)
+          fail(Errc::unavailable, "it makes more than " + std::to_string(most_parts));
+        is_there = source(made);
+        if (is_there) plan_.complete(made, plan_.passed_by(made));
+      });
+      if (!is_there) return;
+      // A flat_map's time is that of the chunks that it makes.
+      stage_seconds_[place] += seconds_of(place + 1, stage.seconds, made);
+      add(made, piece.last + 1);
+    }
+  }
+
+  /// Errors: unavailable naming stage and chunk, with what its function says.
+  template <class Ask>
+  static void ask(const Stage& stage, const Chunk& chunk, Ask asked) {
+    try {
+      asked();
+    } catch (const std::exception& error) {
+      fail(Errc::unavailable, "estimate(): flat_map '" + stage.name +
+                                  "' can't tell what it makes of chunk " + chunk.id().text() +
+                                  ": " + error.what());
+    }
+  }
 
   std::span<const Segment> segments_of(const Piece& piece) const {
     return std::span(plan_.segments()).subspan(piece.first, piece.last - piece.first);
@@ -127,26 +148,31 @@ class Estimate {
     });
   }
 
-  ChunkLoad load_of(const Piece& piece, const Machine& machine,
-                    const std::vector<DeviceId>& devices) const {
-    ChunkLoad load{0, 0, std::vector<double>(devices.size(), 0.0)};
+  void add_host_stages(const Piece& piece, const Segment& segment) {
+    if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) return;
+    for (std::size_t s = segment.first; s < segment.last; ++s)
+      if (piece.passed.has(s))
+        stage_seconds_[s] += seconds_of(s + 1, plan_.stages()[s].seconds, piece.chunk);
+  }
+
+  ChunkLoad load_of(const Piece& piece, const Demand& demand) const {
+    ChunkLoad load{0, 0, std::vector<double>(demand.devices.size(), 0.0)};
     for (const Segment& segment : segments_of(piece)) {
       if (segment.kind != StageKind::kernel) continue;
       add_bytes(load, KernelRow(plan_.stages(), segment, piece.passed), piece.chunk);
       for (std::size_t s = segment.first; s < segment.last; ++s)
-        if (piece.passed.has(s)) add_kernel(load, s, piece.chunk, machine, devices);
+        if (piece.passed.has(s)) add_kernel(load, s, piece.chunk, demand);
     }
     return load;
   }
 
   /// By its cost, or else by what was stated.
-  void add_kernel(ChunkLoad& load, std::size_t s, const Chunk& chunk, const Machine& machine,
-                  const std::vector<DeviceId>& devices) const {
+  void add_kernel(ChunkLoad& load, std::size_t s, const Chunk& chunk, const Demand& demand) const {
     const Stage& stage = plan_.stages()[s];
     const auto params =
         stage.params && stage.codelet->cost ? stage.params(chunk) : std::vector<std::byte>{};
     std::vector<double> sums = load.kernel_seconds;
-    if (add_seconds(sums, stage, chunk, params, machine, devices)) {
+    if (add_seconds(sums, stage, chunk, params, demand.machine, demand.devices)) {
       load.kernel_seconds = std::move(sums);
       return;
     }
@@ -157,55 +183,28 @@ class Estimate {
     for (double& sum : load.kernel_seconds) sum += stated(s + 1);
   }
 
-  /// Of all chunks from the source: as stated for the estimate, or else for the source.
-  double source_seconds() const {
-    double sum = 0;
-    for (const Piece& each : pieces_.all())
-      if (each.chunk.id().parts.empty()) sum += seconds_of(0, options_.source_seconds, each.chunk);
-    return sum;
-  }
-
-  /// The same of a stage on the host. A flat_map's time is that of the chunks that it makes.
-  double stage_seconds(std::size_t s) const {
-    const Stage& stage = plan_.stages()[s];
-    double sum = 0;
-    for (const Piece& each : pieces_.all()) {
-      const std::size_t made_by = each.first == 0 ? s + 1 : plan_.segments()[each.first - 1].first;
-      const bool passes =
-          stage.kind == StageKind::flat_map
-              ? made_by == s && !each.chunk.id().parts.empty()
-              : each.passed.has(s) && std::ranges::any_of(segments_of(each), [s](const auto& at) {
-                  return at.first <= s && s < at.last;
-                });
-      if (passes) sum += seconds_of(s + 1, stage.seconds, each.chunk);
-    }
-    return sum;
-  }
-
-  double seconds_of(std::size_t place, const Pipeline::Seconds& seconds, const Chunk& chunk) const {
-    return stated(place) > 0 || !seconds ? stated(place) : seconds(chunk);
-  }
-
   void add_host(std::vector<StreamResource>& found, std::size_t width) const {
     double parallel = 0;
     const auto add = [&](const std::string& name, double seconds) {
       found.push_back({name, std::vector<double>(width, 0.0), seconds, 0});
     };
-    add("source", source_seconds());
+    add("source", source_seconds_);
     for (std::size_t s = 0; s < plan_.stages().size(); ++s) {
       const Stage& stage = plan_.stages()[s];
       if (stage.kind == StageKind::parallel)
-        parallel += stage_seconds(s);
+        parallel += stage_seconds_[s];
       else if (stage.kind != StageKind::kernel)
-        add(stage.name, stage_seconds(s));
+        add(stage.name, stage_seconds_[s]);
     }
     add("the host's cores", parallel / std::max(1, options_.threads));
   }
 
   const StagePlan& plan_;
   const FlowOptions& options_;
-  const Pieces pieces_;
   const std::span<const double> seconds_;
+  std::vector<Demand>& demands_;
+  double source_seconds_ = 0;
+  std::vector<double> stage_seconds_;  ///< On the host.
 };
 
 }  // namespace
@@ -217,16 +216,22 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
   std::vector<DeviceId> devices;
   if (plan.has_kernels()) devices = usable_devices(machine, plan.stages());
   const std::size_t width = std::max<std::size_t>(1, devices.size());
-  const Estimate estimate(plan, options, chunks, seconds);
-  std::vector<StreamResource> resources = estimate.resources(machine, devices);
+  std::vector<DeviceId> more = devices;
+  const Machine larger = devices.empty() ? Machine{} : with_one_more(machine, more);
+  std::vector<Demand> demands;
+  if (!devices.empty()) {
+    demands.push_back({machine, devices});
+    demands.push_back({larger, more});
+  }
+  Estimate estimate(plan, options, seconds, demands);
+  for (const Chunk& each : chunks) estimate.add_source_chunk(each);
+  const Demand none{machine, {}};
+  std::vector<StreamResource> resources = estimate.resources(demands.empty() ? none : demands[0]);
   const StreamBound bound = stream_bound(resources, width);
   StreamResource& limit = resources[bound.limit];
   PipelineEstimate told{bound.seconds, limit.name, 0, bound.seconds, bound.shares};
-  if (!devices.empty()) {
-    std::vector<DeviceId> more = devices;
-    const Machine larger = with_one_more(machine, more);
-    told.one_device_more = stream_bound(estimate.resources(larger, more), width + 1).seconds;
-  }
+  if (!devices.empty())
+    told.one_device_more = stream_bound(estimate.resources(demands[1]), width + 1).seconds;
   limit.fixed /= 2;
   for (double& each : limit.seconds) each /= 2;
   told.without_limit = stream_bound(resources, width).seconds;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -259,6 +261,46 @@ TEST_P(ManyTest, AnEstimateAsksWhatChunksBecome) {
   std::vector<Chunk> other;
   other.emplace_back(7).add("z", 1, 1, DType::float64);
   EXPECT_THROW(pipeline.estimate(other), Error);
+}
+
+/// Each part holds on to a token, as parts hold on to their memory.
+TEST_P(ManyTest, AnEstimateKeepsNoMoreThanOneChunkOfEachSplit) {
+  const auto token = std::make_shared<int>();
+  long most = 0;
+  Pipeline pipeline(options());
+  pipeline.source(numbers(std::vector<std::int64_t>(3, 2)))
+      .flat_map([&](Chunk&) {
+        return [&, made = 0](Chunk& part) mutable {
+          part.add("x", 2, 1, DType::float64);
+          part.context = token;
+          most = std::max(most, token.use_count());
+          return made++ < 50;
+        };
+      })
+      .serial([](Chunk&) {}, "last")
+      .takes("last", 1.0);
+  std::vector<Chunk> like;
+  for (std::uint64_t n = 0; n < 3; ++n) like.emplace_back(n).add("x", 2, 1, DType::float64);
+  const PipelineEstimate estimate = pipeline.estimate(like);
+  EXPECT_EQ(estimate.limit, "last");
+  EXPECT_DOUBLE_EQ(estimate.seconds, 3 * 50);
+  EXPECT_LE(most, 2);
+}
+
+TEST_P(ManyTest, AnEstimateRefusesASplitWithoutEnd) {
+  Pipeline pipeline(options());
+  pipeline.source(numbers({2}))
+      .flat_map([](Chunk&) { return [](Chunk&) { return true; }; }, {}, "endless");
+  std::vector<Chunk> like;
+  like.emplace_back(0).add("x", 2, 1, DType::float64);
+  try {
+    pipeline.estimate(like);
+    FAIL() << "an estimate of a split without end";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::unavailable);
+    EXPECT_NE(std::string(error.what()).find("'endless'"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("more than"), std::string::npos) << error.what();
+  }
 }
 
 TEST_P(ManyTest, AStageThatThereIsntIsNamed) {
