@@ -185,7 +185,9 @@ def test_command(capsys):
 
 
 def test_the_way_of_messages_between_each_two_devices(capsys):
-    assert status_of(["doctor", "--json", "--devices", "emulated:3,memory=32MiB"]) == DONE
+    assert (
+        status_of(["doctor", "--json", "--devices", "emulated:3,memory=32MiB,peer=20GB/s"]) == DONE
+    )
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     pairs = {each["part"]: each for each in found if "->" in each["part"]}
     assert len(pairs) == 6 and {each["state"] for each in pairs.values()} == {"used"}

@@ -48,9 +48,9 @@ class Communicator(PartsExchange):
     be longer. `layout` says which elements of an array are meant, `deadline` is in seconds: a call
     that takes longer raises `Deadline`, which says what each rank waits for.
 
-    `stream` orders a message with a stream of the array's device, instead of the array's own: one of
-    CuPy or PyTorch, its address, or `Devices.stream`. What the stream holds comes first, without a
-    wait of the host; what is queued on it after `recv`, or after a request's `wait`, comes later.
+    `stream` orders a message with a stream of the array's device, instead of the array's own: one
+    of CuPy or PyTorch, its address, or `Devices.stream`. What it holds comes first, without a wait
+    of the host; what is queued on it after `recv`, or after a request's `wait`, comes later.
 
     Examples
     --------
