@@ -96,6 +96,7 @@ class Communicator {
 
   struct Common;
   explicit Communicator(std::shared_ptr<Common> state) : state_(std::move(state)) {}
+  Common& common() const noexcept { return *state_; }
 
  private:
   std::shared_ptr<Common> state_;

@@ -8,10 +8,21 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace quadriga::message {
+
+class DevicePort;
+
+/// Whose memory a buffer is, as Devices make it; of nobody: the host's.
+struct DeviceMemory {
+  std::shared_ptr<DevicePort> port = {};
+  std::uint16_t device = 0;
+  std::optional<std::uintptr_t> stream = {};
+};
 
 /// What `data()` of a range points to.
 template <class T>
@@ -38,14 +49,19 @@ class SendBuffer {
                    element_type<std::remove_cv_t<PointedTo<Elements>>>()) {}
   /// What the layout says, its offsets counted from `data`.
   SendBuffer(const void* data, Layout layout) : layout_(std::move(layout)), data_(data) {}
+  /// The same in a device's memory, see Devices::sent().
+  SendBuffer(const void* data, Layout layout, DeviceMemory memory)
+      : layout_(std::move(layout)), data_(data), memory_(std::move(memory)) {}
 
   const Layout& layout() const noexcept { return layout_; }
   const void* data() const noexcept { return data_; }
+  const DeviceMemory& memory() const noexcept { return memory_; }
 
  private:
   SendBuffer(const void* data, std::int64_t count, ElementType type);
   Layout layout_;
   const void* data_ = nullptr;
+  DeviceMemory memory_;
 };
 
 /// Elements to be received, as SendBuffer. Elements of a layout mustn't overlap.
@@ -60,14 +76,19 @@ class ReceiveBuffer {
       : ReceiveBuffer(range.data(), static_cast<std::int64_t>(range.size()),
                       element_type<std::remove_cv_t<PointedTo<Elements>>>()) {}
   ReceiveBuffer(void* data, Layout layout) : layout_(std::move(layout)), data_(data) {}
+  /// The same in a device's memory, see Devices::received().
+  ReceiveBuffer(void* data, Layout layout, DeviceMemory memory)
+      : layout_(std::move(layout)), data_(data), memory_(std::move(memory)) {}
 
   const Layout& layout() const noexcept { return layout_; }
   void* data() const noexcept { return data_; }
+  const DeviceMemory& memory() const noexcept { return memory_; }
 
  private:
   ReceiveBuffer(void* data, std::int64_t count, ElementType type);
   Layout layout_;
   void* data_ = nullptr;
+  DeviceMemory memory_;
 };
 
 }  // namespace quadriga::message

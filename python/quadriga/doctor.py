@@ -122,11 +122,18 @@ def judge_pairs(devices: str) -> list[Finding]:
         Finding(
             f"{each.source}->{each.target}",
             State.used if each.path == "mapped" else State.limited,
-            f"messages: {each.path}, {_core.format_bytes_per_second(each.bytes_per_second)}",
+            f"messages: {each.path}, {_core.format_bytes_per_second(each.bytes_per_second)}"
+            + _prediction(each.predicted),
             "" if each.path == "mapped" else _PAIR_REMEDY,
         )
         for each in paths
     ]
+
+
+def _prediction(bytes_per_second: float | None) -> str:
+    if bytes_per_second is None:
+        return ""
+    return f" ({_core.format_bytes_per_second(bytes_per_second)} by the machine's links)"
 
 
 def _cores(facts: Facts) -> Finding:

@@ -95,24 +95,29 @@ void put_on_device(MessageBuffer& place, nb::handle port) {
 
 }  // namespace
 
-ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes) {
-  if (layout.is_none() && exported.open(array.ptr(), writes)) {
+ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle stream) {
+  if (stream.is_none() && layout.is_none() && exported.open(array.ptr(), writes)) {
     if (auto found = exported.place()) {
       place = std::move(*found);
       return;
     }
   }
-  const nb::object described =
-      nb::module_::import_("quadriga.message.places").attr("described")(array, layout, writes);
+  const nb::object described = nb::module_::import_("quadriga.message.places")
+                                   .attr("described")(array, layout, writes, stream);
   place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
   place.layout = nb::cast<Layout>(described[1]);
   kept = nb::object(described[2]);
   if (nb::len(described) <= 3 || place.layout.bytes() == 0) return;
   put_on_device(place, described[3]);
   if (described[4].is_none()) return;
-  stream_ = nb::cast<std::uintptr_t>(described[4]);
+  const auto number = nb::cast<std::uintptr_t>(described[4]);
   const GilReleased released;
-  await_stream();
+  if (stream.is_none()) {
+    stream_ = number;
+    await_stream();
+  } else {
+    order = std::make_shared<message::StreamOrder>(place.port, place.device, number);
+  }
 }
 
 void ArrayPlace::await_stream() const {
@@ -151,8 +156,9 @@ void check_signals() {
 
 }  // namespace
 
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes) {
-  return {new ArrayPlace(array, layout, writes), let_go};
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
+                                         nb::handle stream) {
+  return {new ArrayPlace(array, layout, writes, stream), let_go};
 }
 
 Patience patience_of(double seconds) {

@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "message/posting.h"
+#include "message/stream_order.h"
 
 namespace quadriga::python {
 
@@ -32,9 +33,9 @@ class Export {
 
 /// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
 /// describe, or that goes with a layout, is described in Python. What was queued on the stream of
-/// an array in a device's memory has ended.
+/// an array in a device's memory has ended, or with another `stream`, None by default, is ordered.
 struct ArrayPlace {
-  ArrayPlace(nb::handle array, nb::handle layout, bool writes);
+  ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle stream = nb::none());
   ~ArrayPlace();
   ArrayPlace(const ArrayPlace&) = delete;
   ArrayPlace& operator=(const ArrayPlace&) = delete;
@@ -42,6 +43,7 @@ struct ArrayPlace {
   Export exported;
   nb::object kept;
   message::MessageBuffer place;
+  std::shared_ptr<message::StreamOrder> order;  ///< Null without a stream, and of no bytes.
 
   /// Waits for what was queued on the stream of a device's array, if it has one. Without the GIL.
   void await_stream() const;
@@ -51,7 +53,8 @@ struct ArrayPlace {
 };
 
 /// One that any thread may let go, also one without the GIL.
-std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes);
+std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
+                                         nb::handle stream = nb::none());
 
 /// Seconds, negative ones without end, interrupted by Python's signals.
 /// Errors: invalid_argument if it isn't a number.

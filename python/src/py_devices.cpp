@@ -6,6 +6,7 @@
 #include <quadriga/machine.h>
 
 #include <charconv>
+#include <optional>
 
 #include "bindings.h"
 #include "gil_gate.h"
@@ -17,6 +18,16 @@ namespace {
 using message::DevicePort;
 using message::Layout;
 using message::MessageBuffer;
+
+// The last one to hold a port ends its threads, which may want the GIL: it waits without.
+std::shared_ptr<DevicePort> without_gil(std::shared_ptr<DevicePort> port) {
+  DevicePort* const at = port.get();
+  return {at, [held = std::move(port)](DevicePort*) mutable {
+            std::optional<GilReleased> released;
+            if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+            held.reset();
+          }};
+}
 
 PyDevices make(const std::string& devices) {
   const GilReleased released;
@@ -33,7 +44,7 @@ PyDevices make(const std::string& devices) {
   for (const Device& each : machine.devices)
     require(each.kind == DeviceKind::emulated,
             "Devices are emulated ones; arrays of CuPy and PyTorch are sent as they are");
-  return {DevicePort::open(std::move(machine))};
+  return {without_gil(DevicePort::open(std::move(machine)))};
 }
 
 std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t bytes) {
@@ -42,6 +53,25 @@ std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t byte
   std::byte* const made = self.port->allocate(device, bytes);
   if (!made) fail(Errc::too_large, "the device has not so much memory left");
   return reinterpret_cast<std::uintptr_t>(made);
+}
+
+void call(const PyDevices& self, std::uintptr_t stream, nb::callable function) {
+  // Let go with the GIL, or not at all once Python ends.
+  const std::shared_ptr<nb::object> held(new nb::object(std::move(function)), [](nb::object* it) {
+    const GilHere gil;
+    if (!gil) static_cast<void>(it->release());
+    delete it;
+  });
+  const GilReleased released;
+  self.port->call(stream, [held] {
+    const GilHere gil;
+    if (!gil) return;
+    try {
+      (*held)();
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("a function that a stream called");
+    }
+  });
 }
 
 MessageBuffer place(const PyDevices& self, DeviceId device, std::uintptr_t at,
@@ -62,6 +92,17 @@ void bind_devices(nb::module_& module) {
            [](const PyDevices& self, DeviceId device, std::uintptr_t at) {
              const GilReleased released;
              self.port->deallocate(device, reinterpret_cast<std::byte*>(at));
+           })
+      .def("open_stream",
+           [](const PyDevices& self, DeviceId device) {
+             const GilReleased released;
+             return self.port->open_stream(device);
+           })
+      .def("call", call)
+      .def("synchronize",
+           [](const PyDevices& self, DeviceId device, std::uintptr_t stream) {
+             const GilReleased released;
+             self.port->synchronize(device, stream);
            })
       .def("read",
            [](const PyDevices& self, DeviceId device, std::uintptr_t at, std::uintptr_t into,

@@ -127,16 +127,16 @@ void bind_message(nb::module_& module) {
   comm.def_prop_ro("rank", [](const PyCommunicator& self) { return self.communicator.rank(); })
       .def_prop_ro("size", [](const PyCommunicator& self) { return self.communicator.size(); })
       .def("send", &PyCommunicator::send, a("array").none(), a("dest").none(), a("tag").none(),
-           a("layout").none(), a("deadline"))
+           a("layout").none(), a("deadline"), a("stream").none())
       .def("recv", &PyCommunicator::recv, a("array").none(), a("source").none(), a("tag").none(),
-           a("layout").none(), a("deadline"))
+           a("layout").none(), a("deadline"), a("stream").none())
       .def("isend", &PyCommunicator::isend, a("array").none(), a("dest").none(), a("tag").none(),
-           a("layout").none())
+           a("layout").none(), a("stream").none())
       .def("irecv", &PyCommunicator::irecv, a("array").none(), a("source").none(), a("tag").none(),
-           a("layout").none())
+           a("layout").none(), a("stream").none())
       .def("sendrecv", &PyCommunicator::sendrecv, a("sent").none(), a("dest").none(),
            a("sendtag").none(), a("received").none(), a("source").none(), a("recvtag").none(),
-           a("send_layout").none(), a("recv_layout").none(), a("deadline"))
+           a("send_layout").none(), a("recv_layout").none(), a("deadline"), a("stream").none())
       .def("probe", &PyCommunicator::probe, a("source").none(), a("tag").none(), a("waits"),
            a("deadline"))
       .def(

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,38 +37,57 @@ struct PyCommunicator {
   explicit PyCommunicator(std::shared_ptr<message::Endpoint> of, message::CommunicatorCore part)
       : endpoint(std::move(of)), communicator(std::move(part)) {}
 
-  void send(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout, double deadline) {
+  void send(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout, double deadline,
+            nb::handle stream) {
     const int to = whole("dest", dest), with = whole("tag", tag);
-    const ArrayPlace from(array, layout, false);
+    const ArrayPlace from(array, layout, false, stream);
     const GilReleased released;
-    communicator.send(from.place, to, with, patience_of(deadline));
+    communicator.send(from.place, to, with, patience_of(deadline), from.order);
   }
   message::MessageStatus recv(nb::handle array, nb::handle source, nb::handle tag,
-                              nb::handle layout, double deadline) {
+                              nb::handle layout, double deadline, nb::handle stream) {
     const int from = whole("source", source), with = whole("tag", tag);
+    // The array is kept until its stream has written it, which may be later than this call's end.
+    if (!stream.is_none())
+      return waited(irecv(array, source, tag, layout, stream), patience_of(deadline));
     const ArrayPlace into(array, layout, true);
     const GilReleased released;
     return communicator.receive(into.place, from, with, patience_of(deadline));
   }
-  PyRequest isend(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout) {
+  PyRequest isend(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout,
+                  nb::handle stream) {
     const int to = whole("dest", dest), with = whole("tag", tag);
-    const auto from = shared_place(array, layout, false);
+    const auto from = shared_place(array, layout, false, stream);
     const GilReleased released;
-    return {endpoint, communicator.start_send(from->place, to, with, from)};
+    return {endpoint, communicator.start_send(from->place, to, with, from, from->order)};
   }
-  PyRequest irecv(nb::handle array, nb::handle source, nb::handle tag, nb::handle layout) {
+  PyRequest irecv(nb::handle array, nb::handle source, nb::handle tag, nb::handle layout,
+                  nb::handle stream) {
     const int from = whole("source", source), with = whole("tag", tag);
-    const auto into = shared_place(array, layout, true);
+    const auto into = shared_place(array, layout, true, stream);
     const GilReleased released;
-    return {endpoint, communicator.start_receive(into->place, from, with, into)};
+    return {endpoint, communicator.start_receive(into->place, from, with, into, into->order)};
   }
   message::MessageStatus sendrecv(nb::handle sent, nb::handle dest, nb::handle send_tag,
                                   nb::handle received, nb::handle source, nb::handle receive_tag,
                                   nb::handle send_layout, nb::handle receive_layout,
-                                  double deadline) {
+                                  double deadline, nb::handle stream) {
     const int to = whole("dest", dest), by = whole("source", source);
     const int sent_with = whole("sendtag", send_tag), got_with = whole("recvtag", receive_tag);
-    const ArrayPlace from(sent, send_layout, false);
+    const ArrayPlace from(sent, send_layout, false, stream);
+    if (!stream.is_none()) {
+      message::Patience patience = patience_of(deadline);
+      patience.since = std::chrono::steady_clock::now();
+      const PyRequest arriving = irecv(received, source, receive_tag, receive_layout, stream);
+      try {
+        const GilReleased released;
+        communicator.send(from.place, to, sent_with, patience, from.order);
+      } catch (...) {
+        withdraw(arriving);
+        throw;
+      }
+      return waited(arriving, patience);
+    }
     const ArrayPlace into(received, receive_layout, true);
     const GilReleased released;
     return communicator.send_receive(from.place, to, sent_with, into.place, by, got_with,
@@ -94,6 +114,22 @@ struct PyCommunicator {
   std::string close(double seconds) {
     const GilReleased released;
     return endpoint->close(patience_of(seconds));
+  }
+
+ private:
+  // Waits, or leaves nothing behind.
+  message::MessageStatus waited(const PyRequest& request, const message::Patience& patience) {
+    try {
+      const GilReleased released;
+      return endpoint->wait(request.transfer, patience);
+    } catch (...) {
+      withdraw(request);
+      throw;
+    }
+  }
+  void withdraw(const PyRequest& request) {
+    const GilReleased released;
+    endpoint->withdraw(request.transfer);
   }
 };
 

@@ -109,6 +109,8 @@ class ForeignEvent {
   /// Called by a variant: makes its stream (Arguments::stream) wait for it. Where streams are
   /// threads it returns once it was reached.
   virtual void queue_wait(void* stream) const = 0;
+  /// Whether the stream has come there. Errors: device_lost.
+  virtual bool is_reached() const = 0;
 };
 
 /// An operation that ended.
@@ -197,6 +199,12 @@ class Backend {
   virtual std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const {
     synchronize(device, stream);
     return nullptr;
+  }
+
+  /// Called by a variant: what others queue on such a stream from now on waits for what the
+  /// variant's stream (Arguments::stream) holds. False: 0 and 2 stand for no one stream.
+  virtual bool lead(DeviceId /*device*/, void* /*stream*/, std::uintptr_t /*other*/) const {
+    return false;
   }
 
   /// Makes host memory fast to copy from and to; false if it isn't needed or can't be done.

@@ -8,16 +8,19 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/c_message.h"
+#include "message/communicator_common.h"
 #include "message/layout.h"
 
 using quadriga::c_failed;
 using quadriga::c_failure_of;
 using quadriga::require;
+using quadriga::message::CallKind;
 using quadriga::message::Communicator;
 using quadriga::message::ElementType;
 using quadriga::message::ExchangePlan;
@@ -64,6 +67,26 @@ std::int64_t guarded(Call&& call) noexcept try {
 const Communicator& opened(const quadriga_communicator* comm) {
   require(comm != nullptr, "the communicator is NULL");
   return comm->communicator;
+}
+
+/// A collective. `prepare` makes of its arguments what is called then: arguments that are wrong
+/// here alone raise on all ranks.
+template <class Prepare>
+std::int64_t collective(const quadriga_communicator* comm, message::CallKind kind,
+                        const Prepare& prepare) noexcept {
+  using Run = decltype(prepare(std::declval<const Communicator&>()));
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    std::optional<Run> run;
+    try {
+      run.emplace(prepare(ranks));
+    } catch (const quadriga::Error& error) {
+      Communicator::Common& common = ranks.common();
+      common.core.refuse(kind, error.what(), common.patience({}));
+      throw;
+    }
+    (*run)();
+  });
 }
 
 Layout elements(const void* data, std::int64_t count, const quadriga_layout* of) {
@@ -247,59 +270,66 @@ std::int64_t quadriga_barrier(quadriga_communicator* comm) {
 
 std::int64_t quadriga_bcast(quadriga_communicator* comm, void* data, std::int64_t count,
                             const quadriga_layout* of, int root) {
-  return guarded([&] { opened(comm).bcast(received(data, count, of), root); });
+  return collective(comm, CallKind::bcast, [&](const Communicator& ranks) {
+    return [&, at = received(data, count, of)] { ranks.bcast(at, root); };
+  });
 }
 
 std::int64_t quadriga_allreduce(quadriga_communicator* comm, const void* from, void* into,
                                 std::int64_t count, const quadriga_layout* of,
                                 quadriga_operation operation) {
-  return guarded([&] {
-    opened(comm).allreduce(sent(from, count, of), received(into, count, of), known(operation));
+  return collective(comm, CallKind::allreduce, [&](const Communicator& ranks) {
+    return [&ranks, out = sent(from, count, of), in = received(into, count, of),
+            by = known(operation)] { ranks.allreduce(out, in, by); };
   });
 }
 
 std::int64_t quadriga_reduce(quadriga_communicator* comm, const void* from, void* into,
                              std::int64_t count, const quadriga_layout* of,
                              quadriga_operation operation, int root) {
-  return guarded([&] {
-    const bool counts = opened(comm).rank() == root;
-    opened(comm).reduce(sent(from, count, of), received(into, counts ? count : 0, of),
-                        known(operation), root);
+  return collective(comm, CallKind::reduce, [&](const Communicator& ranks) {
+    const std::int64_t own = ranks.rank() == root ? count : 0;
+    return [&ranks, root, out = sent(from, count, of), in = received(into, own, of),
+            by = known(operation)] { ranks.reduce(out, in, by, root); };
   });
 }
 
 std::int64_t quadriga_gather(quadriga_communicator* comm, const void* from, void* into,
                              std::int64_t count, const quadriga_layout* of, int root) {
-  return guarded([&] {
-    const Communicator& ranks = opened(comm);
+  return collective(comm, CallKind::gather, [&](const Communicator& ranks) {
     const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
-    ranks.gather(sent(from, count, of), received(into, all, of), root);
+    return [&ranks, root, out = sent(from, count, of), in = received(into, all, of)] {
+      ranks.gather(out, in, root);
+    };
   });
 }
 
 std::int64_t quadriga_allgather(quadriga_communicator* comm, const void* from, void* into,
                                 std::int64_t count, const quadriga_layout* of) {
-  return guarded([&] {
-    const Communicator& ranks = opened(comm);
-    ranks.allgather(sent(from, count, of), received(into, of_all(ranks, count), of));
+  return collective(comm, CallKind::allgather, [&](const Communicator& ranks) {
+    return [&ranks, out = sent(from, count, of), in = received(into, of_all(ranks, count), of)] {
+      ranks.allgather(out, in);
+    };
   });
 }
 
 std::int64_t quadriga_scatter(quadriga_communicator* comm, const void* from, void* into,
                               std::int64_t count, const quadriga_layout* of, int root) {
-  return guarded([&] {
-    const Communicator& ranks = opened(comm);
+  return collective(comm, CallKind::scatter, [&](const Communicator& ranks) {
     const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
-    ranks.scatter(sent(from, all, of), received(into, count, of), root);
+    return [&ranks, root, out = sent(from, all, of), in = received(into, count, of)] {
+      ranks.scatter(out, in, root);
+    };
   });
 }
 
 std::int64_t quadriga_alltoall(quadriga_communicator* comm, const void* from, void* into,
                                std::int64_t count, const quadriga_layout* of) {
-  return guarded([&] {
-    const Communicator& ranks = opened(comm);
+  return collective(comm, CallKind::alltoall, [&](const Communicator& ranks) {
     const std::int64_t all = of_all(ranks, count);
-    ranks.alltoall(sent(from, all, of), received(into, all, of));
+    return [&ranks, out = sent(from, all, of), in = received(into, all, of)] {
+      ranks.alltoall(out, in);
+    };
   });
 }
 

@@ -60,36 +60,48 @@ Posting CommunicatorCore::message(const MessageBuffer& place, int peer, int tag,
 }
 
 void CommunicatorCore::send(const MessageBuffer& place, int destination, int tag,
-                            const Patience& patience) const {
-  endpoint_->send(message(place, destination, tag, CallKind::send), patience);
+                            const Patience& patience, std::shared_ptr<StreamOrder> order) const {
+  Posting made = message(place, destination, tag, CallKind::send);
+  made.order = std::move(order);
+  endpoint_->send(made, patience);
 }
 
 MessageStatus CommunicatorCore::receive(const MessageBuffer& place, int source, int tag,
-                                        const Patience& patience) const {
-  return endpoint_->receive(message(place, source, tag, CallKind::recv), patience);
+                                        const Patience& patience,
+                                        std::shared_ptr<StreamOrder> order) const {
+  Posting made = message(place, source, tag, CallKind::recv);
+  made.order = std::move(order);
+  return endpoint_->receive(made, patience);
 }
 
 TransferPtr CommunicatorCore::start_send(const MessageBuffer& place, int destination, int tag,
-                                         std::shared_ptr<void> keep) const {
+                                         std::shared_ptr<void> keep,
+                                         std::shared_ptr<StreamOrder> order) const {
   Posting made = message(place, destination, tag, CallKind::send);
   made.keep = std::move(keep);
+  made.order = std::move(order);
   return endpoint_->start_send(made);
 }
 
 TransferPtr CommunicatorCore::start_receive(const MessageBuffer& place, int source, int tag,
-                                            std::shared_ptr<void> keep) const {
+                                            std::shared_ptr<void> keep,
+                                            std::shared_ptr<StreamOrder> order) const {
   Posting made = message(place, source, tag, CallKind::recv);
   made.keep = std::move(keep);
+  made.order = std::move(order);
   return endpoint_->start_receive(made);
 }
 
 MessageStatus CommunicatorCore::send_receive(const MessageBuffer& from, int destination,
                                              int send_tag, const MessageBuffer& into, int source,
-                                             int receive_tag, Patience patience) const {
+                                             int receive_tag, Patience patience,
+                                             std::shared_ptr<StreamOrder> send_order,
+                                             std::shared_ptr<StreamOrder> receive_order) const {
   patience.since = std::chrono::steady_clock::now();
-  const TransferPtr arriving = start_receive(into, source, receive_tag);
+  const TransferPtr arriving =
+      start_receive(into, source, receive_tag, {}, std::move(receive_order));
   try {
-    send(from, destination, send_tag, patience);
+    send(from, destination, send_tag, patience, std::move(send_order));
     return endpoint_->wait(arriving, patience);
   } catch (...) {
     endpoint_->withdraw(arriving);

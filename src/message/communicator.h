@@ -58,17 +58,23 @@ class CommunicatorCore {
   void give_up(const std::string& why) const noexcept;
 
   /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
-  void send(const MessageBuffer& place, int destination, int tag, const Patience& patience) const;
-  MessageStatus receive(const MessageBuffer& place, int source, int tag,
-                        const Patience& patience) const;
+  /// With an `order` what its stream held comes first, and what it gets after a receive's end, or
+  /// its wait's, comes later: these end once the receive is queued on the device.
+  void send(const MessageBuffer& place, int destination, int tag, const Patience& patience,
+            std::shared_ptr<StreamOrder> order = {}) const;
+  MessageStatus receive(const MessageBuffer& place, int source, int tag, const Patience& patience,
+                        std::shared_ptr<StreamOrder> order = {}) const;
   TransferPtr start_send(const MessageBuffer& place, int destination, int tag,
-                         std::shared_ptr<void> keep = {}) const;
+                         std::shared_ptr<void> keep = {},
+                         std::shared_ptr<StreamOrder> order = {}) const;
   TransferPtr start_receive(const MessageBuffer& place, int source, int tag,
-                            std::shared_ptr<void> keep = {}) const;
+                            std::shared_ptr<void> keep = {},
+                            std::shared_ptr<StreamOrder> order = {}) const;
   /// Sends and receives at once, `patience` for both together.
   MessageStatus send_receive(const MessageBuffer& from, int destination, int send_tag,
                              const MessageBuffer& into, int source, int receive_tag,
-                             Patience patience) const;
+                             Patience patience, std::shared_ptr<StreamOrder> send_order = {},
+                             std::shared_ptr<StreamOrder> receive_order = {}) const;
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 

@@ -184,11 +184,11 @@ void DeviceWriter::queue(Block& block) {
   std::byte* const flat = place_.flat();
   const SpaceId space = flat ? place_.space : port.space(place_.device);
   block.ticket = port.copy(
-      place_.device, DevicePort::Lane::in,
+      place_.device, own_lane,
       {host_space, space, block.host, flat ? flat + block.begin : block.device, block.bytes});
   if (!flat)
     block.ticket =
-        port.unpack(place_.device, DevicePort::Lane::in,
+        port.unpack(place_.device, own_lane,
                     {place_.layout, place_.data, block.device, block.begin, block.bytes});
   queued_ += block.bytes;
 }
@@ -225,29 +225,31 @@ std::byte* DeviceCopier::block(std::size_t which) {
 
 // Operations of a lane follow each other, so a block is written again once it was read.
 PortTicket DeviceCopier::queue(std::size_t begin, std::size_t bytes) {
-  constexpr auto lane = DevicePort::Lane::across;
   DevicePort& port = *to_.port;
   std::byte* const source = from_.flat();
   std::byte* const target = to_.flat();
   if (source && target)
-    return port.copy(to_.device, lane,
+    return port.copy(to_.device, own_lane,
                      {from_.space, to_.space, source + begin, target + begin, bytes});
   if (direct_)
-    return port.move(to_.device, lane,
+    return port.move(to_.device, own_lane,
                      {from_.layout, from_.data, to_.layout, to_.data, begin, bytes});
   if (!in_blocks_ && target)
-    return port.pack(to_.device, lane, {from_.layout, from_.data, target + begin, begin, bytes});
+    return port.pack(to_.device, own_lane,
+                     {from_.layout, from_.data, target + begin, begin, bytes});
   if (!in_blocks_)
-    return port.unpack(to_.device, lane, {to_.layout, to_.data, source + begin, begin, bytes});
+    return port.unpack(to_.device, own_lane, {to_.layout, to_.data, source + begin, begin, bytes});
   std::byte* packed = source ? source + begin : block(0);
   PortTicket last;
-  if (!source) last = port.pack(to_.device, lane, {from_.layout, from_.data, packed, begin, bytes});
+  if (!source)
+    last = port.pack(to_.device, own_lane, {from_.layout, from_.data, packed, begin, bytes});
   if (from_.space != to_.space) {
     std::byte* const into = target ? target + begin : block(1);
-    last = port.copy(to_.device, lane, {from_.space, to_.space, packed, into, bytes});
+    last = port.copy(to_.device, own_lane, {from_.space, to_.space, packed, into, bytes});
     packed = into;
   }
-  if (!target) last = port.unpack(to_.device, lane, {to_.layout, to_.data, packed, begin, bytes});
+  if (!target)
+    last = port.unpack(to_.device, own_lane, {to_.layout, to_.data, packed, begin, bytes});
   return last;
 }
 

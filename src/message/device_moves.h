@@ -49,6 +49,9 @@ class DeviceMove {
   /// Queues what is next; whether anything ended or was queued. Errors: what ended the copies.
   virtual bool advance() = 0;
   virtual bool has_ended() = 0;
+  /// Whether all operations are queued, on `own_lane`.
+  virtual bool is_queued() const noexcept { return false; }
+  static constexpr auto own_lane = DevicePort::Lane::across;
 };
 
 /// Two blocks of the host's memory that a packed stream passes, each with one of the device's
@@ -102,6 +105,9 @@ class DeviceWriter : public DeviceBlocks {
   bool write(std::span<const std::byte> from);
   /// Whether all has arrived. Errors: what ended the copies.
   bool has_ended();
+  /// Whether all operations are queued, on `own_lane`.
+  bool is_queued() const noexcept { return queued_ == bytes_; }
+  static constexpr auto own_lane = DevicePort::Lane::in;
 
  private:
   Block* current() noexcept;
@@ -124,6 +130,7 @@ class DeviceCopier final : public DeviceMove {
   ~DeviceCopier() override;
   bool advance() override;
   bool has_ended() override { return queued_ == bytes_ && under_way_.empty(); }
+  bool is_queued() const noexcept override { return queued_ == bytes_; }
 
   /// What one operation takes at most, by the machine's rates.
   static constexpr double most_seconds = 0.02;

@@ -246,11 +246,17 @@ PortTicket DevicePort::copy(DeviceId device, Lane lane, const Copy& copy) {
 
 PortTicket DevicePort::launch(DeviceId device, Lane lane, Kernel variant) {
   const std::lock_guard lock(mutex_);
+  return launch_on(stream(device, lane), std::move(variant), false);
+}
+
+// With the lock.
+PortTicket DevicePort::launch_on(StreamId stream, Kernel variant, bool waits) {
   auto kernel = std::make_unique<Kernel>(std::move(variant));
   Launch launch;
   launch.kernel = kernel.get();
   launch.name = "message";
-  const PortTicket ticket = backend_->launch(stream(device, lane), launch);
+  launch.waits = waits;
+  const PortTicket ticket = backend_->launch(stream, launch);
   kernels_[{ticket.stream, ticket.ticket}] = std::move(kernel);
   issued_[ticket.stream] = ticket.ticket;
   return ticket;
@@ -264,10 +270,6 @@ PortTicket DevicePort::queue_pack(DeviceId device, Lane lane, Packing packing) {
   return launch(device, lane, [this, packing = std::move(packing)](const Arguments& call) {
     packing(*packer_, {call.stream, 0});
   });
-}
-
-void DevicePort::synchronize(DeviceId device, std::uintptr_t stream) const {
-  backend_->synchronize(device, stream);
 }
 
 // With the lock.

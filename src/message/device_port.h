@@ -24,6 +24,12 @@ namespace quadriga::message {
 /// An operation of a port; ticket 0 has ended.
 using PortTicket = Event;
 
+/// A point in a stream of the program's.
+struct StreamMark {
+  std::shared_ptr<ForeignEvent> event = {};  ///< Of CUDA; null: it was reached.
+  PortTicket ticket = {};                    ///< Of an emulated device.
+};
+
 class DevicePort {
  public:
   /// Puts another backend around the port's: tests make it fail.
@@ -91,7 +97,19 @@ class DevicePort {
                       });
   }
   /// Waits until what others queued on a stream has ended, as Backend::synchronize() counts them.
-  void synchronize(DeviceId device, std::uintptr_t stream) const;
+  void synchronize(DeviceId device, std::uintptr_t stream);
+
+  /// A stream for the program, where devices are emulated; its number, as CUDA's have one.
+  std::uintptr_t open_stream(DeviceId device);
+  /// Queues a function there; what it throws is logged. It may wait for as long as it likes.
+  void call(std::uintptr_t stream, std::function<void()> function);
+  /// What a stream of the program holds now.
+  StreamMark mark(DeviceId device, std::uintptr_t stream);
+  /// Whether it has come there. Errors: device_lost.
+  bool is_reached(const StreamMark& mark);
+  /// Makes what is queued later on a stream of the program wait for what a lane holds. False if it
+  /// can't, as Backend::lead().
+  bool lead(DeviceId device, Lane lane, std::uintptr_t stream);
 
   /// Whether it has ended. Errors: what ended it.
   bool has_ended(PortTicket ticket);
@@ -123,6 +141,7 @@ class DevicePort {
   using Blocks = std::vector<std::byte*>;
   StreamId stream(DeviceId device, Lane lane);
   PortTicket launch(DeviceId device, Lane lane, Kernel variant);
+  PortTicket launch_on(StreamId stream, Kernel variant, bool waits);
   using Packing = std::function<void(DevicePacker& packer, const PackQueue& queue)>;
   PortTicket queue_pack(DeviceId device, Lane lane, Packing packing);
   bool look(Nanoseconds patience);
@@ -139,6 +158,7 @@ class DevicePort {
   std::map<std::pair<StreamId, std::uint64_t>, std::exception_ptr> errors_;
   std::map<std::pair<StreamId, std::uint64_t>, std::unique_ptr<Kernel>> kernels_;
   std::map<std::pair<DeviceId, Lane>, StreamId> streams_;
+  std::vector<StreamId> program_streams_;  ///< Of emulated devices.
   Blocks host_blocks_;
   std::map<DeviceId, Blocks> blocks_, scratch_;
   std::map<std::pair<DeviceId, std::size_t>, Blocks> rooms_;  ///< Free ones, by size.

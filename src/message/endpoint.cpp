@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "message/endpoint_hold.h"
+#include "message/stream_order.h"
 #include "message/waiting.h"
 
 namespace quadriga::message {
@@ -188,6 +189,7 @@ void Endpoint::leave_to_service() noexcept {
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
   check_not_forked(owner_);
+  order_own(message);
   TransferPtr transfer;
   {
     const Hold hold(*this);
@@ -214,7 +216,7 @@ MessageStatus Endpoint::receive(const Posting& message, const Patience& patience
 // all ends as if it hadn't met its deadline.
 MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& message,
                                  const Patience& patience) {
-  const auto is_over = [&] { return transfer->done.load(std::memory_order_relaxed); };
+  const auto is_over = [&] { return has_ended_for_caller(*transfer); };
   try {
     if (!transfer->done.load(std::memory_order_acquire)) wait_until(is_over, message, patience);
   } catch (...) {
@@ -222,12 +224,33 @@ MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& mes
     withdraw(transfer);
     if (!transfer->done.load(std::memory_order_acquire)) throw;
   }
-  if (transfer->error) std::rethrow_exception(transfer->error);
-  return transfer->status;
+  return result_of(*transfer);
+}
+
+// A message of this rank to itself is copied when it is sent.
+void Endpoint::order_own(const Posting& message) const {
+  if (message.order && message.peer == rank_) message.order->synchronize();
+}
+
+// With the lock. The stream of a receive waits in the caller's place, for what is queued: nobody
+// but the service thread may look after that later.
+bool Endpoint::has_ended_for_caller(MessageTransfer& transfer) {
+  if (transfer.done.load(std::memory_order_relaxed) || transfer.is_led) return true;
+  if (!transfer.order || transfer.sends || !service_ || !transfer.is_queued()) return false;
+  traffic_.receives().lead(transfer);
+  return transfer.is_led;
+}
+
+// Of one whose stream waits for it there is no error yet.
+MessageStatus Endpoint::result_of(const MessageTransfer& transfer) {
+  const bool is_done = transfer.done.load(std::memory_order_acquire);
+  if (is_done && transfer.error) std::rethrow_exception(transfer.error);
+  return transfer.status;
 }
 
 TransferPtr Endpoint::start_send(const Posting& message) {
   check_not_forked(owner_);
+  order_own(message);
   const TransferPtr transfer = transfer_of(message, true);
   const Hold hold(*this);
   check_usable();
@@ -260,11 +283,9 @@ TransferPtr Endpoint::start_move(const Posting& what, std::shared_ptr<DeviceMove
 MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patience) {
   check_not_forked(owner_);
   if (!transfer->done.load(std::memory_order_acquire)) {
-    wait_until([&] { return transfer->done.load(std::memory_order_relaxed); },
-               posting_of(*transfer), patience);
+    wait_until([&] { return has_ended_for_caller(*transfer); }, posting_of(*transfer), patience);
   }
-  if (transfer->error) std::rethrow_exception(transfer->error);
-  return transfer->status;
+  return result_of(*transfer);
 }
 
 void Endpoint::start_all(std::span<const TransferPtr> transfers,
@@ -316,7 +337,7 @@ bool Endpoint::cancel(const TransferPtr& transfer) {
   if (transfer->sends) {
     if (!traffic_.sends().cancel(*transfer)) return false;
   } else {
-    traffic_.receives().cancel(transfer);
+    traffic_.cancel_receive(transfer);
   }
   traffic_.end(*transfer,
                std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
@@ -423,7 +444,7 @@ std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
     return std::make_exception_ptr(
         Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));
   };
-  traffic_.receives().drop_if([](const MessageTransfer&) { return true; }, error);
+  traffic_.drop_receives(error);
   traffic_.leave();
   return open;
 }

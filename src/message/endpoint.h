@@ -52,6 +52,7 @@ class Endpoint {
   /// What devices do for this rank alone, as a receive of `what` that needs nobody.
   TransferPtr start_move(const Posting& what, std::shared_ptr<DeviceMove> move);
   /// Rethrows the transfer's error. Errors: deadline: the transfer goes on.
+  /// A receive that is ordered with a stream is waited for by that from when it is queued on.
   MessageStatus wait(const TransferPtr& transfer, const Patience& patience);
   /// Returns once at least one of them has ended; says nothing of their errors.
   /// Errors: deadline, or what the interrupt throws; the transfers go on.
@@ -113,6 +114,9 @@ class Endpoint {
   Polled poll_until(const Over& is_over, int rounds);
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
+  void order_own(const Posting& message) const;
+  bool has_ended_for_caller(MessageTransfer& transfer);
+  static MessageStatus result_of(const MessageTransfer& transfer);
   void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
   void abort_with(const Group& group, const ContextAbort& why) noexcept;

@@ -9,16 +9,33 @@
 #include "message/communicator_common.h"
 #include "message/join.h"
 #include "message/start.h"
+#include "message/stream_order.h"
 
 namespace quadriga::message {
 namespace {
 
 // The library doesn't write to what is sent.
-MessageBuffer place_of(const SendBuffer& from) {
-  return {from.layout(), static_cast<std::byte*>(const_cast<void*>(from.data()))};
+template <class Buffer>
+MessageBuffer place_of(const Buffer& buffer) {
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(buffer.data()));
+  if (buffer.layout().bytes() == 0) return {buffer.layout(), data};
+  return {buffer.layout(), data, buffer.memory().port, buffer.memory().device};
 }
-MessageBuffer place_of(const ReceiveBuffer& into) {
-  return {into.layout(), static_cast<std::byte*>(into.data())};
+
+// Null without a stream.
+template <class Buffer>
+std::shared_ptr<StreamOrder> order_of(const Buffer& buffer) {
+  const DeviceMemory& memory = buffer.memory();
+  if (!memory.stream || buffer.layout().bytes() == 0) return nullptr;
+  return std::make_shared<StreamOrder>(memory.port, memory.device, *memory.stream);
+}
+
+// Once its stream has come so far.
+template <class Buffer>
+MessageBuffer ready_place_of(const Buffer& buffer) {
+  const DeviceMemory& memory = buffer.memory();
+  if (memory.stream && memory.port) memory.port->synchronize(memory.device, *memory.stream);
+  return place_of(buffer);
 }
 
 Communicator communicator_of(std::shared_ptr<Endpoint> endpoint, Seconds deadline) {
@@ -82,25 +99,29 @@ void Communicator::set_deadline(Seconds seconds) const {
 }
 
 void Communicator::send(const SendBuffer& from, int destination, int tag, Seconds deadline) const {
-  state_->core.send(place_of(from), destination, tag, state_->patience(deadline));
+  state_->core.send(place_of(from), destination, tag, state_->patience(deadline), order_of(from));
 }
 
 Status Communicator::recv(const ReceiveBuffer& into, int source, int tag, Seconds deadline) const {
-  return state_->core.receive(place_of(into), source, tag, state_->patience(deadline));
+  return state_->core.receive(place_of(into), source, tag, state_->patience(deadline),
+                              order_of(into));
 }
 
 Request Communicator::isend(const SendBuffer& from, int destination, int tag) const {
-  return state_->request(state_->core.start_send(place_of(from), destination, tag));
+  return state_->request(
+      state_->core.start_send(place_of(from), destination, tag, {}, order_of(from)));
 }
 
 Request Communicator::irecv(const ReceiveBuffer& into, int source, int tag) const {
-  return state_->request(state_->core.start_receive(place_of(into), source, tag));
+  return state_->request(
+      state_->core.start_receive(place_of(into), source, tag, {}, order_of(into)));
 }
 
 Status Communicator::sendrecv(const SendBuffer& from, int destination, const ReceiveBuffer& into,
                               int source, int send_tag, int receive_tag, Seconds deadline) const {
   return state_->core.send_receive(place_of(from), destination, send_tag, place_of(into), source,
-                                   receive_tag, state_->patience(deadline));
+                                   receive_tag, state_->patience(deadline), order_of(from),
+                                   order_of(into));
 }
 
 Status Communicator::probe(int source, int tag, Seconds deadline) const {
@@ -115,9 +136,9 @@ ExchangePlan Communicator::plan(std::span<const PlannedSend> sends,
                                 std::span<const PlannedReceive> receives) const {
   std::vector<PlannedMessage> leaving, arriving;
   for (const PlannedSend& each : sends)
-    leaving.push_back({place_of(each.from), each.destination, each.tag});
+    leaving.push_back({ready_place_of(each.from), each.destination, each.tag});
   for (const PlannedReceive& each : receives)
-    arriving.push_back({place_of(each.into), each.source, each.tag});
+    arriving.push_back({ready_place_of(each.into), each.source, each.tag});
   ExchangePlan made;
   made.transfers_ = std::make_shared<const ExchangeTransfers>(state_->core.plan(leaving, arriving));
   made.deadline_ = state_->deadline.load();
@@ -129,37 +150,40 @@ void Communicator::barrier(Seconds deadline) const {
 }
 
 void Communicator::bcast(const ReceiveBuffer& elements, int root, Seconds deadline) const {
-  state_->core.broadcast(place_of(elements), root, state_->patience(deadline));
+  state_->core.broadcast(ready_place_of(elements), root, state_->patience(deadline));
 }
 
 void Communicator::reduce(const SendBuffer& from, const ReceiveBuffer& into,
                           ReduceOperation operation, int root, Seconds deadline) const {
-  state_->core.reduce(place_of(from), place_of(into), operation, root, state_->patience(deadline));
+  state_->core.reduce(ready_place_of(from), ready_place_of(into), operation, root,
+                      state_->patience(deadline));
 }
 
 void Communicator::allreduce(const SendBuffer& from, const ReceiveBuffer& into,
                              ReduceOperation operation, Seconds deadline) const {
-  state_->core.all_reduce(place_of(from), place_of(into), operation, state_->patience(deadline));
+  state_->core.all_reduce(ready_place_of(from), ready_place_of(into), operation,
+                          state_->patience(deadline));
 }
 
 void Communicator::gather(const SendBuffer& from, const ReceiveBuffer& into, int root,
                           Seconds deadline) const {
-  state_->core.gather(place_of(from), place_of(into), root, state_->patience(deadline));
+  state_->core.gather(ready_place_of(from), ready_place_of(into), root, state_->patience(deadline));
 }
 
 void Communicator::allgather(const SendBuffer& from, const ReceiveBuffer& into,
                              Seconds deadline) const {
-  state_->core.all_gather(place_of(from), place_of(into), state_->patience(deadline));
+  state_->core.all_gather(ready_place_of(from), ready_place_of(into), state_->patience(deadline));
 }
 
 void Communicator::scatter(const SendBuffer& from, const ReceiveBuffer& into, int root,
                            Seconds deadline) const {
-  state_->core.scatter(place_of(from), place_of(into), root, state_->patience(deadline));
+  state_->core.scatter(ready_place_of(from), ready_place_of(into), root,
+                       state_->patience(deadline));
 }
 
 void Communicator::alltoall(const SendBuffer& from, const ReceiveBuffer& into,
                             Seconds deadline) const {
-  state_->core.all_to_all(place_of(from), place_of(into), state_->patience(deadline));
+  state_->core.all_to_all(ready_place_of(from), ready_place_of(into), state_->patience(deadline));
 }
 
 std::optional<Communicator> Communicator::Split(int color, int key, Seconds deadline) const {

@@ -14,6 +14,7 @@ TransferPtr transfer_of(const Posting& message, bool sends) {
   transfer->context = message.context;
   transfer->group = message.group;
   transfer->keep = message.keep;
+  transfer->order = message.order;
   if (!sends && transfer->place.flat() == nullptr) transfer->place.layout.check_receives();
   return transfer;
 }

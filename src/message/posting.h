@@ -28,6 +28,7 @@ struct Posting {
   std::shared_ptr<const Group> group;
   CallKind operation = CallKind::none;
   std::shared_ptr<void> keep{};
+  std::shared_ptr<StreamOrder> order{};
 };
 
 /// A transfer that hasn't started. Errors: invalid_argument if elements to be received overlap.

@@ -12,6 +12,7 @@
 #include "message/layout_code.h"
 #include "message/pack_stream.h"
 #include "message/receive_side.h"
+#include "message/stream_order.h"
 
 namespace quadriga::message {
 namespace {
@@ -230,6 +231,16 @@ bool ReceiveSide::move_on(MessageTransfer& transfer) {
   else
     end_withdrawn(transfer);
   return true;
+}
+
+// From here on the sender can't take the message back.
+void ReceiveSide::lead(MessageTransfer& transfer) {
+  const auto lane = transfer.copier ? DeviceMove::own_lane : DeviceWriter::own_lane;
+  const PeerLink& link = links_[static_cast<std::size_t>(transfer.sender)];
+  if (transfer.copier && link.claims.state(transfer.claim) != ClaimState::held &&
+      !link.claims.change(transfer.claim, ClaimState::claimed, ClaimState::held))
+    return;
+  transfer.is_led = transfer.order->lead(lane);
 }
 
 // False if the sender has taken the message back.

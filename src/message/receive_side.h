@@ -49,6 +49,8 @@ class ReceiveSide {
   void start(TransferPtr transfer);
   /// What devices do for this rank alone: a transfer with its `copier`.
   void start_move(TransferPtr transfer);
+  /// Makes the receive's stream wait for its end, which is queued. Nothing if it can't.
+  void lead(MessageTransfer& transfer);
   /// A message of this rank to itself. Nobody else will take it: it never waits for its receive.
   void send_to_self(const MessageBuffer& place, int tag, std::uint64_t context);
   /// The oldest message that a receive would take.

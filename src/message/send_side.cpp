@@ -11,6 +11,7 @@
 
 #include "message/device_moves.h"
 #include "message/pack_stream.h"
+#include "message/stream_order.h"
 
 namespace quadriga::message {
 namespace {
@@ -117,6 +118,12 @@ void SendSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept
 
 bool SendSide::publish(const TransferPtr& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer->peer)];
+  try {
+    if (transfer->order && !transfer->order->is_reached()) return false;
+  } catch (const std::exception&) {
+    end(*transfer, std::current_exception());
+    return true;
+  }
   const bool is_offered = transfer->place.on_device() && transfer->place.bytes() > 0;
   if (!is_offered && transfer->place.bytes() + sizeof(Envelope) <= link.messages_out.capacity()) {
     std::byte* const at = link.messages_out.reserve();
@@ -282,8 +289,10 @@ void SendSide::fail_pieces(MessageTransfer& transfer) {
 }
 
 bool SendSide::has_moves() const noexcept {
+  const auto waits = [](const auto& each) { return !each.empty() && each.front()->order; };
   return std::ranges::any_of(piecing_,
-                             [](const TransferPtr& each) { return each->reader != nullptr; });
+                             [](const TransferPtr& each) { return each->reader != nullptr; }) ||
+         (waiting_ > 0 && std::ranges::any_of(backlog_, waits));
 }
 
 bool SendSide::cancel(const MessageTransfer& transfer) {
@@ -297,16 +306,21 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto in_offered = std::ranges::find_if(offered_, is_it);
   const auto in_piecing = std::ranges::find_if(piecing_, is_it);
   if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
-  // A device of this process reads its memory: it is over as soon as that is. Two threads may wait
-  // for each other's.
-  while (claims_.state(transfer.claim) == ClaimState::held) {
+  // A device reads its memory, by what is queued: it is over as soon as that is. Two threads may
+  // wait for each other's.
+  const PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
+  const auto reads = [&] {
+    return link.presence == Presence::here && (link.process < 0 || process_lives(link.process));
+  };
+  while (claims_.state(transfer.claim) == ClaimState::held && reads()) {
     move_own_();
     std::this_thread::yield();
   }
   if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
     abandoned_.push_back(transfer.claim);
   else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||
-           claims_.change(transfer.claim, ClaimState::claimed, ClaimState::withdrawn))
+           claims_.change(transfer.claim, ClaimState::claimed, ClaimState::withdrawn) ||
+           claims_.change(transfer.claim, ClaimState::held, ClaimState::withdrawn))
     // With the next number the word is another message's: what is said of this one does nothing.
     free(transfer.claim);
   else

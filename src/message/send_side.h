@@ -44,7 +44,7 @@ class SendSide {
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
             const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
-  /// Whether devices bring pieces that are to be sent.
+  /// Whether devices bring pieces that are to be sent, or streams of the program come before.
   bool has_moves() const noexcept;
   bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty() || waiting_ > 0; }
   std::vector<TransferPtr> pending() const;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "message/stream_order.h"
+
 namespace quadriga::message {
 namespace {
 
@@ -53,26 +55,77 @@ void Traffic::start(const TransferPtr& transfer) {
     receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
     return end(*transfer);
   }
+  if (transfer->sends) {
+    const PeerLink& link = links_[static_cast<std::size_t>(peer)];
+    if (link.presence != Presence::here) return end(*transfer, loss_of(*transfer, peer, link));
+    return sends_.start(transfer);
+  }
+  if (is_delayed(transfer)) return delayed_.push_back(transfer);
+  start_receive(transfer);
+}
+
+void Traffic::start_receive(const TransferPtr& transfer) {
+  const int peer = transfer->peer;
   const auto fail_for = [&](int rank) {
     receives_.cancel(transfer);
     end(*transfer, loss_of(*transfer, rank, links_[static_cast<std::size_t>(rank)]));
   };
-  const auto is_gone = [&](int rank) {
-    return links_[static_cast<std::size_t>(rank)].presence != Presence::here;
-  };
-  if (transfer->sends) {
-    if (is_gone(peer)) return fail_for(peer);
-    return sends_.start(transfer);
-  }
   receives_.start(transfer);
   if (transfer->done.load(std::memory_order_relaxed)) return;
   if (peer != any_source) {
-    if (is_gone(peer) && transfer->expected == 0) fail_for(peer);
+    const PeerLink& link = links_[static_cast<std::size_t>(peer)];
+    if (link.presence != Presence::here && transfer->expected == 0) fail_for(peer);
     return;
   }
   if (transfer->expected > 0) return;
   const int gone = needed_by_any(*transfer->group);
   if (gone >= 0) fail_for(gone);
+}
+
+bool Traffic::is_delayed(const TransferPtr& transfer) {
+  const bool is_behind = std::ranges::any_of(delayed_, [&](const TransferPtr& each) {
+    return each->context == transfer->context && each != transfer;
+  });
+  return is_behind || (transfer->order && !transfer->order->is_reached());
+}
+
+bool Traffic::start_delayed() {
+  bool moved = false;
+  for (const TransferPtr& each : std::exchange(delayed_, {})) {
+    try {
+      if (is_delayed(each)) {
+        delayed_.push_back(each);
+        continue;
+      }
+      start_receive(each);
+    } catch (const std::exception&) {
+      end(*each, std::current_exception());
+    }
+    moved = true;
+  }
+  if (moved) own_.ring();
+  return moved;
+}
+
+void Traffic::drop_delayed(
+    const std::function<bool(const MessageTransfer&)>& which,
+    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
+  std::erase_if(delayed_, [&](const TransferPtr& each) {
+    if (!which(*each)) return false;
+    end(*each, error_of(*each));
+    return true;
+  });
+}
+
+void Traffic::cancel_receive(const TransferPtr& transfer) {
+  if (std::erase(delayed_, transfer) == 0) receives_.cancel(transfer);
+}
+
+void Traffic::drop_receives(
+    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of) {
+  const auto all = [](const MessageTransfer&) { return true; };
+  drop_delayed(all, error_of);
+  receives_.drop_if(all, error_of);
 }
 
 void Traffic::start_move(const TransferPtr& transfer) {
@@ -94,7 +147,7 @@ int Traffic::needed_by_any(const Group& group) const noexcept {
 }
 
 bool Traffic::progress() {
-  bool moved = false;
+  bool moved = !delayed_.empty() && start_delayed();
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
     moved = receives_.advance(peer) || moved;
@@ -159,6 +212,7 @@ void Traffic::end_aborted(std::uint64_t context) {
   const ContextAbort why = *receives_.abort_of(context);
   const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
   const auto error = [&](const MessageTransfer& transfer) { return why.error(*transfer.group); };
+  drop_delayed(belongs, error);
   receives_.drop_if(belongs, error);
   sends_.drop(-1, belongs, error);
 }

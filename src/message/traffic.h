@@ -6,8 +6,12 @@
 //   2. A rank's loss is noted only after all that it had sent was taken from its rings, but for
 //      pieces that a device has no room for yet: they are taken later.
 //   3. Nothing is started that needs a rank that is gone, or belongs to an aborted context.
+//   4. A receive whose stream hasn't come so far is in delayed_, and so is each later one of its
+//      context: they start in order. The stream waits for no message that hasn't arrived, so it
+//      gets there.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,13 +31,21 @@ class Traffic {
   ReceiveSide& receives() noexcept { return receives_; }
   const PeerLink& link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
   /// Whether devices copy what has to be asked after.
-  bool has_moves() const noexcept { return receives_.has_moves() || sends_.has_moves(); }
-  bool has_large() const noexcept { return receives_.has_large() || sends_.has_large(); }
+  bool has_moves() const noexcept {
+    return !delayed_.empty() || receives_.has_moves() || sends_.has_moves();
+  }
+  bool has_large() const noexcept {
+    return !delayed_.empty() || receives_.has_large() || sends_.has_large();
+  }
 
   /// Sends what fits a slot if there is one now.
   bool send_now(const Posting& message);
   void start(const TransferPtr& transfer);
   void start_move(const TransferPtr& transfer);
+  /// Withdraws a receive.
+  void cancel_receive(const TransferPtr& transfer);
+  /// Ends all receives.
+  void drop_receives(const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Moves everything on; whether anything moved.
   bool progress();
   /// Ends what a rank that is gone was needed for.
@@ -54,6 +66,11 @@ class Traffic {
  private:
   int size() const noexcept { return segment_.shape().ranks; }
   void end_aborted(std::uint64_t context);
+  bool is_delayed(const TransferPtr& transfer);
+  void start_receive(const TransferPtr& transfer);
+  bool start_delayed();
+  void drop_delayed(const std::function<bool(const MessageTransfer&)>& which,
+                    const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
 
   const SharedSegment& segment_;
   const int rank_;
@@ -61,6 +78,7 @@ class Traffic {
   PeerLinks links_;
   SendSide sends_;
   ReceiveSide receives_;
+  std::vector<TransferPtr> delayed_;
   std::vector<std::shared_ptr<void>> let_go_;
   std::uint32_t departures_ = 0;
 };

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/log.h"
+#include "message/device_moves.h"
 #include "message/matching.h"
 
 namespace quadriga::message {
@@ -40,6 +42,20 @@ std::exception_ptr ContextAbort::error(const Group& group) const {
   return std::make_exception_ptr(Error(Errc::cancelled, text));
 }
 
+namespace {
+
+// Its caller has gone on: a later call tells it only if the peer or the device is lost.
+void log_late(const MessageTransfer& transfer, const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& what) {
+    log(LogLevel::error,
+        fmt::format("{}, for which a stream waits, failed: {}", transfer.text(), what.what()));
+  }
+}
+
+}  // namespace
+
 std::string MessageTransfer::text() const {
   const std::string other =
       peer == any_source ? "any rank" : fmt::format("rank {}", group->rank_of(peer));
@@ -62,6 +78,10 @@ void MessageTransfer::renew(std::shared_ptr<void> with) noexcept {
   done.store(false, std::memory_order_relaxed);
 }
 
+bool MessageTransfer::is_queued() const noexcept {
+  return copier ? copier->is_queued() : writer && writer->is_queued();
+}
+
 void MessageTransfer::stop_moving() noexcept {
   reader.reset();
   writer.reset();
@@ -70,6 +90,7 @@ void MessageTransfer::stop_moving() noexcept {
 
 void MessageTransfer::finish(std::exception_ptr with) noexcept {
   stop_moving();
+  if (with && is_led) log_late(*this, with);
   error = std::move(with);
   done.store(true, std::memory_order_release);
 }

@@ -20,6 +20,7 @@ class DeviceMove;
 class DevicePort;
 class DeviceReader;
 class DeviceWriter;
+class StreamOrder;
 
 /// What a call does, for errors and for what a rank says that it waits for.
 enum class CallKind : std::uint8_t {
@@ -106,6 +107,9 @@ struct MessageTransfer {
   std::shared_ptr<DeviceReader> reader;
   std::shared_ptr<DeviceWriter> writer;
   std::shared_ptr<DeviceMove> copier;
+  /// The program's stream that it is ordered with; null: the host's calls alone are.
+  std::shared_ptr<StreamOrder> order;
+  bool is_led = false;  ///< The stream waits for its end.
 
   /// "recv from rank 1, tag 5".
   std::string text() const;
@@ -113,6 +117,8 @@ struct MessageTransfer {
   void renew(std::shared_ptr<void> with) noexcept;
   /// Ends it; waiters look at `done` without the lock.
   void finish(std::exception_ptr with = nullptr) noexcept;
+  /// Whether only what is queued on devices is left to be done.
+  bool is_queued() const noexcept;
   /// Waits for what devices still do for it, and gives back what that took.
   void stop_moving() noexcept;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -20,6 +21,7 @@
 #include "message/communicator.h"
 #include "message/device_moves.h"
 #include "message/join.h"
+#include "message/stream_order.h"
 
 extern char** environ;
 
@@ -178,6 +180,49 @@ TEST_F(CudaRank, Fault) {
   }
 }
 
+struct ProgramStream {
+  ProgramStream() { cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, 0); }
+  ~ProgramStream() { cudaStreamDestroy(native); }
+  ProgramStream(const ProgramStream&) = delete;
+  ProgramStream& operator=(const ProgramStream&) = delete;
+  std::shared_ptr<StreamOrder> order(const Numbers& numbers) const {
+    return std::make_shared<StreamOrder>(DevicePort::cuda_at(numbers.memory), DeviceId{0},
+                                         reinterpret_cast<std::uintptr_t>(native));
+  }
+  cudaStream_t native = nullptr;
+};
+
+TEST_F(CudaRank, Streams) {
+  const int rank = rank_of_this();
+  CommunicatorCore comm = joined();
+  const std::size_t count = 300'000, bytes = count * sizeof(double);
+  Numbers numbers(counted(count, -1)), copy(counted(count, -2));
+  const ProgramStream stream;
+  std::atomic<bool> is_held{true};
+  const std::vector<double> later = counted(count, 7);
+  if (rank == 0) {
+    cudaLaunchHostFunc(
+        stream.native,
+        [](void* held) {
+          while (*static_cast<std::atomic<bool>*>(held)) usleep(100);
+        },
+        &is_held);
+    cudaMemcpyAsync(numbers.memory, later.data(), bytes, cudaMemcpyHostToDevice, stream.native);
+    const TransferPtr sent = comm.start_send(numbers.place(), 1, 0, {}, stream.order(numbers));
+    EXPECT_FALSE(comm.endpoint().test(sent));
+    is_held = false;
+    comm.endpoint().wait(sent, enough);
+  } else {
+    const TransferPtr arriving =
+        comm.start_receive(numbers.place(), 0, 0, {}, stream.order(numbers));
+    EXPECT_EQ(comm.endpoint().wait(arriving, enough).bytes, bytes);
+    cudaMemcpyAsync(copy.memory, numbers.memory, bytes, cudaMemcpyDeviceToDevice, stream.native);
+    cudaStreamSynchronize(stream.native);
+    EXPECT_EQ(copy.content(), later);
+  }
+  comm.barrier(enough);
+}
+
 // What copies is enough: there are no kernels here to reduce with.
 TEST_F(CudaRank, Collectives) {
   const int rank = rank_of_this();
@@ -236,6 +281,11 @@ TEST(CudaMessages, MemoryOfPoolsIsStaged) {
 TEST(CudaMessages, APeerThatDiesIsLostAndItsMemoryClosed) {
   if (is_rank()) return;
   EXPECT_EQ(run_ranks("Death")[1], 0);
+}
+
+TEST(CudaMessages, StreamsAreOrderedWithMessages) {
+  if (is_rank()) return;
+  EXPECT_EQ(run_ranks("Streams"), passed);
 }
 
 TEST(CudaMessages, AFaultOfADeviceIsToldOnItsRank) {

@@ -10,7 +10,8 @@ import pytest
 import quadriga
 from quadriga.cli.main import DONE, UNAVAILABLE, status_of
 from quadriga.doctor import Facts, State, collect, judge, judge_pairs
-from quadriga.message.pairs import PairPath, paths_of
+from quadriga.machine import Machine
+from quadriga.message.pairs import PairPath, paths_of, predicted_seconds
 
 GIB = 1 << 30
 # A machine with a GPU that works.
@@ -184,17 +185,31 @@ def test_command(capsys):
 
 
 def test_the_way_of_messages_between_each_two_devices(capsys):
-    assert status_of(["doctor", "--json", "--devices", "emulated:3,memory=32MiB"]) == DONE
+    assert (
+        status_of(["doctor", "--json", "--devices", "emulated:3,memory=32MiB,peer=20GB/s"]) == DONE
+    )
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     pairs = {each["part"]: each for each in found if "->" in each["part"]}
     assert len(pairs) == 6 and {each["state"] for each in pairs.values()} == {"used"}
     assert pairs["2->0"]["text"].startswith("messages: mapped, ")
+    assert pairs["2->0"]["text"].endswith(" by the machine's links)")
 
 
 def test_two_processes_share_a_single_device():
     found = paths_of("emulated:1,memory=32MiB")
     assert [(each.source, each.target, each.path) for each in found] == [(0, 0, "mapped")] * 2
     assert all(each.bytes_per_second > 0 for each in found)
+    assert all(each.predicted is None for each in found)  # no link within a device
+
+
+def test_a_message_takes_what_its_links_say():
+    machine = Machine.parse("emulated:2,memory=32MiB,peer=20GB/s,d2h=10GB/s,h2d=5GB/s")
+    direct = predicted_seconds(machine, 0, 1, "mapped", 200_000_000)
+    assert direct == pytest.approx(0.01, rel=0.05)
+    # The slower link, and the first piece over the quicker one.
+    staged = predicted_seconds(machine, 0, 1, "staged: why", 100_000_000)
+    assert staged == pytest.approx(0.02 + (2 << 20) / 10e9, rel=0.05)
+    assert predicted_seconds(machine, 1, 1, "mapped", 1000) is None
 
 
 def test_a_way_by_the_host_is_a_limit(monkeypatch):

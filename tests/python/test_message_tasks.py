@@ -389,3 +389,43 @@ def test_traces_of_ranks_make_one_page_with_arrows(tmp_path):
     assert refused.returncode == 2
     with pytest.raises(report.TraceError, match="is of rank 0"):
         join([traces[0], traces[0]])
+
+
+def test_unmatched_receives_hold_no_memory_of_full_devices(tmp_path):
+    """Both ranks' receives come first, and none is matched before sends that need all memory."""
+    run_ranks(
+        tmp_path,
+        2,
+        """
+    @quadriga.codelet(access=["update", "read"], host_only=False)
+    def add(x, y):
+        x += y
+
+    # As much as one `add` needs, and half a tile.
+    devices, count, other = "emulated:1,memory=2560KiB", 131_072, 1 - comm.rank
+    with quadriga.Engine(devices) as engine:
+        tasks = comm.tasks(engine)
+        arrays = [np.zeros(count) for _ in range(8)]
+        arrived = [engine.data(each) for each in arrays]
+        busy = [engine.data(np.full(count, 1.0 * i)) for i in range(8)]
+        own = [np.full(count, 10.0 * i) for i in range(8)]
+        more = [engine.data(each) for each in own]
+        for i, data in enumerate(arrived):
+            tasks.recv(data, other, tag=i)
+            engine.submit(add, data.update(), more[i].read())  # follows its receive
+        comm.barrier()
+        for i in range(1, 8):  # runs while no receive is matched, in all of the memory
+            engine.submit(add, busy[i].update(), busy[i - 1].read())
+        engine.wait_data(busy[-1], timeout=20)
+        device = engine.counters().devices[0]
+        assert device.tasks == 7 and device.most_bytes >= 2 << 20, device
+        assert engine.status().count(f"recv from {other}, tag") == 8, engine.status()
+        comm.barrier()
+        for i, data in reversed(list(enumerate(busy))):
+            tasks.send(data, other, tag=i)
+        engine.wait(timeout=20)
+        sums = np.cumsum(np.arange(8.0))
+        for i, array in enumerate(arrays):
+            assert (array == sums[i] + 10.0 * i).all()
+    """,
+    )

@@ -16,7 +16,7 @@ array([ 1.,  2.,  5.,  6.,  9., 10.])
 
 from .._core import MessageStatus as Status
 from .communicator import ANY_SOURCE, ANY_TAG, Communicator, waitall
-from .devices import DeviceBuffer, Devices
+from .devices import DeviceBuffer, Devices, DeviceStream
 from .layout import Layout
 from .plan import ExchangePlan
 from .request import Request
@@ -27,6 +27,7 @@ __all__ = [
     "ANY_TAG",
     "Communicator",
     "DeviceBuffer",
+    "DeviceStream",
     "Devices",
     "ExchangePlan",
     "Layout",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 ANY_SOURCE = -1
 ANY_TAG = -1
 Array = Any
+Stream = Any
 
 # Messages that a warning names.
 _MOST_NAMED = 8
@@ -46,6 +47,10 @@ class Communicator(PartsExchange):
     A message's elements must be those that its receive expects, in type and order; the receive may
     be longer. `layout` says which elements of an array are meant, `deadline` is in seconds: a call
     that takes longer raises `Deadline`, which says what each rank waits for.
+
+    `stream` orders a message with a stream of the array's device, instead of the array's own: one
+    of CuPy or PyTorch, its address, or `Devices.stream`. What it holds comes first, without a wait
+    of the host; what is queued on it after `recv`, or after a request's `wait`, comes later.
 
     Examples
     --------
@@ -71,9 +76,10 @@ class Communicator(PartsExchange):
         *,
         layout: Layout | None = None,
         deadline: float | None = None,
+        stream: Stream | None = None,
     ) -> None:
         """Send an array; returns once it may be changed again."""
-        self.core.send(array, dest, tag, layout, self._limit(deadline))
+        self.core.send(array, dest, tag, layout, self._limit(deadline), stream)
 
     def recv(
         self,
@@ -83,15 +89,25 @@ class Communicator(PartsExchange):
         *,
         layout: Layout | None = None,
         deadline: float | None = None,
+        stream: Stream | None = None,
     ) -> MessageStatus:
-        """Receive into an array; says from whom, with which tag and how many bytes."""
-        return self.core.recv(array, source, tag, layout, self._limit(deadline))
+        """Receive into an array; says from whom, with which tag and how many bytes.
+
+        With a `stream` it returns as soon as the message is on its way to the array.
+        """
+        return self.core.recv(array, source, tag, layout, self._limit(deadline), stream)
 
     def isend(
-        self, array: Array, dest: int, tag: int = 0, *, layout: Layout | None = None
+        self,
+        array: Array,
+        dest: int,
+        tag: int = 0,
+        *,
+        layout: Layout | None = None,
+        stream: Stream | None = None,
     ) -> Request:
         """Start to send; the array mustn't change until the request has ended."""
-        return Request(self.core.isend(array, dest, tag, layout), self._limit())
+        return Request(self.core.isend(array, dest, tag, layout, stream), self._limit())
 
     def irecv(
         self,
@@ -100,9 +116,13 @@ class Communicator(PartsExchange):
         tag: int = ANY_TAG,
         *,
         layout: Layout | None = None,
+        stream: Stream | None = None,
     ) -> Request:
-        """Start to receive; the array is filled once the request has ended."""
-        return Request(self.core.irecv(array, source, tag, layout), self._limit())
+        """Start to receive; the array is filled once the request has ended.
+
+        With a `stream`, `wait` returns as `recv` does.
+        """
+        return Request(self.core.irecv(array, source, tag, layout, stream), self._limit())
 
     def sendrecv(
         self,
@@ -116,11 +136,12 @@ class Communicator(PartsExchange):
         sendlayout: Layout | None = None,
         recvlayout: Layout | None = None,
         deadline: float | None = None,
+        stream: Stream | None = None,
     ) -> MessageStatus:
         """Send one array and receive another at once."""
         return self.core.sendrecv(
             sendarray, dest, sendtag, recvarray, source, recvtag, sendlayout, recvlayout,
-            self._limit(deadline),
+            self._limit(deadline), stream,
         )  # fmt: skip
 
     def probe(

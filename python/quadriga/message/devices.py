@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -93,6 +94,39 @@ class DeviceBuffer:
         return f"DeviceBuffer(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
 
+class DeviceStream:
+    """A stream of an emulated device, as programs for GPUs have of their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quadriga import message
+    >>> gpus = message.Devices("emulated:1,memory=1MiB")
+    >>> stream, a, b = gpus.stream(), gpus.empty(3), gpus.empty(3)
+    >>> with message.world() as comm:
+    ...     request = comm.irecv(b, comm.rank, stream=stream)
+    ...     stream.call(lambda: a.set(np.arange(3.0)))
+    ...     comm.send(a, comm.rank, stream=stream)   # what the call above wrote
+    ...     _ = request.wait()                       # what the stream gets now comes after b
+    >>> stream.synchronize()
+    >>> b.get()
+    array([0., 1., 2.])
+    """
+
+    def __init__(self, devices: Devices, device: int) -> None:
+        self.devices = devices
+        self.device = device
+        self.ptr = devices.core.open_stream(device)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Queue a function; it is called once all that was queued before has ended."""
+        self.devices.core.call(self.ptr, function)
+
+    def synchronize(self) -> None:
+        """Wait for all that is queued."""
+        self.devices.core.synchronize(self.device, self.ptr)
+
+
 def _shadow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Shape, type and strides of rows one after the other, over no memory: never to be read."""
     steps = [prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
@@ -130,6 +164,10 @@ class Devices:
 
     def __len__(self) -> int:
         return int(self.core.count)
+
+    def stream(self, device: int = 0) -> DeviceStream:
+        """A new stream of a device, for `stream=` of messages."""
+        return DeviceStream(self, device)
 
     def empty(
         self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = float, device: int = 0

@@ -11,7 +11,8 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from .start import world
 # Large enough that its time is the link's; every device has room for two.
 _BYTES = 8 << 20
 _TIMES = 3
+# In which what is staged passes through the host.
+_PIECE = 2 << 20
 # Seconds for all of it: processes that find GPUs take some.
 _PATIENCE = 120.0
 
@@ -40,12 +43,15 @@ class PairPath:
         "mapped", or "staged" and why.
     bytes_per_second : float
         Of the quickest of a few messages of 8 MiB.
+    predicted : float or None
+        The same by the machine's links, see `predicted_seconds`.
     """
 
     source: int
     target: int
     path: str
     bytes_per_second: float
+    predicted: float | None = None
 
 
 def paths_of(devices: str) -> list[PairPath]:
@@ -68,7 +74,35 @@ def paths_of(devices: str) -> list[PairPath]:
         # What the first rank died of; the launcher only says that it did.
         raised = [line for line in said if line.startswith("quadriga.errors.")]
         raise Unavailable(f"pairs: {(raised or said[-1:])[0]}")
-    return [PairPath(*row) for row in json.loads(ended.stdout)]
+    machine = Machine.parse(devices)
+    found = [PairPath(*row) for row in json.loads(ended.stdout)]
+    return [replace(each, predicted=_predicted(machine, each)) for each in found]
+
+
+def predicted_seconds(
+    machine: Machine, source: int, target: int, path: str, nbytes: int
+) -> float | None:
+    """How long a message from one device's memory to another's takes by the machine's links.
+
+    Mapped, it is one copy from device to device. Staged, pieces pass through the host: the slower
+    of the two links decides, and the other one carries a first or last piece. None within a
+    device, whose memory has no link, and where the machine joins the two by none.
+    """
+    # Each device has memory of its own here: spaces are the host's, 0, then theirs in order.
+    first, last = source + 1, target + 1
+    copy = machine.core.copy_seconds
+    if path == "mapped":
+        seconds = copy(first, last, nbytes) if first != last else inf
+    else:
+        piece = min(nbytes, _PIECE)
+        seconds = max(copy(first, 0, nbytes), copy(0, last, nbytes))
+        seconds += min(copy(first, 0, piece), copy(0, last, piece))
+    return seconds if seconds < inf else None
+
+
+def _predicted(machine: Machine, pair: PairPath) -> float | None:
+    seconds = predicted_seconds(machine, pair.source, pair.target, pair.path, _BYTES)
+    return None if seconds is None else _BYTES / seconds
 
 
 def _device(devices: str, rank: int) -> tuple[Devices, int, int]:

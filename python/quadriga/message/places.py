@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,21 @@ from .elements import address_of
 from .layout import Layout
 
 
-def described(array: Any, layout: Layout | None, writes: bool) -> tuple[Any, ...]:
+def described(
+    array: Any, layout: Layout | None, writes: bool, stream: Any = None
+) -> tuple[Any, ...]:
     """The address, the layout and the array that must live as long as the message; of one in a
-    device's memory also what holds it, None for CUDA, and the stream to be awaited, or None.
+    device's memory also what holds it, None for CUDA, and the stream to be awaited, or None: the
+    given one, if one is given, else the array's.
     """
     caller = "recv" if writes else "send"
     found = _on_device(array, writes)
     if found is not None:
+        if stream is not None:
+            found = replace(found, stream=number_of(stream, caller))
         return _described_on_device(found, layout, caller)
+    if stream is not None:
+        raise InvalidArgument(f"{caller}: the array is on the host; stream orders those of devices")
     if writes and isinstance(array, np.generic):
         raise InvalidType(f"recv: {type(array).__name__} can't be written; expected an array")
     if writes and isinstance(array, bytes):
@@ -75,6 +83,24 @@ def _described_on_device(array: DeviceArray, layout: Layout | None, caller: str)
         raise InvalidType(f"{caller}: layout is {type(layout).__name__}; expected a Layout")
     layout.check_within(array.span, array.address, caller)
     return array.address, layout.core, array, held, array.stream
+
+
+def number_of(stream: Any, caller: str) -> int:
+    """What the device's library calls a stream: CuPy's, PyTorch's, one of `Devices`, or a number.
+
+    The default stream, which they count as 0, is 1 here as in `__cuda_array_interface__`.
+    """
+    found = stream
+    for name in ("ptr", "cuda_stream"):
+        found = getattr(stream, name, found)
+    if hasattr(stream, "__cuda_stream__"):
+        found = stream.__cuda_stream__()[1]
+    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
+        raise InvalidType(
+            f"{caller}: stream is {type(stream).__name__}; expected a stream of CuPy, PyTorch or "
+            "Devices, or its address"
+        )
+    return int(found) or 1
 
 
 def _as_array(given: Any, caller: str) -> np.ndarray[Any, Any]:

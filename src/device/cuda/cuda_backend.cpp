@@ -132,6 +132,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
     return cuda::mark(ordinals_[device], stream);
   }
+  bool lead(DeviceId device, void* stream, std::uintptr_t other) const override {
+    return cuda::lead(ordinals_[device], stream, other);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }

@@ -21,7 +21,12 @@ class RecordedEvent final : public ForeignEvent {
   ~RecordedEvent() override { static_cast<void>(cudaEventDestroy(event_)); }
 
   cudaError_t record(cudaStream_t stream) { return cudaEventRecord(event_, stream); }
-  bool is_reached() const { return cudaEventQuery(event_) == cudaSuccess; }
+  bool is_reached() const override {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state == cudaErrorNotReady) return false;
+    check(state, "asking for the caller's stream");
+    return true;
+  }
   void queue_wait(void* stream) const override {
     check(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event_, 0),
           "waiting for the caller's stream");
@@ -65,6 +70,16 @@ std::unique_ptr<ForeignEvent> mark(int ordinal, std::uintptr_t stream) {
   check(error, "recording an event of the caller's stream");
   if (event->is_reached()) return nullptr;
   return event;
+}
+
+bool lead(int ordinal, void* stream, std::uintptr_t other) {
+  constexpr std::uintptr_t every = 0, of_this_thread = 2;
+  if (other == every || other == of_this_thread) return false;
+  const DeviceGuard guard(ordinal);
+  RecordedEvent event;
+  check(event.record(static_cast<cudaStream_t>(stream)), "recording an event of a message");
+  event.queue_wait(handle_of(other));
+  return true;
 }
 
 }  // namespace quadriga::cuda

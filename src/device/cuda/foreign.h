@@ -20,4 +20,8 @@ void synchronize(int ordinal, std::uintptr_t stream);
 /// where no event stands for it: for all streams, and for a stream of another device.
 std::unique_ptr<ForeignEvent> mark(int ordinal, std::uintptr_t stream);
 
+/// What others queue on such a stream from now on waits for what a stream of ours holds. False for
+/// 0, and for 2, which is another stream on each thread.
+bool lead(int ordinal, void* stream, std::uintptr_t other);
+
 }  // namespace quadriga::cuda

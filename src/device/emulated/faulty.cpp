@@ -79,6 +79,9 @@ class FaultyBackend final : public Backend {
   std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
     return inner_->mark(device, stream);
   }
+  bool lead(DeviceId device, void* stream, std::uintptr_t other) const override {
+    return inner_->lead(device, stream, other);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override { return inner_->pin(memory, bytes); }
   void unpin(std::byte* memory, std::size_t bytes) noexcept override {
     inner_->unpin(memory, bytes);

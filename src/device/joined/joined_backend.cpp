@@ -97,6 +97,9 @@ class JoinedBackend final : public Backend {
   std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const override {
     return part_of(device).backend->mark(inner(device), stream);
   }
+  bool lead(DeviceId device, void* stream, std::uintptr_t other) const override {
+    return part_of(device).backend->lead(inner(device), stream, other);
+  }
   bool pin(std::byte* memory, std::size_t bytes) override;
   void unpin(std::byte* memory, std::size_t bytes) noexcept override;
   const Machine& machine() const noexcept override { return machine_; }

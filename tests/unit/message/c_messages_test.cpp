@@ -55,6 +55,17 @@ TEST(CMessages, BetweenProcesses) {
     // A root that differs is an error on all ranks.
     expect(quadriga_bcast(comm, in.data(), 1, real, rank) == QUADRIGA_INVALID, "roots differ");
     expect(quadriga_barrier(comm) == 0, "barrier");
+    // So are arguments that are wrong on one alone.
+    const std::int64_t count = rank == 1 ? -1 : 2;
+    const auto* const type = quadriga_element(QUADRIGA_INT32);
+    void* const place = most.data();
+    expect(quadriga_allreduce(comm, place, place, count, type, QUADRIGA_MAX) == QUADRIGA_INVALID,
+           "a wrong count of one rank");
+    expect(std::string_view(quadriga_message()).find("is negative") != std::string_view::npos,
+           "what was wrong there");
+    expect(quadriga_bcast(comm, rank == 2 ? nullptr : place, 2, type, 0) == QUADRIGA_INVALID,
+           "no address on one rank");
+    expect(quadriga_barrier(comm) == 0, "barrier");
     if (rank == 1) return quadriga_leave(comm);
     if (rank == 0)
       expect(quadriga_recv(comm, in.data(), 1, real, 1, 9, nullptr) == QUADRIGA_PEER_LOST, "lost");

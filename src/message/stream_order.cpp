@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/message/stream_order.cpp: asks and tells the port of a stream.
+#include "message/stream_order.h"
+
+#include <thread>
+#include <utility>
+
+namespace quadriga::message {
+
+StreamOrder::StreamOrder(std::shared_ptr<DevicePort> port, DeviceId device, std::uintptr_t stream)
+    : port_(std::move(port)),
+      device_(device),
+      stream_(stream),
+      mark_(port_->mark(device_, stream_)) {}
+
+bool StreamOrder::is_reached() {
+  if (is_reached_) return true;
+  is_reached_ = port_->is_reached(mark_);
+  if (is_reached_) mark_ = {};
+  return is_reached_;
+}
+
+void StreamOrder::synchronize() {
+  while (!is_reached()) std::this_thread::yield();
+}
+
+bool StreamOrder::lead(DevicePort::Lane lane) { return port_->lead(device_, lane, stream_); }
+
+}  // namespace quadriga::message

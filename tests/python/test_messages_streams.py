@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_messages_streams.py: messages that are ordered with streams of devices.
+import threading
+
+import numpy as np
+import pytest
+from ranks_of_tests import run_ranks
+
+import quadriga
+from quadriga import message
+
+GPUS = "emulated:2,memory=16MiB,peer=20GB/s"
+HEAD = f"""
+    gpus = message.Devices("{GPUS}")
+    stream = gpus.stream(comm.rank)
+    held = threading.Event()
+"""
+
+
+def test_a_send_comes_after_what_its_stream_holds(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + """
+    values = np.arange(100_000.0)
+    if comm.rank == 0:
+        a = gpus.array(np.zeros(100_000), device=0)
+        stream.call(held.wait)
+        stream.call(lambda: a.set(values))
+        request = comm.isend(a, 1, tag=1, stream=stream)  # returns: the stream is held
+        later = comm.isend(np.ones(3), 1, tag=2)          # overtakes nothing
+        assert not request.test() and not later.test()
+        assert comm.iprobe(1) is None
+        comm.send(np.ones(1), 0, tag=9)                   # to others all goes on
+        held.set()
+        message.waitall([request, later])
+    else:
+        b, small = gpus.empty(100_000, device=1), np.empty(3)
+        status = comm.probe(0)
+        assert status.tag == 1
+        comm.recv(b, 0, 1)
+        comm.recv(small, 0, 2)
+        assert (b.get() == values).all()
+    """,
+    )
+
+
+def test_a_receive_comes_after_what_its_stream_holds_and_before_what_it_gets(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + """
+    count = 100_000
+    if comm.rank == 0:
+        a, host = gpus.array(np.arange(count * 1.0)), np.arange(30.0)
+        comm.send(a, 1, tag=1)
+        comm.send(host, 1, tag=1)
+        comm.send(np.arange(count * 2.0)[::2], 1, tag=1)
+    else:
+        b, small = gpus.array(np.full(count, -1.0), device=1), gpus.empty(30, device=1)
+        large, got = gpus.empty(count, device=1), []
+        stream.call(held.wait)
+        stream.call(lambda: got.append(b.get()))
+        first = comm.irecv(b, 0, 1, stream=stream)   # starts after the call above
+        second = comm.irecv(small, 0, 1)             # stays behind the first
+        assert not first.test() and not second.test()
+        held.set()
+        assert first.wait().nbytes == 8 * count
+        stream.call(lambda: got.append(b.get()))
+        second.wait()
+        comm.recv(large, 0, 1, stream=stream)
+        stream.call(lambda: got.append(large.get()))
+        stream.synchronize()
+        assert (got[0] == -1).all()
+        assert (got[1] == np.arange(count * 1.0)).all()
+        assert (small.get() == np.arange(30.0)).all()
+        assert (got[2] == np.arange(count * 2.0)[::2]).all()
+    """,
+    )
+
+
+def test_a_stream_waits_in_its_callers_place(tmp_path):
+    """A megabyte over a link of 2 MB/s: recv returns long before it has arrived."""
+    run_ranks(
+        tmp_path,
+        2,
+        """
+    gpus = message.Devices("emulated:2,memory=16MiB,peer=2MB/s")
+    if comm.rank == 0:
+        a = gpus.array(np.ones(250_000, "f4"))
+        comm.send(a, 1)
+    else:
+        b, stream, seen = gpus.array(np.zeros(250_000, "f4"), 1), gpus.stream(1), []
+        request = comm.irecv(b, 0, stream=stream)
+        request.wait()
+        assert not request.test()
+        stream.call(lambda: seen.append(b.get().sum()))
+        stream.synchronize()
+        assert seen == [250_000]
+        del b
+    """,
+    )
+
+
+def test_exchange(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + """
+    a = gpus.array(np.full((300, 300), 1.0 + comm.rank), device=comm.rank)
+    b, other = gpus.empty((300, 300), device=comm.rank), 1 - comm.rank
+    for round in range(5):
+        stream.call(lambda: a.set(np.full((300, 300), 10.0 * round + comm.rank)))
+        comm.sendrecv(a.T, other, b, other, stream=stream)
+        total = []
+        stream.call(lambda: total.append(b.get().sum()))
+        stream.synchronize()
+        assert total == [90_000 * (10.0 * round + other)]
+    """,
+    )
+
+
+def test_cancelled_while_a_stream_is_held(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + """
+    a = gpus.array(np.ones(1000), device=comm.rank)
+    stream.call(held.wait)
+    other = 1 - comm.rank
+    requests = [comm.isend(a, other, stream=stream), comm.irecv(a, other, stream=stream)]
+    assert all(each.cancel() for each in requests)
+    for each in requests:
+        try:
+            each.wait()
+            assert False
+        except quadriga.Cancelled:
+            pass
+    held.set()
+    try:
+        comm.recv(a, other, stream=stream, deadline=0.1)
+        assert False
+    except quadriga.Deadline as error:
+        assert "recv" in str(error)
+    comm.barrier()
+    """,
+    )
+
+
+def test_refused():
+    gpus = message.Devices("emulated:1,memory=1MiB")
+    a = gpus.array(np.ones(10))
+    with message.world() as comm:
+        with pytest.raises(quadriga.InvalidArgument, match="send: the array is on the host"):
+            comm.send(np.ones(3), 0, stream=gpus.stream())
+        with pytest.raises(quadriga.InvalidArgument, match="recv: the array is on the host"):
+            comm.irecv(np.ones(3), 0, stream=gpus.stream())
+        with pytest.raises(quadriga.InvalidType, match="stream is str"):
+            comm.isend(a, 0, stream="mine")
+        with pytest.raises(quadriga.InvalidArgument, match="none of the devices"):
+            comm.isend(a, 0, stream=message.Devices().stream())
+        comm.send(a, 0, stream=1)  # a default stream, which emulated devices haven't
+        comm.recv(a, 0, stream=1)
+        with pytest.raises(quadriga.InvalidArgument, match="no such device"):
+            gpus.stream(3)
+
+
+def test_to_itself_by_threads():
+    gpus = message.Devices("emulated:1,memory=1MiB")
+    stream, held = gpus.stream(), threading.Event()
+    a, b = gpus.array(np.zeros(10)), gpus.empty(10)
+    with message.world() as comm:
+        stream.call(held.wait)
+        stream.call(lambda: a.set(np.ones(10)))
+        threading.Timer(0.05, held.set).start()
+        comm.send(a, 0, stream=stream)
+        comm.recv(b, 0, stream=stream)
+    assert b.get().sum() == 10
