@@ -24,6 +24,17 @@ namespace {
 /// decide-4`, on the machine of docs/benchmarks.md.
 constexpr double seconds_a_task = 3e-6;
 
+thread_local std::optional<bool> imposed;
+
+/// For the programs of this thread, while it lives.
+class Imposed {
+ public:
+  explicit Imposed(bool pulls) { imposed = pulls; }
+  ~Imposed() { imposed.reset(); }
+  Imposed(const Imposed&) = delete;
+  Imposed& operator=(const Imposed&) = delete;
+};
+
 class TrialsInTurn {
  public:
   TrialsInTurn(std::size_t count, const std::function<double(std::size_t)>& seconds_of)
@@ -99,21 +110,6 @@ std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
   return worth;
 }
 
-namespace {
-
-thread_local std::optional<bool> imposed;
-
-/// For the programs of this thread, while it lives.
-class Imposed {
- public:
-  explicit Imposed(bool pulls) { imposed = pulls; }
-  ~Imposed() { imposed.reset(); }
-  Imposed(const Imposed&) = delete;
-  Imposed& operator=(const Imposed&) = delete;
-};
-
-}  // namespace
-
 std::optional<bool> imposed_pulling() { return imposed; }
 
 bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile) {
@@ -139,6 +135,7 @@ bool can_try(const Engine& engine) {
 std::int64_t best_by_trial(const Engine& engine, const Problem& problem,
                            const std::vector<TileCandidate>& candidates) {
   const auto seconds = seconds_by_trial(candidates.size(), [&](std::size_t index) {
+    const Imposed with_owners(false);  // Else each of these would try both ways.
     constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
     Options options;
     options.tile = candidates[index].tile;
