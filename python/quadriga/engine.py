@@ -277,6 +277,7 @@ class Engine:
         if len(tasks.pending) >= tasks.room:
             tasks.make_room()
         place = _NO_DEVICE if device is None else self._device_index(device)
+        rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
         record = Record(tasks.next_number(), codelet, operands, parameters)
         core, after = codelet.core, _NONE
         if record.given is not None:
@@ -292,13 +293,7 @@ class Engine:
         record.failures = tasks.failures
         try:
             tasks.pending[record.number] = record
-            self.core.submit(
-                core,
-                record,
-                0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1),
-                place,
-                after,
-            )
+            self.core.submit(core, record, rank, place, after)
         except BaseException:
             if record.core is None:  # else an interrupt came after it: the task is there
                 tasks.pending.pop(record.number, None)
