@@ -58,6 +58,8 @@ def test_a_call_waits_for_no_stream(tmp_path):
     with stream:
         a, b = cupy.zeros(1_000_000), cupy.zeros(1_000_000)
     keep_busy()
+    # The first messages open devices and memory, which takes as long.
+    message.waitall([comm.irecv(b, other, stream=stream), comm.isend(a, other, stream=stream)])
     stream.synchronize()
     comm.barrier()
     begin = time.perf_counter()

@@ -56,6 +56,7 @@ class SharedBackend final : public Backend {
       ++of.waiting;
       of.reached.wait();
     }
+    bool is_reached() const override { return of.reached.try_wait(); }
     OthersStream& of;
   };
   const std::unique_ptr<Backend> inner_;
