@@ -328,8 +328,9 @@ class Engine:
     def close(self) -> None:
         """End the engine and cancel tasks that haven't started; later uses raise `InvalidArgument`.
 
-        What tasks wrote before they ended is in their arrays afterwards. The trace is written first
-        if `trace` was a path, which may raise `IoError`.
+        What tasks wrote before they ended is in their arrays afterwards, unless a body calls this;
+        what can't be brought, as of a lost device, is logged. The trace is written first if `trace`
+        was a path, which may raise `IoError`.
         """
         if not self._ending.is_due:
             return

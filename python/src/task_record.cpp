@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "bindings.h"
 
@@ -55,9 +56,11 @@ bool take_plain(TaskRecord& record, PyObject* operands, PyObject* parameters) {
   static const nb::handle access_name = interned("access");
   if (!nb::handle(record.codelet).type().is(type) || PyDict_GET_SIZE(parameters) != 0) return false;
   const nb::object modes = nb::handle(record.codelet).attr(access_name);
+  if (!PyTuple_CheckExact(modes.ptr())) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(modes.ptr());
   if (!PyTuple_CheckExact(operands) || PyTuple_GET_SIZE(operands) != count) return false;
   const nb::object places = nb::steal(PyTuple_New(count));
+  if (!places) nb::raise_python_error();
   for (Py_ssize_t i = 0; i < count; ++i) {
     nb::object place = place_of(PyTuple_GET_ITEM(operands, i), PyTuple_GET_ITEM(modes.ptr(), i));
     if (!place) return false;
@@ -87,8 +90,10 @@ int init(PyObject* self, PyObject* arguments, PyObject* /*by_name*/) noexcept {
     return 0;
   } catch (nb::python_error& error) {
     error.restore();
-    return -1;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
+  return -1;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
@@ -124,7 +129,7 @@ PyObject* withdraw_as(PyObject* self, PyObject* error) noexcept {
 
 PyObject* drop(PyObject* self, PyObject*) noexcept {
   static PyObject* const nothing = PyTuple_New(0);
-  static PyObject* const none_by_name = PyDictProxy_New(PyDict_New());
+  static PyObject* const none_by_name = PyDictProxy_New(nb::dict().ptr());
   set(of(self).places, nothing);
   set(of(self).access, nothing);
   set(of(self).parameters, none_by_name);
@@ -213,9 +218,9 @@ PyType_Spec spec{"quadriga._core.TaskRecord", sizeof(TaskRecord), 0,
 TaskRecord& record_of(nb::handle object) {
   require(PyObject_TypeCheck(object.ptr(), type) != 0, "expected a task's record");
   TaskRecord& record = of(object.ptr());
-  require(is_tuple(record.places) && is_tuple(record.access) &&
+  require(record.number != nullptr && is_tuple(record.places) && is_tuple(record.access) &&
               PyTuple_GET_SIZE(record.places) == PyTuple_GET_SIZE(record.access),
-          "a task's record needs a mode of access for each of its places");
+          "a task's record needs a number, and a mode of access for each of its places");
   return record;
 }
 

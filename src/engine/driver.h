@@ -168,6 +168,7 @@ class Driver final : public Executor, private ScheduleListener {
   std::vector<View> views_;  ///< Scratch of cost_of().
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
+  std::uint64_t steps_ = 0;  ///< Under the virtual clock, by whoever waited; guarded by `driving_`.
   const bool virtual_;
   std::atomic<std::uint64_t> lost_{0};  ///< Devices, a bit each; there are as many as spaces.
   bool is_cancelled_ = false;           ///< As the scheduler was told last; it follows cancel().

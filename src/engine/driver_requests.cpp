@@ -17,7 +17,9 @@ namespace quadriga {
 bool Driver::drive(Nanoseconds deadline) {
   inbox_.rethrow_if_broken();
   try {
-    return step(deadline);
+    const bool moved = step(deadline);
+    steps_ += moved ? 1 : 0;
+    return moved;
   } catch (...) {
     break_down(std::current_exception());
     throw;
@@ -47,20 +49,23 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
 }
 
 /// While all that is left is up to other threads no time passes by the virtual clock, and theirs
-/// may be long: what is left of the timeout then counts by the real one.
+/// may be long: what is left of the timeout then counts by the real one, from the last step that
+/// anyone drove.
 bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
   using Clock = std::chrono::steady_clock;
   std::lock_guard lock(driving_);
-  Clock::time_point last_drive = Clock::now();
+  Clock::time_point last_step = Clock::now();
+  std::uint64_t seen = steps_;
   for (int idle = 0; !condition();) {
     if (now() >= deadline) return false;
-    if (drive(deadline)) {
+    if (drive(deadline) || await_others()) {
       idle = 0;
-      last_drive = Clock::now();
-    } else if (await_others()) {
-      idle = 0;
-      if (Clock::now() - last_drive >= std::chrono::nanoseconds(deadline - now()))
+      if (steps_ != seen || inbox_.has_messages()) {
+        seen = steps_;
+        last_step = Clock::now();
+      } else if (Clock::now() - last_step >= std::chrono::nanoseconds(deadline - now())) {
         return condition();
+      }
     } else if (!condition() && now() < deadline && !await_submission(idle) && !condition()) {
       fail(Errc::internal, "nothing can run any more\n" + describe());
     }

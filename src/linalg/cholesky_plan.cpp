@@ -295,6 +295,7 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const
                           group.seconds_a_byte,
                           machine.launch_seconds,
                           static_cast<double>(engine.options().window),
+                          static_cast<double>(engine.options().host_memory),
                           static_cast<double>(Config::global().integer("window")),
                           static_cast<double>(Config::global().integer("planning_percent"))};
   const auto append = [&](const std::map<double, double>& table) {

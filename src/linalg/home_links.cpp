@@ -55,7 +55,8 @@ std::vector<double> HomeLinks::key() const {
       if (route < 0) continue;
       for (const int index : machine_.routes[static_cast<std::size_t>(route)].links) {
         const Link& link = machine_.links[static_cast<std::size_t>(index)];
-        key.insert(key.end(), {static_cast<double>(index), link.bytes_per_second});
+        key.insert(key.end(),
+                   {static_cast<double>(index), link.bytes_per_second, link.latency_seconds});
         for (const auto& [run, share] : link.runs) key.insert(key.end(), {run, share});
       }
     }

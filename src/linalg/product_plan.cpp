@@ -39,6 +39,7 @@ std::vector<double> key_of(const Engine& engine, const ProductTimes& times,
   key.push_back(static_cast<double>(group.memory_bytes));
   key.push_back(tries_plans(engine, group) ? 1 : 0);
   key.push_back(static_cast<double>(engine.options().window));
+  key.push_back(static_cast<double>(engine.options().host_memory));
   for (const char* const setting : {"window", "planning_percent"})
     key.push_back(static_cast<double>(Config::global().integer(setting)));
   times.append_to(key);

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace quadriga::linalg {
 namespace {
@@ -29,10 +30,13 @@ thread_local std::optional<bool> imposed;
 /// For the programs of this thread, while it lives.
 class Imposed {
  public:
-  explicit Imposed(bool pulls) { imposed = pulls; }
-  ~Imposed() { imposed.reset(); }
+  explicit Imposed(bool pulls) : before_(std::exchange(imposed, pulls)) {}
+  ~Imposed() { imposed = before_; }
   Imposed(const Imposed&) = delete;
   Imposed& operator=(const Imposed&) = delete;
+
+ private:
+  std::optional<bool> before_;
 };
 
 class TrialsInTurn {

@@ -116,7 +116,8 @@ class Estimate {
       bool is_there = false;
       ask(stage, piece.chunk, [&] {
         if (part == most_parts)
-          fail(Errc::unavailable, "it makes more than " + std::to_string(most_parts));
+          fail(Errc::unavailable, "it makes more than " + std::to_string(most_parts) +
+                                      " chunks of one, as many as are estimated");
         is_there = source(made);
         if (is_there) plan_.complete(made, plan_.passed_by(made));
       });
