@@ -159,6 +159,8 @@ std::string run_on_host(std::uint64_t seed) {
 Seeds test_seeds(std::uint64_t first, std::uint64_t count) {
   if (const char* const seed = std::getenv("QUADRIGA_TEST_SEED"))
     return {std::strtoull(seed, nullptr, 10), 1};
+  if (const char* const other = std::getenv("QUADRIGA_TEST_FIRST"))
+    first = std::strtoull(other, nullptr, 10);
   const char* const times = std::getenv("QUADRIGA_TEST_TIMES");
   return {first, times ? count * std::strtoull(times, nullptr, 10) : count};
 }

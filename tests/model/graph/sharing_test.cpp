@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/model/graph/sharing_test.cpp: random programs on shared memory give what a plain walk does.
 //
-// QUADRIGA_TEST_SEED=N runs that program alone, QUADRIGA_TEST_TIMES=N as many times the programs.
+// QUADRIGA_TEST_SEED=N runs that program alone, QUADRIGA_TEST_TIMES=N as many times the programs,
+// QUADRIGA_TEST_FIRST=N those from N on.
 #include <gtest/gtest.h>
 
 #include "model/graph/random_program.h"
