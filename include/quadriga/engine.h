@@ -55,7 +55,9 @@ struct SubmitOptions {
   int priority = 0;  ///< Larger runs earlier among ready tasks.
   /// The device that runs it, if it can; no_device: the policy chooses.
   DeviceId device = no_device;
-  DeviceId owner = no_device;  ///< The preferred device; idle devices may take the task.
+  /// The preferred device; idle devices may take the task. A number that no device has counts as
+  /// no_device, but no_device - 1 is reserved: invalid_argument.
+  DeviceId owner = no_device;
   /// The task starts after the earlier tasks of this sequence have ended.
   Sequence sequence = {};
   /// The task starts once these have ended, successfully or not. Within a task, these may be tasks

@@ -12,6 +12,7 @@
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
+#include "graph/pulled.h"
 
 namespace quadriga {
 
@@ -163,6 +164,11 @@ bool EngineAccess::has_room(Engine& engine) { return engine.checked().graph.has_
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                       std::span<const std::byte> params, SubmitOptions options) {
+  if (options.owner == pulled_owner) [[unlikely]]
+    fail(Errc::invalid_argument,
+         fmt::format("the owner of a task of codelet '{}' is {}, which is reserved; expected a "
+                     "device, or no_device",
+                     codelet.name, options.owner));
   return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
 }
 

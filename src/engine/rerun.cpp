@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/engine_access.h"
 #include "graph/pulled.h"
 
 namespace quadriga {
@@ -117,7 +118,8 @@ void Rerun::submit(std::span<const RecordedTask> tasks) {
     options.owner = is_owned || given.owner == pulled_owner ? given.owner : no_device;
     options.after = after;
     submitted_[given.task] =
-        engine_.submit(codelet_of(task), operands, std::as_bytes(std::span(&params, 1)), options);
+        EngineAccess::submit(engine_, codelet_of(task), operands,
+                             std::as_bytes(std::span(&params, 1)), options, nullptr);
     for (const std::uint32_t each : given.final) engine_.final(data_of(each));
   }
 }

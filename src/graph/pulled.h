@@ -7,7 +7,7 @@
 namespace quadriga {
 
 /// As a task's owner: none. Under a policy that follows owners and whose devices pull, it waits
-/// until one does; under others it has no owner.
+/// until one does; under others it has no owner. The library's own: Engine::submit() refuses it.
 inline constexpr DeviceId pulled_owner = no_device - 1;
 
 }  // namespace quadriga

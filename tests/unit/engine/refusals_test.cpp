@@ -121,6 +121,15 @@ TEST_P(RefusalsTest, ContentThatNothingWrote) {
   refuses(Errc::task_failed, {"nothing wrote it"}, [&] { wait(); });
 }
 
+TEST_P(RefusalsTest, AnOwnerThatMeansSomethingElse) {
+  constexpr DeviceId reserved = no_device - 1;
+  Codelet& touch = nothing({Access::update});
+  const Data data = tile();
+  refuses(Errc::invalid_argument, {"nothing", "owner", "65534", "no_device"}, [&] {
+    engine().submit(touch, {{data, Access::update}}, {.owner = reserved});
+  });
+}
+
 TEST_P(RefusalsTest, EmptyTiles) {
   Codelet& touch = nothing({Access::read, Access::write, Access::update});
   const Data a = engine().data(nullptr, 0, 5, 0, DType::float64);
