@@ -157,10 +157,12 @@ class Policy {
   virtual void ended(std::uint64_t /*id*/) {}
   /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
   virtual double rank(const TaskView&) { return 0; }
-  /// A task waits for pull(), and again if the chosen device can't begin it yet; ended() follows.
+  /// A task waits for pull(); again after a choice in vain or a device's loss. ended() follows.
   virtual void waiting(const TaskNews&) {}
+  /// A task waits no more: no device got it by pull(), place() gave it this one.
+  virtual void placed(std::uint64_t /*id*/, DeviceId) {}
   /// Appends the numbers of the tasks that the device gets, in the order in which they are issued.
-  /// If no device has work, or gets any, the longest-waiting one is placed by place().
+  /// If no device has work and each gets none, the longest-waiting one is placed by place().
   virtual void pull(const PullQuestion&, std::vector<std::uint64_t>& /*tasks*/) {}
   // None of these is called without candidates.
   /// Index into question.candidates. None: the device with the least predicted work.
@@ -173,8 +175,7 @@ class Policy {
   virtual std::size_t next(std::span<const ReadyCandidate>) { return 0; }
   /// Index of the tile to copy next, at this moment; called again when something has changed.
   virtual std::size_t prefetch(std::span<const PrefetchCandidate>) { return 0; }
-  /// The tile with the greatest score is evicted first. Called once per candidate until the
-  /// candidate's members change.
+  /// The greatest score is evicted first. Called once per candidate until its members change.
   virtual double eviction_score(const EvictionCandidate&) { return 0; }
 };
 
@@ -189,8 +190,7 @@ struct PolicyInfo {
   std::string name, help;  ///< The help is one line.
 };
 
-/// Registers a policy under a name, which engines (`policy`) and settings accept from then on.
-/// Thread-safe.
+/// Registers a policy under a name, which engines (`policy`) and settings accept. Thread-safe.
 /// Errors: invalid_argument if the name is empty or taken, the help isn't one line, or no maker.
 void register_policy(std::string name, std::string help, PolicyMaker maker);
 

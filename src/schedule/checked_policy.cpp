@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array function_names{"place()",    "victim()",         "choose()",    "next()",
                                     "prefetch()", "eviction_score()", "submitted()", "ended()",
-                                    "rank()",     "waiting()",        "pull()"};
+                                    "rank()",     "waiting()",        "placed()",    "pull()"};
 
 /// In the order of the scores, which are no NaN.
 std::uint64_t in_order(double score) noexcept {
@@ -110,6 +110,10 @@ void CheckedPolicy::ended(std::uint64_t id) {
 
 void CheckedPolicy::waiting(const TaskNews& news) {
   told(telling_of_waiting, [&] { policy_->waiting(news); });
+}
+
+void CheckedPolicy::placed(std::uint64_t id, DeviceId device) {
+  told(telling_where, [&] { policy_->placed(id, device); });
 }
 
 void CheckedPolicy::pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) {

@@ -36,6 +36,7 @@ class CheckedPolicy {
   /// Not negative, and no NaN.
   double rank(const TaskView& task);
   void waiting(const TaskNews& news);
+  void placed(std::uint64_t id, DeviceId device);
   /// What is no waiting task that the device can run is left to the caller to find out, who says so
   /// by pulled_wrongly().
   void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks);
@@ -64,6 +65,7 @@ class CheckedPolicy {
     ending,
     ranking,
     telling_of_waiting,
+    telling_where,
     pulling
   };
   class ScoreRule;

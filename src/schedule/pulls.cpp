@@ -31,22 +31,17 @@ bool Pulls::add(PlannedTask& planned) {
   return true;
 }
 
-bool Pulls::place(const DeviceState& device, std::uint64_t id) {
+void Pulls::place(const DeviceState& device, std::uint64_t id) {
   const auto found = tasks_.find(id);
-  if (found == tasks_.end() || !placement_.feasibility().can_run(device, *found->second->task)) {
-    policy_.pulled_wrongly(id);
-    return false;
-  }
+  if (found == tasks_.end()) return policy_.pulled_wrongly(id);
   PlannedTask& planned = *found->second;
-  if (!may_issue(device, planned)) {
-    policy_.waiting(placement_.news_of(planned));
-    return false;
-  }
+  const bool can_run = placement_.feasibility().can_run(device, *planned.task);
+  if (!can_run) policy_.pulled_wrongly(id);
+  if (!can_run || !may_issue(device, planned)) return policy_.waiting(placement_.news_of(planned));
   tasks_.erase(found);
   state_.plan.reposition(planned, position_of(*planned.task, pulled_++));
   placement_.take(planned, device.id);
   state_.plan.make_ready(planned);
-  return true;
 }
 
 bool Pulls::is_idle() const {
@@ -62,33 +57,35 @@ void Pulls::pull(const DeviceState& device) {
     return state_.memory->directory().valid(tile, device.space);
   };
   policy_.pull({device.id, has}, chosen_);
-  bool any = false;
-  for (const std::uint64_t id : chosen_) any |= place(device, id);
-  if (!any && is_idle()) place_oldest();
+  for (const std::uint64_t id : chosen_) place(device, id);
 }
 
-void Pulls::place_oldest() {
+bool Pulls::place_oldest() {
+  if (tasks_.empty() || !is_idle()) return false;
   PlannedTask& oldest = *tasks_.begin()->second;
   tasks_.erase(tasks_.begin());
   placement_.choose(oldest);
+  policy_.placed(number_of(oldest), oldest.device);
   DeviceState& device = state_.devices[oldest.device];
-  if (!may_issue(device, oldest)) return;
+  if (!may_issue(device, oldest)) return false;
   state_.plan.make_ready(oldest);
   device.touched = true;
+  return true;
 }
 
 void Pulls::left(const PlannedTask& planned) {
   if (!tasks_.empty()) tasks_.erase(number_of(planned));
 }
 
-std::vector<PlannedTask*> Pulls::homeless() {
-  std::vector<PlannedTask*> found;
+std::vector<PlannedTask*> Pulls::device_lost() {
+  std::vector<PlannedTask*> homeless;
   std::erase_if(tasks_, [&](const auto& entry) {
     if (placement_.has_choice(*entry.second)) return false;
-    found.push_back(entry.second);
+    homeless.push_back(entry.second);
     return true;
   });
-  return found;
+  for (const auto& [number, planned] : tasks_) policy_.waiting(placement_.news_of(*planned));
+  return homeless;
 }
 
 void Pulls::validate() const {

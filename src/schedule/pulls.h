@@ -6,7 +6,9 @@
 // Invariants
 //   1. A waiting task could be issued, has no device, and is in no device's plan.
 //   2. A policy that chooses nothing holds no task back for ever: if no device has anything to do
-//      and each gets none, the task that waits longest is placed as under other policies.
+//      and each got none in a round, the task that waits longest is placed as under other policies.
+//   3. The policy knows which tasks wait, and what devices need for each: it is told of what it
+//      chose in vain, of what was placed without it, and again of all once a device is lost.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +32,17 @@ class Pulls {
   bool add(PlannedTask& planned);
   /// Places what the policy chooses for a device that has little left to issue.
   void pull(const DeviceState& device);
+  /// After a round in which no device issued anything: places the task that waits longest if no
+  /// device has anything to do. True if it can be issued now.
+  bool place_oldest();
   /// A task has left the schedule; nothing if it doesn't wait.
   void left(const PlannedTask& planned);
-  /// Takes out those that no device can run any more.
-  std::vector<PlannedTask*> homeless();
+  /// A device is lost: takes out what no other can run, and tells the policy anew of the rest.
+  std::vector<PlannedTask*> device_lost();
   void validate() const;
 
  private:
-  bool place(const DeviceState& device, std::uint64_t id);
-  void place_oldest();
+  void place(const DeviceState& device, std::uint64_t id);
   bool is_idle() const;
 
   ScheduleState& state_;

@@ -271,6 +271,7 @@ bool Scheduler::take_turns() {
       return true;
     }
     ++round_;
+    if (!more_) more_ = pulls_.place_oldest();
     if (!more_ || round_ == most_rounds_) return false;
     more_ = false;
     place_ = 0;

@@ -184,7 +184,7 @@ class Scheduler final : private MemoryListener {
   std::size_t place_ = 0;      ///< In the round, or among the devices that fill up.
   std::size_t first_ = 0;      ///< The device that begins the round.
   std::size_t next_turn_ = 0;  ///< The device after the one that issued last.
-  bool more_ = false;          ///< Some device issued in this round.
+  bool more_ = false;          ///< Some device issued in this round, or can now.
 };
 
 }  // namespace quadriga

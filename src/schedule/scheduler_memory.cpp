@@ -116,7 +116,7 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
     state_.plan.unplace(*task);
     if (std::exchange(task->ready, false)) activate(*task);
   }
-  for (PlannedTask* const task : pulls_.homeless()) end(*task, recovery_.none_left());
+  for (PlannedTask* const task : pulls_.device_lost()) end(*task, recovery_.none_left());
 }
 
 }  // namespace quadriga

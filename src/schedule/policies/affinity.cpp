@@ -35,6 +35,7 @@ class Affinity final : public Policy {
     return {.plans_ahead = true, .follows_owners = true, .pulls = true};
   }
   void waiting(const TaskNews& news) override { pulls_->waiting(news); }
+  void placed(std::uint64_t id, DeviceId device) override { pulls_->placed(id, device); }
   void ended(std::uint64_t id) override { pulls_->ended(id); }
   void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) override {
     pulls_->pull(question, tasks);

@@ -2,6 +2,7 @@
 // src/schedule/policies/data_first.cpp: the policy data-first: a device that has little to do gets
 // the tasks that one more tile unlocks.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -22,7 +23,7 @@ constexpr std::size_t most_looked = 128;
 /// A task that waits for a device, or was pulled and hasn't ended.
 struct Known {
   std::vector<OperandView> operands;
-  std::vector<double> kernel_seconds;  ///< By device.
+  std::vector<double> kernel_seconds;  ///< By device; infinite where it can't run.
   double least_seconds = 0;            ///< On the quickest.
   int priority = 0;
   DeviceId device = no_device;  ///< Which has pulled it.
@@ -58,7 +59,8 @@ struct Key {
 ///          GPUs with dynamic runtime systems, IPDPS 2022 (DARTS); priorities and bytes are added.
 class DataFirst final : public Policy {
  public:
-  explicit DataFirst(const Machine& machine) : coming_(machine.devices.size()) {}
+  explicit DataFirst(const Machine& machine)
+      : able_(machine.devices.size()), coming_(machine.devices.size()) {}
 
   PolicyTraits traits() const override { return {.pulls = true}; }
 
@@ -72,6 +74,7 @@ class DataFirst final : public Policy {
     wait(news.task.id, task);
   }
 
+  void placed(std::uint64_t id, DeviceId device) override { take(id, device); }
   void ended(std::uint64_t id) override { forget(id); }
 
   void pull(const PullQuestion& question, std::vector<std::uint64_t>& tasks) override {
@@ -80,7 +83,7 @@ class DataFirst final : public Policy {
     const Key key = best_key();
     const auto least = std::ranges::min_element(needs_, {}, &Need::bytes);
     if (least == needs_.end()) return;
-    const std::size_t share = waiting_.size() / coming_.size() + 1;
+    const std::size_t share = waiting_.size() / devices() + 1;
     for (const Need& need : needs_) {
       if (tasks.size() == share) break;
       const bool is_next = least->tiles == 0  ? need.tiles == 0
@@ -114,12 +117,16 @@ class DataFirst final : public Policy {
   void wait(std::uint64_t id, const Known& task) {
     waiting_.insert(place_of(id, task));
     waiting_seconds_ += task.least_seconds;
+    for (std::size_t device = 0; device < able_.size(); ++device)
+      able_[device] += std::isfinite(task.kernel_seconds[device]);
     for (const OperandView& operand : task.operands) users_[operand.tile].insert(id);
   }
 
   void stop_waiting(std::uint64_t id, const Known& task) {
     waiting_.erase(place_of(id, task));
     waiting_seconds_ = waiting_.empty() ? 0 : waiting_seconds_ - task.least_seconds;
+    for (std::size_t device = 0; device < able_.size(); ++device)
+      able_[device] -= std::isfinite(task.kernel_seconds[device]);
     for (const OperandView& operand : task.operands) {
       const auto users = users_.find(operand.tile);
       if (users == users_.end()) continue;
@@ -150,9 +157,15 @@ class DataFirst final : public Policy {
     tasks_.erase(found);
   }
 
+  /// How many can run some of what waits; at least 1.
+  std::size_t devices() const {
+    const auto count = std::ranges::count_if(able_, [](std::size_t tasks) { return tasks > 0; });
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 1));
+  }
+
   /// Whether the others would have run all that waits before this device has run the task.
   bool is_too_slow(const Known& task, DeviceId device) const {
-    const double others = std::max(static_cast<double>(coming_.size()) - 1, 1.0);
+    const double others = std::max(static_cast<double>(devices()) - 1, 1.0);
     return task.kernel_seconds[device] > task.least_seconds + waiting_seconds_ / others;
   }
 
@@ -215,6 +228,7 @@ class DataFirst final : public Policy {
   std::set<Place> waiting_;
   double waiting_seconds_ = 0;  ///< Of those, on the quickest device for each.
   std::unordered_map<std::uint32_t, std::set<std::uint64_t>> users_;  ///< Those that wait, by tile.
+  std::vector<std::size_t> able_;  ///< By device: how many of those that wait it can run.
   /// By device and tile: how many tasks that it has pulled, and that haven't ended, need it.
   std::vector<std::map<std::uint32_t, std::size_t>> coming_;
   // Of a pull.

@@ -118,5 +118,37 @@ TEST_F(DataFirstTest, WhatADeviceCannotRunItDoesNotGet) {
   EXPECT_EQ(pull(1), Tasks{1});
 }
 
+TEST_F(DataFirstTest, DevicesThatCanRunNothingTakeNoPart) {
+  machine_ = Machine::parse("emulated:3,memory=1MiB");
+  policy_ = make_data_first({machine_});
+  for (std::uint64_t id = 1; id <= 10; ++id) wait(id, {read(1)}, {never, 1, 1});
+  EXPECT_EQ(pull(1).size(), 6u);
+  EXPECT_EQ(pull(2).size(), 3u);
+}
+
+TEST_F(DataFirstTest, WithoutTheQuickDeviceASlowOneIsNotTooSlow) {
+  machine_ = Machine::parse("emulated:3,memory=1MiB");
+  policy_ = make_data_first({machine_});
+  for (std::uint64_t id = 1; id <= 4; ++id) wait(id, {read(1)}, {100, 100, 1});
+  EXPECT_EQ(pull(0), Tasks{});
+  for (std::uint64_t id = 1; id <= 4; ++id) wait(id, {read(1)}, {100, 100, never});
+  EXPECT_EQ(pull(0), (Tasks{1, 2, 3}));
+}
+
+/// The default passes on what it hears.
+TEST_F(DataFirstTest, WhatWasPlacedElsewhereWaitsNoMore) {
+  for (const auto& make : {make_data_first, make_affinity}) {
+    policy_ = make({machine_});
+    wait(1, {read(1)});
+    wait(2, {read(2)});
+    wait(3, {read(1)});
+    policy_->placed(1, 0);
+    EXPECT_EQ(pull(0), Tasks{3}) << "its tile comes with what was placed";
+    policy_->ended(1);
+    policy_->ended(3);
+    EXPECT_EQ(pull(0), Tasks{2});
+  }
+}
+
 }  // namespace
 }  // namespace quadriga
