@@ -23,7 +23,7 @@ COMPLETED = {
     ("bench", ""): {"copies", "gemm", "messages", "overhead", "potrf", "spmv", "streams"},
     ("completion", ""): {"bash", "fish", "zsh"},
     ("cg", "--prec"): {"--precondition", "--precision"},
-    ("solve", "--policy", ""): {"affinity", "earliest-finish", "steal", "weight"},
+    ("solve", "--policy", ""): {"affinity", "data-first", "earliest-finish", "steal", "weight"},
     ("simulate", "c"): {"cholesky", "cho_solve"},
     ("launch", "--keep"): {"--keep-going"},
     ("mpi-preload", "--mpi", ""): {"abi", "mpich", "openmpi"},
