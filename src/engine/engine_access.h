@@ -102,7 +102,9 @@ class EngineAccess {
   /// can't run then, or its device is lost, none does. A variant that waits leaves room on its
   /// device for what was queued before it there, and gives up once the gang is broken, see gang.h:
   /// another may fail, or what it reads. Those of codelets that wait to queue may also wait for
-  /// each other before they queue anything. Under the virtual clock they run one by one.
+  /// each other before they queue anything. Under the virtual clock they run one by one. Tasks let
+  /// go of the gang once they have ended, whether or not they ran, by a thread of the engine's; at
+  /// an error here nothing of it is kept.
   ///
   /// Errors:  as submit(); too_large or unavailable if one can't run on its device;
   ///          invalid_argument if two name the same device or share memory that one writes, and for

@@ -2,10 +2,25 @@
 // src/sparse/joint_data.cpp: a task a part, with the part's own data, that start together.
 #include "sparse/joint_data.h"
 
+#include <memory>
+
+#include "device/meeting.h"
 #include "engine/engine_access.h"
+#include "graph/gang.h"
 #include "sparse/kernels/joint_iterations.h"
 
 namespace quadriga::sparse {
+
+namespace {
+
+/// The gang of one submission: its tasks keep it, and so where they meet.
+struct Batch {
+  explicit Batch(std::uint32_t parts) : gang(parts), meeting(parts, gang.broken) {}
+  Gang gang;
+  Meeting meeting;
+};
+
+}  // namespace
 
 JointData::JointData(const SolverContent& content, const SolveCodelets& codelets,
                      std::int64_t columns)
@@ -40,10 +55,9 @@ void JointData::replicate(Data state, TaskGroup& group) {
 
 void JointData::iterate(const JointOperands& operands, std::int64_t count, TaskGroup& group) {
   if (!has_states_) replicate(operands.state, group);
-  while (!batches_.empty() && batches_.front().meeting.has_ended()) batches_.pop_front();
-  Batch& batch = batches_.emplace_back(static_cast<std::uint32_t>(content_.parts()));
+  const auto batch = std::make_shared<Batch>(static_cast<std::uint32_t>(content_.parts()));
   JointParams params;
-  params.meeting = &batch.meeting;
+  params.meeting = &batch->meeting;
   params.count = count;
   std::vector<GangTask> tasks;
   for (std::size_t part = 0; part < content_.parts(); ++part) {
@@ -61,7 +75,7 @@ void JointData::iterate(const JointOperands& operands, std::int64_t count, TaskG
                       part == 0 ? Access::update : Access::write}};
     for (const Data& each : operands.sends[part]) task.operands.push_back({each, Access::update});
   }
-  EngineAccess::submit_together(content_.engine(), tasks, batch.gang, &group);
+  EngineAccess::submit_together(content_.engine(), tasks, {batch, &batch->gang}, &group);
 }
 
 }  // namespace quadriga::sparse

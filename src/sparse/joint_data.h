@@ -6,13 +6,9 @@
 // first part's are those of the solve.
 #pragma once
 
-#include <deque>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "device/meeting.h"
-#include "graph/gang.h"
 #include "graph/group.h"
 #include "sparse/content.h"
 
@@ -41,17 +37,8 @@ class JointData {
   /// Submits so many iterations, at most history_length.
   /// Errors: too_large or unavailable if a device can't have all of its part's data at once.
   void iterate(const JointOperands& operands, std::int64_t count, TaskGroup& group);
-  /// All tasks have ended.
-  void end_call() noexcept { batches_.clear(); }
 
  private:
-  struct Batch {
-    explicit Batch(std::uint32_t parts)
-        : gang(std::make_shared<Gang>(parts)), meeting(parts, gang->broken) {}
-    std::shared_ptr<Gang> gang;
-    Meeting meeting;
-  };
-
   void replicate(Data state, TaskGroup& group);
 
   const SolverContent& content_;
@@ -59,7 +46,6 @@ class JointData {
   std::vector<Data> kept_;
   std::vector<Data> states_;     ///< By part; the first is null.
   std::vector<Data> histories_;  ///< The same.
-  std::deque<Batch> batches_;    ///< Whose tasks may not have ended.
   bool has_states_ = false;      ///< The states are those of the solve.
 };
 

@@ -72,7 +72,6 @@ Data PartData::add_home(void* home, std::int64_t bytes) {
 void PartData::end_call() {
   content_.engine().remove(of_call_, true);
   of_call_.clear();
-  if (joint_) joint_->end_call();
   poll = nullptr;
 }
 

@@ -6,9 +6,12 @@
 #include <quadriga/error.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -32,6 +35,7 @@ class RecordedFaultsTest : public testing::Test {
     set_log_sink({});
     backend_.reset();
     faults().without_graphs = false;
+    faults().granted_waits = faults().refused_waits = 0;
     fake_cuda::start_anew();
   }
   std::exception_ptr run(const Kernel& kernel) {
@@ -104,7 +108,9 @@ class DeviceProgramFaultsTest : public RecordedFaultsTest {
     RecordedFaultsTest::SetUp();
     streams_ = {stream_, backend_->create_stream(1, StreamKind::compute)};
   }
-  std::vector<std::exception_ptr> run_both(const std::vector<Kernel>& kernels) {
+  /// What each ended with, in the order of their ends; `see` is called at each.
+  std::vector<std::exception_ptr> run_both(const std::vector<Kernel>& kernels,
+                                           const std::function<void(StreamId)>& see = {}) {
     Meeting meeting(2, broken_);
     const MeetingParams params{&meeting};
     Launch launch;
@@ -115,10 +121,13 @@ class DeviceProgramFaultsTest : public RecordedFaultsTest {
       launch.kernel = &kernels[i];
       backend_->launch(streams_[i], launch);
     }
-    std::vector<Completion> ended(2);
-    for (std::size_t count = 0; count < 2;)
-      count += backend_->next_completion(std::span(ended).subspan(count), never);
-    return {ended[0].error, ended[1].error};
+    std::vector<std::exception_ptr> errors;
+    for (Completion ended; errors.size() < 2;) {
+      if (backend_->next_completion({&ended, 1}, never) == 0) continue;
+      if (see) see(ended.event.stream);
+      errors.push_back(ended.error);
+    }
+    return errors;
   }
   std::vector<Kernel> counting_together() {
     return recorded_together(2, [this](const DeviceQueues& queues) {
@@ -175,6 +184,29 @@ TEST_F(DeviceProgramFaultsTest, AFaultInAReplayIsALossToAllMembers) {
         EXPECT_EQ(lost.code(), Errc::device_lost);
       }
     }
+}
+
+/// Of the waits of a launch that isn't replayed, the sixth begins what follows the program.
+TEST_F(DeviceProgramFaultsTest, AMemberEndsAfterAllWhereItsStreamCannotWaitForTheOthers) {
+  for (const std::uint64_t refused : {1, 1000}) {
+    SCOPED_TRACE(refused);
+    std::atomic<bool> has_ended{false};
+    const std::vector<Kernel> kernels =
+        recorded_together(2, [&has_ended](const DeviceQueues& queues) {
+          queues.meet();
+          static_cast<cudaStream_t>(queues.members[0].stream)->push([&has_ended] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            has_ended = true;
+          });
+        });
+    faults().granted_waits = 5;
+    faults().refused_waits = refused;
+    const auto errors =
+        run_both(kernels, [&](StreamId stream) { EXPECT_TRUE(has_ended) << "stream " << stream; });
+    faults().refused_waits = 0;
+    for (const std::exception_ptr& error : errors) EXPECT_NE(error, nullptr);
+    EXPECT_EQ(run_both(kernels), well_);
+  }
 }
 
 }  // namespace

@@ -209,6 +209,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   if (has_faulted(stream->device)) return state_of(stream);
   if (has_faulted(event->device)) return state(event->device);
+  if (faults().granted_waits > 0) {
+    --faults().granted_waits;
+  } else if (faults().refused_waits > 0) {
+    --faults().refused_waits;
+    return cudaErrorMemoryAllocation;
+  }
   if (stream->is_recording() || (event->was_in_graph && event->graph.lock())) {
     if (stream->wait_in_recording(event)) return cudaSuccess;
     return stream->spoil_recording(), cudaErrorStreamCaptureIsolation;

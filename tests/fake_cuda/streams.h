@@ -135,7 +135,9 @@ struct Faults {
   std::atomic<bool> are_mixed{false};             ///< The second device is older and smaller.
   std::atomic<std::size_t> taken_bytes{0};        ///< By another process, of each device.
   std::atomic<std::uint64_t> refused_host_allocations{0};  ///< That many to come.
-  std::atomic<std::int64_t> allocations{0};          ///< Of devices and pinned, since it was set.
+  std::atomic<std::uint64_t> granted_waits{0};  ///< Of streams for events, before those refused.
+  std::atomic<std::uint64_t> refused_waits{0};  ///< That many after them.
+  std::atomic<std::int64_t> allocations{0};     ///< Of devices and pinned, since it was set.
   std::atomic<std::int64_t> refused_allocation{-1};  ///< Counted from 0.
   std::atomic<bool> refuses_later{false};            ///< Allocations after that one as well.
   std::atomic<std::int64_t> operations_left{-1};     ///< Of all streams, before one faults.

@@ -50,6 +50,7 @@ void JointStreams::settle() noexcept {
   try {
     meet();
   } catch (const Error&) {
+    for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
     cudaGetLastError();
   }
 }

@@ -27,7 +27,8 @@ class JointStreams {
   void join();
   /// Each waits for what all others have been given so far.
   void meet();
-  /// As meet(), as far as the devices still do anything.
+  /// As meet(), as far as the devices still do anything. What can't be queued is waited for on the
+  /// host.
   void settle() noexcept;
 
  private:

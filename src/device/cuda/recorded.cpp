@@ -72,11 +72,11 @@ class Group {
     streams.join();
     try {
       recordings_.queue(members, {queue_now, record, native.front()});
+      streams.fork();
     } catch (...) {
       streams.settle();  // What was queued is over before anyone's memory goes.
       throw;
     }
-    streams.fork();
   }
 
  private:

@@ -4,6 +4,9 @@
 #include <quadriga/engine.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "unit/engine/engines.h"
@@ -109,6 +112,40 @@ TEST_P(GangTest, AGroupThatIsCancelledEndsAll) {
   open();
   for (const Future& task : futures) EXPECT_EQ(code_of(task), Errc::cancelled);
   EngineAccess::cancel(engine(), group);
+}
+
+/// So what its tasks share may live with it.
+TEST_P(GangTest, LivesUntilItsTasksHaveEnded) {
+  const DeviceId last = has_two() ? 1 : 0;
+  std::weak_ptr<Gang> seen;
+  const auto submit = [&](Codelet& codelet, DeviceId where) {
+    std::vector<GangTask> tasks{{&codelet, {{tile(), Access::update}}, where}};
+    if (has_two()) tasks.insert(tasks.begin(), {&codelet, {{tile(), Access::update}}, 0});
+    const std::shared_ptr<Gang> gang = gang_of(static_cast<std::uint32_t>(tasks.size()));
+    seen = gang;
+    together(tasks, gang);
+  };
+  const auto ends = [&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!seen.expired() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return seen.expired();
+  };
+  std::atomic<bool> lived{true};
+  Codelet& sees = codelet(Access::update, [&](const Arguments&) {
+    if (seen.expired()) lived = false;
+  });
+  submit(sees, last);
+  wait();
+  EXPECT_TRUE(lived);
+  EXPECT_TRUE(ends());
+  Codelet& fails =
+      codelet(Access::update, [](const Arguments&) { throw Error(Errc::io, "no such file"); });
+  submit(fails, last);
+  EXPECT_THROW(wait(), Error);
+  EXPECT_TRUE(ends()) << "its tasks failed";
+  EXPECT_NE(failure_of([&] { submit(sees, 9); }).find("got 9"), std::string::npos);
+  EXPECT_TRUE(seen.expired()) << "its tasks were refused";
 }
 
 TEST_P(GangTest, WhatCannotStartTogetherIsRefused) {
