@@ -19,7 +19,8 @@ using message::DevicePort;
 using message::Layout;
 using message::MessageBuffer;
 
-// The last one to hold a port ends its threads, which may want the GIL: it waits without.
+// The last one to hold a port ends its threads, which may want the GIL: it waits without. On one of
+// these threads the port leaves its end to another.
 std::shared_ptr<DevicePort> without_gil(std::shared_ptr<DevicePort> port) {
   DevicePort* const at = port.get();
   return {at, [held = std::move(port)](DevicePort*) mutable {

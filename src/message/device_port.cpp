@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/thread.h"
 #include "device/factory.h"
 
 namespace quadriga::message {
@@ -87,6 +88,20 @@ std::size_t room_bytes(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+// Its end waits for its threads and for what they call. A thread of ours may be one of them, or
+// what such a call waits for: there another thread ends it.
+void end(DevicePort* port) noexcept {
+  if (!is_own_thread()) {
+    delete port;
+    return;
+  }
+  try {
+    start_thread("quadriga freer", [port] { delete port; }).detach();
+  } catch (const Error&) {
+    // The port idles until the process ends.
+  }
+}
+
 }  // namespace
 
 DevicePort::DevicePort(Machine machine, int ordinal, const Wrap& wrap)
@@ -94,7 +109,12 @@ DevicePort::DevicePort(Machine machine, int ordinal, const Wrap& wrap)
       ordinal_(ordinal),
       number_(++made_ports),
       backend_(backend_for(std::move(machine), wrap)),
-      packer_(is_cuda_ ? nullptr : DevicePacker::on_host()) {}
+      packer_(is_cuda_ ? nullptr : DevicePacker::on_host()) {
+  tells_ = !is_cuda_ && backend_->tell([this] {
+    ++ended_;
+    ended_.notify_all();
+  });
+}
 
 DevicePort::~DevicePort() {
   for (const auto& [_, stream] : streams_) finish({stream, issued_[stream]});
@@ -132,7 +152,7 @@ std::shared_ptr<DevicePort> DevicePort::cuda_at(const void* memory) {
 }
 
 std::shared_ptr<DevicePort> DevicePort::open(Machine machine, int ordinal, const Wrap& wrap) {
-  auto port = std::make_shared<DevicePort>(std::move(machine), ordinal, wrap);
+  std::shared_ptr<DevicePort> port(new DevicePort(std::move(machine), ordinal, wrap), end);
   const std::lock_guard lock(ports_mutex);
   ports().emplace_back(port.get(), port);
   return port;

@@ -3,13 +3,15 @@
 // processes' allocations; by a backend that belongs to no engine.
 //
 // Invariants
-//   1. `mutex_` guards all but what is const; it is held while operations are queued, and 1 ms at
-//      a time while somebody waits for one.
+//   1. `mutex_` guards all but what is const and `ended_`; it is held while operations are queued,
+//      and 1 ms at a time while somebody waits for one of a lane.
 //   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
 //   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
-//      fault, which its ticket tells.
+//      fault, which its ticket tells. But functions of the program's streams run for as long as
+//      they like: who waits for one holds no lock, and sleeps until `ended_` has changed.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,7 +49,8 @@ class DevicePort {
   static std::shared_ptr<DevicePort> cuda(int ordinal);
   /// That of the CUDA device that holds an address. Errors: also invalid_argument if none does.
   static std::shared_ptr<DevicePort> cuda_at(const void* memory);
-  /// A port that find() finds.
+  /// A port that find() finds. If a thread of the library's lets it go last, such as one of its own
+  /// streams, another ends it.
   static std::shared_ptr<DevicePort> open(Machine machine, int ordinal = 0, const Wrap& wrap = {});
   /// The port with a number, if it lives.
   static std::shared_ptr<DevicePort> find(std::uint64_t number);
@@ -101,12 +104,15 @@ class DevicePort {
 
   /// A stream for the program, where devices are emulated; its number, as CUDA's have one.
   std::uintptr_t open_stream(DeviceId device);
-  /// Queues a function there; what it throws is logged. It may wait for as long as it likes.
+  /// Queues a function there; what it throws is logged. It may wait for as long as it likes, and
+  /// be the last to hold the port.
   void call(std::uintptr_t stream, std::function<void()> function);
   /// What a stream of the program holds now.
   StreamMark mark(DeviceId device, std::uintptr_t stream);
   /// Whether it has come there. Errors: device_lost.
   bool is_reached(const StreamMark& mark);
+  /// Waits until it has. Errors: device_lost.
+  void wait_for(const StreamMark& mark);
   /// Makes what is queued later on a stream of the program wait for what a lane holds. False if it
   /// can't, as Backend::lead().
   bool lead(DeviceId device, Lane lane, std::uintptr_t stream);
@@ -153,6 +159,8 @@ class DevicePort {
   const std::uint64_t number_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<DevicePacker> packer_;
+  bool tells_ = false;                   ///< `ended_` counts; const once the port is made.
+  std::atomic<std::uint32_t> ended_{0};  ///< Changes once an operation's end can be looked up.
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> issued_, reached_;  ///< Tickets, by stream.
   std::map<std::pair<StreamId, std::uint64_t>, std::exception_ptr> errors_;

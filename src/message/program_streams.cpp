@@ -44,6 +44,8 @@ void DevicePort::call(std::uintptr_t stream, std::function<void()> function) {
       (*held)();
     } catch (const std::exception& error) {
       log(LogLevel::error, std::string("what a stream called failed: ") + error.what());
+    } catch (...) {
+      log(LogLevel::error, "what a stream called failed: it threw no std::exception");
     }
     *held = nullptr;
   };
@@ -52,8 +54,7 @@ void DevicePort::call(std::uintptr_t stream, std::function<void()> function) {
 
 void DevicePort::synchronize(DeviceId device, std::uintptr_t stream) {
   if (is_cuda_) return backend_->synchronize(device, stream);
-  for (const StreamMark point = mark(device, stream); !is_reached(point);)
-    std::this_thread::yield();
+  wait_for(mark(device, stream));
 }
 
 StreamMark DevicePort::mark(DeviceId device, std::uintptr_t stream) {
@@ -68,6 +69,18 @@ StreamMark DevicePort::mark(DeviceId device, std::uintptr_t stream) {
 
 bool DevicePort::is_reached(const StreamMark& mark) {
   return (!mark.event || mark.event->is_reached()) && has_ended(mark.ticket);
+}
+
+// What ends after the look changes `ended_` after `before`.
+void DevicePort::wait_for(const StreamMark& mark) {
+  while (true) {
+    const std::uint32_t before = ended_.load();
+    if (is_reached(mark)) return;
+    if (tells_)
+      ended_.wait(before);
+    else
+      std::this_thread::yield();
+  }
 }
 
 bool DevicePort::lead(DeviceId device, Lane lane, std::uintptr_t stream) {

@@ -2,7 +2,6 @@
 // src/message/stream_order.cpp: asks and tells the port of a stream.
 #include "message/stream_order.h"
 
-#include <thread>
 #include <utility>
 
 namespace quadriga::message {
@@ -21,7 +20,9 @@ bool StreamOrder::is_reached() {
 }
 
 void StreamOrder::synchronize() {
-  while (!is_reached()) std::this_thread::yield();
+  if (!is_reached_) port_->wait_for(mark_);
+  is_reached_ = true;
+  mark_ = {};
 }
 
 bool StreamOrder::lead(DevicePort::Lane lane) { return port_->lead(device_, lane, stream_); }

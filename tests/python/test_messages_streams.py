@@ -180,3 +180,32 @@ def test_to_itself_by_threads():
         comm.send(a, 0, stream=stream)
         comm.recv(b, 0, stream=stream)
     assert b.get().sum() == 10
+
+
+def test_a_function_may_be_the_last_to_hold_its_devices(tmp_path):
+    """Whose memory and threads end then, after the function."""
+    run_ranks(
+        tmp_path,
+        1,
+        """
+    held, dropped = threading.Event(), threading.Event()
+
+    class Last:
+        def __del__(self):
+            dropped.set()
+
+    def queue():
+        gpus = message.Devices("emulated:1,memory=1MiB")
+        stream, a, last = gpus.stream(), gpus.empty(3), Last()
+        stream.call(lambda: (held.wait(), a.set(np.zeros(3)), last))
+
+    queue()
+    held.set()
+    assert dropped.wait(30)
+    gpus = message.Devices("emulated:1,memory=1MiB")
+    stream, got = gpus.stream(), []
+    stream.call(lambda: got.append(gpus.array(np.ones(3)).get()))
+    stream.synchronize()
+    assert (got[0] == 1).all()
+    """,
+    )
