@@ -276,6 +276,7 @@ PortTicket DevicePort::launch_on(StreamId stream, Kernel variant, bool waits) {
   launch.kernel = kernel.get();
   launch.name = "message";
   launch.waits = waits;
+  launch.meets = waits;  // What a program's stream calls may wait for messages' own kernels.
   const PortTicket ticket = backend_->launch(stream, launch);
   kernels_[{ticket.stream, ticket.ticket}] = std::move(kernel);
   issued_[ticket.stream] = ticket.ticket;

@@ -38,6 +38,18 @@ MessageBuffer ready_place_of(const Buffer& buffer) {
   return place_of(buffer);
 }
 
+// The same in a collective, which raises on all ranks if it fails here.
+template <class Common, class Buffer>
+MessageBuffer ready_place_of(const Buffer& buffer, CallKind kind, Common& common,
+                             Seconds deadline) {
+  try {
+    return ready_place_of(buffer);
+  } catch (const Error& error) {
+    common.core.refuse(kind, error.what(), common.patience(deadline));
+    throw;
+  }
+}
+
 Communicator communicator_of(std::shared_ptr<Endpoint> endpoint, Seconds deadline) {
   const double seconds = patience_for(deadline).seconds;
   CommunicatorCore core(endpoint);
@@ -150,40 +162,50 @@ void Communicator::barrier(Seconds deadline) const {
 }
 
 void Communicator::bcast(const ReceiveBuffer& elements, int root, Seconds deadline) const {
-  state_->core.broadcast(ready_place_of(elements), root, state_->patience(deadline));
+  state_->core.broadcast(ready_place_of(elements, CallKind::bcast, *state_, deadline), root,
+                         state_->patience(deadline));
 }
 
 void Communicator::reduce(const SendBuffer& from, const ReceiveBuffer& into,
                           ReduceOperation operation, int root, Seconds deadline) const {
-  state_->core.reduce(ready_place_of(from), ready_place_of(into), operation, root,
+  state_->core.reduce(ready_place_of(from, CallKind::reduce, *state_, deadline),
+                      ready_place_of(into, CallKind::reduce, *state_, deadline), operation, root,
                       state_->patience(deadline));
 }
 
 void Communicator::allreduce(const SendBuffer& from, const ReceiveBuffer& into,
                              ReduceOperation operation, Seconds deadline) const {
-  state_->core.all_reduce(ready_place_of(from), ready_place_of(into), operation,
+  state_->core.all_reduce(ready_place_of(from, CallKind::allreduce, *state_, deadline),
+                          ready_place_of(into, CallKind::allreduce, *state_, deadline), operation,
                           state_->patience(deadline));
 }
 
 void Communicator::gather(const SendBuffer& from, const ReceiveBuffer& into, int root,
                           Seconds deadline) const {
-  state_->core.gather(ready_place_of(from), ready_place_of(into), root, state_->patience(deadline));
+  state_->core.gather(ready_place_of(from, CallKind::gather, *state_, deadline),
+                      ready_place_of(into, CallKind::gather, *state_, deadline), root,
+                      state_->patience(deadline));
 }
 
 void Communicator::allgather(const SendBuffer& from, const ReceiveBuffer& into,
                              Seconds deadline) const {
-  state_->core.all_gather(ready_place_of(from), ready_place_of(into), state_->patience(deadline));
+  state_->core.all_gather(ready_place_of(from, CallKind::allgather, *state_, deadline),
+                          ready_place_of(into, CallKind::allgather, *state_, deadline),
+                          state_->patience(deadline));
 }
 
 void Communicator::scatter(const SendBuffer& from, const ReceiveBuffer& into, int root,
                            Seconds deadline) const {
-  state_->core.scatter(ready_place_of(from), ready_place_of(into), root,
+  state_->core.scatter(ready_place_of(from, CallKind::scatter, *state_, deadline),
+                       ready_place_of(into, CallKind::scatter, *state_, deadline), root,
                        state_->patience(deadline));
 }
 
 void Communicator::alltoall(const SendBuffer& from, const ReceiveBuffer& into,
                             Seconds deadline) const {
-  state_->core.all_to_all(ready_place_of(from), ready_place_of(into), state_->patience(deadline));
+  state_->core.all_to_all(ready_place_of(from, CallKind::alltoall, *state_, deadline),
+                          ready_place_of(into, CallKind::alltoall, *state_, deadline),
+                          state_->patience(deadline));
 }
 
 std::optional<Communicator> Communicator::Split(int color, int key, Seconds deadline) const {

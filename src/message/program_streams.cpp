@@ -88,7 +88,11 @@ bool DevicePort::lead(DeviceId device, Lane lane, std::uintptr_t stream) {
     if (stream < first_handle) return false;
     const std::lock_guard lock(mutex_);
     const StreamId own = this->stream(device, lane);
-    if (issued_[own] > 0) backend_->wait(id_of(stream), {own, issued_[own]});
+    if (issued_[own] > 0) {
+      backend_->wait(id_of(stream), {own, issued_[own]});
+      launch_on(
+          id_of(stream), [](const Arguments&) {}, true);  // Marks come behind it.
+    }
     return true;
   }
   // The variant is called where the lane's operations are queued, after all that came before.

@@ -77,6 +77,7 @@ void SolveContent::forget() noexcept {
   states_.assign(count, {});
   residuals_.assign(count, {});
   steps_.assign(count, {});
+  before_.resize(count, {1, 0});  // What is kept goes on from there.
   conditions_.assign(count, 1);
   last_true_.assign(count, INFINITY);
   true_.clear();
@@ -141,7 +142,8 @@ void SolveContent::note(const ColumnState& state, std::size_t column,
 /// The recurrence begins anew; what it has found of the spectrum so far is an estimate from below.
 void SolveContent::end_recurrence() {
   for (std::size_t c = 0; c < steps_.size(); ++c) {
-    conditions_[c] = std::max(conditions_[c], condition_of(steps_[c]));
+    conditions_[c] = std::max(conditions_[c], condition_of(steps_[c], before_[c]));
+    if (!steps_[c].empty()) before_[c] = steps_[c].back();
     steps_[c].clear();
   }
 }
@@ -159,6 +161,7 @@ void SolveContent::take(Snapshot& snapshot) {
 /// Residuals of the x so far become those of the recurrence.
 void SolveContent::renew(bool has_product) {
   end_recurrence();
+  if (!keeps_direction_) before_.assign(steps_.size(), CgStep{1, 0});
   if (has_product) {
     data()->load(x_);
     data()->multiply({false});

@@ -76,8 +76,9 @@ class SolveContent {
   std::vector<Data> x_;
   std::vector<std::vector<double>> residuals_;  ///< Of each column.
   std::vector<std::vector<CgStep>> steps_;      ///< Of each column, since the recurrence began.
-  std::vector<double> conditions_;              ///< Of each column, by earlier recurrences.
-  std::vector<double> last_true_;               ///< Of each column, at the last check.
+  std::vector<CgStep> before_;      ///< The step before those, where the direction was kept.
+  std::vector<double> conditions_;  ///< Of each column, by earlier recurrences.
+  std::vector<double> last_true_;   ///< Of each column, at the last check.
   std::vector<double> true_;
   std::int64_t batch_ = 1;
   std::size_t losses_ = 0;  ///< Of devices.

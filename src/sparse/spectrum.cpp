@@ -75,9 +75,8 @@ struct Tridiagonal {
   std::vector<double> beside;
 };
 
-Tridiagonal lanczos_matrix(std::span<const CgStep> steps) {
+Tridiagonal lanczos_matrix(std::span<const CgStep> steps, CgStep before = {1, 0}) {
   Tridiagonal made;
-  CgStep before{1, 0};
   for (const CgStep& each : steps) {
     const double next = std::sqrt(each.beta) / each.alpha;
     if (!std::isfinite(1 / each.alpha) || !std::isfinite(next)) break;
@@ -172,8 +171,8 @@ EigenvalueBounds bounds_of(std::span<const CgStep> steps) {
   return bounds.high > 0 ? bounds : EigenvalueBounds{1, 1};
 }
 
-double condition_of(std::span<const CgStep> steps) {
-  const Tridiagonal t = lanczos_matrix(steps);
+double condition_of(std::span<const CgStep> steps, CgStep before) {
+  const Tridiagonal t = lanczos_matrix(steps, before);
   if (t.diagonal.empty()) return 1;
   double bound = 0;  // Of all eigenvalues (Gershgorin).
   for (std::size_t i = 0; i < t.diagonal.size(); ++i)

@@ -24,8 +24,9 @@ EigenvalueBounds bounds_of(std::span<const CgStep> steps);
 
 /// An estimate from below of the condition number of M*A: the ratio of the largest Ritz value and
 /// the smallest one, to about six digits; 1 without iterations. In time linear in their number.
+/// `before`: the step that these go on from, where a recurrence kept its direction.
 /// Source: Golub and Van Loan, sections 8.4.1 (bisection) and 11.3.5.
-double condition_of(std::span<const CgStep> steps);
+double condition_of(std::span<const CgStep> steps, CgStep before = {1, 0});
 
 /// Of a solver's matrix and the blocks of its preconditioner, by iterations on its devices from a
 /// fixed right-hand side: the same bits for any number of devices. Where the matrix isn't positive
