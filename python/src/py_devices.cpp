@@ -56,7 +56,8 @@ std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t byte
   return reinterpret_cast<std::uintptr_t>(made);
 }
 
-void call(const PyDevices& self, std::uintptr_t stream, nb::callable function) {
+void call(const PyDevices& self, std::uintptr_t stream,
+          nb::typed<nb::callable, nb::object()> function) {
   // Let go with the GIL, or not at all once Python ends.
   const std::shared_ptr<nb::object> held(new nb::object(std::move(function)), [](nb::object* it) {
     const GilHere gil;

@@ -73,7 +73,7 @@ def seconds_to_order(matrix: Csr) -> float:
     begin = time.perf_counter()
     csgraph.reverse_cuthill_mckee(sample, symmetric_mode=True)
     taken = time.perf_counter() - begin
-    return taken * (array.nnz + array.shape[0]) / (sample.nnz + rows)
+    return float(taken * (array.nnz + array.shape[0]) / (sample.nnz + rows))
 
 
 def lost_seconds(plan: dict[str, Any]) -> float:
