@@ -2,6 +2,7 @@
 // tests/contract/backend/hardware_queues_test.cpp: copy engines and hardware queues of devices that
 // are emulated, by both clocks.
 #include <atomic>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -26,11 +27,12 @@ class EmulatedQueues : public BackendTest {
     start(std::move(machine));
   }
 
+  // Each of memory of its own: copies of different streams aren't ordered.
   Event copy_in(StreamId stream) {
-    return backend_->copy(stream, {host_space, 1, host_.data(), memory(), host_.size()});
+    return backend_->copy(stream, {host_space, 1, host(), memory(), bytes});
   }
   Event copy_out(StreamId stream) {
-    return backend_->copy(stream, {1, host_space, memory(), host_.data(), host_.size()});
+    return backend_->copy(stream, {1, host_space, memory(), host(), bytes});
   }
 
   Completion of(Event event) {
@@ -43,13 +45,12 @@ class EmulatedQueues : public BackendTest {
   }
 
  private:
-  std::byte* memory() {
-    if (memory_ == nullptr) memory_ = backend_->allocate(0, host_.size());
-    return memory_;
-  }
+  static constexpr std::size_t bytes = std::size_t{64} << 10;
 
-  std::vector<std::byte> host_ = std::vector<std::byte>(std::size_t{64} << 10);
-  std::byte* memory_ = nullptr;
+  std::byte* memory() { return backend_->allocate(0, bytes); }
+  std::byte* host() { return hosts_.emplace_back(bytes).data(); }
+
+  std::deque<std::vector<std::byte>> hosts_;
   std::map<std::pair<StreamId, std::uint64_t>, Completion> done_;
 };
 
