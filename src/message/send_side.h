@@ -43,14 +43,14 @@ class SendSide {
   /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error.
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
             const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
-  /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
   /// Whether devices bring pieces that are to be sent, or streams of the program come before.
   bool has_moves() const noexcept;
+  /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
   bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty() || waiting_ > 0; }
   std::vector<TransferPtr> pending() const;
-  /// Transfers that ended since it was asked last.
   /// What ended transfers kept: destroyed by who asks, without the lock.
   std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
+  /// Whether transfers ended since it was asked last.
   bool take_ended() noexcept { return std::exchange(ended_, false); }
 
  private:

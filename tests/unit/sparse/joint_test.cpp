@@ -168,24 +168,10 @@ TEST(JointIterations, BreakdownsLeaveTheXOfTasks) {
 }
 
 TEST(JointIterations, AreCancelledByTheProgressFunction) {
-  const auto a = grid_matrix<double>({20, 20, 20});
-  const auto b = random_vector<double>(a.rows, 3);
   Engine engine({"emulated:2"});
   SolverOptions options;
   options.recorded = true;
-  const Solver solver(engine, a.view(), options);
-  std::vector<double> x(b.size());
-  SolveOptions wanted;
-  wanted.rtol = 1e-14;
-  wanted.progress = [](std::int64_t iterations) { return iterations < 2; };
-  try {
-    solver.cg(b.data(), x.data(), 1, wanted);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::cancelled);
-  }
-  x.assign(x.size(), 0);
-  EXPECT_EQ(solver.cg(b.data(), x.data()).reason, StopReason::converged);
+  expect_cancelled_and_usable(engine, options);
 }
 
 TEST(JointIterations, SolvesOfSeveralThreadsDontWaitForEachOtherForEver) {

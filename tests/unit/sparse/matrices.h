@@ -128,10 +128,10 @@ bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
 }
 
 /// A solve that its progress function cancels ends as cancelled, and the solver works afterwards.
-inline void expect_cancelled_and_usable(Engine& engine) {
+inline void expect_cancelled_and_usable(Engine& engine, const SolverOptions& options = {}) {
   const auto a = grid_matrix<double>({20, 20, 20});
   const auto b = random_vector<double>(a.rows, 3);
-  const Solver solver(engine, a.view());
+  const Solver solver(engine, a.view(), options);
   std::vector<double> x(b.size());
   SolveOptions wanted;
   wanted.rtol = 1e-14;
