@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // examples/device_messages.cpp: a column of a matrix in a device's memory becomes a row of the
 // next rank of a ring: device_messages [cuda:0]; the default is emulated devices.
+// Build: c++ -std=c++20 device_messages.cpp $(pkg-config --cflags --libs quadriga)
+// Run:   quadriga launch -n 4 ./device_messages
 #include <quadriga/message.h>
 #include <quadriga/message_devices.h>
 

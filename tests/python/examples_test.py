@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/python/examples_test.py: every Python example runs; every example is short.
+# tests/python/examples_test.py: every Python example runs; every example is short and says how it
+# is built.
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ MOST_LINES_OF_A_PART = 149  # applications are folders of a few files, run by th
 LONG = "piston/main.py"  # test_piston runs it and reads what it prints
 PROGRAMS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/main.py")])
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.suffix not in ("", ".pyc"))
+
+
+COMPILED = [p for p in FILES if p.parent == EXAMPLES and p.suffix in (".c", ".cpp", ".cu", ".f90")]
 
 
 def name_of(path):
@@ -26,3 +31,8 @@ def test_example_runs(path, tmp_path):
 def test_example_is_short(path):
     most = MOST_LINES if path.parent == EXAMPLES else MOST_LINES_OF_A_PART
     assert len(path.read_text().splitlines()) <= most
+
+
+@pytest.mark.parametrize("path", COMPILED, ids=name_of)
+def test_compiled_example_says_how_it_is_built(path):
+    assert re.search(rf"^[/! *]*Build: .*{re.escape(path.name)}", path.read_text(), re.MULTILINE)
