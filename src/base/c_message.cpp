@@ -5,12 +5,12 @@
 namespace quadriga {
 namespace {
 
-thread_local std::string message;
+thread_local std::string last_failure;
 
 }  // namespace
 
 std::int64_t c_failed(std::int64_t number, const std::string& what) {
-  message = what;
+  last_failure = what;
   return number;
 }
 
@@ -39,4 +39,4 @@ std::int64_t c_failure_of(Errc code) noexcept {
 
 }  // namespace quadriga
 
-extern "C" const char* quadriga_message(void) { return quadriga::message.c_str(); }
+extern "C" const char* quadriga_message(void) { return quadriga::last_failure.c_str(); }

@@ -15,7 +15,6 @@ namespace quadriga {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using State = MessageTask::State;
 
 std::exception_ptr cancelled_error(const MessageTask& task) {
   return std::make_exception_ptr(Error(Errc::cancelled, task.name + ": the work was cancelled"));
@@ -62,7 +61,7 @@ void Courier::hold(const MessageTaskPtr& task) {
   const std::lock_guard lock(mutex_);
   if (!task->refused && cancelled_) task->refused = cancelled_error(*task);
   if (task->refused) std::rethrow_exception(task->refused);
-  task->state = State::held;
+  task->state = MessageTask::State::held;
   tasks_.push_back(task);
 }
 
@@ -71,7 +70,7 @@ void Courier::begin_collective(const MessageTaskPtr& task) {
   if (task->refused) std::rethrow_exception(task->refused);
   task->ran = true;
   tasks_.push_back(task);
-  task->state = State::started;
+  task->state = MessageTask::State::started;
   task->begin = Clock::now();
   task->started = now_();
 }
@@ -80,7 +79,7 @@ void Courier::end_collective(const MessageTaskPtr& task, bool failed) {
   {
     const std::lock_guard lock(mutex_);
     std::erase(tasks_, task);
-    task->state = State::over;
+    task->state = MessageTask::State::over;
   }
   told_(*task, failed);
 }
@@ -89,7 +88,7 @@ void Courier::start(const MessageTaskPtr& task) {
   bool is_refused = false;
   {
     const std::lock_guard lock(mutex_);
-    task->state = State::started;
+    task->state = MessageTask::State::started;
     task->begin = Clock::now();
     task->started = now_();
     is_refused = task->refused != nullptr;
@@ -140,7 +139,7 @@ void Courier::end(MessageTaskPtr task) {
   {
     const std::lock_guard lock(mutex_);
     std::erase(tasks_, task);
-    task->state = State::over;
+    task->state = MessageTask::State::over;
     const message::TransferPtr transfer = std::exchange(task->transfer, nullptr);
     error = transfer ? transfer->error : task->refused;
     if (error && task->refused && is_cancelled(error)) error = task->refused;
@@ -165,10 +164,10 @@ bool Courier::refuse(const MessageTaskPtr& task, const std::exception_ptr& why) 
   message::TransferPtr transfer;
   {
     const std::lock_guard lock(mutex_);
-    if (task->state == State::over || task->refused) return false;
+    if (task->state == MessageTask::State::over || task->refused) return false;
     if (task->is_collective() && task->ran) return false;
     task->refused = why;
-    if (task->state == State::submitted) return true;
+    if (task->state == MessageTask::State::submitted) return true;
     transfer = task->transfer;
   }
   if (transfer) return endpoint_->cancel(transfer);
@@ -267,8 +266,9 @@ std::string Courier::status() {
     text += fmt::format("  {}, tag {}, {} bytes, task {}: {}\n", each->name,
                         each->call.tag < 0 ? "any" : std::to_string(each->call.tag),
                         each->places.empty() ? 0 : each->places.front().bytes(), each->id,
-                        each->state == State::held ? "waits for its turn"
-                                                   : fmt::format("since {:.1f} s", since.count()));
+                        each->state == MessageTask::State::held
+                            ? "waits for its turn"
+                            : fmt::format("since {:.1f} s", since.count()));
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/cholesky_schedule.cpp: list schedules of Cholesky factorizations that devices hold.
 #include "linalg/cholesky_schedule.h"
+#include "linalg/real.h"
 
 #include "linalg/shared_speed.h"
 
@@ -16,7 +17,6 @@ namespace {
 using Kind = Step::Kind;
 constexpr double never = std::numeric_limits<double>::infinity();
 
-double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
 
 double seconds_of(const CholeskyShape& shape, Kind kind) noexcept {

@@ -44,7 +44,7 @@ double product_seconds(const ListShape& shape, std::int64_t col, std::int64_t k)
   return shape.products[static_cast<std::size_t>(col + k * shape.cols.size())];
 }
 
-double all_products(const ListShape& shape) {
+double count_products(const ListShape& shape) {
   const double rows = static_cast<double>(shape.rows.size());
   if (!shape.products.empty())
     return rows * std::accumulate(shape.products.begin(), shape.products.end(), 0.0);
@@ -63,7 +63,7 @@ double schedule(const ListShape& shape, const Reach& reach, const std::vector<Bo
   const auto total = static_cast<std::size_t>(rows * shape.cols.size() * shape.inner);
   double time = 0;
   double home = 0;
-  double left = all_products(shape);
+  double left = count_products(shape);
   std::size_t there = 0;
   const double last_home = narrowest(shape) * shape.store_c;
   out.clear();

@@ -3,6 +3,7 @@
 // devices begin and end.
 #include "linalg/product_rehearsal.h"
 #include "linalg/product_search.h"
+#include "linalg/real.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,6 @@ namespace {
 constexpr std::int64_t longest = std::int64_t{1} << 30;  ///< That kernels count.
 constexpr std::int64_t most_products = 512;  ///< Of a device: planning must take no time beside it.
 constexpr double never = std::numeric_limits<double>::infinity();
-
-double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 
 std::int64_t products_of(const ListShape& shape) noexcept {
   return shape.rows.size() * shape.cols.size() * shape.inner;

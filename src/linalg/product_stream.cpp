@@ -2,6 +2,7 @@
 // src/linalg/product_stream.cpp: plans of products whose operands don't fit: rows of A stay while
 // B and C stream past.
 #include "linalg/product_search.h"
+#include "linalg/real.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +12,6 @@ namespace quadriga::linalg {
 namespace {
 
 constexpr double never_fits = std::numeric_limits<double>::infinity();
-
-double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 
 class StreamPlanner {
  public:

@@ -4,6 +4,7 @@
 
 #include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
+#include "linalg/real.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,6 @@ namespace {
 std::string_view kernel_name(DType dtype) {
   return kernels::gemm_names[kernels::type_index(dtype)];
 }
-
-double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 
 void append(std::vector<double>& key, const std::map<double, double>& table) {
   key.push_back(static_cast<double>(table.size()));

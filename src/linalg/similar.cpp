@@ -8,6 +8,7 @@
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/order.h"
 #include "linalg/product_plan.h"
+#include "linalg/real.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,6 @@
 namespace quadriga::linalg {
 namespace {
 
-double real(std::int64_t count) noexcept { return static_cast<double>(count); }
 std::int64_t tiles_of(std::int64_t length, std::int64_t tile) noexcept {
   return (length + tile - 1) / tile;
 }

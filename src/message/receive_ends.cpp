@@ -9,14 +9,6 @@
 #include "message/receive_side.h"
 
 namespace quadriga::message {
-namespace {
-
-void remove(std::vector<TransferPtr>& from, std::size_t index) {
-  from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
-}
-
-}  // namespace
-
 void ReceiveSide::end_withdrawn(MessageTransfer& transfer) {
   end(transfer,
       std::make_exception_ptr(Error(

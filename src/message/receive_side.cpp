@@ -34,10 +34,6 @@ bool is_of(const MessageTransfer& transfer, int sender, const Claim& claim) {
   return transfer.sender == sender && transfer.claim == claim;
 }
 
-void remove(std::vector<TransferPtr>& from, std::size_t index) {
-  from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
-}
-
 }  // namespace
 
 bool ReceiveSide::is_large(const MessageTransfer& transfer) noexcept {

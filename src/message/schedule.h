@@ -9,12 +9,16 @@
 //   4. No step but those named in 1 and 2 may be waited for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace quadriga::message {
+
+/// A rank or a position as an index of a vector.
+constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
 
 enum class StepKind : std::uint8_t { send, receive, copy, reduce };
 std::string_view name(StepKind kind) noexcept;

@@ -12,8 +12,6 @@
 namespace quadriga::message {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 // Per round: one segment of each tree that has one.
 class Round {
  public:

@@ -15,8 +15,6 @@
 namespace quadriga::message {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 bool is_per_rank(TreeCollective kind) {
   return kind == TreeCollective::reduce_scatter || kind == TreeCollective::all_gather;
 }

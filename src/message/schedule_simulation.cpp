@@ -14,8 +14,6 @@
 namespace quadriga::message {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 struct StepName {
   int rank = 0;
   std::uint32_t step = 0;

@@ -18,8 +18,6 @@ constexpr int no_step = -1;
 // Partial results of a lane that are there at once: in flight, and being passed on.
 constexpr int slots = transfers_in_flight + 2;
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 class StepWriter {
  public:
   int add(RankStep step, const std::vector<int>& after) {

@@ -9,10 +9,10 @@
 #include <map>
 #include <numeric>
 
+#include "message/schedule.h"
+
 namespace quadriga::message {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // Which half of a binary tree a position belongs to: 1, or 2; 0 for the root.
 int half_of(int position) {

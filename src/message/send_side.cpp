@@ -36,7 +36,7 @@ void pack_into(const MessageBuffer& place, std::byte* at, std::size_t bytes) {
 }
 
 // The order of the others doesn't matter.
-void remove(std::vector<TransferPtr>& from, std::size_t index) {
+void swap_out(std::vector<TransferPtr>& from, std::size_t index) {
   std::swap(from[index], from.back());
   from.pop_back();
 }
@@ -196,7 +196,7 @@ bool SendSide::advance() {
       moved = send_pieces(*transfer) || moved;
     } catch (const std::exception&) {
       fail_pieces(*transfer);
-      remove(piecing_, i);
+      swap_out(piecing_, i);
       moved = true;
       continue;
     }
@@ -205,7 +205,7 @@ bool SendSide::advance() {
       continue;
     }
     free(transfer->claim);
-    remove(piecing_, i);
+    swap_out(piecing_, i);
   }
   if (exports_.has_news()) exports_.tell(links_);
   if (waiting_ > 0)
@@ -224,7 +224,7 @@ bool SendSide::look_at_claims() {
       continue;
     }
     moved = true;
-    remove(offered_, i);
+    swap_out(offered_, i);
     if (state == ClaimState::wanted) {
       piecing_.push_back(transfer);
       continue;

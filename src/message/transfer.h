@@ -124,4 +124,9 @@ struct MessageTransfer {
 };
 using TransferPtr = std::shared_ptr<MessageTransfer>;
 
+/// The order of those that remain doesn't change.
+inline void remove(std::vector<TransferPtr>& from, std::size_t index) {
+  from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
 }  // namespace quadriga::message

@@ -19,12 +19,12 @@ bool ascends(const Index* columns, std::int64_t first, std::int64_t last) noexce
 template <class Index, int D, class Visit>
 void merge(const Index* columns, std::array<std::int64_t, D> at,
            const std::array<std::int64_t, D>& end, Visit visit) {
-  constexpr Index none = std::numeric_limits<Index>::max();
+  constexpr Index no_column = std::numeric_limits<Index>::max();
   while (true) {
-    Index least = none;
+    Index least = no_column;
     for (int i = 0; i < D; ++i)
       if (at[i] < end[i]) least = std::min<Index>(least, columns[at[i]] / D);
-    if (least == none) return;
+    if (least == no_column) return;
     visit(least);
     for (int i = 0; i < D; ++i)
       while (at[i] < end[i] && columns[at[i]] / D == least) ++at[i];

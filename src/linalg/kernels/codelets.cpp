@@ -5,9 +5,7 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Access read = Access::read;
-constexpr Access write = Access::write;
-constexpr Access update = Access::update;
+using enum Access;
 
 double extent(std::int64_t elements) { return static_cast<double>(elements); }
 

@@ -6,9 +6,7 @@
 namespace quadriga::kernels {
 namespace {
 
-constexpr Access read = Access::read;
-constexpr Access write = Access::write;
-constexpr Access update = Access::update;
+using enum Access;
 
 Cost cost_of_measure(const Arguments& arguments) {
   return cost_of_elements({arguments.operands.first(1), arguments.params, arguments.stream});

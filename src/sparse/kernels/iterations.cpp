@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/recorded.h"
+#include "sparse/kernels/accesses.h"
 #include "sparse/kernels/part_cuda.h"
 
 namespace quadriga::sparse {
@@ -112,9 +113,7 @@ Kernel on_cuda(const Iteration& iteration) {
 
 Codelet iterations_codelet(const SolveCodelets& codelets, const PartPlan& plan,
                            const CyclePlan* cycle) {
-  constexpr Access in = Access::read;
-  constexpr Access out = Access::write;
-  constexpr Access both = Access::update;
+  using namespace accesses;
   const Iteration iteration(codelets, cycle);
   Codelet codelet{"sparse_iterations", {in, both, both, both, out, out, both}};
   for (std::size_t level = 1; cycle && level < cycle->levels.size(); ++level)

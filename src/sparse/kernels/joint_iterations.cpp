@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "sparse/kernels/accesses.h"
+
 namespace quadriga::sparse {
 namespace {
 
@@ -136,9 +138,7 @@ std::vector<Kernel> on_cuda(std::size_t parts, const std::shared_ptr<const Joint
 
 std::vector<Codelet> joint_iterations_codelets(const SolveCodelets& codelets,
                                                std::span<const PartPlan> plans) {
-  constexpr Access in = Access::read;
-  constexpr Access out = Access::write;
-  constexpr Access both = Access::update;
+  using namespace accesses;
   const auto joint = std::make_shared<const JointIteration>(codelets, plans);
   std::vector<Kernel> cpu = on_host(plans.size(), joint);
   std::vector<Kernel> cuda = on_cuda(plans.size(), joint);

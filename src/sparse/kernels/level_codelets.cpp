@@ -6,14 +6,13 @@
 
 #include <complex>
 
+#include "sparse/kernels/accesses.h"
 #include "sparse/kernels/level_host.h"
 
 namespace quadriga::sparse {
 namespace {
 
-constexpr Access in = Access::read;
-constexpr Access out = Access::write;
-constexpr Access both = Access::update;
+using namespace accesses;
 
 /// A signature, and buffers that arrive or are sent behind it.
 std::vector<Access> with(std::initializer_list<Access> signature, std::size_t arrivals,

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstring>
 
+#include "sparse/kernels/accesses.h"
 #include "sparse/kernels/iterations.h"
 #include "sparse/kernels/joint_iterations.h"
 #include "sparse/kernels/level_host.h"
@@ -117,9 +118,7 @@ std::vector<Access> with_buffers(std::initializer_list<Access> signature, std::s
   return all;
 }
 
-constexpr Access in = Access::read;
-constexpr Access out = Access::write;
-constexpr Access both = Access::update;
+using namespace accesses;
 
 void set_signatures(PartCodelets& part, const PartPlan& plan) {
   const std::size_t sends = plan.sends.size();
