@@ -26,15 +26,15 @@ DeviceParts::~DeviceParts() {
   }
 }
 
-Data DeviceParts::of(const FieldUse& use, const Chunk& chunk, DeviceId device,
-                     std::uint32_t place) {
+Data DeviceParts::of(const FieldUse& use, const Chunk& chunk, DeviceId device, std::uint32_t place,
+                     bool is_counted) {
   const Device& on = engine_.machine().devices[device];
   const int lanes = on.space == host_space ? std::max(1, on.cores) : 1;
   const FieldShape shape = use.shape(chunk);
   const View wanted{nullptr, shape.rows, shape.cols, std::max<std::int64_t>(1, shape.rows),
                     shape.dtype};
   check(use.name, chunk, wanted);
-  Part& part = parts_[{use.name, device, place % static_cast<std::uint32_t>(lanes)}];
+  Part& part = parts_[{use.name, device, place % static_cast<std::uint32_t>(lanes), is_counted}];
   if (!part.data) {
     part.reduction = use.reduction;
     part.memory.resize(std::max<std::size_t>(1, bytes_of(wanted)));
@@ -57,14 +57,20 @@ void DeviceParts::check(const std::string& result, const Chunk& chunk, const Vie
 
 void DeviceParts::combine() {
   std::vector<Data> data;
-  for (const auto& [key, part] : parts_) data.push_back(part.data);
+  for (const auto& [key, part] : parts_)
+    if (std::get<bool>(key)) data.push_back(part.data);
   TaskGroup none;
   try {
     EngineAccess::wait(engine_, none, data);
   } catch (const Error& error) {
+    for (const auto& [key, part] : parts_)
+      if (const DeviceId device = std::get<DeviceId>(key); EngineAccess::is_lost(engine_, device))
+        fail(Errc::device_lost, fmt::format("results of all chunks are lost with device '{}'",
+                                            engine_.machine().devices[device].name));
     fail(error.code(), fmt::format("results of all chunks are lost: {}", error.what()));
   }
   for (const auto& [key, part] : parts_) {
+    if (!std::get<bool>(key)) continue;
     const auto [result, is_first] = results_.try_emplace(std::get<0>(key), part.view);
     if (!is_first) part.reduction->combine(result->second, part.view);
   }

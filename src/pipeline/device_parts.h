@@ -8,6 +8,7 @@
 // Invariants
 //   1. All members are the driving thread's.
 //   2. Parts are combined by device and core, whichever chunks they were made of.
+//   3. Each chunk is in one part of a result that is combined, or combining fails.
 #pragma once
 
 #include <quadriga/pipeline.h>
@@ -31,9 +32,12 @@ class DeviceParts {
   DeviceParts& operator=(const DeviceParts&) = delete;
 
   /// What a kernel updates for a chunk on a device; `place` spreads chunks over a host's cores.
+  /// `is_counted`: false for a chunk that another part has already: this one is in no result.
   /// Errors: invalid_argument if the chunk's result has another size than that of those before.
-  Data of(const FieldUse& use, const Chunk& chunk, DeviceId device, std::uint32_t place);
-  /// Brings the parts home and makes one result of them. Errors: of a kernel that failed.
+  Data of(const FieldUse& use, const Chunk& chunk, DeviceId device, std::uint32_t place,
+          bool is_counted);
+  /// Brings the parts home and makes one result of them.
+  /// Errors: of a kernel that failed; device_lost.
   void combine();
   /// By name, once they are combined.
   const std::map<std::string, View>& results() const noexcept { return results_; }
@@ -45,7 +49,7 @@ class DeviceParts {
     Data data;
     std::shared_ptr<const StreamReduction> reduction;
   };
-  using Key = std::tuple<std::string, DeviceId, std::uint32_t>;
+  using Key = std::tuple<std::string, DeviceId, std::uint32_t, bool>;
 
   void check(const std::string& result, const Chunk& chunk, const View& wanted);
 

@@ -266,12 +266,13 @@ void DeviceStages::hold_fields(FlowItem& item, const KernelRow& row) {
 std::vector<Operand> DeviceStages::operands_of(const FlowItem& item,
                                                const KernelRow::Kernel& kernel) {
   const DeviceStay& stay = item.stay;
+  const bool is_added = std::ranges::count(stay.added, kernel.stage) > 0;
   std::vector<Operand> operands;
   for (const KernelRow::Operand& each : kernel.operands) {
-    const Data data = each.constant ? constants_.at(each.constant->name).data
-                      : each.reduced
-                          ? device_parts_.of(*each.reduced, item.chunk, stay.device, stay.slot)
-                          : stay.held[each.field]->data;
+    const Data data = each.constant  ? constants_.at(each.constant->name).data
+                      : each.reduced ? device_parts_.of(*each.reduced, item.chunk, stay.device,
+                                                        stay.slot, !is_added)
+                                     : stay.held[each.field]->data;
     operands.push_back({data, each.access});
   }
   return operands;
@@ -283,18 +284,21 @@ void DeviceStages::submit_step(FlowItem& item, const KernelRow& row) {
   for (std::size_t& k = stay.next_kernel; k < end; ++k) {
     const Stage& stage = parts_.plan.stages()[row.kernels[k].stage];
     try {
-      submit(item, *stage.codelet, operands_of(item, row.kernels[k]), stay.params[k]);
+      const Future task =
+          submit(item, *stage.codelet, operands_of(item, row.kernels[k]), stay.params[k]);
+      if (row.kernels[k].adds()) stay.adding.emplace_back(row.kernels[k].stage, task);
     } catch (...) {
       return item.fail(std::current_exception(), stage.name);
     }
   }
 }
 
-void DeviceStages::submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
-                          std::span<const std::byte> params) {
+Future DeviceStages::submit(FlowItem& item, const Codelet& codelet,
+                            std::span<const Operand> operands, std::span<const std::byte> params) {
   SubmitOptions options;
   options.device = item.stay.device;
-  EngineAccess::submit(parts_.engine, codelet, operands, params, options, item.stay.group.get());
+  return EngineAccess::submit(parts_.engine, codelet, operands, params, options,
+                              item.stay.group.get());
 }
 
 /// A step has ended: what its last kernel returned becomes fields, and the next step begins. False
@@ -445,6 +449,8 @@ bool DeviceStages::run_again(FlowItem& item) {
       stay.losses >= static_cast<int>(devices_.size()) || !has_input(item))
     return false;
   ++stay.losses;
+  for (const auto& [stage, task] : stay.adding)
+    if (!EngineAccess::failed(parts_.engine, task)) stay.added.push_back(stage);
   parts_.stats.repeated();
   release(item);
   begin(item);
@@ -457,6 +463,7 @@ void DeviceStages::release(FlowItem& item) {
     if (field->data) leaving_.push_back(field->data);
   remove_data();
   item.stay.held.clear();
+  item.stay.adding.clear();
   item.stay.heads.store(-1);
   parts_.stats.gone(item.stay.device);
   dispatch_->gone(item.stay.slot);

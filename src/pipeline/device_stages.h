@@ -9,7 +9,7 @@
 //
 // Where a device is lost, the engine runs what it can elsewhere. A chunk whose tasks failed all the
 // same, or whose results were lost, begins again on another device as long as nothing has
-// overwritten its input.
+// overwritten its input. What it has added to a result of all chunks is not added again.
 //
 // Invariants
 //   1. All members are the driving thread's. Threads of the engine touch a chunk's DeviceStay by
@@ -76,8 +76,8 @@ class DeviceStages {
   std::vector<Operand> operands_of(const FlowItem& item, const KernelRow::Kernel& kernel);
   void begin_step(FlowItem& item);
   void submit_step(FlowItem& item, const KernelRow& row);
-  void submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
-              std::span<const std::byte> params);
+  Future submit(FlowItem& item, const Codelet& codelet, std::span<const Operand> operands,
+                std::span<const std::byte> params);
   bool continue_row(FlowItem& item);
   bool take_returned(FlowItem& item, const KernelRow& row, const KernelRow::Kernel& kernel);
   void hold_returned(FlowItem& item, const KernelRow& row, std::size_t field);

@@ -49,6 +49,9 @@ struct DeviceStay {
   std::atomic<int> heads{0};                     ///< Of `held`, that haven't arrived.
   std::atomic<int> tails{0};                     ///< That aren't home, once the tail has begun.
   int losses = 0;                                ///< Devices that were lost while it was there.
+  /// Of kernels that add to results of all chunks, by stage, since it entered the device.
+  std::vector<std::pair<std::size_t, Future>> adding;
+  std::vector<std::size_t> added;  ///< Stages that added it on devices that were lost later.
   ChunkLoad load;
   std::vector<std::vector<std::byte>> params;  ///< Of its kernels, in a row, as far as known.
   std::size_t next_kernel = 0;                 ///< Of the row, that hasn't been submitted.

@@ -182,6 +182,7 @@ bool Intake::read_one() {
   item->generation = place_.generation;
   item->is_filtered = false;
   item->stay.losses = 0;
+  item->stay.added.clear();
   item->host_bytes = 0;
   if (!ask(*item)) {
     ended_.store(true);

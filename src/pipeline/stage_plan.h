@@ -2,6 +2,7 @@
 // src/pipeline/stage_plan.h: stages as segments, and what rows of kernels do to fields. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -64,6 +65,10 @@ struct KernelRow {
     std::vector<Operand> operands;
     std::vector<std::size_t> returned;  ///< Fields that are known when it has ended.
     bool begins_step = false;           ///< Is submitted when those before it have ended.
+    /// Whether it adds to a result of all chunks.
+    bool adds() const {
+      return std::ranges::any_of(operands, [](const Operand& each) { return each.reduced; });
+    }
   };
   std::vector<Kernel> kernels;
   std::vector<RowField> fields;

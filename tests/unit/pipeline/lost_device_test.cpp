@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/pipeline/lost_device_test.cpp: chunks of a device that is lost run again from their
 // input, on another device or on the host.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <quadriga/pipeline.h>
 
@@ -125,6 +126,43 @@ TEST_P(LostChunks, AreCountedAndNoOtherGoesThere) {
   EXPECT_EQ(stats.chunks, chunks);
   EXPECT_LE(stats.repeated, 3u);
   EXPECT_GE(stats.by_device[1], chunks - 8);
+}
+
+/// Parts of a result on a lost device may have come home, with chunks in them that have lost the
+/// rest of their results: whatever is told as the result has each chunk once.
+TEST_P(LostChunks, AreInTheResultOfAllChunksOnce) {
+  Codelet add;
+  add.name = "add";
+  add.access = {Access::read, Access::update};
+  add.cpu = [](const Arguments& a) {
+    for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
+      a.operands[1].as<double>()[i] += a.operands[0].as<double>()[i];
+  };
+  add.cost = double_.cost;
+  const auto zero = [](const View& sums) { std::fill_n(sums.as<double>(), sums.rows, 0.0); };
+  const auto join = [](const View& sums, const View& others) {
+    for (std::int64_t i = 0; i < sums.rows; ++i) sums.as<double>()[i] += others.as<double>()[i];
+  };
+  int finished = 0;
+  for (const int memory : {14, 24, 33})
+    for (std::uint64_t operations = 1; operations < 90; operations += step()) {
+      SCOPED_TRACE(fmt::format("{} KiB, {} operations", memory, operations));
+      const auto engine =
+          engine_losing({{0, operations}}, fmt::format("emulated:2,memory={}KiB", memory).c_str());
+      Pipeline pipeline({.engine = engine.get()});
+      pipeline.source(&LostChunks::fill)
+          .kernel(double_, {reads("x"), writes("y", like_x)})
+          .kernel(add, {reads("y"), reduces("sums", like_x, {zero, join})});
+      try {
+        pipeline.run();
+      } catch (const Error&) {  // with a part, or with a chunk that had changed one
+        continue;
+      }
+      ++finished;
+      EXPECT_TRUE(is_all(pipeline.reduced("sums"), static_cast<double>(chunks * (chunks - 1))))
+          << pipeline.reduced("sums").as<double>()[0];
+    }
+  EXPECT_GT(finished, 0);
 }
 
 /// The larger device is lost, and what fits it alone with it.
