@@ -147,6 +147,8 @@ bool HostPool::may_run(Task& task) {
     fail(task, work_cancelled());
   else if (failures_.any() && poisoned_operand(task))
     fail(task, nullptr);
+  else if (lacks_content(task)) [[unlikely]]
+    fail(task, no_content());
   else
     return true;
   return false;

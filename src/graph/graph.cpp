@@ -248,7 +248,11 @@ std::uint64_t Graph::link(Task& task) {
     slot.edge = {};
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
-    if (writes(slot.access)) ++datum.versions;
+    slot.precedes_writes = !datum.written;
+    if (writes(slot.access)) {
+      ++datum.versions;
+      if (!datum.written) datum.written = true;
+    }
     if (!datum.touched) datum.touched = true;
     access(history_of(datum, task.parent()), task, slot, counts);
     if (datum.aliased) [[unlikely]]

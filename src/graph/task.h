@@ -111,6 +111,7 @@ struct Datum {
 
   alignas(64) History history;
   std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
+  bool written = false;        ///< There were some. Guarded by the submission lock.
   /// A task was submitted that accesses it since the host could write it: a device may have a
   /// replica, though the history forgets tasks that have ended. Guarded by the submission lock.
   bool touched = false;
@@ -136,6 +137,7 @@ struct OperandSlot {
   Edge edge;
   std::uint32_t version = 0;  ///< Writing accesses before this one: what a read needs to see.
   Access access = Access::read;
+  bool precedes_writes = false;  ///< No access that writes was submitted before.
 };
 
 struct PlannedTask;

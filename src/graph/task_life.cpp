@@ -10,6 +10,11 @@ std::exception_ptr work_cancelled() {
   return std::make_exception_ptr(Error(Errc::cancelled, "the work was cancelled"));
 }
 
+std::exception_ptr no_content() {
+  return std::make_exception_ptr(
+      Error(Errc::invalid_argument, "an operand has no content: nothing wrote it"));
+}
+
 void poison(Task& task) noexcept {
   for (OperandSlot& slot : task.slots())
     if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);

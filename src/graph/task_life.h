@@ -25,6 +25,15 @@ std::exception_ptr work_cancelled();
 void poison(Task& task) noexcept;
 /// The first poisoned operand that the task would read; null if there is none.
 const Datum* poisoned_operand(const Task& task) noexcept;
+/// Whether it would read data without a home that no task before it writes.
+inline bool lacks_content(Task& task) noexcept {
+  for (const OperandSlot& slot : task.slots())
+    if (slot.precedes_writes && reads(slot.access) && slot.datum->buffer && !slot.datum->partial)
+      return true;
+  return false;
+}
+/// What such a task ends with.
+std::exception_ptr no_content();
 /// Its old content, invalid or not, is overwritten.
 inline void overwritten(Datum& datum) noexcept {
   datum.poisoned.store(false, std::memory_order_release);

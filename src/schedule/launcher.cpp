@@ -287,7 +287,7 @@ void Launcher::ended(DeviceState& device, ComputeStream& stream, const PlannedTa
 
 std::exception_ptr Launcher::error_of(const PlannedTask& planned, Refusal refusal) const {
   if (refusal == Refusal::home_lost) return missing_home(planned);
-  return make_error(Errc::invalid_argument, "an operand has no content: nothing wrote it");
+  return no_content();
 }
 
 /// Names the operand whose home was in a lost device's memory.

@@ -123,12 +123,17 @@ class TestArrays:
         engine.wait()
         np.testing.assert_array_equal(out, np.arange(12.0).reshape(3, 4) + 1)
 
-    def test_a_temporary_that_nothing_wrote_is_an_error_on_devices(self):
-        with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+    @pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=1MiB"])
+    def test_a_temporary_that_nothing_wrote_is_an_error(self, devices):
+        with quadriga.Engine(devices) as engine:
             out = engine.data(np.zeros(4))
             engine.submit(
                 on_devices(["read", "update"], add.cpu), engine.temporary(4).read(), out.update()
             )
+            with pytest.raises(quadriga.Error, match="nothing wrote"):
+                engine.wait()
+            with pytest.raises(quadriga.Error, match="nothing wrote"):
+                np.asarray(engine.temporary((3, 3)))
             with pytest.raises(quadriga.Error, match="nothing wrote"):
                 engine.wait()
 
