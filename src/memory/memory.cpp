@@ -10,7 +10,7 @@ Memory::Memory(Instructions& instructions, const Machine& machine,
     : listener_(listener),
       replicas_(machine),
       transfers_(instructions, machine, spaces, replicas_),
-      residency_(spaces, options, listener, replicas_, transfers_),
+      residency_(spaces, machine.nodes, options, listener, replicas_, transfers_),
       staging_(replicas_, transfers_, residency_) {}
 
 void Memory::used(TileId tile, SpaceId space, Access access, Event done) {

@@ -6,14 +6,16 @@
 
 namespace quadriga {
 
-Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions& options,
-                     MemoryListener& listener, Replicas& replicas, Transfers& transfers)
+Residency::Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
+                     const MemoryOptions& options, MemoryListener& listener, Replicas& replicas,
+                     Transfers& transfers)
     : listener_(listener),
       replicas_(replicas),
       transfers_(transfers),
       rule_(options.rule ? *options.rule : farthest_use_),
-      spill_(options.spill_bytes, options.spill_file) {
+      spill_(options.spill_bytes, options.spill_file, nodes) {
   pools_.reserve(spaces.size());
+  for (const SpaceResources& space : spaces) near_.push_back(space.node);
   const auto file = std::ranges::find(spaces, true, &SpaceResources::is_file);
   if (file != spaces.end()) file_ = static_cast<SpaceId>(file - spaces.begin());
   for (SpaceId space = 0; space < spaces.size(); ++space)
@@ -30,7 +32,18 @@ Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions
 bool Residency::allocate(TileId tile, SpaceId space) {
   if (replicas_.has_memory(tile, space)) return true;
   if (space == host_space && replicas_.bytes(tile) == 0) return true;
-  return pools_[space].allocate(replicas_, tile);
+  return pools_[space].allocate(replicas_, tile, space == host_space ? node_near(tile) : any_node);
+}
+
+/// The host's node near the device that has the content, which a buffer for it is filled from.
+int Residency::node_near(TileId tile) const {
+  if (!spill_.nodes().are_several()) return any_node;
+  const Directory& directory = replicas_.directory();
+  const SpaceId owner = directory.owner(tile);
+  if (owner != no_space) return near_[owner];
+  for (SpaceId space = 1; space < replicas_.spaces(); ++space)
+    if (directory.valid(tile, space)) return near_[space];
+  return any_node;
 }
 
 void Residency::release(TileId tile, SpaceId space) {
@@ -114,12 +127,13 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
 /// By the links that it takes: home, or to the host and from there.
 double Residency::write_back_seconds(TileId tile, SpaceId space) const {
   const SpaceId home = replicas_.directory().home(tile);
-  const std::size_t bytes = replicas_.bytes(tile);
-  if (space == host_space && home == host_space) return transfers_.seconds(space, file_, bytes);
-  if (space == host_space || !needs_host(tile, space))
-    return transfers_.seconds(space, home, bytes);
-  const double onward = home == host_space ? 0 : transfers_.seconds(host_space, home, bytes);
-  return transfers_.seconds(space, host_space, bytes) + onward;
+  const auto seconds = [&](SpaceId from, SpaceId to) {
+    return transfers_.copy_seconds(tile, from, to);
+  };
+  if (space == host_space && home == host_space) return seconds(space, file_);
+  if (space == host_space || !needs_host(tile, space)) return seconds(space, home);
+  const double onward = home == host_space ? 0 : seconds(host_space, home);
+  return seconds(space, host_space) + onward;
 }
 
 // Room.

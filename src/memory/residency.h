@@ -41,8 +41,10 @@ struct MemoryOptions {
 
 class Residency {
  public:
-  Residency(std::span<const SpaceResources> spaces, const MemoryOptions& options,
-            MemoryListener& listener, Replicas& replicas, Transfers& transfers);
+  /// `spaces`: what each space has, by its number; `nodes`: the host's.
+  Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
+            const MemoryOptions& options, MemoryListener& listener, Replicas& replicas,
+            Transfers& transfers);
 
   // Room.
   /// A tile has memory in a space from now on: at home, or a block. False if there is none to
@@ -112,6 +114,7 @@ class Residency {
   bool can_be_sent(TileId tile, SpaceId space) const;
   std::vector<TileId> choose_victims(std::size_t bytes, SpaceId space, bool buffers);
   Candidate candidate(TileId tile, SpaceId space) const;
+  int node_near(TileId tile) const;
   double write_back_seconds(TileId tile, SpaceId space) const;
   std::size_t allocate_some(std::span<const Need> needs, SpaceId space);
   Awaits evict_all(std::span<const TileId> victims, SpaceId space);
@@ -129,6 +132,7 @@ class Residency {
   Spill spill_;
   SpaceId file_ = no_space;  ///< The space of a file, if there is one.
   std::vector<Pool> pools_;  ///< By space.
+  std::vector<int> near_;    ///< By space: the host's nearest node.
   std::vector<Candidate> candidates_;
   std::deque<TileId> finals_;  ///< That write_final() put off.
 };
