@@ -36,6 +36,7 @@
 #include "schedule/recovery.h"
 #include "schedule/schedule_log.h"
 #include "schedule/state.h"
+#include "schedule/turns.h"
 
 namespace quadriga {
 
@@ -101,7 +102,7 @@ class Scheduler final : private MemoryListener {
   /// call again once the listener's news are taken.
   bool step();
   /// It stopped at `most_rounds`: step() would go on after begin_steps() even without an event.
-  bool has_more() const noexcept { return more_; }
+  bool has_more() const noexcept { return turns_.has_more(); }
   /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
   /// elsewhere. False if there is none.
   bool resolve_standstill();
@@ -126,8 +127,6 @@ class Scheduler final : private MemoryListener {
   void validate() const;
 
  private:
-  enum class Phase { turns, filling, settled };
-
   // MemoryListener
   std::uint64_t next_use(TileId tile, SpaceId space) const override;
   double positions_per_second(SpaceId space) const override;
@@ -145,7 +144,6 @@ class Scheduler final : private MemoryListener {
   void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
   static void touch(DeviceState& device) noexcept { device.touched = true; }
   void activate(PlannedTask& planned);
-  bool take_turns();
   bool issue_in_turn(DeviceState& device);
   bool issue_next(DeviceState& device);
   bool issue_chosen(DeviceState& device);
@@ -177,14 +175,7 @@ class Scheduler final : private MemoryListener {
   ReadyOrder order_;
   Groups groups_;
   ScheduleLog* const log_;
-  const int most_rounds_;
-  // Where step() is.
-  Phase phase_ = Phase::settled;
-  int round_ = 0;
-  std::size_t place_ = 0;      ///< In the round, or among the devices that fill up.
-  std::size_t first_ = 0;      ///< The device that begins the round.
-  std::size_t next_turn_ = 0;  ///< The device after the one that issued last.
-  bool more_ = false;          ///< Some device issued in this round, or can now.
+  Turns turns_;
 };
 
 }  // namespace quadriga
