@@ -7,9 +7,10 @@
 namespace quadriga {
 
 Residency::Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
-                     const MemoryOptions& options, MemoryListener& listener, Replicas& replicas,
-                     Transfers& transfers)
-    : listener_(listener),
+                     const MemoryOptions& options, const TileForecast& forecast,
+                     MemoryListener& listener, Replicas& replicas, Transfers& transfers)
+    : forecast_(forecast),
+      listener_(listener),
       replicas_(replicas),
       transfers_(transfers),
       rule_(options.rule ? *options.rule : farthest_use_),
@@ -94,7 +95,7 @@ bool Residency::can_be_sent(TileId tile, SpaceId space) const {
 /// if there aren't. Without `buffers`, those that need none on their way.
 std::vector<TileId> Residency::choose_victims(std::size_t bytes, SpaceId space, bool buffers) {
   candidates_.clear();
-  farthest_use_.set_positions_per_second(listener_.positions_per_second(space));
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pools_[space].residents()) {
     if (!replicas_.idle(tile, space)) continue;
@@ -115,11 +116,11 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
   found.tile = tile;
   found.offset = pools_[space].offset(replicas_.at(tile, space));
   found.bytes = pools_[space].rounded(replicas_.block_bytes(tile, space));
-  found.next_use = listener_.next_use(tile, space);
+  found.next_use = forecast_.next_use(tile, space);
   found.last_use = replicas_.at(tile, space).last_use;
   found.dirty = directory.dirty(tile, space);
   if (!found.dirty) return found;
-  found.final = listener_.is_final(tile);
+  found.final = forecast_.is_final(tile);
   found.write_back_seconds = write_back_seconds(tile, space);
   return found;
 }
@@ -208,7 +209,7 @@ bool Residency::send_away(TileId tile, SpaceId space) {
 
 bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position) {
   if (!replicas_.has_block(tile, space)) return true;
-  if (!replicas_.idle(tile, space) || listener_.next_use(tile, space) <= position) return false;
+  if (!replicas_.idle(tile, space) || forecast_.next_use(tile, space) <= position) return false;
   if (replicas_.directory().dirty(tile, space)) {
     write_back(tile, Reason::evict);
     return false;
@@ -294,7 +295,7 @@ void Residency::write_finals() {
   const Directory& directory = replicas_.directory();
   const auto goes = [&](TileId tile) {
     const SpaceId owner = directory.owner(tile);
-    if (owner == no_space || !listener_.is_final(tile)) return true;
+    if (owner == no_space || !forecast_.is_final(tile)) return true;
     const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
                        !transfers_.has_token(transfers_.quickest_to_host(tile, owner), host_space);
     if (!waits)
@@ -321,7 +322,7 @@ void Residency::clean_ahead(SpaceId space) {
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {
     if (directory.owner(tile) != space || directory.pins(tile, space) > 0) continue;
-    if (!transfers_.confirmed(tile, space) || listener_.next_use(tile, space) != no_next_use)
+    if (!transfers_.confirmed(tile, space) || forecast_.next_use(tile, space) != no_next_use)
       continue;
     write_back(tile, Reason::evict);
     return;

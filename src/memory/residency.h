@@ -29,6 +29,7 @@
 #include "memory/pool.h"
 #include "memory/replicas.h"
 #include "memory/spill.h"
+#include "memory/tile_forecast.h"
 #include "memory/transfers.h"
 
 namespace quadriga {
@@ -43,8 +44,8 @@ class Residency {
  public:
   /// `spaces`: what each space has, by its number; `nodes`: the host's.
   Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
-            const MemoryOptions& options, MemoryListener& listener, Replicas& replicas,
-            Transfers& transfers);
+            const MemoryOptions& options, const TileForecast& forecast, MemoryListener& listener,
+            Replicas& replicas, Transfers& transfers);
 
   // Room.
   /// A tile has memory in a space from now on: at home, or a block. False if there is none to
@@ -98,7 +99,7 @@ class Residency {
   bool has_plenty(SpaceId space) const noexcept;
   /// A task that is about to run there reads what the tile holds.
   bool is_wanted_within(double seconds, TileId tile, SpaceId space) const {
-    return listener_.is_wanted_within(seconds, tile, space);
+    return forecast_.is_wanted_within(seconds, tile, space);
   }
   void validate() const;
 
@@ -124,6 +125,7 @@ class Residency {
   bool needs_host(TileId tile, SpaceId owner) const;
   bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }
 
+  const TileForecast& forecast_;
   MemoryListener& listener_;
   Replicas& replicas_;
   Transfers& transfers_;

@@ -15,7 +15,8 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
                      TaskRunner& runner, ScheduleOptions options)
     : state_(machine, instructions, listener),
       policy_(std::move(options.policy)),
-      memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
+      uses_(state_),
+      memory_(instructions, machine, options.spaces, uses_, static_cast<MemoryListener&>(*this),
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
       pulls_(state_, placement_, *policy_),
@@ -212,7 +213,7 @@ void Scheduler::empty_partials(PlannedTask& planned) {
 
 void Scheduler::send_final_home(TileId tile) {
   const TileUses& uses = state_.plan.uses(tile);
-  if (!is_final(tile)) return;
+  if (!uses_.is_final(tile)) return;
   if (uses.datum->poisoned.load() || !uses.datum->home ||
       memory_.directory().owner(tile) == no_space)
     return;

@@ -30,6 +30,7 @@
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
 #include "schedule/placement.h"
+#include "schedule/planned_uses.h"
 #include "schedule/prefetch.h"
 #include "schedule/pulls.h"
 #include "schedule/ready_order.h"
@@ -128,10 +129,6 @@ class Scheduler final : private MemoryListener {
 
  private:
   // MemoryListener
-  std::uint64_t next_use(TileId tile, SpaceId space) const override;
-  double positions_per_second(SpaceId space) const override;
-  bool is_final(TileId tile) const override;
-  bool is_wanted_within(double seconds, TileId tile, SpaceId space) const override;
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
@@ -165,6 +162,7 @@ class Scheduler final : private MemoryListener {
 
   ScheduleState state_;
   const std::unique_ptr<CheckedPolicy> policy_;
+  const PlannedUses uses_;
   Memory memory_;
   Placement placement_;
   Pulls pulls_;

@@ -139,7 +139,9 @@ MemoryOptions host_of(int seed) {
 }
 
 /// The parameter is the seed.
-class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListener {
+class MemoryModelTest : public ::testing::TestWithParam<int>,
+                        public TileForecast,
+                        public MemoryListener {
  protected:
   struct Tile {
     TileId id = no_tile;
@@ -393,7 +395,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   DeviceSpaces spaces_{*backend_, machine_};
   const bool has_memory_ = (spaces_.take_memory(machine_), true);
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, host_of(GetParam())};
+  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, *this, host_of(GetParam())};
   std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),

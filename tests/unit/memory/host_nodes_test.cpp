@@ -98,7 +98,7 @@ TEST(HostNodesTest, PagesComeFromTheNode) {
 
 /// Two devices, each near a node of its own; what crosses to the other node takes ten times as
 /// long. Buffers on the host for four tiles, two on each node.
-class NearBuffersTest : public ::testing::Test, public MemoryListener {
+class NearBuffersTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId tile, SpaceId) const override {
     const auto found = next_uses_.find(tile);
@@ -178,7 +178,7 @@ class NearBuffersTest : public ::testing::Test, public MemoryListener {
   std::uint64_t kernels_ = 0;
   Machine machine_ = machine();
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, {4 * page, ""}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {4 * page, ""}};
 };
 
 TEST_F(NearBuffersTest, WhatLeavesADeviceGoesToItsNode) {
