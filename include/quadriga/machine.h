@@ -35,8 +35,8 @@ struct Device {
   std::string pci_address;  ///< "0000:17:00.0".
   int pcie_generation = 0;
   int pcie_lanes = 0;
-  int node = -1;     ///< The host's nearest NUMA node; -1: unknown.
-  std::string path;  ///< Of kind file: where it is created; empty: among temporary files.
+  int node = any_node;  ///< The host's nearest NUMA node.
+  std::string path;     ///< Of kind file: where it is created; empty: among temporary files.
   /// The fraction of the table's rate that products of short sums reach, by the length of a sum;
   /// 1 for the longest. Empty: 1 for all.
   std::map<double, double> sums = {};
@@ -45,12 +45,14 @@ struct Device {
   double share_of_sum(double length) const noexcept;
 };
 
-/// A NUMA node of the host: memory, and the cores near it.
+/// A NUMA node of the host: memory, and the cores near it. The host is one memory space whatever
+/// its nodes, as all that can reach one of them reaches all; but links may differ (Route::node).
 struct Node {
   int index = 0;
   std::size_t memory_bytes = 0;
   int cores = 0;
   std::vector<int> processors = {};  ///< Numbers of the system's logical processors.
+  bool operator==(const Node&) const = default;
 };
 
 struct Link {
@@ -71,7 +73,8 @@ struct Route {
   SpaceId from = host_space;
   SpaceId to = host_space;
   std::vector<int> links;
-  int nvlinks = 0;  ///< NVLinks between the two; 0: none, or unknown.
+  int nvlinks = 0;      ///< NVLinks between the two; 0: none, or unknown.
+  int node = any_node;  ///< Of copies whose end on the host lies on this node alone.
 };
 
 /// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
@@ -107,8 +110,9 @@ class Machine {
   double launch_seconds = 0;
 
   int spaces() const noexcept;  ///< The host's, and one per device with its own memory.
-  /// Null if there is no such route.
-  const Route* route(SpaceId from, SpaceId to) const noexcept;
+  /// Of a copy whose end on the host lies on a node: that node's route if it has one, else the one
+  /// for all nodes. Null if there is no such route.
+  const Route* route(SpaceId from, SpaceId to, int node = any_node) const noexcept;
   /// Time of a copy that has its links to itself; infinite if there is no route.
   double copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept;
   /// Bytes per second of a copy with such runs that has its links to itself.

@@ -56,6 +56,8 @@ using SpaceId = std::uint16_t;
 inline constexpr SpaceId host_space = 0;
 inline constexpr DeviceId no_device = 0xffff;
 inline constexpr SpaceId no_space = 0xffff;
+/// A NUMA node of the host where it isn't known, or doesn't matter.
+inline constexpr int any_node = -1;
 
 /// Times of the engine's clock, real or virtual: integer nanoseconds since the engine's start.
 using Nanoseconds = std::int64_t;

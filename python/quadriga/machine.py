@@ -77,6 +77,8 @@ class Route:
     links: tuple[str, ...]
     bytes_per_second: float
     nvlinks: int = 0
+    node: int | None = None
+    """Of copies whose end on the host lies on this NUMA node alone; None: on any."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,7 @@ class Machine:
                 tuple(route["links"]),
                 min(rates[link] / route["links"].count(link) for link in route["links"]),
                 route.get("nvlinks", 0),
+                route.get("node"),
             )
             for route in self._description["routes"]
         )

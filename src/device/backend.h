@@ -84,6 +84,8 @@ struct Copy {
   /// Set if a device's end of a copy from or to the host lies in pieces, which are side by side in
   /// the host's runs, and whose widths sum up to these; that end's address and pitch mean nothing.
   std::shared_ptr<const std::vector<Piece>> pieces = {};
+  /// Where its end on the host lies, for backends that tell time by a description.
+  int node = any_node;
 };
 
 /// A variant to run. Everything pointed to must live until the launch's completion is delivered.

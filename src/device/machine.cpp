@@ -99,10 +99,15 @@ double Device::share_of_sum(double length) const noexcept { return share_at(sums
 
 double Link::share(double run_bytes) const noexcept { return share_at(runs, run_bytes); }
 
-const Route* Machine::route(SpaceId from, SpaceId to) const noexcept {
-  const auto found = std::ranges::find_if(
-      routes, [&](const Route& route) { return route.from == from && route.to == to; });
-  return found == routes.end() ? nullptr : &*found;
+const Route* Machine::route(SpaceId from, SpaceId to, int node) const noexcept {
+  const auto find = [&](int of_node) -> const Route* {
+    const auto found = std::ranges::find_if(routes, [&](const Route& route) {
+      return route.from == from && route.to == to && route.node == of_node;
+    });
+    return found == routes.end() ? nullptr : &*found;
+  };
+  const Route* const own = find(node);
+  return own || node == any_node ? own : find(any_node);
 }
 
 double Machine::copy_seconds(SpaceId from, SpaceId to, double bytes) const noexcept {

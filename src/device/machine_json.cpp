@@ -109,7 +109,7 @@ void read_place(const Json& json, const std::string& path, Device& device) {
   device.pci_address = read_text(json, "pci_address", path);
   device.pcie_generation = read_count(json, "pcie_generation", path, 0, 0);
   device.pcie_lanes = read_count(json, "pcie_lanes", path, 0, 0);
-  device.node = read_count(json, "node", path, 0, -1);
+  device.node = read_count(json, "node", path, 0, any_node);
   device.path = read_text(json, "path", path);
 }
 
@@ -182,6 +182,8 @@ void read_nodes(const Json& json, Machine& machine) {
     expect_object(json[i], path);
     Node node;
     node.index = read_count(json[i], "index", path, 0, static_cast<int>(i));
+    if (std::ranges::count(machine.nodes, node.index, &Node::index) > 0)
+      refuse(path + ".index", "an index of its own", node.index);
     node.cores = read_count(json[i], "cores", path, 0, 0);
     if (json[i].contains("memory")) {
       node.memory_bytes =
@@ -230,6 +232,20 @@ int read_link(const Json& value, const std::string& path, const Machine& machine
   refuse(path, "the name of a link", value);
 }
 
+// The node that a route is for, and whether that is its turn: what holds for all nodes comes first.
+void read_node_of(const Json& json, const std::string& path, const Machine& machine, Route& route) {
+  route.node = read_count(json, "node", path, 0, any_node);
+  const Route* const before = machine.route(route.from, route.to, route.node);
+  if (before != nullptr && before->node == route.node)
+    refuse(path, "one route for each pair of spaces", json);
+  if (route.node == any_node) return;
+  if (std::ranges::count(machine.nodes, route.node, &Node::index) == 0)
+    refuse(path + ".node", "the index of a node under \"nodes\"", json["node"]);
+  if (route.from != host_space && route.to != host_space)
+    refuse(path + ".node", "a node only where one end is the host", json["node"]);
+  if (before == nullptr) refuse(path, "the route for all nodes before one for a node", json);
+}
+
 void read_routes(const Json& json, Machine& machine) {
   expect_array(json, "routes");
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -239,9 +255,7 @@ void read_routes(const Json& json, Machine& machine) {
     route.from = read_space(member(json[i], "from", path), path + ".from", machine);
     route.to = read_space(member(json[i], "to", path), path + ".to", machine);
     if (route.from == route.to) refuse(path + ".to", "another space than \"from\"", json[i]["to"]);
-    if (machine.route(route.from, route.to) != nullptr) {
-      refuse(path, "one route for each pair of spaces", json[i]);
-    }
+    read_node_of(json[i], path, machine, route);
     route.nvlinks = read_count(json[i], "nvlinks", path, 0, 0);
     const Json& links = member(json[i], "links", path);
     expect_array(links, path + ".links");
@@ -291,7 +305,7 @@ Json write_device(const Device& device) {
   if (!device.pci_address.empty()) json["pci_address"] = device.pci_address;
   if (device.pcie_generation > 0) json["pcie_generation"] = device.pcie_generation;
   if (device.pcie_lanes > 0) json["pcie_lanes"] = device.pcie_lanes;
-  if (device.node >= 0) json["node"] = device.node;
+  if (device.node != any_node) json["node"] = device.node;
   if (!device.path.empty()) json["path"] = device.path;
   write_shares(device.sums, "sums", json);
   return json;
@@ -325,6 +339,7 @@ Json write_routes(const Machine& machine) {
                     {"to", space_name(machine, route.to)},
                     {"links", links}});
     if (route.nvlinks > 0) json.back()["nvlinks"] = route.nvlinks;
+    if (route.node != any_node) json.back()["node"] = route.node;
   }
   return json;
 }

@@ -394,6 +394,17 @@ void append_kernels(Machine& machine, const Machine& part, std::string_view item
   }
 }
 
+void append_nodes(Machine& machine, const Machine& part, std::string_view item) {
+  for (const Node& node : part.nodes) {
+    const auto same = std::ranges::find(machine.nodes, node.index, &Node::index);
+    if (same == machine.nodes.end())
+      machine.nodes.push_back(node);
+    else if (*same != node)
+      refuse(item,
+             fmt::format("its NUMA node {} differs from that of an earlier item", node.index));
+  }
+}
+
 void append(Machine& machine, const Machine& part, std::string_view item) {
   const auto first_space = static_cast<SpaceId>(machine.spaces() - 1);
   const auto first_link = static_cast<int>(machine.links.size());
@@ -402,6 +413,7 @@ void append(Machine& machine, const Machine& part, std::string_view item) {
   };
   append_devices(machine, part, item);
   append_kernels(machine, part, item);
+  append_nodes(machine, part, item);
   machine.links.insert(machine.links.end(), part.links.begin(), part.links.end());
   for (Route route : part.routes) {
     route.from = moved(route.from);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/driver.cpp: the driver's life: messages in, steps, completions, and what the scheduler
-// tells.
+// src/engine/driver.cpp: the driver's life: messages in, steps, completions.
 #include "engine/driver.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/config.h"
@@ -32,16 +30,17 @@ constexpr bool poisons_freed_blocks = true;
 Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                const EngineOptions& options, std::unique_ptr<Backend> backend)
     : graph_(graph),
-      failures_(failures),
       machine_(machine),
-      computes_(options.compute),
       backend_(std::move(backend)),
+      virtual_(backend_->is_virtual()),
       spaces_(std::make_unique<DeviceSpaces>(*backend_, machine)),
       record_(recorder, machine, *backend_),
       releases_(graph, inbox_),
       waiters_([this] { return now(); }),
+      // Under the virtual clock protection catches who reads a freed block.
+      news_(machine, *spaces_, {failures, record_, releases_, waiters_},
+            options.compute ? nullptr : keep_promise(), poisons_freed_blocks && !virtual_),
       completions_(64),
-      virtual_(backend_->is_virtual()),
       bodies_(*this, graph, machine, !virtual_, options.blocking_threads) {
   const std::vector<std::vector<StreamId>> kernel_streams = open_streams();
   library_bytes_ = make_library_handles(*backend_, machine_, *spaces_, kernel_streams);
@@ -49,7 +48,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   const MemoryOptions memory{options.host_memory, options.spill};
   open_log(options, memory, kernel_streams);
   scheduler_ = std::make_unique<Scheduler>(
-      machine_, instructions_, static_cast<ScheduleListener&>(*this), bodies_,
+      machine_, instructions_, news_, bodies_,
       ScheduleOptions{.policy = make_policy(options.policy, {machine_, options.seed},
                                             Config::global().text("eviction")),
                       .memory = memory,
@@ -60,6 +59,11 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   backend_->on_full([this](DeviceId device) { return make_room(device); });
   issuers_ = std::make_unique<Issuers>(*backend_, record_.device_of_stream(), !virtual_);
   if (!virtual_) thread_ = start_thread("quadriga driver", [this] { loop(); });
+}
+
+/// Where bodies aren't run, nobody else does.
+ScheduleNews::Promise Driver::keep_promise() {
+  return [this](Task& task) { kept(task, task.id, nullptr); };
 }
 
 /// Of issuing, under a real clock: it takes time, in which nobody sees what has ended.
@@ -320,38 +324,6 @@ std::size_t Driver::take_completions(Nanoseconds deadline) {
 void Driver::settle() {
   releases_.settle(*scheduler_);
   issuers_->take(instructions_);
-}
-
-// What the scheduler tells.
-
-void Driver::failed(Task& task, std::exception_ptr error, DeviceId device) {
-  failures_.record(task, std::move(error),
-                   device == no_device ? "no device" : machine_.devices[device].name);
-}
-
-/// Who watches a datum answers for it; all others hear of it by their next wait.
-void Driver::content_lost(Datum& datum, std::exception_ptr error) {
-  if (datum.watch) return datum.watch->copied(datum, no_space, std::move(error));
-  failures_.note(std::move(error));
-}
-
-void Driver::copied(const EndedCopy& copy, const Completion& completion) {
-  if (copy.datum && copy.datum->watch)
-    copy.datum->watch->copied(*copy.datum, copy.to, completion.error);
-  record_.copied(copy, completion);
-}
-
-void Driver::ran(const PlannedTask& planned, const Completion& completion) {
-  record_.ran(planned, completion);
-  const Task& task = *planned.task;
-  if (!computes_ && is_detached(*task.codelet)) kept(*planned.task, task.id, nullptr);
-}
-
-/// Who still reads it finds NaN. Under the virtual clock protection catches that instead.
-void Driver::freed(SpaceId space, std::byte* block, std::size_t bytes) {
-  const DeviceId device = spaces_->spaces()[space].device;
-  if (poisons_freed_blocks && !virtual_ && machine_.devices[device].kind == DeviceKind::emulated)
-    std::memset(block, 0xff, bytes);
 }
 
 std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder& recorder,

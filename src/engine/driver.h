@@ -36,6 +36,7 @@
 #include "engine/log_claim.h"
 #include "engine/releases.h"
 #include "engine/run_record.h"
+#include "engine/schedule_news.h"
 #include "engine/task_bodies.h"
 #include "engine/waiters.h"
 #include "graph/failures.h"
@@ -45,7 +46,7 @@
 
 namespace quadriga {
 
-class Driver final : public Executor, private ScheduleListener {
+class Driver final : public Executor {
  public:
   Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
          const EngineOptions& options, std::unique_ptr<Backend> backend);
@@ -72,7 +73,7 @@ class Driver final : public Executor, private ScheduleListener {
   void evict(Datum& datum) override;
   std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override;
   bool has_come_home(const Datum& datum) const override;
-  bool is_lost(DeviceId device) const override { return lost_.load() >> device & 1; }
+  bool is_lost(DeviceId device) const override { return news_.is_lost(device); }
   std::size_t memory_bytes(DeviceId device) const override;
   std::size_t reserve_bytes(DeviceId device) const override {
     return spaces_->reserve_bytes(machine_.devices[device].space);
@@ -96,23 +97,10 @@ class Driver final : public Executor, private ScheduleListener {
   std::string status() const override;
 
  private:
-  // ScheduleListener
-  void issued(PlannedTask& planned) override { releases_.issued(planned); }
-  void ended(const EndedTask& ended) override { releases_.ended(ended); }
-  void failed(Task& task, std::exception_ptr error, DeviceId device) override;
-  void content_lost(Datum& datum, std::exception_ptr error) override;
-  void device_lost(DeviceId device) override { lost_.fetch_or(std::uint64_t{1} << device); }
-  void noticed(std::string text) override { waiters_.notice(std::move(text)); }
-  void marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task) override {
-    record_.marked(device, mark, tile, task);
-  }
-  void copied(const EndedCopy& copy, const Completion& completion) override;
-  void ran(const PlannedTask& planned, const Completion& completion) override;
-  void freed(SpaceId space, std::byte* block, std::size_t bytes) override;
-
   std::vector<std::vector<StreamId>> open_streams();
   void open_log(const EngineOptions& options, const MemoryOptions& memory,
                 std::span<const std::vector<StreamId>> kernel_streams);
+  ScheduleNews::Promise keep_promise();
   int most_rounds() const noexcept;
   void loop();
   void post(const Message& message);
@@ -146,10 +134,9 @@ class Driver final : public Executor, private ScheduleListener {
   std::string describe() const;
 
   Graph& graph_;
-  Failures& failures_;
   const Machine& machine_;
-  const bool computes_;  ///< Else bodies aren't run, and nobody keeps promises.
   std::unique_ptr<Backend> backend_;
+  const bool virtual_;
   std::unique_ptr<DeviceSpaces> spaces_;
   std::vector<std::size_t> library_bytes_;  ///< By device.
   RunRecord record_;
@@ -162,6 +149,7 @@ class Driver final : public Executor, private ScheduleListener {
   Inbox inbox_;
   Releases releases_;
   Waiters waiters_;
+  ScheduleNews news_;
 
   std::vector<Completion> completions_;
   std::vector<Message> taken_;
@@ -169,9 +157,7 @@ class Driver final : public Executor, private ScheduleListener {
 
   mutable std::recursive_mutex driving_;  ///< Virtual clock only: invariant 1.
   std::uint64_t steps_ = 0;  ///< Under the virtual clock, by whoever waited; guarded by `driving_`.
-  const bool virtual_;
-  std::atomic<std::uint64_t> lost_{0};  ///< Devices, a bit each; there are as many as spaces.
-  bool is_cancelled_ = false;           ///< As the scheduler was told last; it follows cancel().
+  bool is_cancelled_ = false;  ///< As the scheduler was told last; it follows cancel().
   std::atomic<bool> stopping_{false};
   TaskBodies bodies_;
   std::thread thread_;

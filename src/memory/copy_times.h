@@ -9,50 +9,51 @@
 #include <limits>
 #include <vector>
 
+#include "device/route_table.h"
+
 namespace quadriga {
 
 /// Tiles below one another come with one copy if that makes it so many times as quick: the first
 /// one arrives later than alone, and on the device they still have to be told apart.
 inline constexpr double least_gain_of_columns = 1.5;
 
-/// Machine::copy_seconds() for each pair of spaces. Cost of an answer: constant, however many
-/// routes there are.
+/// Machine::copy_seconds() for each pair of spaces and, where one is the host's, for each node that
+/// has routes of its own. Cost of an answer: constant, however many routes there are.
 class CopyTimes {
  public:
-  explicit CopyTimes(const Machine& machine) : spaces_(static_cast<std::size_t>(machine.spaces())) {
-    for (std::size_t from = 0; from < spaces_; ++from)
-      for (std::size_t to = 0; to < spaces_; ++to) routes_.push_back(route(machine, from, to));
+  explicit CopyTimes(const Machine& machine) : table_(machine) {
+    for (const int index : table_.all())
+      times_.push_back(index == RouteTable::none ? Time() : time_of(machine, index));
   }
-  /// Infinite if no route joins them.
-  double seconds(SpaceId from, SpaceId to, double bytes) const noexcept {
-    const Route& route = routes_[from * spaces_ + to];
-    return route.latency + bytes * route.seconds_a_byte;
+  /// Infinite if no route joins them. `node`: where the end on the host lies.
+  double seconds(SpaceId from, SpaceId to, double bytes, int node = any_node) const noexcept {
+    const Time& time = times_[table_.place(from, to, node)];
+    return time.latency + bytes * time.seconds_a_byte;
   }
   bool joined(SpaceId from, SpaceId to) const noexcept {
-    return routes_[from * spaces_ + to].latency < infinity;
+    return times_[table_.place(from, to, any_node)].latency < infinity;
   }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  struct Route {
+  struct Time {
     double latency = infinity;
     double seconds_a_byte = 0;
   };
-  static Route route(const Machine& machine, std::size_t from, std::size_t to) {
-    const auto* const found = machine.route(static_cast<SpaceId>(from), static_cast<SpaceId>(to));
-    if (!found) return {};
-    Route route{.latency = 0};
-    for (const int link : found->links) {
-      const auto crossings = static_cast<double>(std::ranges::count(found->links, link));
-      route.latency += machine.links[link].latency_seconds;
-      route.seconds_a_byte =
-          std::max(route.seconds_a_byte, crossings / machine.links[link].bytes_per_second);
+  static Time time_of(const Machine& machine, int index) {
+    const Route& route = machine.routes[static_cast<std::size_t>(index)];
+    Time time{.latency = 0};
+    for (const int link : route.links) {
+      const auto crossings = static_cast<double>(std::ranges::count(route.links, link));
+      time.latency += machine.links[link].latency_seconds;
+      time.seconds_a_byte =
+          std::max(time.seconds_a_byte, crossings / machine.links[link].bytes_per_second);
     }
-    return route;
+    return time;
   }
 
-  std::size_t spaces_;
-  std::vector<Route> routes_;
+  RouteTable table_;
+  std::vector<Time> times_;
 };
 
 }  // namespace quadriga

@@ -85,6 +85,7 @@ void DeviceSpaces::open(const Machine& machine, DeviceId device) {
   SpaceResources& space = spaces_[described.space];
   space.device = device;
   space.is_file = described.kind == DeviceKind::file;
+  space.node = described.node;
   if (described.memory_bytes < least) {
     const std::optional<std::size_t> free = backend_.free_bytes(device);
     fail(Errc::invalid_argument,

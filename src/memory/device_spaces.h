@@ -29,6 +29,7 @@ struct SpaceResources {
   StreamId out = 0;             ///< Copies to the host.
   std::vector<StreamId> peers;  ///< Copies from other devices, by source space; where a route is.
   bool is_file = false;  ///< Nothing runs there; what leaves the host's buffers may go there.
+  int node = any_node;   ///< The host's nearest.
 };
 
 /// The arenas and copy streams of all devices of a machine. Must go before the backend, and after

@@ -5,12 +5,12 @@
 namespace quadriga {
 
 Memory::Memory(Instructions& instructions, const Machine& machine,
-               std::span<const SpaceResources> spaces, MemoryListener& listener,
-               const MemoryOptions& options)
+               std::span<const SpaceResources> spaces, const TileForecast& forecast,
+               MemoryListener& listener, const MemoryOptions& options)
     : listener_(listener),
       replicas_(machine),
       transfers_(instructions, machine, spaces, replicas_),
-      residency_(spaces, options, listener, replicas_, transfers_),
+      residency_(spaces, machine.nodes, options, forecast, listener, replicas_, transfers_),
       staging_(replicas_, transfers_, residency_) {}
 
 void Memory::used(TileId tile, SpaceId space, Access access, Event done) {

@@ -18,6 +18,7 @@
 #include "memory/replicas.h"
 #include "memory/residency.h"
 #include "memory/staging.h"
+#include "memory/tile_forecast.h"
 #include "memory/transfers.h"
 
 namespace quadriga {
@@ -26,7 +27,7 @@ class Memory {
  public:
   /// `spaces`: what each space has, by its number.
   Memory(Instructions& instructions, const Machine& machine, std::span<const SpaceResources> spaces,
-         MemoryListener& listener, const MemoryOptions& options);
+         const TileForecast& forecast, MemoryListener& listener, const MemoryOptions& options);
 
   Replicas& replicas() noexcept { return replicas_; }
   const Replicas& replicas() const noexcept { return replicas_; }

@@ -5,14 +5,15 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <map>
 
 namespace quadriga {
 
-bool Pool::allocate(Replicas& replicas, TileId tile) {
+bool Pool::allocate(Replicas& replicas, TileId tile, int near) {
   const std::size_t bytes = replicas.block_bytes(tile, space_);
   std::byte* block = nullptr;
   if (spill_) {
-    block = spill_->allocate(bytes);
+    block = spill_->allocate(bytes, near);
   } else if (const auto offset = arena_->allocate(bytes)) {
     block = base_ + *offset;
     most_ = std::max(most_, arena_->used());
@@ -20,6 +21,7 @@ bool Pool::allocate(Replicas& replicas, TileId tile) {
   if (!block) return false;
   replicas.at(tile, space_) = Replica{};
   replicas.at(tile, space_).block = block;
+  if (spill_) replicas.at(tile, space_).node = spill_->node(block);
   if (at_.size() <= tile) at_.resize(tile + std::size_t{1});
   at_[tile] = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(tile);
@@ -38,6 +40,7 @@ void Pool::deallocate(Replicas& replicas, TileId tile) {
   else
     arena_->deallocate(offset(replica));
   replica.block = nullptr;
+  replica.node = any_node;
 }
 
 void Pool::clear(Replicas& replicas) {
@@ -57,9 +60,15 @@ std::size_t Pool::choose(const EvictionRule& rule, std::span<Candidate> candidat
 
 void Pool::validate(const Replicas& replicas) const {
   if (arena_) arena_->validate();
-  for (const TileId tile : residents_)
+  std::map<int, std::size_t> bytes_of_nodes;
+  for (const TileId tile : residents_) {
     if (!replicas.has_block(tile, space_) || replicas.at_home(tile, space_))
       fail(Errc::internal, "a resident tile has no block, or is at home where it has one");
+    bytes_of_nodes[replicas.at(tile, space_).node] += rounded(replicas.block_bytes(tile, space_));
+  }
+  for (const auto& [node, bytes] : bytes_of_nodes)
+    if (spill_ && node != any_node && bytes != spill_->nodes().used(node))
+      fail(Errc::internal, "buffers on a node of the host are miscounted");
 }
 
 }  // namespace quadriga

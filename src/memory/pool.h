@@ -6,7 +6,7 @@
 //
 // Invariants
 //   1. A tile is in `residents` of a space's pool, once, exactly while its replica there has a
-//      block, which the arena or the buffers count.
+//      block, which the arena or the buffers count; these by the nodes of the host as well.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,9 @@ class Pool {
   explicit Pool(Spill& spill) : space_(host_space), spill_(&spill) {}
 
   bool has_memory() const noexcept { return arena_ || spill_; }
-  /// Gives a tile a block; false if there is none to spare.
-  bool allocate(Replicas& replicas, TileId tile);
+  /// Gives a tile a block; false if there is none to spare. `near`: a node of the host, which a
+  /// buffer is for.
+  bool allocate(Replicas& replicas, TileId tile, int near = any_node);
   /// Takes it back: nothing queued touches it.
   void deallocate(Replicas& replicas, TileId tile);
   /// Forgets all blocks: the memory is gone.

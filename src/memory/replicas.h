@@ -41,6 +41,7 @@ struct Replica {
   std::vector<Event> slices;  ///< Of the copy that brings it, if in several; the last is `ready`.
   std::uint64_t last_use = 0;
   bool unconfirmed = false;  ///< The last queued writer has not ended.
+  int node = any_node;       ///< Of the host, where its block lies.
 };
 
 class Replicas {

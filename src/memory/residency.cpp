@@ -6,14 +6,17 @@
 
 namespace quadriga {
 
-Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions& options,
+Residency::Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
+                     const MemoryOptions& options, const TileForecast& forecast,
                      MemoryListener& listener, Replicas& replicas, Transfers& transfers)
-    : listener_(listener),
+    : forecast_(forecast),
+      listener_(listener),
       replicas_(replicas),
       transfers_(transfers),
       rule_(options.rule ? *options.rule : farthest_use_),
-      spill_(options.spill_bytes, options.spill_file) {
+      spill_(options.spill_bytes, options.spill_file, nodes) {
   pools_.reserve(spaces.size());
+  for (const SpaceResources& space : spaces) near_.push_back(space.node);
   const auto file = std::ranges::find(spaces, true, &SpaceResources::is_file);
   if (file != spaces.end()) file_ = static_cast<SpaceId>(file - spaces.begin());
   for (SpaceId space = 0; space < spaces.size(); ++space)
@@ -30,7 +33,18 @@ Residency::Residency(std::span<const SpaceResources> spaces, const MemoryOptions
 bool Residency::allocate(TileId tile, SpaceId space) {
   if (replicas_.has_memory(tile, space)) return true;
   if (space == host_space && replicas_.bytes(tile) == 0) return true;
-  return pools_[space].allocate(replicas_, tile);
+  return pools_[space].allocate(replicas_, tile, space == host_space ? node_near(tile) : any_node);
+}
+
+/// The host's node near the device that has the content, which a buffer for it is filled from.
+int Residency::node_near(TileId tile) const {
+  if (!spill_.nodes().are_several()) return any_node;
+  const Directory& directory = replicas_.directory();
+  const SpaceId owner = directory.owner(tile);
+  if (owner != no_space) return near_[owner];
+  for (SpaceId space = 1; space < replicas_.spaces(); ++space)
+    if (directory.valid(tile, space)) return near_[space];
+  return any_node;
 }
 
 void Residency::release(TileId tile, SpaceId space) {
@@ -81,7 +95,7 @@ bool Residency::can_be_sent(TileId tile, SpaceId space) const {
 /// if there aren't. Without `buffers`, those that need none on their way.
 std::vector<TileId> Residency::choose_victims(std::size_t bytes, SpaceId space, bool buffers) {
   candidates_.clear();
-  farthest_use_.set_positions_per_second(listener_.positions_per_second(space));
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pools_[space].residents()) {
     if (!replicas_.idle(tile, space)) continue;
@@ -102,11 +116,11 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
   found.tile = tile;
   found.offset = pools_[space].offset(replicas_.at(tile, space));
   found.bytes = pools_[space].rounded(replicas_.block_bytes(tile, space));
-  found.next_use = listener_.next_use(tile, space);
+  found.next_use = forecast_.next_use(tile, space);
   found.last_use = replicas_.at(tile, space).last_use;
   found.dirty = directory.dirty(tile, space);
   if (!found.dirty) return found;
-  found.final = listener_.is_final(tile);
+  found.final = forecast_.is_final(tile);
   found.write_back_seconds = write_back_seconds(tile, space);
   return found;
 }
@@ -114,12 +128,13 @@ Candidate Residency::candidate(TileId tile, SpaceId space) const {
 /// By the links that it takes: home, or to the host and from there.
 double Residency::write_back_seconds(TileId tile, SpaceId space) const {
   const SpaceId home = replicas_.directory().home(tile);
-  const std::size_t bytes = replicas_.bytes(tile);
-  if (space == host_space && home == host_space) return transfers_.seconds(space, file_, bytes);
-  if (space == host_space || !needs_host(tile, space))
-    return transfers_.seconds(space, home, bytes);
-  const double onward = home == host_space ? 0 : transfers_.seconds(host_space, home, bytes);
-  return transfers_.seconds(space, host_space, bytes) + onward;
+  const auto seconds = [&](SpaceId from, SpaceId to) {
+    return transfers_.copy_seconds(tile, from, to);
+  };
+  if (space == host_space && home == host_space) return seconds(space, file_);
+  if (space == host_space || !needs_host(tile, space)) return seconds(space, home);
+  const double onward = home == host_space ? 0 : seconds(host_space, home);
+  return seconds(space, host_space) + onward;
 }
 
 // Room.
@@ -194,7 +209,7 @@ bool Residency::send_away(TileId tile, SpaceId space) {
 
 bool Residency::evict_before(TileId tile, SpaceId space, std::uint64_t position) {
   if (!replicas_.has_block(tile, space)) return true;
-  if (!replicas_.idle(tile, space) || listener_.next_use(tile, space) <= position) return false;
+  if (!replicas_.idle(tile, space) || forecast_.next_use(tile, space) <= position) return false;
   if (replicas_.directory().dirty(tile, space)) {
     write_back(tile, Reason::evict);
     return false;
@@ -280,7 +295,7 @@ void Residency::write_finals() {
   const Directory& directory = replicas_.directory();
   const auto goes = [&](TileId tile) {
     const SpaceId owner = directory.owner(tile);
-    if (owner == no_space || !listener_.is_final(tile)) return true;
+    if (owner == no_space || !forecast_.is_final(tile)) return true;
     const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
                        !transfers_.has_token(transfers_.quickest_to_host(tile, owner), host_space);
     if (!waits)
@@ -307,7 +322,7 @@ void Residency::clean_ahead(SpaceId space) {
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {
     if (directory.owner(tile) != space || directory.pins(tile, space) > 0) continue;
-    if (!transfers_.confirmed(tile, space) || listener_.next_use(tile, space) != no_next_use)
+    if (!transfers_.confirmed(tile, space) || forecast_.next_use(tile, space) != no_next_use)
       continue;
     write_back(tile, Reason::evict);
     return;

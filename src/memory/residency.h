@@ -29,6 +29,7 @@
 #include "memory/pool.h"
 #include "memory/replicas.h"
 #include "memory/spill.h"
+#include "memory/tile_forecast.h"
 #include "memory/transfers.h"
 
 namespace quadriga {
@@ -41,8 +42,10 @@ struct MemoryOptions {
 
 class Residency {
  public:
-  Residency(std::span<const SpaceResources> spaces, const MemoryOptions& options,
-            MemoryListener& listener, Replicas& replicas, Transfers& transfers);
+  /// `spaces`: what each space has, by its number; `nodes`: the host's.
+  Residency(std::span<const SpaceResources> spaces, std::span<const Node> nodes,
+            const MemoryOptions& options, const TileForecast& forecast, MemoryListener& listener,
+            Replicas& replicas, Transfers& transfers);
 
   // Room.
   /// A tile has memory in a space from now on: at home, or a block. False if there is none to
@@ -96,7 +99,7 @@ class Residency {
   bool has_plenty(SpaceId space) const noexcept;
   /// A task that is about to run there reads what the tile holds.
   bool is_wanted_within(double seconds, TileId tile, SpaceId space) const {
-    return listener_.is_wanted_within(seconds, tile, space);
+    return forecast_.is_wanted_within(seconds, tile, space);
   }
   void validate() const;
 
@@ -112,6 +115,7 @@ class Residency {
   bool can_be_sent(TileId tile, SpaceId space) const;
   std::vector<TileId> choose_victims(std::size_t bytes, SpaceId space, bool buffers);
   Candidate candidate(TileId tile, SpaceId space) const;
+  int node_near(TileId tile) const;
   double write_back_seconds(TileId tile, SpaceId space) const;
   std::size_t allocate_some(std::span<const Need> needs, SpaceId space);
   Awaits evict_all(std::span<const TileId> victims, SpaceId space);
@@ -121,6 +125,7 @@ class Residency {
   bool needs_host(TileId tile, SpaceId owner) const;
   bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }
 
+  const TileForecast& forecast_;
   MemoryListener& listener_;
   Replicas& replicas_;
   Transfers& transfers_;
@@ -129,6 +134,7 @@ class Residency {
   Spill spill_;
   SpaceId file_ = no_space;  ///< The space of a file, if there is one.
   std::vector<Pool> pools_;  ///< By space.
+  std::vector<int> near_;    ///< By space: the host's nearest node.
   std::vector<Candidate> candidates_;
   std::deque<TileId> finals_;  ///< That write_final() put off.
 };

@@ -4,17 +4,39 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
 #include <quadriga/error.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 #include "base/units.h"
 
 namespace quadriga {
+
+namespace {
+
+constexpr int most_nodes = 1024;  // Of Linux.
+
+/// Has the system take a buffer's pages from a node where that has free ones, when they are first
+/// touched; the kernel's mbind() without the library around it. A system that won't, or that has no
+/// such node, as where a description is emulated, takes them from anywhere.
+void prefer_node(std::byte* buffer, std::size_t bytes, int node) noexcept {
+  constexpr int bits = std::numeric_limits<unsigned long>::digits;
+  std::array<unsigned long, most_nodes / bits> mask{};
+  if (node >= most_nodes) return;
+  mask[static_cast<std::size_t>(node / bits)] = 1UL << (node % bits);
+  // The kernel takes the number of bits to be one more than it says.
+  syscall(SYS_mbind, buffer, bytes, MPOL_PREFERRED, mask.data(), most_nodes + 1UL, 0U);
+}
+
+}  // namespace
 
 /// To whole pages.
 std::size_t Spill::rounded(std::size_t bytes) noexcept {
@@ -22,7 +44,11 @@ std::size_t Spill::rounded(std::size_t bytes) noexcept {
   return (bytes + page - 1) / page * page;
 }
 
-Spill::Spill(std::size_t limit_bytes, const std::string& file) : limit_(limit_bytes), file_(file) {
+Spill::Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes)
+    : limit_(limit_bytes),
+      file_(file),
+      // Where pages of a file lie is the system's to say.
+      nodes_(file.empty() ? nodes : std::span<const Node>()) {
   if (file_.empty()) return;
   descriptor_ = open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor_ < 0)
@@ -36,7 +62,8 @@ Spill::~Spill() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-std::byte* Spill::map_more(std::size_t bytes) {
+std::byte* Spill::map_more(Kind kind) {
+  const auto [bytes, node] = kind;
   off_t offset = 0;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   if (descriptor_ >= 0) {
@@ -55,7 +82,8 @@ std::byte* Spill::map_more(std::size_t bytes) {
     return nullptr;
   }
   auto* const buffer = static_cast<std::byte*>(mapped);
-  owned_[buffer] = {bytes, file_bytes_};
+  if (node != any_node) prefer_node(buffer, bytes, node);
+  owned_[buffer] = {bytes, file_bytes_, node};
   file_bytes_ += bytes;
   held_ += bytes;
   return buffer;
@@ -66,7 +94,7 @@ bool Spill::unmap_kept() {
   if (free_.empty()) return false;
   const auto largest = std::prev(free_.end());
   const auto found = owned_.find(largest->second);
-  const auto [bytes, offset] = found->second;
+  const auto [bytes, offset, node] = found->second;
   munmap(largest->second, bytes);
   if (descriptor_ >= 0)
     fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
@@ -77,7 +105,7 @@ bool Spill::unmap_kept() {
   return true;
 }
 
-std::byte* Spill::allocate(std::size_t bytes) {
+std::byte* Spill::allocate(std::size_t bytes, int near) {
   bytes = rounded(bytes);
   if (bytes > room()) {
     const std::string limit = format_bytes(static_cast<double>(limit_));
@@ -92,14 +120,16 @@ std::byte* Spill::allocate(std::size_t bytes) {
     return nullptr;
   }
   std::byte* buffer = nullptr;
-  if (const auto found = free_.find(bytes); found != free_.end()) {
+  const Kind kind{bytes, nodes_.choose(bytes, near)};
+  if (const auto found = free_.find(kind); found != free_.end()) {
     buffer = found->second;
     free_.erase(found);
   } else {
     while (held_ + bytes > limit_ && unmap_kept()) continue;
-    while (!(buffer = map_more(bytes)) && unmap_kept()) continue;
+    while (!(buffer = map_more(kind)) && unmap_kept()) continue;
   }
   if (!buffer) return nullptr;
+  nodes_.take(kind.second, bytes);
   used_ += bytes;
   if (used_ > most_) most_ = used_;
   return buffer;
@@ -108,8 +138,10 @@ std::byte* Spill::allocate(std::size_t bytes) {
 void Spill::deallocate(std::byte* buffer, std::size_t bytes) noexcept {
   bytes = rounded(bytes);
   used_ -= bytes;
+  const int node = owned_.find(buffer)->second.node;
+  nodes_.give_back(node, bytes);
   try {
-    free_.emplace(bytes, buffer);
+    free_.emplace(Kind(bytes, node), buffer);
   } catch (...) {
     // Without a note of it the buffer stays mapped until the end.
   }

@@ -4,27 +4,34 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
+
+#include "memory/host_nodes.h"
 
 namespace quadriga {
 
 /// Hands out buffers up to a limit and keeps count. Those given back are kept for others of their
 /// size, as long as all together stay within the limit. With a file, buffers are pages of it,
 /// mapped; the file is made where it should be, its blocks reserved as it grows, and removed in the
-/// end. Used by one thread.
+/// end. Without one, each lies on a node of the host, where these are several. Used by one thread.
 class Spill {
  public:
-  /// Errors:  io naming the file if it can't be made.
-  Spill(std::size_t limit_bytes, const std::string& file);
+  /// `nodes`: the host's. Errors:  io naming the file if it can't be made.
+  Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes = {});
   ~Spill();
   Spill(const Spill&) = delete;
   Spill& operator=(const Spill&) = delete;
 
   /// What a buffer of these bytes takes.
   static std::size_t rounded(std::size_t bytes) noexcept;
-  /// Null if the limit is reached or the disk is full.
-  std::byte* allocate(std::size_t bytes);
+  /// Null if the limit is reached or the disk is full. `near`: the node that it is for.
+  std::byte* allocate(std::size_t bytes, int near = any_node);
   void deallocate(std::byte* buffer, std::size_t bytes) noexcept;
+  /// Where a buffer lies.
+  int node(std::byte* buffer) const { return owned_.find(buffer)->second.node; }
+  const HostNodes& nodes() const noexcept { return nodes_; }
 
   std::size_t used() const noexcept { return used_; }
   std::size_t most() const noexcept { return most_; }
@@ -40,8 +47,10 @@ class Spill {
   struct Piece {
     std::size_t bytes = 0;
     std::size_t offset = 0;  ///< In the file.
+    int node = any_node;
   };
-  std::byte* map_more(std::size_t bytes);
+  using Kind = std::pair<std::size_t, int>;  ///< Bytes and node.
+  std::byte* map_more(Kind kind);
   bool unmap_kept();
 
   std::size_t limit_;
@@ -52,8 +61,9 @@ class Spill {
   int descriptor_ = -1;
   std::size_t file_bytes_ = 0;
   std::size_t held_ = 0;
-  std::multimap<std::size_t, std::byte*> free_;  ///< Buffers given back, by size.
-  std::map<std::byte*, Piece> owned_;            ///< All that is mapped.
+  HostNodes nodes_;
+  std::multimap<Kind, std::byte*> free_;  ///< Buffers given back, by size first.
+  std::map<std::byte*, Piece> owned_;     ///< All that is mapped.
 };
 
 }  // namespace quadriga

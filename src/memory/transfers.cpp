@@ -72,10 +72,11 @@ SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
   SpaceId best = no_space, nearest = no_space;
   double least = std::numeric_limits<double>::infinity(), shortest = least, by_nearest = least;
   for (std::size_t i = 0; i < count; ++i) {
-    const double alone = seconds(sources[i], to, bytes);
+    const double alone = copy_seconds(tile, sources[i], to);
     // One that hasn't arrived must get there first.
     const double before = directory.arrived(tile, sources[i]) ? 0 : alone;
-    const double now = before + loads_.seconds(sources[i], to, bytes);
+    // The loads are of the near nodes' routes.
+    const double now = before + std::max(alone, loads_.seconds(sources[i], to, bytes));
     if (before + alone < shortest) {
       shortest = before + alone;
       nearest = sources[i];
@@ -130,12 +131,11 @@ SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
 
 double Transfers::fetch_seconds(TileId tile, SpaceId to) const {
   if (replicas_.directory().valid(tile, to)) return 0;
-  const std::size_t bytes = replicas_.bytes(tile);
   const SpaceId from = source_for(tile, to);
-  if (from != no_space) return seconds(from, to, bytes);
+  if (from != no_space) return copy_seconds(tile, from, to);
   const SpaceId owner = replicas_.directory().owner(tile);
   if (owner == no_space) return 0;
-  return seconds(owner, host_space, bytes) + seconds(host_space, to, bytes);
+  return copy_seconds(tile, owner, host_space) + copy_seconds(tile, host_space, to);
 }
 
 Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const {
@@ -147,6 +147,7 @@ Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to, ColumnRange colu
   copy.target_pitch = replicas_.pitch(tile, to);
   copy.source = replicas_.address(tile, from) + columns.first * copy.source_pitch;
   copy.target = replicas_.address(tile, to) + columns.first * copy.target_pitch;
+  copy.node = node_of(tile, from, to);
   copy.width_bytes = info.width_bytes;
   copy.height = columns.count;
   if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {

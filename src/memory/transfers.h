@@ -101,6 +101,12 @@ class Transfers {
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept {
     return times_.seconds(from, to, static_cast<double>(bytes));
   }
+  /// Of a copy of a tile, which takes longer where the host's buffer lies on a far node. Without
+  /// one: as for a near one, which it would get.
+  double copy_seconds(TileId tile, SpaceId from, SpaceId to) const noexcept {
+    return times_.seconds(from, to, static_cast<double>(replicas_.bytes(tile)),
+                          node_of(tile, from, to));
+  }
   bool joined(SpaceId from, SpaceId to) const noexcept { return times_.joined(from, to); }
   /// Whether copies from the host by runs of so many bytes are to become copies by longer ones, and
   /// up to how long ones: more gain next to nothing.
@@ -147,6 +153,11 @@ class Transfers {
   const Stream& stream_for(SpaceId from, SpaceId to) const noexcept;
   Stream& stream_for(SpaceId from, SpaceId to) noexcept {
     return const_cast<Stream&>(std::as_const(*this).stream_for(from, to));
+  }
+  /// Where the end on the host lies, if there is one.
+  int node_of(TileId tile, SpaceId from, SpaceId to) const noexcept {
+    const bool is_host = from == host_space || to == host_space;
+    return is_host ? replicas_.at(tile, host_space).node : any_node;
   }
   Copy describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const;
   Copy describe_column(std::span<const TileId> tiles, SpaceId to) const;

@@ -15,7 +15,8 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
                      TaskRunner& runner, ScheduleOptions options)
     : state_(machine, instructions, listener),
       policy_(std::move(options.policy)),
-      memory_(instructions, machine, options.spaces, static_cast<MemoryListener&>(*this),
+      uses_(state_),
+      memory_(instructions, machine, options.spaces, uses_, static_cast<MemoryListener&>(*this),
               {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
       placement_(state_, *policy_),
       pulls_(state_, placement_, *policy_),
@@ -25,7 +26,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       prefetch_(state_, *policy_),
       order_(state_, *policy_),
       log_(options.log),
-      most_rounds_(options.most_rounds) {
+      turns_(machine.devices.size(), options.most_rounds) {
   state_.memory = &memory_;
   policy_->report_to([this](std::string text) { state_.listener.noticed(std::move(text)); });
   open_devices(options.kernel_streams);
@@ -212,7 +213,7 @@ void Scheduler::empty_partials(PlannedTask& planned) {
 
 void Scheduler::send_final_home(TileId tile) {
   const TileUses& uses = state_.plan.uses(tile);
-  if (!is_final(tile)) return;
+  if (!uses_.is_final(tile)) return;
   if (uses.datum->poisoned.load() || !uses.datum->home ||
       memory_.directory().owner(tile) == no_space)
     return;
@@ -227,60 +228,24 @@ void Scheduler::begin_steps() {
   // An idle device looks around each time: others may have got what it can steal.
   for (DeviceState& device : state_.devices)
     if (device.awaits_source || device.lacks_buffer || device.issued == 0) touch(device);
-  phase_ = Phase::turns;
-  round_ = 0;
-  place_ = 0;
-  first_ = next_turn_;
-  more_ = false;
+  turns_.begin();
 }
 
 bool Scheduler::step() {
   while (TaskGroup* const group = groups_.next_cancelled()) cancel(*group);
   const LoggedCall call(log_, state_.instructions, [&](ScheduleLog& log) { log.event("step"); });
   if (recovery_.under_way()) {
-    more_ = false;
+    turns_.set_more(false);
     return false;
   }
-  if (phase_ == Phase::turns) {
-    if (take_turns()) return true;
-    phase_ = Phase::filling;
-    place_ = 0;
-  }
-  if (phase_ == Phase::filling) {
-    for (; place_ < state_.devices.size(); ++place_) {
-      DeviceState& device = state_.devices[place_];
-      if (!device.looked || device.lost) continue;
-      if (fill(device)) return true;
-      device.looked = false;
-    }
-    phase_ = Phase::settled;
-  }
-  return false;
-}
-
-/// Devices issue by turns, from one call to the next as well, so that of those which need the same
-/// tiles each fetches some.
-bool Scheduler::take_turns() {
-  const std::size_t count = state_.devices.size();
-  while (true) {
-    while (place_ < count) {
-      DeviceState& device = state_.devices[(first_ + place_++) % count];
-      if (device.lost || !issue_in_turn(device)) continue;
-      more_ = true;
-      next_turn_ = (device.id + std::size_t{1}) % count;
-      return true;
-    }
-    ++round_;
-    if (!more_) more_ = pulls_.place_oldest();
-    if (!more_ || round_ == most_rounds_) return false;
-    more_ = false;
-    place_ = 0;
-    first_ = next_turn_;
-  }
+  return turns_.step([&](std::size_t device) { return issue_in_turn(state_.devices[device]); },
+                     [&] { return pulls_.place_oldest(); },
+                     [&](std::size_t device) { return fill(state_.devices[device]); });
 }
 
 /// One task of a device that something happened to since it found none to issue.
 bool Scheduler::issue_in_turn(DeviceState& device) {
+  if (device.lost) return false;
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
   pulls_.pull(device);
@@ -348,8 +313,10 @@ bool Scheduler::try_issue(DeviceState& device, PlannedTask& planned) {
   return true;
 }
 
-/// What an idle device steals, fetches ahead and cleans; true as long as it issues.
+/// What a device that found nothing to issue steals, fetches ahead and cleans; true as long as it
+/// issues.
 bool Scheduler::fill(DeviceState& device) {
+  if (!device.looked || device.lost) return false;
   const auto can_steal = [&] {
     return Launcher::wants_more(device) && !device.is_closed() &&
            state_.plan.on(device.id).ready.empty() && placement_.steal(device);
@@ -359,6 +326,7 @@ bool Scheduler::fill(DeviceState& device) {
     prefetch_.fetch(device);
     memory_.residency().clean_ahead(device.space);
   }
+  device.looked = false;
   return false;
 }
 
@@ -395,7 +363,7 @@ bool Scheduler::leave_host(PlannedTask& planned) {
   placement_.move(planned, found->id);
   planned.left_host = true;
   touch(*found);
-  more_ = true;
+  turns_.set_more(true);
   return true;
 }
 

@@ -30,12 +30,14 @@
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
 #include "schedule/placement.h"
+#include "schedule/planned_uses.h"
 #include "schedule/prefetch.h"
 #include "schedule/pulls.h"
 #include "schedule/ready_order.h"
 #include "schedule/recovery.h"
 #include "schedule/schedule_log.h"
 #include "schedule/state.h"
+#include "schedule/turns.h"
 
 namespace quadriga {
 
@@ -101,7 +103,7 @@ class Scheduler final : private MemoryListener {
   /// call again once the listener's news are taken.
   bool step();
   /// It stopped at `most_rounds`: step() would go on after begin_steps() even without an event.
-  bool has_more() const noexcept { return more_; }
+  bool has_more() const noexcept { return turns_.has_more(); }
   /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
   /// elsewhere. False if there is none.
   bool resolve_standstill();
@@ -126,13 +128,7 @@ class Scheduler final : private MemoryListener {
   void validate() const;
 
  private:
-  enum class Phase { turns, filling, settled };
-
   // MemoryListener
-  std::uint64_t next_use(TileId tile, SpaceId space) const override;
-  double positions_per_second(SpaceId space) const override;
-  bool is_final(TileId tile) const override;
-  bool is_wanted_within(double seconds, TileId tile, SpaceId space) const override;
   void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
                   std::size_t bytes, const Completion& completion) override;
   void evicted(TileId tile, SpaceId space) override;
@@ -145,7 +141,6 @@ class Scheduler final : private MemoryListener {
   void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
   static void touch(DeviceState& device) noexcept { device.touched = true; }
   void activate(PlannedTask& planned);
-  bool take_turns();
   bool issue_in_turn(DeviceState& device);
   bool issue_next(DeviceState& device);
   bool issue_chosen(DeviceState& device);
@@ -167,6 +162,7 @@ class Scheduler final : private MemoryListener {
 
   ScheduleState state_;
   const std::unique_ptr<CheckedPolicy> policy_;
+  const PlannedUses uses_;
   Memory memory_;
   Placement placement_;
   Pulls pulls_;
@@ -177,14 +173,7 @@ class Scheduler final : private MemoryListener {
   ReadyOrder order_;
   Groups groups_;
   ScheduleLog* const log_;
-  const int most_rounds_;
-  // Where step() is.
-  Phase phase_ = Phase::settled;
-  int round_ = 0;
-  std::size_t place_ = 0;      ///< In the round, or among the devices that fill up.
-  std::size_t first_ = 0;      ///< The device that begins the round.
-  std::size_t next_turn_ = 0;  ///< The device after the one that issued last.
-  bool more_ = false;          ///< Some device issued in this round, or can now.
+  Turns turns_;
 };
 
 }  // namespace quadriga

@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/scheduler_memory.cpp: what the memory asks of the scheduler, and what it tells.
+// src/schedule/scheduler_memory.cpp: what the memory tells the scheduler.
 #include <utility>
 
 #include "schedule/scheduler.h"
 
 namespace quadriga {
-
-std::uint64_t Scheduler::next_use(TileId tile, SpaceId space) const {
-  for (const DeviceState& device : state_.devices)
-    if (device.space == space) return state_.plan.next_use(tile, device.id);
-  return no_next_use;
-}
-
-/// Positions count all devices' tasks; one device passes them while it runs what is planned there.
-double Scheduler::positions_per_second(SpaceId space) const {
-  std::size_t positions = 0;
-  double seconds = 0;
-  for (const DeviceState& device : state_.devices) {
-    const DevicePlan& plan = state_.plan.on(device.id);
-    positions += plan.planned.size();
-    if (device.space != space) continue;
-    seconds = plan.queued_seconds;
-    for (const ComputeStream& stream : device.streams) seconds -= stream.issued_seconds;
-    seconds /= ScheduleState::width(device);
-    if (plan.planned.empty()) seconds = 0;
-  }
-  // What is left of a sum that should be zero is no time.
-  constexpr double least_seconds = 1e-9;
-  return seconds > least_seconds ? static_cast<double>(positions) / seconds : 0;
-}
-
-bool Scheduler::is_final(TileId tile) const {
-  const TileUses* const uses = state_.plan.known_uses(tile);
-  return uses && uses->datum && uses->datum->final && uses->writers == 0;
-}
 
 void Scheduler::evicted(TileId tile, SpaceId space) {
   if (const DeviceState* const device = state_.device_at(space))
@@ -54,13 +25,6 @@ void Scheduler::content_came_home(TileId tile, SpaceId from) {
     prefetch_.forget(device);
     touch(device);
   }
-}
-
-bool Scheduler::is_wanted_within(double seconds, TileId tile, SpaceId space) const {
-  const double positions = seconds * positions_per_second(space);
-  return std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
-    return device.space == space && state_.plan.wants_before(tile, device.id, positions);
-  });
 }
 
 void Scheduler::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, SpaceId to,

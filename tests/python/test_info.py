@@ -69,6 +69,16 @@ def test_a_matrix_shows_rates_and_links(two_sockets):
     assert second.split() == ["from", "gpu1", "–", "90", "(NV4)", "–", "–"]
 
 
+def test_a_matrix_shows_routes_of_any_node():
+    slow = {"from": "host", "to": "gpu0", "node": 1, "links": ["slow"]}
+    links = TWO_SOCKETS["links"] | {"slow": {"bandwidth": 1e9}}
+    described = TWO_SOCKETS | {"links": links, "routes": [*TWO_SOCKETS["routes"], slow]}
+    machine = Machine.from_json(json.dumps(described))
+    assert [route.node for route in machine.routes] == [None] * 5 + [1]
+    assert machine.routes[-1].bytes_per_second == 1e9
+    assert machine_text.copies(machine)[1].split()[3] == "25"
+
+
 def test_tables_leave_out_what_nobody_fills(two_sockets):
     head, first, *_ = machine_text.table(two_sockets)
     assert first.split()[-5:] == ["0", "4", "x16", "at", "0000:07:00.0"]

@@ -34,10 +34,15 @@ def cores_text(count: int) -> str:
     return "1 core" if count == 1 else f"{count} cores"
 
 
+def _by_ends(routes: Iterable[Route]) -> dict[tuple[str, str], Route]:
+    """Those of any node of the host."""
+    return {(route.source, route.target): route for route in routes if route.node is None}
+
+
 def tree(machine: Machine, nodes: Sequence[Node]) -> list[str]:
     """NUMA nodes with their cores and devices, then NVLinks."""
     root = Branch(f"machine {machine.name}")
-    rates = {(route.source, route.target): route for route in machine.routes}
+    rates = _by_ends(machine.routes)
     placed = {node.index: _node(node) for node in nodes}
     root.branches += placed.values()
     for device in machine.devices:
@@ -114,7 +119,7 @@ def copies(machine: Machine) -> list[str]:
     names = ["host"] + [device.name for device in machine.devices if device.memory_bytes]
     if len(names) < 2:
         return []
-    routes = {(route.source, route.target): route for route in machine.routes}
+    routes = _by_ends(machine.routes)
     rows = [
         (f"from {source}", *(_rate(routes.get((source, target))) for target in names))
         for source in names

@@ -57,13 +57,9 @@ Copy next_chunk(const Copy& copy, std::size_t bytes, std::size_t& run, std::size
 }  // namespace
 
 PacedLinks::PacedLinks(const Machine& machine)
-    : machine_(machine),
-      spaces_(machine.spaces()),
-      ways_(spaces_ * spaces_),
-      free_at_(machine.links.size()) {
+    : machine_(machine), routes_(machine), free_at_(machine.links.size()) {
   for (const Route& route : machine.routes) {
-    Way& way = ways_[route.from * spaces_ + route.to];
-    way.route = &route;
+    Way& way = ways_.emplace_back();
     double latency = 0;
     for (const int link : route.links) {
       latency += machine.links[link].latency_seconds;
@@ -91,12 +87,13 @@ Clock::time_point PacedLinks::take_turn(const Way& way, std::size_t bytes,
 }
 
 void PacedLinks::copy(const Copy& copy, const std::atomic<bool>& stopping) {
-  const Way& way = ways_[copy.from * spaces_ + copy.to];
+  const auto route = static_cast<std::size_t>(routes_.find(copy.from, copy.to, copy.node));
+  const Way& way = ways_[route];
   const Clock::time_point begin = Clock::now() + way.latency;
   wait_until(begin, stopping);
   if (bytes_of(copy) == 0) return;
   // What short runs take beyond the links' time is theirs alone: others may cross meanwhile.
-  const double seconds_a_byte = 1 / limit_by_runs(machine_, *way.route, copy);
+  const double seconds_a_byte = 1 / limit_by_runs(machine_, machine_.routes[route], copy);
   const double slowest = std::max(way.slowest_seconds_a_byte, seconds_a_byte);
   const auto chunk_bytes =
       static_cast<std::size_t>(std::clamp(chunk_seconds / slowest, 1.0, 1.0 * most_chunk_bytes));

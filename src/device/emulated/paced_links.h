@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "device/route_table.h"
 
 namespace quadriga {
 
@@ -35,7 +36,6 @@ class PacedLinks {
   using Clock = std::chrono::steady_clock;
 
   struct Way {
-    const Route* route = nullptr;
     std::vector<double> seconds_a_byte;  // Of each of its links, as often as it crosses it.
     std::vector<int> links;              // Each once.
     double slowest_seconds_a_byte = 0;
@@ -44,8 +44,8 @@ class PacedLinks {
   Clock::time_point take_turn(const Way& way, std::size_t bytes, Clock::time_point begin);
 
   const Machine& machine_;
-  int spaces_;
-  std::vector<Way> ways_;  // By from * spaces_ + to.
+  RouteTable routes_;
+  std::vector<Way> ways_;  // Of each route.
   std::mutex mutex_;
   std::vector<Clock::time_point> free_at_;  // Of each link.
 };

@@ -14,13 +14,14 @@
 namespace quadriga {
 
 VirtualBackend::VirtualBackend(Machine machine, VirtualOptions options)
-    : machine_(std::move(machine)), options_(options), share_(machine_), queues_(machine_) {
+    : machine_(std::move(machine)),
+      options_(options),
+      share_(machine_),
+      queues_(machine_),
+      routes_(machine_) {
   require(options_.noise >= 0 && options_.noise < 1, "the noise of a virtual clock is in [0, 1)");
   require(options_.compute || !options_.protect, "protecting memory needs variants that compute");
-  route_indices_.assign(machine_.spaces() * machine_.spaces(), -1);
-  for (std::size_t i = 0; i < machine_.routes.size(); ++i) {
-    const Route& route = machine_.routes[i];
-    route_indices_[route.from * machine_.spaces() + route.to] = static_cast<int>(i);
+  for (const Route& route : machine_.routes) {
     double seconds = 0;
     for (const int link : route.links) seconds += machine_.links[link].latency_seconds;
     latencies_.push_back(seconds * 1e9);
@@ -56,10 +57,8 @@ StreamId VirtualBackend::create_stream(DeviceId device, StreamKind kind) {
 }
 
 int VirtualBackend::route_index(const Copy& copy) const {
-  const auto spaces = static_cast<SpaceId>(machine_.spaces());
-  const int route =
-      copy.from < spaces && copy.to < spaces ? route_indices_[copy.from * spaces + copy.to] : -1;
-  check_copy(machine_, copy, route < 0 ? nullptr : &machine_.routes[route]);
+  const int route = routes_.find(copy.from, copy.to, copy.node);
+  check_copy(machine_, copy, route == RouteTable::none ? nullptr : &machine_.routes[route]);
   return route;
 }
 

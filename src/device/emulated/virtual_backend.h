@@ -20,6 +20,7 @@
 #include "device/hardware_queues.h"
 #include "device/operation.h"
 #include "device/ring.h"
+#include "device/route_table.h"
 
 namespace quadriga {
 
@@ -139,8 +140,8 @@ class VirtualBackend final : public Backend {
   VirtualOptions options_;
   FairShare share_;
   HardwareQueues queues_;
-  std::vector<int> route_indices_;  // By from * spaces + to; -1: none.
-  std::vector<double> latencies_;   // Nanoseconds, of each route.
+  RouteTable routes_;
+  std::vector<double> latencies_;  // Nanoseconds, of each route.
   std::vector<EmulatedMemory> memories_;
   std::vector<DeviceState> devices_;
   std::vector<Stream> streams_;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -97,9 +98,26 @@ void add_file(Machine& machine) {
   machine.routes.push_back({.from = file_space, .to = host_space, .links = {disk}});
 }
 
+/// Of so many seeds one is with a host of two nodes, which hold more buffers than the host gives.
+constexpr int seeds_a_two_nodes = 5;
+
+/// The devices are near the first one, the other, and none.
+void add_nodes(Machine& machine) {
+  machine.nodes = {{.index = 0, .memory_bytes = 4 * most_bytes},
+                   {.index = 1, .memory_bytes = most_tiles * most_bytes}};
+  machine.devices[0].node = 0;
+  machine.devices[1].node = 1;
+  machine.links.push_back({.name = "between", .bytes_per_second = 5e8});
+  Route far = *machine.route(1, host_space);
+  far.links.push_back(static_cast<int>(machine.links.size()) - 1);
+  far.node = 1;
+  machine.routes.push_back(far);
+}
+
 Machine machine_of(int seed) {
   Machine machine = small_machine(seed % 2 == 0, 3 * most_bytes);
   if (seed % seeds_a_padded == 0) pad_columns(machine);
+  if (seed % seeds_a_two_nodes == 0) add_nodes(machine);
   if (seed >= file_from) add_file(machine);
   return machine;
 }
@@ -107,6 +125,7 @@ Machine machine_of(int seed) {
 /// Its devices have more memory than the arenas: for homes.
 Machine large_machine(int seed) {
   Machine machine = small_machine(seed % 2 == 0, std::size_t{1} << 20);
+  if (seed % seeds_a_two_nodes == 0) add_nodes(machine);
   if (seed >= file_from) add_file(machine);
   return machine;
 }
@@ -120,7 +139,9 @@ MemoryOptions host_of(int seed) {
 }
 
 /// The parameter is the seed.
-class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListener {
+class MemoryModelTest : public ::testing::TestWithParam<int>,
+                        public TileForecast,
+                        public MemoryListener {
  protected:
   struct Tile {
     TileId id = no_tile;
@@ -145,12 +166,13 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
         return i;
     return no_next_use;
   }
-  void copy_ended(StreamId, Reason, TileId, SpaceId from, SpaceId to, std::size_t,
+  void copy_ended(StreamId, Reason, TileId tile, SpaceId from, SpaceId to, std::size_t,
                   const Completion& completion) override {
     EXPECT_FALSE(completion.error);
     ++copies_;
     if (to == file_space) ++to_file_;
     if (from == file_space) ++from_file_;
+    if (to == host_space) nodes_.insert(memory_.replicas().at(tile, host_space).node);
   }
   void evicted(TileId, SpaceId) override { ++evictions_; }
   void probed(SpaceId, const Completion&) override {}
@@ -258,9 +280,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
       ASSERT_TRUE(std::holds_alternative<Awaits>(outcome)) << outcome.index();
       if (progress()) continue;
       ASSERT_FALSE(emptied) << "no room on an empty device";
-      for (Tile& tile : tiles_) ASSERT_TRUE(write_home(tile));
-      while (progress()) continue;
-      for (const Tile& tile : tiles_) memory_.residency().evict(tile.id);
+      while (memory_.residency().drain(work.space) != Awaits::nothing) ASSERT_TRUE(progress());
       emptied = true;
     }
   }
@@ -375,7 +395,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   DeviceSpaces spaces_{*backend_, machine_};
   const bool has_memory_ = (spaces_.take_memory(machine_), true);
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, host_of(GetParam())};
+  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, *this, host_of(GetParam())};
   std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),
@@ -387,6 +407,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>, public MemoryListe
   std::map<std::pair<StreamId, std::uint64_t>, Running> running_;
   std::map<StreamId, std::uint64_t> launches_;
   int copies_ = 0, evictions_ = 0, wrong_columns_ = 0, to_file_ = 0, from_file_ = 0;
+  std::set<int> nodes_;    ///< Of the host, where copies have ended.
   bool careless_ = false;  ///< Kernels don't wait for their operands: a planted bug.
 };
 
@@ -395,6 +416,8 @@ TEST_P(MemoryModelTest, GivesWhatPlainArraysGive) {
   EXPECT_EQ(wrong_columns_, 0) << "seed " << GetParam();
   EXPECT_GT(copies_, 100);
   EXPECT_GT(evictions_, 50);
+  const bool has_nodes = GetParam() % seeds_a_two_nodes == 0;
+  EXPECT_EQ(nodes_.contains(0) && nodes_.contains(1), has_nodes) << "both nodes have had buffers";
   const bool are_equal = GetParam() % 4 < 2;  // Small tiles may fit the buffers.
   if (GetParam() < file_from) {
     EXPECT_EQ(to_file_, 0);

@@ -20,7 +20,7 @@ constexpr StreamId in = 0, out = 1;
 
 /// A device whose link reaches half of its rate by runs of a tile, and all of it by four times
 /// that.
-class ColumnTest : public ::testing::Test, public MemoryListener {
+class ColumnTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   bool is_wanted_within(double, TileId tile, SpaceId) const override {
@@ -51,7 +51,7 @@ class ColumnTest : public ::testing::Test, public MemoryListener {
                                                  .in = in,
                                                  .out = out,
                                                  .peers = {0, 0}}},
-                    *this, MemoryOptions{});
+                    *this, *this, MemoryOptions{});
     for (std::size_t row = 0; row < rows_of_tiles; ++row)
       tiles_.push_back(memory_->replicas().add({.home = home_.data() + row * width,
                                                 .width_bytes = width,

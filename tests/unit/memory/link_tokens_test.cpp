@@ -28,7 +28,7 @@ TEST(LinkTokens, AnIdleLinkTakesAnyCopyAndABusyOneAsMuchAsIsSoonDone) {
 }
 
 /// Two devices of 32 tiles. A tile takes 410 us from the host, and 4 us between devices.
-class LinkTokensTest : public ::testing::Test, public MemoryListener {
+class LinkTokensTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   struct Way {
     SpaceId from = 0;
@@ -98,7 +98,7 @@ class LinkTokensTest : public ::testing::Test, public MemoryListener {
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes * tiles);
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=10MB/s,d2h=10MB/s,peer=1GB/s");
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, {}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {}};
   std::vector<Way> ways_{{0, 1, 0, {}}, {0, 2, 3, {}}, {1, 2, 5, {}}, {2, 1, 2, {}}};
 };
 

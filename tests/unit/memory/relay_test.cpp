@@ -21,7 +21,7 @@ constexpr StreamId into_second = 3, out_of_second = 4, to_second = 5;
 
 /// Two devices of sixteen tiles. Copies between the host and the second take ten times as long as
 /// those of the first, which take 41 us.
-class RelayTest : public ::testing::Test, public MemoryListener {
+class RelayTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   double positions_per_second(SpaceId) const override { return 0; }
@@ -57,7 +57,7 @@ class RelayTest : public ::testing::Test, public MemoryListener {
   }
   void begin(double second_rate) {
     machine_ = machine(second_rate);
-    memory_.emplace(instructions_, machine_, resources(), *this, MemoryOptions{});
+    memory_.emplace(instructions_, machine_, resources(), *this, *this, MemoryOptions{});
   }
   TileId add() {
     return memory_->replicas().add({.home = home_.data(),
@@ -133,7 +133,7 @@ TEST_F(RelayTest, NothingIsFetchedAheadByWayOfTheHostFromADeviceThatIsProbed) {
   std::erase_if(machine_.routes, [](const Route& route) {
     return route.from != host_space && route.to != host_space;
   });
-  memory_.emplace(instructions_, machine_, resources(), *this, MemoryOptions{});
+  memory_.emplace(instructions_, machine_, resources(), *this, *this, MemoryOptions{});
   const TileId tile = add();
   stage(tile, 1, Access::write);
   memory_->used(tile, 1, Access::write, {6, ++kernels_});

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t tile_bytes = 4096;
 
 /// Two devices that hold two tiles each; 1 GB/s to the host, 1000 GB/s between them.
-class ResidencyTest : public ::testing::Test, public MemoryListener {
+class ResidencyTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId tile, SpaceId) const override {
     const auto found = next_uses_.find(tile);
@@ -97,7 +97,7 @@ class ResidencyTest : public ::testing::Test, public MemoryListener {
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=1GB/s,peer=1000GB/s");
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, {}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {}};
 };
 
 TEST_F(ResidencyTest, WriteBacksAreChargedByTheRateOfThePlan) {

@@ -45,7 +45,7 @@ TEST(Slices, AreAsManyAsGain) {
 }
 
 /// A tile at home on the host, and two devices.
-class SlicesTest : public ::testing::Test, public MemoryListener {
+class SlicesTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   double positions_per_second(SpaceId) const override { return 0; }
@@ -131,7 +131,7 @@ class SlicesTest : public ::testing::Test, public MemoryListener {
   TileId tile_ = no_tile;
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=1GB/s,peer=1GB/s");
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, {}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {}};
 };
 
 TEST_F(SlicesTest, TheTileIsThereWithTheLast) {

@@ -19,7 +19,7 @@ constexpr StreamId out_of_first = 1;
 constexpr StreamId out_of_second = 4;
 
 /// Two devices of sixteen tiles. A tile takes 410 us to the host.
-class WriteFinalTest : public ::testing::Test, public MemoryListener {
+class WriteFinalTest : public ::testing::Test, public TileForecast, public MemoryListener {
  protected:
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   double positions_per_second(SpaceId) const override { return 0; }
@@ -91,7 +91,7 @@ class WriteFinalTest : public ::testing::Test, public MemoryListener {
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=10MB/s,peer=1000GB/s");
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, {}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {}};
 };
 
 TEST_F(WriteFinalTest, ALinkGetsTheNextOnceItHasRoom) {

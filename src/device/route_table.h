@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/device/route_table.h: the routes of a machine by their ends, looked up once.
+#pragma once
+
+#include <quadriga/machine.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace quadriga {
+
+/// Machine::route() as an index into `routes`. Cost of an answer: constant, however many there are.
+class RouteTable {
+ public:
+  static constexpr int none = -1;
+
+  explicit RouteTable(const Machine& machine)
+      : spaces_(static_cast<std::size_t>(machine.spaces())), nodes_(1 + last_node(machine)) {
+    for (int node = any_node; node < nodes_; ++node)
+      for (SpaceId from = 0; from < spaces_; ++from)
+        for (SpaceId to = 0; to < spaces_; ++to) {
+          const Route* const route = machine.route(from, to, node);
+          indices_.push_back(route ? static_cast<int>(route - machine.routes.data()) : none);
+        }
+  }
+
+  /// Of the route of a copy whose end on the host lies on a node; `none` where no route joins the
+  /// two spaces, also if the machine has no such spaces.
+  int find(SpaceId from, SpaceId to, int node = any_node) const noexcept {
+    return from < spaces_ && to < spaces_ ? indices_[place(from, to, node)] : none;
+  }
+  /// All answers, for those who keep something of each; that of two spaces and a node is here.
+  const std::vector<int>& all() const noexcept { return indices_; }
+  std::size_t place(SpaceId from, SpaceId to, int node) const noexcept {
+    // Nodes without routes of their own are as good as unknown.
+    const auto table = static_cast<std::size_t>(node < nodes_ ? node - any_node : 0);
+    return (table * spaces_ + from) * spaces_ + to;
+  }
+
+ private:
+  static int last_node(const Machine& machine) {
+    int last = any_node;
+    for (const Route& route : machine.routes) last = std::max(last, route.node);
+    return last;
+  }
+
+  std::size_t spaces_;
+  int nodes_;  ///< One more than the last that has routes of its own.
+  std::vector<int> indices_;
+};
+
+}  // namespace quadriga
