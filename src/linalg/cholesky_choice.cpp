@@ -80,8 +80,6 @@ class TileSearch {
     const double alike = group_.size() < 2 ? 1 : 1.01;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, group_.whole(length));
-    if (std::ranges::find(seen_, tile) != seen_.end()) return false;
-    seen_.push_back(tile);
     const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, problem_.dtype);
     const double limit = count > best_count_ ? alike * least_ : least_;
     // Trials look at what is a little worse, too.
@@ -103,7 +101,6 @@ class TileSearch {
   const Problem& problem_;
   std::int64_t order_;
   bool may_try_;
-  std::vector<std::int64_t> seen_;  ///< Tiles.
   std::vector<TileCandidate> found_;
   double least_ = std::numeric_limits<double>::infinity();
   std::int64_t best_ = 0;

@@ -46,8 +46,9 @@ std::int64_t tile_of(const Engine& engine, const Problem& problem, const Options
   const DeviceGroup group = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
   if (!is_product)
-    if (const std::int64_t tile =
-            choose_cholesky(engine, group, problem, 0, trials, Asked::by_query).tile;
+    if (const std::int64_t tile = choose_cholesky(engine, group, problem, 0,
+                                                  alone ? Trials::none : trials, Asked::by_query)
+                                      .tile;
         tile > 0)
       return tile;
   constexpr Bounds bounds;

@@ -7,6 +7,9 @@
 #include <gtest/gtest.h>
 #include <quadriga/linalg.h>
 
+#include <set>
+#include <string>
+
 #include "base/config.h"
 #include "linalg/estimate.h"
 
@@ -101,6 +104,26 @@ TEST_F(CholeskyChoices, OfAGivenTileAreItsPlaces) {
   EXPECT_TRUE(choice.untried.empty());
   allow(0);
   EXPECT_EQ(choose(engine, 10000, Asked::by_call, 1024).places, group_of(engine).places);
+}
+
+TEST_F(CholeskyChoices, OfReproducibleCallsAreThoseOfOneDeviceUntried) {
+  allow(1000);
+  Options options;
+  options.reproducible = true;
+  for (const std::int64_t order : {7000, 9165, 16384}) {
+    std::set<std::int64_t> tiles;
+    for (const int devices : {1, 2, 4}) {
+      EngineOptions where;
+      where.machine = Machine::parse(
+          fmt::format("machine={}/machines/h200x4.json:{}", QUADRIGA_SOURCE_DIR, devices));
+      where.virtual_clock = true;
+      where.compute = false;
+      const Engine engine(where);
+      tiles.insert(default_tile(engine, factorization(order), options));
+      tiles.insert(estimate(engine, factorization(order), options).tile);
+    }
+    EXPECT_EQ(tiles.size(), 1U) << order;
+  }
 }
 
 TEST_F(CholeskyChoices, EstimatesAreOfTheChosenPlaces) {
