@@ -198,9 +198,9 @@ class ChoiceMemo {
   std::list<Entry> choices_;  ///< Last used first; guarded by mutex_.
 };
 
-/// Of places that aren't the devices in their order: what is less is chance. Pulling has to gain
-/// more, as owners mostly move fewer bytes.
-double seconds_in_favour(const PlaceOwners& places, double seconds) noexcept {
+/// Seconds of other places, to compare with those of the devices in their order: a smaller gain is
+/// chance. Pulling has to gain more, as owners mostly move fewer bytes.
+double handicapped(const PlaceOwners& places, double seconds) noexcept {
   constexpr double least_gain = 1.01;
   constexpr double least_gain_of_pulls = 1.03;
   return seconds * (places.front() == pulled_owner ? least_gain_of_pulls : least_gain);
@@ -224,7 +224,7 @@ bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& ch
   });
   if (known > 0) choice.tried = found.front();
   for (std::size_t i = known; i < most; ++i) {
-    const double seconds = seconds_in_favour(round[i], found[i]);
+    const double seconds = handicapped(round[i], found[i]);
     if (seconds >= choice.tried) continue;
     choice.tried = seconds;
     choice.places = round[i];
@@ -255,9 +255,11 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   const bool may_pull =
       group.size() >= 2 && problem.kind == Problem::Kind::cholesky && !problem.from_source;
   choice.untried = places_beside(group.places, may_pull);
-  // A step of what doesn't fit the devices takes far longer: few trials.
-  if (cholesky_blocks(times.shape).size() > 1) choice.untried.resize(may_pull ? 1 : 0);
+  const bool fits = cholesky_blocks(times.shape).size() == 1;
+  // A task of what doesn't fit the devices takes far longer to try.
+  if (!fits) choice.untried.resize(may_pull ? 1 : 0);
   try_places(engine, problem, choice);
+  if (!fits) choice.untried.clear();
   return choice;
 }
 
