@@ -24,7 +24,7 @@ namespace quadriga::linalg {
 namespace {
 
 /// Of a program without data, beside others on other cores: its engine, and each task
-/// (docs/decisions/0205-who-has-which-place.md).
+/// (docs/decisions/0205-who-owns-tiles-is-tried.md).
 constexpr double seconds_an_engine = 1e-4;
 constexpr double seconds_a_task = 3e-6;
 
