@@ -6,10 +6,12 @@
 // kernel and link by itself; memories from 1 to 150 GB. A line tells what a plan for one order
 // reaches of the best of that order and five within 3 % of it; or, of orders on the machine itself,
 // of the line between the powers of two beside it. `--first K --count C` measures C draws from
-// number K on, so that several processes share a sweep; `--only I` measures one.
+// number K on, so that several processes share a sweep; `--only I` measures one. `--calls C`
+// measures after so many calls of each size, which improve its plan.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
+#include <quadriga/simulate.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,17 +62,27 @@ Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool a
   return machine;
 }
 
+/// What is measured: an operation, after so many calls of its size.
+struct Subject {
+  Problem::Kind kind;
+  std::int64_t calls;
+};
+
 /// Flops a second.
-double rate(const Machine& machine, Problem::Kind kind, double order) {
+double rate(const Machine& machine, const Subject& subject, double order) {
   EngineOptions options;
   options.machine = machine;
   options.virtual_clock = true;
   options.compute = false;
-  const Engine engine(options);
   const auto n = static_cast<std::int64_t>(order);
-  Problem problem{kind, n, n, n, DType::float64};
+  Problem problem{subject.kind, n, n, n, DType::float64};
   problem.accumulate = false;
-  const double flops = (kind == Problem::Kind::matmul ? 2.0 : 1.0 / 3) * std::pow(order, 3);
+  for (std::int64_t call = 0; call < subject.calls; ++call) {
+    Engine engine(options);
+    linalg::simulate(engine, problem);
+  }
+  const Engine engine(options);
+  const double flops = (subject.kind == Problem::Kind::matmul ? 2.0 : 1.0 / 3) * std::pow(order, 3);
   return flops / linalg::estimate(engine, problem).seconds;
 }
 
@@ -81,16 +93,16 @@ struct Sample {
 };
 
 /// Of the best rate of the order and five beside it.
-Sample beside_neighbours(const std::string& name, Problem::Kind kind, const Machine& machine,
+Sample beside_neighbours(const std::string& name, const Subject& subject, const Machine& machine,
                          double order, Random& random) {
   constexpr int neighbours = 5;
   constexpr double apart = 0.03;
-  const double own = rate(machine, kind, order);
+  const double own = rate(machine, subject, order);
   double best = own;
   double best_order = order;
   for (int i = 0; i < neighbours; ++i) {
     const double near = whole(order * (1 - apart + 2 * apart * random.uniform()));
-    const double found = rate(machine, kind, near);
+    const double found = rate(machine, subject, near);
     if (found <= best) continue;
     best = found;
     best_order = near;
@@ -103,12 +115,12 @@ Sample beside_neighbours(const std::string& name, Problem::Kind kind, const Mach
 }
 
 /// Of the line between the rates of the powers of two below and above it.
-Sample beside_line(const std::string& name, Problem::Kind kind, const Machine& machine,
+Sample beside_line(const std::string& name, const Subject& subject, const Machine& machine,
                    double order) {
   const double below = std::exp2(whole(std::log2(order)));
-  const double low = rate(machine, kind, below);
-  const double high = rate(machine, kind, 2 * below);
-  const double own = rate(machine, kind, order);
+  const double low = rate(machine, subject, below);
+  const double high = rate(machine, subject, 2 * below);
+  const double own = rate(machine, subject, order);
   const double expected = low + (high - low) * (order - below) / below;
   Line line(name);
   line.add("value", own / expected).add("n", order).add("rate", own * 1e-12);
@@ -145,7 +157,7 @@ Problem::Kind kind_of(const std::string& operation) {
 
 void plans(const Settings& settings) {
   const std::string operation = settings.text("operation", "gemm");
-  const Problem::Kind kind = kind_of(operation);
+  const Subject subject{kind_of(operation), settings.integer("calls", 0, 0)};
   const std::string run = settings.text("run", "machines");
   require(run == "machines" || run == "orders",
           fmt::format("'{}': the runs are machines and orders", run));
@@ -172,10 +184,10 @@ void plans(const Settings& settings) {
     Sample sample{1, 0, Line(name)};
     if (run == "machines") {
       const Machine machine = drawn_machine(file, devices, alike, own);
-      sample = beside_neighbours(name, kind, machine, order, own);
+      sample = beside_neighbours(name, subject, machine, order, own);
     } else {
       if (i % 2 == 0) order = 2 * whole(order / 2) + 1;
-      sample = beside_line(name, kind, machine_of(file, devices), order);
+      sample = beside_line(name, subject, machine_of(file, devices), order);
     }
     shares.push_back(sample.share);
     logarithms += std::log(sample.rate);

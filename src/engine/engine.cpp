@@ -86,11 +86,12 @@ void take_what_is_given(Device& device, std::size_t bytes, std::size_t reserve_b
 
 /// What an engine is made of, for the log; said by the thread that makes it.
 void tell_begin(const Machine& machine, const EngineOptions& options) {
-  for (const Device& device : machine.devices)
-    if (const int usable = usable_cores();
-        device.kind == DeviceKind::cpu && device.cores > usable && !options.virtual_clock)
+  for (const Device& device : machine.devices) {
+    if (device.kind != DeviceKind::cpu || options.virtual_clock) continue;
+    if (const int usable = usable_cores(); device.cores > usable)
       log(LogLevel::warning, fmt::format("device '{}' has {} cores and this process may use {}",
                                          device.name, device.cores, usable));
+  }
   if (!log_enabled(LogLevel::info)) return;
   std::string names;
   for (const Device& device : machine.devices)

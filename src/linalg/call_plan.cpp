@@ -2,7 +2,6 @@
 // src/linalg/call_plan.cpp: a call's plan, by one device or by all.
 #include "linalg/call_plan.h"
 
-#include "graph/pulled.h"
 #include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelet_parts.h"
@@ -60,11 +59,7 @@ CallPlan plan_triangle(const Engine& engine, const Problem& problem, DeviceId ho
 
 CallPlan plan(const Engine& engine, const Problem& problem, DeviceId home, const Options& options) {
   if (problem.kind == Problem::Kind::matmul) return plan_matmul(engine, problem, home, options);
-  CallPlan plan = plan_triangle(engine, problem, home, options, Trials::allowed);
-  const bool may_pull = home == no_device && !reproducible(engine, options);
-  if (may_pull && shall_pull(engine, plan.group, problem, plan.rows.tile))
-    std::ranges::fill(plan.group.places, pulled_owner);
-  return plan;
+  return plan_triangle(engine, problem, home, options, Trials::allowed);
 }
 
 CallPlan plan_like_factorization(const Engine& engine, const Problem& problem,

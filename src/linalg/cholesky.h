@@ -34,11 +34,8 @@ struct Triangle {
 CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype);
 
-/// The tile size by which a factorization on the group takes least time by the machine's
-/// figures, all of it at once (cholesky_schedule.h), and of the best of these by trials
-/// (tile_trials.h); 0 if the figures don't tell its kernels' times.
-std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, const Problem& problem,
-                           Trials trials);
+/// Whether the machine's table tells the times of a factorization's kernels on the device.
+bool knows_rates(const Engine& engine, DeviceId device, DType dtype);
 
 /// The shape for orders, with the times that the machine's table gives.
 CholeskyShape cholesky_shape(const Engine& engine, const DeviceGroup& group, std::int64_t order,
@@ -59,17 +56,11 @@ void submit_clear_other(Run& run, const Triangle& triangle, const MatrixView& ou
 void submit_cholesky(Run& run, const Triangle& triangle, const CholeskyShape& shape,
                      const DeviceGroup& group, const Fill& fill);
 
-/// Who factorizes, and by which tile.
+/// Who factorizes, with who has which place, and by which tile.
 struct CholeskyPlan {
   DeviceGroup group;
   std::int64_t tile = 0;
 };
-
-/// Whether the devices of the group shall pull the tasks of a factorization of what is at home on
-/// the host, as the virtual clock tells; where a trial would take too long, or can't be made, each
-/// tile has an owner.
-bool shall_pull(const Engine& engine, const DeviceGroup& group, const Problem& problem,
-                std::int64_t tile);
 
 /// `home`: the device in whose memory the matrix lies and stays, or no_device. There it is that
 /// device alone, by the tile that takes least time by the machine's table (which may be the whole

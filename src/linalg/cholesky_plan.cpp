@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/cholesky_plan.cpp: the devices and the tile of a factorization, by the machine's
 // rates.
-#include "linalg/cholesky.h"
-
-#include "base/config.h"
 #include "linalg/check.h"
+#include "linalg/cholesky_choice.h"
 #include "linalg/cholesky_schedule.h"
 #include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/tile_size.h"
-#include "linalg/tile_trials.h"
-#include "memory/copy_times.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
-#include <list>
-#include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,15 +44,6 @@ std::int64_t best_tile(const Engine& engine, const DeviceGroup& group, std::int6
     best = tile;
   }
   return best;
-}
-
-bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
-  const Machine& machine = engine.machine();
-  const auto knows = [&](const kernels::Names& names) {
-    return machine.has_kernel(machine.devices[device], names[kernels::type_index(dtype)]);
-  };
-  return knows(kernels::potrf_names) && knows(kernels::trsm_names) && knows(kernels::syrk_names) &&
-         knows(kernels::gemm_names);
 }
 
 /// Which device each place of the group is, and how much slower than the first it computes
@@ -106,20 +88,12 @@ double forward_seconds(const HomeLinks& home_links, std::size_t from, std::size_
   return route < 0 ? std::numeric_limits<double>::infinity() : 1 / home_links.rate(route);
 }
 
-/// How long the runs of a copy to a device are: where one device has whole columns of tiles, some
-/// of a column come with one copy (memory/staging.h).
-double run_of_loads(const DeviceGroup& group, double run_bytes) {
-  const bool is_joined =
-      group.size() == 1 && group.share_by_runs(run_bytes) * least_gain_of_columns <= 1;
-  return is_joined ? group.slowed_by_runs->runs.rbegin()->first : run_bytes;
-}
-
 /// Of a tile: copies to and from all devices at once, each by its share of their links.
 std::vector<CholeskyLinks> links_of(const Machine& machine, const DeviceGroup& group, double bytes,
                                     double run_bytes) {
   HomeLinks home_links(machine, group);
   const auto seconds = [&](double rate) { return std::isfinite(rate) ? bytes / rate : 0; };
-  std::vector<double> loads = home_links.load_rates(run_of_loads(group, run_bytes));
+  std::vector<double> loads = home_links.load_rates(run_bytes);
   std::vector<double> stores = home_links.store_rates(run_bytes);
   std::vector<double> load_alone;
   std::vector<double> store_alone;
@@ -151,6 +125,15 @@ std::vector<CholeskyLinks> links_of(const Machine& machine, const DeviceGroup& g
 
 }  // namespace
 
+bool knows_rates(const Engine& engine, DeviceId device, DType dtype) {
+  const Machine& machine = engine.machine();
+  const auto knows = [&](const kernels::Names& names) {
+    return machine.has_kernel(machine.devices[device], names[kernels::type_index(dtype)]);
+  };
+  return knows(kernels::potrf_names) && knows(kernels::trsm_names) && knows(kernels::syrk_names) &&
+         knows(kernels::gemm_names);
+}
+
 CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std::int64_t order,
                              std::int64_t tile, DType dtype) {
   CholeskyTimes times;
@@ -167,184 +150,24 @@ CholeskyTimes cholesky_times(const Engine& engine, const DeviceGroup& group, std
 
 namespace {
 
-/// The search of cholesky_tile(): numbers of tiles that grow by halves or thirds until three were
-/// no better than the best, then those around that; of the best of these the one that takes least
-/// time by the virtual clock, where there is time for it.
-class TileSearch {
- public:
-  TileSearch(const Engine& engine, const DeviceGroup& group, const Problem& problem, Trials trials)
-      : engine_(engine),
-        group_(group),
-        problem_(problem),
-        order_(problem.m),
-        may_try_(trials == Trials::allowed && group.size() >= 2 && can_try(engine)) {}
-
-  std::int64_t best() {
-    search();
-    const std::vector<TileCandidate> worth = worth_a_trial(found_);
-    const std::int64_t tried = worth.empty() ? 0 : best_by_trial(engine_, problem_, worth);
-    return tried > 0 ? tried : best_;
+CholeskyPlan plan_from_host(const Engine& engine, const DeviceGroup& all, const Problem& problem,
+                            const Options& options, Trials trials) {
+  CholeskyPlan plan{all, options.tile};
+  const PlaceOwners* const imposed = ImposedPlaces::current();
+  if (trials == Trials::none || reproducible(engine, options) || (imposed && plan.tile > 0)) {
+    plan.tile = tile_for(engine, problem, options, trials);
+    if (imposed && trials == Trials::allowed && imposed->size() == all.places.size())
+      plan.group.places = *imposed;
+    return plan;
   }
-
- private:
-  static constexpr std::int64_t most_between = 8;
-
-  void search() {
-    constexpr auto& counts = part_counts;
-    int worse = 0;
-    for (auto count = counts.begin(); count != counts.end() && worse < 3; ++count)
-      worse = consider(*count) || best_ == 0 ? 0 : worse + 1;
-    const auto middle = std::ranges::find(counts, best_count_);
-    const std::int64_t from = middle == counts.begin() ? 1 : *std::prev(middle);
-    const std::int64_t to = middle >= counts.end() - 1 ? counts.back() : *std::next(middle);
-    const std::int64_t step = std::max<std::int64_t>(1, (to - from) / most_between);
-    for (std::int64_t count = from + step; count < to; count += step) consider(count);
-  }
-
-  /// About so many tiles, whose lengths are multiples of the machine's granule. True if they are
-  /// the best so far.
-  bool consider(std::int64_t count) {
-    constexpr std::int64_t least_in_memory = 4;
-    constexpr double near = 1.2;
-    // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
-    const double alike = group_.size() < 2 ? 1 : 1.01;
-    const std::int64_t length = (order_ + count - 1) / count;
-    const std::int64_t tile = std::min(order_, group_.whole(length));
-    const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, problem_.dtype);
-    const double limit = count > best_count_ ? alike * least_ : least_;
-    // Trials look at what is a little worse, too.
-    const double visible = may_try_ ? std::max(limit, near * least_) : limit;
-    if (times.shape.memory < least_in_memory || cholesky_bound(times) >= visible) return false;
-    const double seconds = cholesky_seconds(times, visible);
-    if (seconds >= visible) return false;
-    if (may_try_ && cholesky_blocks(times.shape).size() == 1)
-      found_.push_back({tile, seconds, cholesky_tasks(times.shape.tiles)});
-    if (seconds >= limit) return false;
-    least_ = std::min(least_, seconds);
-    best_ = tile;
-    best_count_ = count;
-    return true;
-  }
-
-  const Engine& engine_;
-  const DeviceGroup& group_;
-  const Problem& problem_;
-  std::int64_t order_;
-  bool may_try_;
-  std::vector<TileCandidate> found_;
-  double least_ = std::numeric_limits<double>::infinity();
-  std::int64_t best_ = 0;
-  std::int64_t best_count_ = 1;
-};
-
-/// The tiles of the last calls: programs repeat factorizations, and a search takes milliseconds.
-class TileMemo {
- public:
-  template <class Search>
-  std::int64_t find(const std::vector<double>& key, Search&& search) {
-    constexpr std::size_t most = 16;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = std::ranges::find(tiles_, key, &Entry::first);
-      if (found != tiles_.end()) {
-        tiles_.splice(tiles_.begin(), tiles_, found);
-        return found->second;
-      }
-    }
-    // Others don't wait for it, even if two search for the same.
-    const std::int64_t tile = search();
-    const std::lock_guard lock(mutex_);
-    tiles_.emplace_front(key, tile);
-    if (tiles_.size() > most) tiles_.pop_back();
-    return tile;
-  }
-
- private:
-  using Entry = std::pair<std::vector<double>, std::int64_t>;
-  std::mutex mutex_;
-  std::list<Entry> tiles_;  ///< Last used first; guarded by mutex_.
-};
-
-/// What is factorized, whatever is solved with it; a factor that stays on devices is one to solve
-/// with.
-Problem factorization_of(const Problem& problem) {
-  Problem factorization = problem;
-  if (problem.from_source) factorization.kind = Problem::Kind::cho_solve;
-  if (factorization.kind == Problem::Kind::cho_solve) factorization.in_place = true;
-  factorization.n = factorization.kind == Problem::Kind::cho_solve ? 0 : problem.m;
-  factorization.k = problem.m;
-  return factorization;
-}
-
-/// All that the search knows.
-std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const Problem& problem,
-                           Trials trials) {
-  const Machine& machine = engine.machine();
-  const Device& device = machine.devices[group.devices.front()];
-  std::vector<double> key{static_cast<double>(problem.m),
-                          static_cast<double>(problem.dtype),
-                          static_cast<double>(problem.kind),
-                          problem.from_source ? 1.0 : 0.0,
-                          problem.in_place ? 1.0 : 0.0,
-                          trials == Trials::allowed && can_try(engine) ? 1.0 : 0.0,
-                          static_cast<double>(group.size()),
-                          static_cast<double>(group.places.size()),
-                          static_cast<double>(group.memory_bytes),
-                          static_cast<double>(group.granule),
-                          static_cast<double>(device.compute_streams),
-                          group.seconds_a_byte,
-                          machine.launch_seconds,
-                          static_cast<double>(engine.options().window),
-                          static_cast<double>(engine.options().host_memory),
-                          static_cast<double>(Config::global().integer("window")),
-                          static_cast<double>(Config::global().integer("planning_percent"))};
-  const auto append = [&](const std::map<double, double>& table) {
-    for (const auto& [at, value] : table) key.insert(key.end(), {at, value});
-  };
-  const std::vector<double> home_links = HomeLinks(machine, group).key();
-  key.insert(key.end(), home_links.begin(), home_links.end());
-  CholeskyTimes speeds;
-  set_speeds(engine, group, problem.dtype, speeds);
-  key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
-  for (const std::ptrdiff_t place : speeds.device_of_place)
-    key.push_back(static_cast<double>(place));
-  for (const kernels::Names* const names :
-       {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names})
-    append(machine.kernels.find((*names)[kernels::type_index(problem.dtype)])
-               ->second.at(device.rates));
-  return key;
+  CholeskyChoice choice =
+      choose_cholesky(engine, all, problem, options.tile, trials, Asked::by_call);
+  plan.tile = choice.tile > 0 ? choice.tile : tile_for(engine, problem, options, trials);
+  plan.group.places = std::move(choice.places);
+  return plan;
 }
 
 }  // namespace
-
-std::int64_t cholesky_tile(const Engine& engine, const DeviceGroup& group, const Problem& problem,
-                           Trials trials) {
-  static TileMemo memo;
-  if (problem.m == 0 || group.size() == 0 ||
-      !knows_rates(engine, group.devices.front(), problem.dtype))
-    return 0;
-  const Problem factorization = factorization_of(problem);
-  return memo.find(key_of(engine, group, factorization, trials),
-                   [&] { return TileSearch(engine, group, factorization, trials).best(); });
-}
-
-bool shall_pull(const Engine& engine, const DeviceGroup& group, const Problem& problem,
-                std::int64_t tile) {
-  static TileMemo memo;
-  if (const std::optional<bool> imposed = imposed_pulling()) return *imposed;
-  const bool is_plain = problem.kind == Problem::Kind::cholesky && !problem.from_source;
-  if (!is_plain || group.size() < 2 || problem.m == 0 || !can_try(engine) ||
-      !knows_rates(engine, group.devices.front(), problem.dtype))
-    return false;
-  std::vector<double> key = key_of(engine, group, problem, Trials::allowed);
-  key.push_back(static_cast<double>(tile));
-  const auto search = [&]() -> std::int64_t {
-    const CholeskyTimes times = cholesky_times(engine, group, problem.m, tile, problem.dtype);
-    return may_try(2 * cholesky_tasks(times.shape.tiles), cholesky_seconds(times)) &&
-           is_sooner_pulled(engine, problem, tile);
-  };
-  return memo.find(key, search) != 0;
-}
 
 CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& problem,
                            const Options& options, Trials trials) {
@@ -352,7 +175,7 @@ CholeskyPlan plan_cholesky(const Engine& engine, DeviceId home, const Problem& p
   const DType dtype = problem.dtype;
   const DeviceGroup all = group_of(engine);
   const auto usual = [&](Trials may) { return tile_for(engine, problem, options, may); };
-  if (home == no_device || order == 0) return {all, usual(trials)};
+  if (home == no_device || order == 0) return plan_from_host(engine, all, problem, options, trials);
   const DeviceGroup alone = group_at(engine, home);
   if (options.tile > 0 || !knows_rates(engine, home, dtype)) return {alone, usual(Trials::none)};
   double seconds = 0;

@@ -9,7 +9,7 @@
 #include "engine/engine_access.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
-#include "linalg/cholesky.h"
+#include "linalg/cholesky_choice.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/product_plan.h"
 #include "linalg/product_times.h"
@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace quadriga::linalg {
@@ -280,6 +281,16 @@ TileSizes tile_sizes(const Engine& engine, const Problem& problem, const Options
   return {plan.rows.tile, plan.cols.tile, !plan.orders.empty() || plan.together > 0};
 }
 
+/// Of a factorization by default tiles: its program is given the tile, and takes these.
+std::optional<PlaceOwners> planned_places(const Engine& engine, const Problem& problem,
+                                          const Options& options) {
+  const bool are_chosen =
+      problem.kind != Problem::Kind::matmul && options.tile == 0 && !reproducible(engine, options);
+  if (!are_chosen) return std::nullopt;
+  return choose_cholesky(engine, group_of(engine), problem, 0, Trials::allowed, Asked::by_query)
+      .places;
+}
+
 /// What is missing is measured for an estimate; a simulation of another machine is refused.
 void check_table(const Engine& engine, const Problem& problem) {
   const Machine& machine = engine.machine();
@@ -314,6 +325,9 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   same.progress = nullptr;
   const TileSizes tiles = tile_sizes(engine, problem, options);
   if (!tiles.planned) same.tile = tiles.rows;
+  const std::optional<PlaceOwners> places = planned_places(engine, problem, options);
+  std::optional<ImposedPlaces> for_now;
+  if (places) for_now.emplace(*places);
   const Engine model(where);
   const Large large(model, problem, same);
   Estimate estimate = large.tasks() <= most_tasks
@@ -334,6 +348,17 @@ double seconds_by_plan(const Engine& engine, const Problem& problem, const Produ
   options.check_finite = false;
   matmul_by(model, pretended(m, k, dtype, 1), pretended(k, n, dtype, 2), accumulate ? 1 : 0,
             pretended(m, n, dtype, 3), options, std::move(call));
+  return static_cast<double>(model.counters().elapsed) / 1e9;
+}
+
+double seconds_by_tile(const Engine& engine, const Problem& problem, std::int64_t tile,
+                       const PlaceOwners& places) {
+  const ImposedPlaces for_now(places);
+  Engine model(model_options(engine, problem.dtype));
+  Options options;
+  options.tile = tile;
+  options.check_finite = false;
+  run_program(model, problem, options);
   return static_cast<double>(model.counters().elapsed) / 1e9;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "linalg/product_plan.h"
+#include "linalg/tile_trials.h"
 
 #include <quadriga/linalg.h>
 
@@ -19,5 +20,10 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
 /// What a product from host memory to host memory takes by such a plan for all accelerators, by the
 /// virtual clock.
 double seconds_by_plan(const Engine& engine, const Problem& problem, const ProductPlan& plan);
+
+/// What a problem that isn't a product takes on all accelerators by tiles of such an order, owned
+/// by those who have these places, by the virtual clock.
+double seconds_by_tile(const Engine& engine, const Problem& problem, std::int64_t tile,
+                       const PlaceOwners& places);
 
 }  // namespace quadriga::linalg

@@ -74,20 +74,20 @@ Memo& memo() {
   return memo;
 }
 
-/// The quickest by the virtual clock of plans that seem alike, the best first; the first if that
-/// one's trial would take too long: others may be worse than what isn't tried.
+/// The quickest by the virtual clock of plans that seem alike, the best first, and whose trials
+/// don't take too long; the first if those are fewer than two.
 ProductPlan best_by_trial(const Engine& engine, const Problem& problem,
                           std::vector<ProductPlan> plans) {
-  const double best = plans.front().seconds;
-  if (!may_try(tasks_of(plans.front()), best)) return std::move(plans.front());
-  std::erase_if(plans, [&](const ProductPlan& plan) { return !may_try(tasks_of(plan), best); });
-  if (plans.size() > most_trials) plans.resize(most_trials);
-  if (plans.size() < 2) return std::move(plans.front());
-  const std::vector<double> seconds = seconds_by_trial(plans.size(), [&](std::size_t index) {
-    return seconds_by_plan(engine, problem, plans[index]);
+  const double most_seconds = planning_seconds(plans.front().seconds);
+  std::vector<std::size_t> tried;
+  for (std::size_t i = 0; i < plans.size() && tried.size() < most_trials; ++i)
+    if (trial_seconds(tasks_of(plans[i])) <= most_seconds) tried.push_back(i);
+  if (tried.size() < 2) return std::move(plans.front());
+  const std::vector<double> seconds = seconds_by_trial(tried.size(), [&](std::size_t index) {
+    return seconds_by_plan(engine, problem, plans[tried[index]]);
   });
-  return std::move(
-      plans[static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin())]);
+  const auto least = std::ranges::min_element(seconds) - seconds.begin();
+  return std::move(plans[tried[static_cast<std::size_t>(least)]]);
 }
 
 std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group,

@@ -127,6 +127,11 @@ const std::array<Times, kernel_count>& measured(DType dtype) {
   return times[index];
 }
 
+/// It is there for what needs the host, and computes nothing that takes long.
+bool computes_nothing(const Device& device) {
+  return device.kind == DeviceKind::cpu && device.cores == 0;
+}
+
 /// Kernels of emulated devices share this computer's cores.
 double slowdown(const Machine& machine) {
   const Machine host = Machine::host();
@@ -140,10 +145,16 @@ double slowdown(const Machine& machine) {
 }  // namespace
 
 Machine with_rates(Machine machine, DType dtype) {
+  const bool is_complete = std::ranges::all_of(machine.devices, [&](const Device& device) {
+    return std::ranges::all_of(kernel_names, [&](const auto& names) {
+      return computes_nothing(device) ||
+             machine.has_kernel(device, std::string(names[kernels::type_index(dtype)]));
+    });
+  });
+  if (is_complete) return machine;  // Asking what this computer has takes longer.
   const double factor = slowdown(machine);
   for (Device& device : machine.devices) {
-    // It is there for what needs the host, and computes nothing that takes long.
-    if (device.kind == DeviceKind::cpu && device.cores == 0) continue;
+    if (computes_nothing(device)) continue;
     for (std::size_t kernel = 0; kernel < kernel_count; ++kernel) {
       const std::string name(kernel_names[kernel][kernels::type_index(dtype)]);
       if (machine.has_kernel(device, name)) continue;

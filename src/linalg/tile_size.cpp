@@ -3,7 +3,7 @@
 #include "linalg/tile_size.h"
 
 #include "linalg/check.h"
-#include "linalg/cholesky.h"
+#include "linalg/cholesky_choice.h"
 #include "linalg/device_group.h"
 
 #include <algorithm>
@@ -46,7 +46,10 @@ std::int64_t tile_of(const Engine& engine, const Problem& problem, const Options
   const DeviceGroup group = alone ? first_of(engine, all) : all;
   const bool is_product = problem.kind == Problem::Kind::matmul;
   if (!is_product)
-    if (const std::int64_t tile = cholesky_tile(engine, group, problem, trials); tile > 0)
+    if (const std::int64_t tile = choose_cholesky(engine, group, problem, 0,
+                                                  alone ? Trials::none : trials, Asked::by_query)
+                                      .tile;
+        tile > 0)
       return tile;
   constexpr Bounds bounds;
   double tile = std::clamp(wanted(engine, group, problem, alone), bounds.least, bounds.most);

@@ -9,7 +9,9 @@
 #include "linalg/tile_trials.h"
 
 #include "base/config.h"
+#include "base/random.h"
 #include "base/thread.h"
+#include "graph/pulled.h"
 #include "linalg/estimate.h"
 
 #include <algorithm>
@@ -21,23 +23,12 @@
 namespace quadriga::linalg {
 namespace {
 
-/// Of a program without data, beside others on other cores: `quadriga-bench overhead --case
-/// decide-4`, on the machine of docs/benchmarks.md.
+/// Of a program without data, beside others on other cores: its engine, and each task
+/// (docs/decisions/0205-who-owns-tiles-is-tried.md).
+constexpr double seconds_an_engine = 1e-4;
 constexpr double seconds_a_task = 3e-6;
 
-thread_local std::optional<bool> imposed;
-
-/// For the programs of this thread, while it lives.
-class Imposed {
- public:
-  explicit Imposed(bool pulls) : before_(std::exchange(imposed, pulls)) {}
-  ~Imposed() { imposed = before_; }
-  Imposed(const Imposed&) = delete;
-  Imposed& operator=(const Imposed&) = delete;
-
- private:
-  std::optional<bool> before_;
-};
+thread_local const PlaceOwners* imposed = nullptr;
 
 class TrialsInTurn {
  public:
@@ -87,10 +78,11 @@ class TrialsInTurn {
 
 }  // namespace
 
-bool may_try(double tasks, double seconds) {
-  const double share = 1e-2 * static_cast<double>(Config::global().integer("planning_percent"));
-  return tasks * seconds_a_task <= share * seconds;
+double planning_seconds(double seconds) {
+  return 1e-2 * static_cast<double>(Config::global().integer("planning_percent")) * seconds;
 }
+
+double trial_seconds(double tasks) noexcept { return seconds_an_engine + tasks * seconds_a_task; }
 
 std::vector<double> seconds_by_trial(std::size_t count,
                                      const std::function<double(std::size_t)>& seconds_of) {
@@ -106,49 +98,57 @@ std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
   std::vector<TileCandidate> worth;
   for (const TileCandidate& each : found) {
     const bool is_known = std::ranges::find(worth, each.tile, &TileCandidate::tile) != worth.end();
-    const bool is_worth = each.seconds <= trial_tolerance * best && may_try(each.tasks, best);
+    const bool is_worth = each.seconds <= trial_tolerance * best &&
+                          trial_seconds(each.tasks) <= planning_seconds(best);
     if (is_worth && !is_known && worth.size() < most_trials) worth.push_back(each);
-    if (worth.empty()) return {};
   }
   if (worth.size() < 2) worth.clear();
   return worth;
 }
 
-std::optional<bool> imposed_pulling() { return imposed; }
+ImposedPlaces::ImposedPlaces(const PlaceOwners& places)
+    : before_(std::exchange(imposed, &places)) {}
+ImposedPlaces::~ImposedPlaces() { imposed = before_; }
+const PlaceOwners* ImposedPlaces::current() noexcept { return imposed; }
 
-bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile) {
-  constexpr double least_gain = 1.03;
-  constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
-  const auto seconds = [&](bool pulls) {
-    const Imposed for_now(pulls);
-    Options options;
-    options.tile = tile;
-    return estimate(engine, problem, options, whatever_tasks).seconds;
+std::vector<PlaceOwners> places_beside(const PlaceOwners& places, bool may_pull) {
+  constexpr std::size_t most = 23;  // All orders of four devices but one.
+  constexpr int most_draws = 64;
+  std::vector<PlaceOwners> others;
+  const auto add = [&](const PlaceOwners& next) {
+    if (next != places && std::ranges::find(others, next) == others.end()) others.push_back(next);
   };
-  try {
-    return least_gain * seconds(true) < seconds(false);
-  } catch (...) {
-    return false;
+  PlaceOwners next = places;
+  do {
+    std::ranges::next_permutation(next);
+    add(next);
+  } while (next != places && others.size() <= most);
+  if (others.size() > most) {
+    others.clear();
+    Random random(places.size());
+    for (int drawn = 0; drawn < most_draws && others.size() < most; ++drawn) {
+      for (std::size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[random.below(i)]);
+      add(next);
+    }
   }
+  if (may_pull) others.insert(others.begin(), PlaceOwners(places.size(), pulled_owner));
+  return others;
 }
 
 bool can_try(const Engine& engine) {
   return Config::global().text("policy", engine.options().policy) == "affinity";
 }
 
-std::int64_t best_by_trial(const Engine& engine, const Problem& problem,
-                           const std::vector<TileCandidate>& candidates) {
+TileCandidate best_by_trial(const Engine& engine, const Problem& problem, const PlaceOwners& places,
+                            const std::vector<TileCandidate>& candidates) {
   const auto seconds = seconds_by_trial(candidates.size(), [&](std::size_t index) {
-    const Imposed with_owners(false);  // Else each of these would try both ways.
-    constexpr double whatever_tasks = std::numeric_limits<double>::infinity();
-    Options options;
-    options.tile = candidates[index].tile;
-    return estimate(engine, problem, options, whatever_tasks).seconds;
+    return seconds_by_tile(engine, problem, candidates[index].tile, places);
   });
   const auto least = std::ranges::min_element(seconds);
-  return *least < std::numeric_limits<double>::infinity()
-             ? candidates[static_cast<std::size_t>(least - seconds.begin())].tile
-             : 0;
+  if (*least == std::numeric_limits<double>::infinity()) return {};
+  TileCandidate best = candidates[static_cast<std::size_t>(least - seconds.begin())];
+  best.seconds = *least;
+  return best;
 }
 
 }  // namespace quadriga::linalg

@@ -20,36 +20,56 @@ struct TileCandidate {
 
 /// Those that are worth a trial: within a fifth of the best, each once, the best first, where a
 /// trial takes at most the setting `planning_percent` of the best's seconds. None if these are
-/// fewer than two, or the best isn't among them: others may be worse than what isn't tried.
+/// fewer than two.
 std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
 
 /// How many times the seconds of the best a plan may seem to take to be tried.
 inline constexpr double trial_tolerance = 1.2;
+/// At the same time, on as many cores.
 inline constexpr std::size_t most_trials = 8;
 
-/// Whether a trial of so many tasks takes at most the setting's part of `seconds`.
-bool may_try(double tasks, double seconds);
+/// How long a call of so many seconds may try plans, by the setting `planning_percent`.
+double planning_seconds(double seconds);
+/// What the trial of a program of so many tasks takes, beside others on other cores.
+double trial_seconds(double tasks) noexcept;
 
 /// Runs so many trials, each on a thread of its own if there are cores, and returns what
 /// `seconds_of(index)` did; infinity for one that failed.
 std::vector<double> seconds_by_trial(std::size_t count,
                                      const std::function<double(std::size_t)>& seconds_of);
 
-/// Whether a trial that runs on this thread says that devices pull tasks, or that they don't; empty
-/// outside of trials.
-std::optional<bool> imposed_pulling();
+/// The devices that have the places of a map of owners (DeviceGroup::places); all of them
+/// pulled_owner: devices pull the tasks.
+using PlaceOwners = std::vector<DeviceId>;
 
-/// Whether the devices solve the problem more than 3 % sooner if they pull the tasks than if each
-/// tile has an owner, which mostly moves fewer bytes: its program runs both ways without data.
-/// False if it couldn't.
-bool is_sooner_pulled(const Engine& engine, const Problem& problem, std::int64_t tile);
+/// What the factorizations of this thread take instead of choosing, while it lives: of trials and
+/// estimates.
+class ImposedPlaces {
+ public:
+  explicit ImposedPlaces(const PlaceOwners& places);
+  ~ImposedPlaces();
+  ImposedPlaces(const ImposedPlaces&) = delete;
+  ImposedPlaces& operator=(const ImposedPlaces&) = delete;
+
+  /// Those of this thread; null: none.
+  static const PlaceOwners* current() noexcept;
+
+ private:
+  const PlaceOwners* before_;
+};
+
+/// Other ways than `places` to say who computes a factorization's tiles: if `may_pull`, that
+/// devices pull the tasks; then orders of the places, each once: all if they are few, else some
+/// that are drawn at random, always the same.
+std::vector<PlaceOwners> places_beside(const PlaceOwners& places, bool may_pull);
 
 /// Whether the engine decides as trials do.
 bool can_try(const Engine& engine);
 
-/// The tile by which the engine's devices solve the problem soonest, by the virtual clock: the
-/// program of each runs without data on a thread of its own. 0 if none could.
-std::int64_t best_by_trial(const Engine& engine, const Problem& problem,
-                           const std::vector<TileCandidate>& candidates);
+/// The candidate by which the engine's devices solve the problem soonest, and its seconds by the
+/// virtual clock: the program of each runs without data on a thread of its own. Tile 0 if none
+/// could.
+TileCandidate best_by_trial(const Engine& engine, const Problem& problem, const PlaceOwners& places,
+                            const std::vector<TileCandidate>& candidates);
 
 }  // namespace quadriga::linalg

@@ -7,9 +7,14 @@
 #include <gtest/gtest.h>
 #include <quadriga/linalg.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
+#include "graph/pulled.h"
+#include "linalg/device_group.h"
 #include "linalg/tile_size.h"
 
 namespace quadriga::linalg {
@@ -49,16 +54,44 @@ TEST_F(TileTrials, AreFew) {
 
 TEST_F(TileTrials, TakeAPartOfTheTimeOrAreNone) {
   allow(10);
-  const double tasks = 1e4;  // 30 ms
-  const std::vector<TileCandidate> found{{512, 0.31, tasks}, {640, 0.32, tasks / 2}};
-  EXPECT_EQ(worth_a_trial(found).size(), 2U);
+  const double tasks = 1e4;
+  const double seconds = 1.01 * 10 * trial_seconds(tasks);
+  const std::vector<TileCandidate> found{
+      {512, seconds, tasks}, {640, 1.1 * seconds, tasks / 2}, {768, 1.1 * seconds, tasks / 3}};
+  EXPECT_EQ(tiles_of(worth_a_trial(found)), (std::vector<std::int64_t>{512, 640, 768}));
   allow(9);
-  EXPECT_TRUE(worth_a_trial(found).empty()) << "the second may be worse than the first";
+  EXPECT_EQ(tiles_of(worth_a_trial(found)), (std::vector<std::int64_t>{640, 768}));
+  allow(4);
+  EXPECT_TRUE(worth_a_trial(found).empty()) << "only the last takes so little";
   allow(0);
   EXPECT_TRUE(worth_a_trial({{512, 1e6, 1}, {640, 1e6, 1}}).empty());
   EXPECT_TRUE(worth_a_trial({}).empty());
   allow(100);
   EXPECT_TRUE(worth_a_trial({{512, 1, 10}}).empty()) << "nothing to choose from";
+}
+
+TEST(PlacesBeside, AreAllOrdersOfFewDevicesEachOnce) {
+  EXPECT_TRUE(places_beside({0}, false).empty());
+  EXPECT_EQ(places_beside({0, 1}, false), (std::vector<PlaceOwners>{{1, 0}}));
+  EXPECT_EQ(places_beside({0, 1, 1}, false).size(), 2U);
+  const PlaceOwners four{0, 1, 2, 3};
+  const std::vector<PlaceOwners> others = places_beside(four, true);
+  EXPECT_EQ(others.size(), 24U);
+  EXPECT_EQ(others.front(), PlaceOwners(4, pulled_owner));
+  const std::set<PlaceOwners> different(others.begin(), others.end());
+  EXPECT_EQ(different.size(), others.size());
+  EXPECT_FALSE(different.contains(four));
+}
+
+TEST(PlacesBeside, AreSomeOrdersOfMany) {
+  const PlaceOwners eight{0, 1, 2, 3, 4, 5, 6, 7};
+  const std::vector<PlaceOwners> others = places_beside(eight, false);
+  EXPECT_EQ(others.size(), 23U);
+  for (PlaceOwners places : others) {
+    std::ranges::sort(places);
+    EXPECT_EQ(places, eight);
+  }
+  EXPECT_EQ(others, places_beside(eight, false));
 }
 
 Machine h200s(int devices) {
@@ -94,7 +127,7 @@ double seconds(const Machine& machine, std::int64_t order) {
 }
 
 TEST_F(TileTrials, TakeNothingThatIsSlower) {
-  for (const Machine& machine : {h200s(2), uneven(3)})
+  for (const Machine& machine : {h200s(1), h200s(2), uneven(3)})
     for (const std::int64_t order : {5000, 7400, 9165}) {
       allow(0);
       const double foretold = seconds(machine, order);
@@ -120,7 +153,8 @@ TEST_F(TileTrials, DontDependOnTheNumberOfCores) {
   std::vector<std::int64_t> found;
   for (const char* const cores : {"1", "2", "16"}) {
     Config::global().set("threads", cores);
-    found.push_back(best_by_trial(engine, factorization(5000), candidates));
+    found.push_back(
+        best_by_trial(engine, factorization(5000), group_of(engine).places, candidates).tile);
   }
   EXPECT_EQ(found, std::vector<std::int64_t>(3, found.front()));
 }
@@ -130,7 +164,9 @@ TEST_F(TileTrials, TellWhereNoneCouldRun) {
   for (Device& device : machine.devices)
     if (device.space != host_space) device.memory_bytes = 1 << 20;
   const Engine engine = engine_of(machine);
-  EXPECT_EQ(best_by_trial(engine, factorization(4096), {{2048, 1, 1}, {4096, 1, 1}}), 0);
+  const std::vector<TileCandidate> candidates{{2048, 1, 1}, {4096, 1, 1}};
+  const PlaceOwners places = group_of(engine).places;
+  EXPECT_EQ(best_by_trial(engine, factorization(4096), places, candidates).tile, 0);
 }
 
 TEST_F(TileTrials, AreMadeForTheDefaultPolicyAlone) {
