@@ -64,7 +64,8 @@ class Endpoint {
   /// Moves messages until `is_over()` of transfers; `what` is said of it. Errors: deadline.
   void wait_for(const std::function<bool()>& is_over, const Posting& what,
                 const Patience& patience);
-  /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
+  /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
+  /// used any more: what another's device copies of it already is waited for.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<MessageStatus> probe(const Posting& message,
@@ -114,7 +115,7 @@ class Endpoint {
   Polled poll_until(const Over& is_over, int rounds);
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
-  void order_own(const Posting& message) const;
+  void wait_while_held(Hold& hold, const MessageTransfer& transfer);
   bool has_ended_for_caller(MessageTransfer& transfer);
   static MessageStatus result_of(const MessageTransfer& transfer);
   void leave_to_service() noexcept;
