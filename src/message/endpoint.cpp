@@ -402,6 +402,22 @@ Endpoint::PairReport Endpoint::pair(int rank) {
   return report;
 }
 
+std::vector<PredictedPath> Endpoint::predict(const MessageBuffer& from, int peer,
+                                             const MessageBuffer& into) {
+  PathQuestion question{from, into};
+  question.rates = host_rates();
+  question.is_own = peer == rank_;
+  const Hold hold(*this);
+  check_usable();
+  const PeerLink& link = traffic_.link(peer);
+  question.is_thread = link.process < 0;
+  question.can_read = link.can_read && link.pid > 0;
+  question.slot_bytes = link.messages_out.capacity() - sizeof(Envelope);
+  question.piece_bytes = link.pieces_out.capacity() - sizeof(PieceHead);
+  question.known = static_cast<PairPath>(link.path_out->load(std::memory_order_acquire));
+  return predicted_paths(question);
+}
+
 void Endpoint::force_path(int rank, PairPath path) {
   traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "message/agreement.h"
+#include "message/path_prediction.h"
 #include "message/posting.h"
 #include "message/service_thread.h"
 #include "message/traffic.h"
@@ -98,6 +99,9 @@ class Endpoint {
     std::size_t open = 0;      ///< Of them, now.
   };
   PairReport pair(int rank);
+  /// How a message to a rank of the world would go; `into` is memory like the receive's.
+  std::vector<PredictedPath> predict(const MessageBuffer& from, int peer,
+                                     const MessageBuffer& into);
   /// As if this rank had found it out of another one's memory of devices.
   void force_path(int rank, PairPath path);
   /// Whether a rank of the world is here, as far as this one knows.
