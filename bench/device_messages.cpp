@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "benchmarks.h"
@@ -131,7 +132,8 @@ class Side {
       }
       if (batch > 0) seconds.push_back((now() - start) / rounds / 2);
     }
-    print("pingpong", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6);
+    print("pingpong", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6,
+          predicted_microseconds(place));
   }
 
   // Of a message whose receive was posted before; only the receiver's process uses its device.
@@ -141,7 +143,8 @@ class Side {
     std::vector<double> seconds;
     for (int i = 0; i < 10 * asked_.batches; ++i)
       seconds.push_back(seconds_of(buffer.place(layout)));
-    print("posted", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6);
+    print("posted", bytes, median(seconds) * 1e6, "us one way", copy_seconds(bytes) * 1e6,
+          predicted_microseconds(buffer.place(layout)));
   }
 
   // Of a copy from one of this process's buffers to another; emulated ones, to the other device;
@@ -212,8 +215,10 @@ class Side {
         communicator_.endpoint().wait(arriving, patient);
       if (batch > 0) rates.push_back(static_cast<double>(bytes) / (now() - start));
     }
-    print(shape.name, bytes, median(rates), "bytes/s",
-          static_cast<double>(bytes) / copy_seconds(bytes));
+    const std::optional<double> predicted = predicted_seconds(buffer.place(layout));
+    const auto whole = static_cast<double>(bytes);
+    print(shape.name, bytes, median(rates), "bytes/s", whole / copy_seconds(bytes),
+          predicted ? std::optional(whole / *predicted) : predicted);
   }
 
   // Of a new allocation, and of one that was seen; beside opening another one of that size.
@@ -259,16 +264,31 @@ class Side {
   }
   std::uint64_t opened() { return communicator_.endpoint().pair(other()).opened; }
 
+  // To the other side's device; nothing where no link between the two is stated, as between GPUs.
+  std::optional<double> predicted_seconds(const MessageBuffer& from) const {
+    MessageBuffer into = from;
+    const auto count = static_cast<int>(port_->machine().devices.size());
+    into.device = static_cast<DeviceId>(other() % count);
+    for (const auto& each : communicator_.predict(from, other(), into))
+      if (each.is_chosen) return each.seconds;
+    return std::nullopt;
+  }
+  std::optional<double> predicted_microseconds(const MessageBuffer& from) const {
+    const std::optional<double> seconds = predicted_seconds(from);
+    return seconds ? std::optional(*seconds * 1e6) : seconds;
+  }
+
   void print(const std::string& name, std::size_t bytes, double value, const char* unit,
-             double bound) {
-    if (is_first()) print_all(name, bytes, value, unit, bound);
+             double bound, std::optional<double> predicted = {}) {
+    if (is_first()) print_all(name, bytes, value, unit, bound, predicted);
     communicator_.barrier(patient);
   }
   void print_all(const std::string& name, std::size_t bytes, double value, const char* unit,
-                 double bound) {
+                 double bound, std::optional<double> predicted = {}) {
     Line line(name);
     line.add("bytes", static_cast<double>(bytes)).add("value", value);
     line.add("unit", unit).add("bound", bound);
+    if (predicted) line.add("predicted", *predicted);
     line.print();
     std::fflush(stdout);
   }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "benchmarks.h"
 #include "collective_rounds.h"
@@ -48,6 +49,14 @@ class OurPair : public MessagePair {
   }
   void receive(int part) override {
     communicator_.receive(parts_[static_cast<std::size_t>(part)], other(), 1, patience_);
+  }
+  /// Of the path that so many bytes take; nothing where no rate is known.
+  std::optional<double> predicted_seconds(std::size_t bytes) const {
+    const MessageBuffer place{
+        Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes), parts_[0].data};
+    for (const auto& each : communicator_.predict(place, other(), place))
+      if (each.is_chosen) return each.seconds;
+    return std::nullopt;
   }
   void send_all() override {
     std::vector<TransferPtr> all;
@@ -151,11 +160,14 @@ struct Asked {
   std::vector<std::size_t> sizes, cores;
 };
 
-void print(const Asked& asked, std::size_t bytes, double found, double word, double copy) {
+void print(const Asked& asked, std::size_t bytes, double found, double word, double copy,
+           std::optional<double> predicted) {
   Line line(asked.rates ? "bandwidth" : "pingpong");
   line.add("bytes", static_cast<double>(bytes)).add("value", asked.rates ? found : found * 1e6);
   line.add("unit", asked.rates ? "bytes/s" : "us one way");
   line.add("bound", asked.rates ? static_cast<double>(bytes) / copy : (word + copy) * 1e6);
+  if (predicted)
+    line.add("predicted", asked.rates ? static_cast<double>(bytes) / *predicted : *predicted * 1e6);
   line.print();
 }
 
@@ -183,7 +195,8 @@ void run(const Asked& asked, const message::Joining& joining, Flags& flags) {
   for (const std::size_t bytes : asked.sizes) {
     MessageRounds rounds(pair, bytes, asked.batches);
     const double found = asked.rates ? rounds.rate() : rounds.one_way();
-    if (is_first) print(asked, bytes, found, word, copy_seconds(bytes, asked.batches));
+    const auto predicted = is_first ? pair.predicted_seconds(bytes) : std::nullopt;
+    if (is_first) print(asked, bytes, found, word, copy_seconds(bytes, asked.batches), predicted);
     communicator.barrier({longest, {}});
   }
 }

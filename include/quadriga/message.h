@@ -3,6 +3,7 @@
 #pragma once
 
 #include <quadriga/message_buffer.h>
+#include <quadriga/message_prediction.h>
 #include <quadriga/message_request.h>
 #include <quadriga/message_types.h>
 
@@ -45,6 +46,16 @@ class Communicator {
   Status probe(int source = any_source, int tag = any_tag, Seconds deadline = {}) const;
   /// Which message could be received now.
   std::optional<Status> iprobe(int source = any_source, int tag = any_tag) const;
+
+  /// How send() of these elements would go: its paths, of which one is chosen, with the reason, and
+  /// the seconds that each takes to a receive that was posted before. Sends nothing.
+  ///
+  /// `into` is memory of this process like the receive's, on the same kind of device; without it,
+  /// `from` itself. Rates are measured for the host and stated by a machine's links for devices.
+  /// Errors: those of send() for ranks.
+  std::vector<PredictedPath> predict(const SendBuffer& from, int destination) const;
+  std::vector<PredictedPath> predict(const SendBuffer& from, int destination,
+                                     const SendBuffer& into) const;
 
   /// Prepares sends and receives that are started together; those between two ranks meet in the
   /// order in which both sides list them.

@@ -145,6 +145,8 @@ void bind_message(nb::module_& module) {
             return plan_of(self.communicator, sends, receives);
           },
           a("sends"), a("receives"))
+      .def("predict", &PyCommunicator::predict, a("array").none(), a("dest").none(),
+           a("layout").none(), a("into").none())
       .def("paths", &PyCommunicator::paths)
       .def("close", &PyCommunicator::close, a("seconds"));
   bind_collectives(comm);

@@ -68,6 +68,19 @@ struct PyCommunicator {
     const GilReleased released;
     return {endpoint, communicator.start_receive(into->place, from, with, into, into->order)};
   }
+  /// Its paths: name, seconds or nothing, whether it is chosen, why.
+  using Path = std::tuple<std::string, std::optional<double>, bool, std::string>;
+  std::vector<Path> predict(nb::handle array, nb::handle dest, nb::handle layout, nb::handle into) {
+    const int to = whole("dest", dest);
+    const ArrayPlace from(array, layout, false);
+    std::optional<ArrayPlace> there;
+    if (!into.is_none()) there.emplace(into, nb::none(), false);
+    std::vector<Path> paths;
+    const GilReleased released;
+    for (const auto& each : communicator.predict(from.place, to, there ? there->place : from.place))
+      paths.emplace_back(each.name, each.seconds, each.is_chosen, each.why);
+    return paths;
+  }
   message::MessageStatus sendrecv(nb::handle sent, nb::handle dest, nb::handle send_tag,
                                   nb::handle received, nb::handle source, nb::handle receive_tag,
                                   nb::handle send_layout, nb::handle receive_layout,

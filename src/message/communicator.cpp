@@ -114,6 +114,12 @@ std::optional<MessageStatus> CommunicatorCore::probe(
   return endpoint_->probe(message({}, source, tag, CallKind::probe), patience);
 }
 
+std::vector<PredictedPath> CommunicatorCore::predict(const MessageBuffer& from, int destination,
+                                                     const MessageBuffer& into) const {
+  check_rank(destination, size(), "predict: destination");
+  return endpoint_->predict(from, group_->world[static_cast<std::size_t>(destination)], into);
+}
+
 ExchangeTransfers CommunicatorCore::plan(const std::vector<PlannedMessage>& sends,
                                          const std::vector<PlannedMessage>& receives,
                                          std::shared_ptr<void> keep) const {

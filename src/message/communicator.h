@@ -78,6 +78,11 @@ class CommunicatorCore {
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 
+  /// The paths of a message to a rank, of which one is chosen, and the seconds that each takes;
+  /// `into` is memory of this process like the receive's. Nothing is sent.
+  std::vector<PredictedPath> predict(const MessageBuffer& from, int destination,
+                                     const MessageBuffer& into) const;
+
   /// Sends and receives that are started together, again and again.
   ExchangeTransfers plan(const std::vector<PlannedMessage>& sends,
                          const std::vector<PlannedMessage>& receives,

@@ -81,7 +81,7 @@ Machine machine_of(int ordinal) {
 }
 
 // Powers of 2, so that few sizes differ; of large ones eighths, so that little is lost.
-std::size_t room_bytes(std::size_t bytes) {
+std::size_t rounded(std::size_t bytes) {
   constexpr std::size_t large = std::size_t{64} << 20;
   if (bytes <= large) return std::bit_ceil(bytes);
   const std::size_t step = std::bit_floor(bytes) / 8;
@@ -191,29 +191,33 @@ std::byte* DevicePort::allocate_locked(DeviceId device, std::size_t bytes) {
 }
 
 bool DevicePort::free_rooms(DeviceId device) noexcept {
-  bool any = false;
-  for (auto& [key, rooms] : rooms_) {
-    if (key.first != device) continue;
-    for (std::byte* const each : rooms) backend_->deallocate(device, each);
-    any = any || !rooms.empty();
-    rooms.clear();
-  }
-  return any;
+  const std::vector<std::byte*> gone = rooms(device).clear();
+  for (std::byte* const each : gone) backend_->deallocate(device, each);
+  return !gone.empty();
+}
+
+// With the lock.
+DeviceRooms& DevicePort::rooms(DeviceId device) {
+  constexpr std::size_t part = 8;
+  return rooms_.try_emplace(device, machine().devices[device].memory_bytes / part).first->second;
+}
+
+std::size_t DevicePort::room_bytes(DeviceId device) {
+  const std::lock_guard lock(mutex_);
+  return rooms(device).bytes();
 }
 
 std::byte* DevicePort::take_room(DeviceId device, std::size_t bytes) {
-  const std::size_t size = room_bytes(bytes);
+  const std::size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  Blocks& free = rooms_[{device, size}];
-  if (free.empty()) return allocate_locked(device, size);
-  std::byte* const room = free.back();
-  free.pop_back();
-  return room;
+  std::byte* const room = rooms(device).take(size);
+  return room ? room : allocate_locked(device, size);
 }
 
 void DevicePort::give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
-  rooms_[{device, room_bytes(bytes)}].push_back(room);
+  for (std::byte* const each : rooms(device).give(room, rounded(bytes)))
+    backend_->deallocate(device, each);
 }
 
 void DevicePort::deallocate(DeviceId device, std::byte* memory) noexcept {

@@ -20,6 +20,7 @@
 
 #include "device/backend.h"
 #include "message/device_packer.h"
+#include "message/device_rooms.h"
 
 namespace quadriga::message {
 
@@ -138,7 +139,10 @@ class DevicePort {
   /// Memory of a device of any size, which is kept for the next that needs as much: making it is
   /// dear, and so is opening it for the peers. Null if there is none.
   std::byte* take_room(DeviceId device, std::size_t bytes);
+  /// What is kept is an eighth of the device's memory at most, or this one room.
   void give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept;
+  /// Bytes that are kept.
+  std::size_t room_bytes(DeviceId device);
 
   /// Seconds that a copy takes by what the machine says.
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const;
@@ -153,6 +157,7 @@ class DevicePort {
   bool look(Nanoseconds patience);
   std::byte* allocate_locked(DeviceId device, std::size_t bytes);
   bool free_rooms(DeviceId device) noexcept;
+  DeviceRooms& rooms(DeviceId device);
 
   const bool is_cuda_;
   const int ordinal_ = 0;  ///< Of the CUDA device.
@@ -169,7 +174,7 @@ class DevicePort {
   std::vector<StreamId> program_streams_;  ///< Of emulated devices.
   Blocks host_blocks_;
   std::map<DeviceId, Blocks> blocks_, scratch_;
-  std::map<std::pair<DeviceId, std::size_t>, Blocks> rooms_;  ///< Free ones, by size.
+  std::map<DeviceId, DeviceRooms> rooms_;
 };
 
 }  // namespace quadriga::message

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -189,7 +190,6 @@ void Endpoint::leave_to_service() noexcept {
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
   check_not_forked(owner_);
-  order_own(message);
   TransferPtr transfer;
   {
     const Hold hold(*this);
@@ -227,11 +227,6 @@ MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& mes
   return result_of(*transfer);
 }
 
-// A message of this rank to itself is copied when it is sent.
-void Endpoint::order_own(const Posting& message) const {
-  if (message.order && message.peer == rank_) message.order->synchronize();
-}
-
 // With the lock. The stream of a receive waits in the caller's place, for what is queued: nobody
 // but the service thread may look after that later.
 bool Endpoint::has_ended_for_caller(MessageTransfer& transfer) {
@@ -250,7 +245,6 @@ MessageStatus Endpoint::result_of(const MessageTransfer& transfer) {
 
 TransferPtr Endpoint::start_send(const Posting& message) {
   check_not_forked(owner_);
-  order_own(message);
   const TransferPtr transfer = transfer_of(message, true);
   const Hold hold(*this);
   check_usable();
@@ -330,15 +324,23 @@ bool Endpoint::test(const TransferPtr& transfer) {
   return true;
 }
 
+// What is queued on the receiver's device ends by itself. The receiver may be a thread of this
+// process that waits for this rank's devices in turn.
+void Endpoint::wait_while_held(Hold& hold, const MessageTransfer& transfer) {
+  while (transfer.sends && traffic_.sends().is_held(transfer)) {
+    hold.pause();
+    std::this_thread::sleep_for(nap);
+    hold.resume();
+    traffic_.progress();
+  }
+}
+
 bool Endpoint::cancel(const TransferPtr& transfer) {
   check_not_forked(owner_);
-  const Hold hold(*this);
-  if (transfer->done.load(std::memory_order_relaxed)) return false;
-  if (transfer->sends) {
-    if (!traffic_.sends().cancel(*transfer)) return false;
-  } else {
-    traffic_.cancel_receive(transfer);
-  }
+  Hold hold(*this);
+  wait_while_held(hold, *transfer);
+  if (transfer->done.load(std::memory_order_relaxed) || transfer->is_led) return false;
+  if (!traffic_.cancel(transfer)) return false;
   traffic_.end(*transfer,
                std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
   own_.ring();
@@ -353,7 +355,7 @@ std::optional<MessageStatus> Endpoint::probe(const Posting& message,
   const Address wanted{message.context, message.peer, message.tag};
   const auto is_over = [&] {
     check_usable();
-    found = traffic_.receives().find(wanted, *message.group);
+    found = traffic_.find(wanted, *message.group);
     if (found) return true;
     const bool is_gone =
         message.peer != any_source && traffic_.link(message.peer).presence != Presence::here;
@@ -400,6 +402,22 @@ Endpoint::PairReport Endpoint::pair(int rank) {
   return report;
 }
 
+std::vector<PredictedPath> Endpoint::predict(const MessageBuffer& from, int peer,
+                                             const MessageBuffer& into) {
+  PathQuestion question{from, into};
+  question.rates = host_rates();
+  question.is_own = peer == rank_;
+  const Hold hold(*this);
+  check_usable();
+  const PeerLink& link = traffic_.link(peer);
+  question.is_thread = link.process < 0;
+  question.can_read = link.can_read && link.pid > 0;
+  question.slot_bytes = link.messages_out.capacity() - sizeof(Envelope);
+  question.piece_bytes = link.pieces_out.capacity() - sizeof(PieceHead);
+  question.known = static_cast<PairPath>(link.path_out->load(std::memory_order_acquire));
+  return predicted_paths(question);
+}
+
 void Endpoint::force_path(int rank, PairPath path) {
   traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
 }
@@ -417,8 +435,7 @@ std::string Endpoint::close(const Patience& patience) {
   what.group = std::make_shared<Group>();
   std::vector<TransferPtr> given_up;  // Destroyed after the lock.
   try {
-    if (!is_closed())
-      wait_until([&] { return closed_ || traffic_.sends().pending().empty(); }, what, patience);
+    if (!is_closed()) wait_until([&] { return closed_ || traffic_.is_quiet(); }, what, patience);
   } catch (const Error&) {
     // Out of time: said below.
   } catch (...) {
@@ -429,17 +446,18 @@ std::string Endpoint::close(const Patience& patience) {
 }
 
 std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
-  const Hold hold(*this);
+  Hold hold(*this);
   std::string open;
   if (closed_) return open;
-  given_up = traffic_.sends().pending();
+  closed_ = true;  // Nothing starts any more.
+  given_up = traffic_.pending_sends();
   for (const TransferPtr& each : given_up) {
-    if (!traffic_.sends().cancel(*each)) continue;
+    wait_while_held(hold, *each);
+    if (each->done.load(std::memory_order_relaxed) || !traffic_.cancel(each)) continue;
     open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
     traffic_.end(*each, std::make_exception_ptr(Error(
                             Errc::cancelled, each->text() + ": the communicator was closed")));
   }
-  closed_ = true;
   const auto error = [](const MessageTransfer& transfer) {
     return std::make_exception_ptr(
         Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));

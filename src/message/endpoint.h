@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "message/agreement.h"
+#include "message/path_prediction.h"
 #include "message/posting.h"
 #include "message/service_thread.h"
 #include "message/traffic.h"
@@ -64,7 +65,8 @@ class Endpoint {
   /// Moves messages until `is_over()` of transfers; `what` is said of it. Errors: deadline.
   void wait_for(const std::function<bool()>& is_over, const Posting& what,
                 const Patience& patience);
-  /// Withdraws a transfer; false if it has ended. Its memory isn't used any more.
+  /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
+  /// used any more: what another's device copies of it already is waited for.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<MessageStatus> probe(const Posting& message,
@@ -97,6 +99,9 @@ class Endpoint {
     std::size_t open = 0;      ///< Of them, now.
   };
   PairReport pair(int rank);
+  /// How a message to a rank of the world would go; `into` is memory like the receive's.
+  std::vector<PredictedPath> predict(const MessageBuffer& from, int peer,
+                                     const MessageBuffer& into);
   /// As if this rank had found it out of another one's memory of devices.
   void force_path(int rank, PairPath path);
   /// Whether a rank of the world is here, as far as this one knows.
@@ -114,7 +119,7 @@ class Endpoint {
   Polled poll_until(const Over& is_over, int rounds);
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
-  void order_own(const Posting& message) const;
+  void wait_while_held(Hold& hold, const MessageTransfer& transfer);
   bool has_ended_for_caller(MessageTransfer& transfer);
   static MessageStatus result_of(const MessageTransfer& transfer);
   void leave_to_service() noexcept;

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace quadriga::message {
 
@@ -20,6 +22,14 @@ struct Address {
   bool accepts(const Address& message) const noexcept {
     return context == message.context && (source == any_source || source == message.source) &&
            (tag == any_tag || tag == message.tag);
+  }
+  /// Whether some message is accepted by both.
+  bool overlaps(const Address& other) const noexcept {
+    const auto meet = [](int one, int two, int any) {
+      return one == any || two == any || one == two;
+    };
+    return context == other.context && meet(source, other.source, any_source) &&
+           meet(tag, other.tag, any_tag);
   }
 };
 
@@ -45,10 +55,23 @@ class Matching {
   void add_message(const Address& message, Posting content) {
     messages_.emplace_back(message, std::move(content));
   }
-  /// The oldest message that would be taken, and its address; it stays.
-  const std::pair<Address, Posting>* find_message(const Address& wanted) const {
-    for (const auto& each : messages_)
+  /// The oldest message that would be taken once each of `before`, receives that come first in this
+  /// order, has taken its own; and its address. It stays. `is_there(message)` is false for one that
+  /// nobody gets any more.
+  template <class IsThere>
+  const std::pair<Address, Posting>* find_message(const Address& wanted,
+                                                  std::span<const Address> before,
+                                                  IsThere&& is_there) const {
+    std::vector<bool> served(before.size(), false);
+    const auto goes_before = [&](const Address& message) {
+      for (std::size_t i = 0; i < before.size(); ++i)
+        if (!served[i] && before[i].accepts(message)) return served[i] = true, true;
+      return false;
+    };
+    for (const auto& each : messages_) {
+      if (!is_there(each.second) || goes_before(each.first)) continue;
       if (wanted.accepts(each.first)) return &each;
+    }
     return nullptr;
   }
   /// Whether a receive waits that accepts this message.

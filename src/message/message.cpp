@@ -144,6 +144,15 @@ std::optional<Status> Communicator::iprobe(int source, int tag) const {
   return state_->core.probe(source, tag, std::nullopt);
 }
 
+std::vector<PredictedPath> Communicator::predict(const SendBuffer& from, int destination) const {
+  return predict(from, destination, from);
+}
+
+std::vector<PredictedPath> Communicator::predict(const SendBuffer& from, int destination,
+                                                 const SendBuffer& into) const {
+  return state_->core.predict(place_of(from), destination, place_of(into));
+}
+
 ExchangePlan Communicator::plan(std::span<const PlannedSend> sends,
                                 std::span<const PlannedReceive> receives) const {
   std::vector<PlannedMessage> leaving, arriving;

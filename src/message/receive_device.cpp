@@ -173,6 +173,10 @@ bool ReceiveSide::has_moves() const noexcept {
          std::ranges::any_of(piecing_, writes);
 }
 
+bool ReceiveSide::has_led() const noexcept {
+  return std::ranges::any_of(moving_, [](const TransferPtr& each) { return each->is_led; });
+}
+
 void ReceiveSide::start_move(TransferPtr transfer) {
   transfer->sender = rank_;
   moving_.push_back(std::move(transfer));

@@ -117,7 +117,8 @@ void ReceiveSide::drop_if(
   for (const TransferPtr& each : all) {
     if (!which(*each)) continue;
     cancel(each);
-    end(*each, error_of(*each));
+    // One that a stream waits for has arrived for its caller: its copies have ended by now.
+    end(*each, each->is_led ? nullptr : error_of(*each));
   }
 }
 

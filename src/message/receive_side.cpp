@@ -99,17 +99,19 @@ void ReceiveSide::send_to_self(const MessageBuffer& place, int tag, std::uint64_
   matching_.add_message(address, std::move(message));
 }
 
-std::optional<MessageStatus> ReceiveSide::find(const Address& wanted, const Group& group) {
-  while (const auto* const found = matching_.find_message(wanted)) {
-    const Arrival& arrival = *found->second.arrival;
-    const bool offered = arrival.is_offer();
-    const Claims& claims = links_[static_cast<std::size_t>(arrival.source)].claims;
-    const Claim claim{arrival.offer.index, arrival.offer.number};
-    if (!offered || claims.state(claim) == ClaimState::offered)
-      return MessageStatus{group.rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
-    matching_.take_message(found->first);  // Withdrawn: the oldest of its address.
-  }
-  return std::nullopt;
+std::optional<MessageStatus> ReceiveSide::find(const Address& wanted,
+                                               std::span<const Address> before,
+                                               const Group& group) const {
+  const auto is_there = [&](const Unexpected& message) {  // Else it was withdrawn.
+    const Arrival& each = *message.arrival;
+    const Claims& claims = links_[static_cast<std::size_t>(each.source)].claims;
+    return !each.is_offer() ||
+           claims.state({each.offer.index, each.offer.number}) == ClaimState::offered;
+  };
+  const auto* const found = matching_.find_message(wanted, before, is_there);
+  if (found == nullptr) return std::nullopt;
+  const Arrival& arrival = *found->second.arrival;
+  return MessageStatus{group.rank_of(arrival.source), arrival.envelope.tag, arrival.bytes};
 }
 
 bool ReceiveSide::advance(int peer, bool all) {

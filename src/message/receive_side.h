@@ -53,8 +53,9 @@ class ReceiveSide {
   void lead(MessageTransfer& transfer);
   /// A message of this rank to itself. Nobody else will take it: it never waits for its receive.
   void send_to_self(const MessageBuffer& place, int tag, std::uint64_t context);
-  /// The oldest message that a receive would take.
-  std::optional<MessageStatus> find(const Address& wanted, const Group& group);
+  /// The oldest message that a receive would take after those of `before`, which haven't started.
+  std::optional<MessageStatus> find(const Address& wanted, std::span<const Address> before,
+                                    const Group& group) const;
   /// Between them a probe waits for messages of a source, or any.
   void begin_probe(int source) { probed_.push_back(source); }
   void end_probe(int source);
@@ -80,6 +81,8 @@ class ReceiveSide {
   }
   /// Whether devices copy what arrives.
   bool has_moves() const noexcept;
+  /// Whether a stream waits for a receive in its caller's place.
+  bool has_led() const noexcept;
   /// What ended transfers kept: destroyed by who asks, without the lock.
   std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
   bool take_ended() noexcept { return std::exchange(ended_, false); }

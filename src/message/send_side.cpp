@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "message/device_moves.h"
 #include "message/pack_stream.h"
@@ -43,11 +42,9 @@ void swap_out(std::vector<TransferPtr>& from, std::size_t index) {
 
 }  // namespace
 
-SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links,
-                   std::function<void()> move_own)
+SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
     : claims_(segment, rank),
       links_(links),
-      move_own_(std::move(move_own)),
       backlog_(links.size()),
       free_claims_(links.size()),
       numbers_(links.size()),
@@ -295,6 +292,12 @@ bool SendSide::has_moves() const noexcept {
          (waiting_ > 0 && std::ranges::any_of(backlog_, waits));
 }
 
+bool SendSide::is_held(const MessageTransfer& transfer) const {
+  const PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
+  return transfer.claim.number != 0 && claims_.state(transfer.claim) == ClaimState::held &&
+         link.presence == Presence::here && (link.process < 0 || process_lives(link.process));
+}
+
 bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto is_it = [&](const TransferPtr& each) { return each.get() == &transfer; };
   auto& backlog = backlog_[static_cast<std::size_t>(transfer.peer)];
@@ -306,16 +309,7 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto in_offered = std::ranges::find_if(offered_, is_it);
   const auto in_piecing = std::ranges::find_if(piecing_, is_it);
   if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
-  // A device reads its memory, by what is queued: it is over as soon as that is. Two threads may
-  // wait for each other's.
-  const PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
-  const auto reads = [&] {
-    return link.presence == Presence::here && (link.process < 0 || process_lives(link.process));
-  };
-  while (claims_.state(transfer.claim) == ClaimState::held && reads()) {
-    move_own_();
-    std::this_thread::yield();
-  }
+  if (is_held(transfer)) return false;
   if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
     abandoned_.push_back(transfer.claim);
   else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||

@@ -7,8 +7,8 @@
 //      slot or for a claim, all later ones to that rank wait too.
 //   3. A transfer that isn't done is in exactly one of backlog_, offered_ and piecing_; its memory
 //      is touched only while it is there.
-//   4. Who waits for a device of another thread's endpoint with the lock held moves on what that
-//      thread may wait for in turn.
+//   4. A message whose claim is held isn't taken back: what reads it is queued on a device. Nobody
+//      waits for that with the lock.
 //   5. A claim's index is used again only after its message has ended for both sides, with a new
 //      number.
 #pragma once
@@ -27,9 +27,7 @@ namespace quadriga::message {
 
 class SendSide {
  public:
-  /// `move_own` moves what this rank's devices copy: cancel() does so while it waits for others'.
-  SendSide(const SharedSegment& segment, int rank, PeerLinks& links,
-           std::function<void()> move_own);
+  SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
 
   /// Sends what fits a slot if there is one now; false: start() it.
   bool send_now(const MessageBuffer& place, int peer, int tag, std::uint64_t context) noexcept;
@@ -38,9 +36,12 @@ class SendSide {
   void send_abort(int peer, const ContextAbort& why) noexcept;
   /// Whether anything moved.
   bool advance();
-  /// Takes a transfer out; false if its receiver has ended it.
+  /// Whether a device reads its memory, by what is queued, for a receiver that is here.
+  bool is_held(const MessageTransfer& transfer) const;
+  /// Takes a transfer out; false if its receiver has ended it, or holds it.
   bool cancel(const MessageTransfer& transfer);
-  /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error.
+  /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error; not those
+  /// that their receivers hold.
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
             const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Whether devices bring pieces that are to be sent, or streams of the program come before.
@@ -67,7 +68,6 @@ class SendSide {
 
   Claims claims_;
   PeerLinks& links_;
-  const std::function<void()> move_own_;
   std::vector<std::deque<TransferPtr>> backlog_;  ///< By rank.
   std::size_t waiting_ = 0;                       ///< Of all backlogs.
   std::vector<TransferPtr> offered_;

@@ -12,7 +12,7 @@ constexpr std::size_t most_known = 16;
 // What a core reads of another process's memory, and what a message costs before that. Estimates:
 // only their product counts, which decides from where on segments pay.
 constexpr double bytes_per_second = 10e9;
-constexpr double latency_seconds = 4e-6;
+constexpr double latency_seconds = StepCache::latency_seconds;
 // Messages that pass through slots: their number counts, not their size.
 constexpr std::int64_t small_bytes = 8192;
 

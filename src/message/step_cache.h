@@ -12,6 +12,8 @@ namespace quadriga::message {
 /// Steps among processes of one host. Used by one thread at a time.
 class StepCache {
  public:
+  /// What the cost model takes a message between two processes of a host to cost beside its bytes.
+  static constexpr double latency_seconds = 4e-6;
   /// The same plan on all ranks, since it depends on the arguments only.
   std::shared_ptr<const RankSteps> steps(int ranks, int own, const CollectiveShape& shape,
                                          const TreeOptions& forced);

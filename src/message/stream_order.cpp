@@ -19,12 +19,8 @@ bool StreamOrder::is_reached() {
   return is_reached_;
 }
 
-void StreamOrder::synchronize() {
-  if (!is_reached_) port_->wait_for(mark_);
-  is_reached_ = true;
-  mark_ = {};
+bool StreamOrder::lead(DevicePort::Lane lane) {
+  return can_lead_ = can_lead_ && port_->lead(device_, lane, stream_);
 }
-
-bool StreamOrder::lead(DevicePort::Lane lane) { return port_->lead(device_, lane, stream_); }
 
 }  // namespace quadriga::message

@@ -23,10 +23,9 @@ class StreamOrder {
 
   /// Whether the stream has come as far. Doesn't wait. Errors: device_lost.
   bool is_reached();
-  /// Waits on the host until it has.
-  void synchronize();
   /// What is queued on the stream from now on waits for what the device's lane holds.
-  /// False if this stream can't: it is `cudaStreamPerThread`, another thread's here.
+  /// False if this stream can't: it is `cudaStreamPerThread`, another thread's here, or stands for
+  /// all streams. The device is asked once.
   bool lead(DevicePort::Lane lane);
 
  private:
@@ -35,6 +34,7 @@ class StreamOrder {
   const std::uintptr_t stream_;
   StreamMark mark_;
   bool is_reached_ = false;
+  bool can_lead_ = true;
 };
 
 }  // namespace quadriga::message

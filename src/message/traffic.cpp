@@ -24,6 +24,17 @@ PeerLinks links_of(const SharedSegment& segment, int rank, const std::vector<Mem
 
 bool has(const Group& group, int rank) noexcept { return group.rank_of(rank) >= 0; }
 
+Address address_of(const MessageTransfer& receive) noexcept {
+  return {receive.context, receive.peer, receive.tag};
+}
+
+// Of receives: whether they might take the same message; of sends of this rank to itself: whether
+// one receive might take either.
+bool are_in_order(const MessageTransfer& one, const MessageTransfer& other) noexcept {
+  if (one.sends != other.sends) return false;
+  return one.sends ? one.context == other.context : address_of(one).overlaps(address_of(other));
+}
+
 }  // namespace
 
 Traffic::Traffic(const SharedSegment& segment, int rank, const std::vector<Member>& members)
@@ -31,7 +42,7 @@ Traffic::Traffic(const SharedSegment& segment, int rank, const std::vector<Membe
       rank_(rank),
       own_(segment.words(rank), members[static_cast<std::size_t>(rank)].event),
       links_(links_of(segment, rank, members)),
-      sends_(segment, rank, links_, [this] { receives_.advance_reads(); }),
+      sends_(segment, rank, links_),
       receives_(rank, segment.shape().claims(), links_) {}
 
 bool Traffic::send_now(const Posting& message) {
@@ -51,17 +62,19 @@ void Traffic::start(const TransferPtr& transfer) {
   const int peer = transfer->peer;
   if (const ContextAbort* const found = receives_.abort_of(transfer->context))
     return end(*transfer, found->error(*transfer->group));
-  if (transfer->sends && peer == rank_) {
-    receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
-    return end(*transfer);
-  }
-  if (transfer->sends) {
+  if (transfer->sends && peer != rank_) {
     const PeerLink& link = links_[static_cast<std::size_t>(peer)];
     if (link.presence != Presence::here) return end(*transfer, loss_of(*transfer, peer, link));
     return sends_.start(transfer);
   }
   if (is_delayed(transfer)) return delayed_.push_back(transfer);
-  start_receive(transfer);
+  start_here(transfer);
+}
+
+void Traffic::start_here(const TransferPtr& transfer) {
+  if (!transfer->sends) return start_receive(transfer);
+  receives_.send_to_self(transfer->place, transfer->tag, transfer->context);
+  end(*transfer);
 }
 
 void Traffic::start_receive(const TransferPtr& transfer) {
@@ -84,7 +97,7 @@ void Traffic::start_receive(const TransferPtr& transfer) {
 
 bool Traffic::is_delayed(const TransferPtr& transfer) {
   const bool is_behind = std::ranges::any_of(delayed_, [&](const TransferPtr& each) {
-    return each->context == transfer->context && each != transfer;
+    return are_in_order(*each, *transfer) && each != transfer;
   });
   return is_behind || (transfer->order && !transfer->order->is_reached());
 }
@@ -97,7 +110,7 @@ bool Traffic::start_delayed() {
         delayed_.push_back(each);
         continue;
       }
-      start_receive(each);
+      start_here(each);
     } catch (const std::exception&) {
       end(*each, std::current_exception());
     }
@@ -117,8 +130,25 @@ void Traffic::drop_delayed(
   });
 }
 
-void Traffic::cancel_receive(const TransferPtr& transfer) {
-  if (std::erase(delayed_, transfer) == 0) receives_.cancel(transfer);
+bool Traffic::cancel(const TransferPtr& transfer) {
+  if (std::erase(delayed_, transfer) > 0) return true;
+  if (transfer->sends) return sends_.cancel(*transfer);
+  receives_.cancel(transfer);
+  return true;
+}
+
+std::vector<TransferPtr> Traffic::pending_sends() const {
+  std::vector<TransferPtr> all = sends_.pending();
+  for (const TransferPtr& each : delayed_)
+    if (each->sends) all.push_back(each);
+  return all;
+}
+
+std::optional<MessageStatus> Traffic::find(const Address& wanted, const Group& group) const {
+  std::vector<Address> before;
+  for (const TransferPtr& each : delayed_)
+    if (!each->sends) before.push_back(address_of(*each));
+  return receives_.find(wanted, before, group);
 }
 
 void Traffic::drop_receives(

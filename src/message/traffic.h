@@ -6,13 +6,14 @@
 //   2. A rank's loss is noted only after all that it had sent was taken from its rings, but for
 //      pieces that a device has no room for yet: they are taken later.
 //   3. Nothing is started that needs a rank that is gone, or belongs to an aborted context.
-//   4. A receive whose stream hasn't come so far is in delayed_, and so is each later one of its
-//      context: they start in order. The stream waits for no message that hasn't arrived, so it
-//      gets there.
+//   4. A receive whose stream hasn't come so far is in delayed_, and so is each later one that
+//      might take the same message: they start in order. So are messages of this rank to itself.
+//      The stream waits for no message that hasn't arrived, so it gets there.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,14 @@ class Traffic {
   bool send_now(const Posting& message);
   void start(const TransferPtr& transfer);
   void start_move(const TransferPtr& transfer);
-  /// Withdraws a receive.
-  void cancel_receive(const TransferPtr& transfer);
+  /// Withdraws a transfer; false for a send that its receiver has ended, or holds.
+  bool cancel(const TransferPtr& transfer);
+  /// Whether no send goes on, and no receive for which a stream waits.
+  bool is_quiet() const { return pending_sends().empty() && !receives_.has_led(); }
+  /// Sends that haven't ended.
+  std::vector<TransferPtr> pending_sends() const;
+  /// The oldest message that a receive would get, were it started now.
+  std::optional<MessageStatus> find(const Address& wanted, const Group& group) const;
   /// Ends all receives.
   void drop_receives(const std::function<std::exception_ptr(const MessageTransfer&)>& error_of);
   /// Moves everything on; whether anything moved.
@@ -67,6 +74,7 @@ class Traffic {
   int size() const noexcept { return segment_.shape().ranks; }
   void end_aborted(std::uint64_t context);
   bool is_delayed(const TransferPtr& transfer);
+  void start_here(const TransferPtr& transfer);
   void start_receive(const TransferPtr& transfer);
   bool start_delayed();
   void drop_delayed(const std::function<bool(const MessageTransfer&)>& which,

@@ -105,6 +105,8 @@ std::vector<int> run_ranks(const std::string& test) {
 }
 const std::vector<int> passed{0, 0};
 
+bool is_rank() { return rank_of_this() >= 0; }
+
 class CudaRank : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -223,6 +225,18 @@ TEST_F(CudaRank, Streams) {
   comm.barrier(enough);
 }
 
+// 0 stands for all streams, of which none can wait: each look at a receive would queue something
+// in vain, with the lock.
+TEST(CudaMessages, AStreamThatCannotWaitIsAskedOnce) {
+  if (is_rank()) return;
+  const Numbers numbers(counted(100, 0));
+  StreamOrder order(DevicePort::cuda_at(numbers.memory), DeviceId{0}, 0);
+  EXPECT_FALSE(order.lead(DevicePort::Lane::in));
+  const std::uint64_t before = fake_cuda::recorded_events();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(order.lead(DevicePort::Lane::in));
+  EXPECT_EQ(fake_cuda::recorded_events(), before);
+}
+
 // What copies is enough: there are no kernels here to reduce with.
 TEST_F(CudaRank, Collectives) {
   const int rank = rank_of_this();
@@ -265,8 +279,6 @@ TEST_F(CudaRank, CollectiveFault) {
   std::fflush(nullptr);
   if (rank == 1) _exit(::testing::Test::HasFailure() ? 1 : 0);
 }
-
-bool is_rank() { return rank_of_this() >= 0; }
 
 TEST(CudaMessages, AnAllocationIsOpenedOnceAndAnotherAtItsAddressAgain) {
   if (is_rank()) return;

@@ -179,12 +179,8 @@ class TestedRank {
     if (transfers_.empty()) return;
     const std::size_t which = input.take<std::uint8_t>() % transfers_.size();
     const TransferPtr transfer = transfers_[which].first;
-    if (!transfer->done) {
-      if (transfer->sends)
-        traffic_.sends().cancel(*transfer);
-      else
-        traffic_.receives().cancel(transfer);
-    }
+    // One that the receiver holds or has ended stays until its end is seen.
+    if (!transfer->done && !traffic_.cancel(transfer)) return;
     transfers_.erase(transfers_.begin() + static_cast<std::ptrdiff_t>(which));
   }
   void progress() {
@@ -193,7 +189,7 @@ class TestedRank {
   }
   void probe(Input& input) {
     const int tag = (input.take<std::uint8_t>() & 7) - 1;
-    traffic_.receives().find({input.take<std::uint8_t>() & 1u, any_source, tag}, *group_);
+    traffic_.find({input.take<std::uint8_t>() & 1u, any_source, tag}, *group_);
   }
 
  private:

@@ -168,7 +168,7 @@ def test_messages_without_an_mpi_that_runs(monkeypatch, failure):
 def test_messages_between_two_processes_are_measured(kind, size):
     (row,) = run_json("messages", "--case", kind, "--size", str(size), "--repeat", "1")
     assert row["case"] == message_cases.case_of(kind, size) and row["bytes"] == size
-    assert row["value"] > 0 and row["bound"] > 0
+    assert row["value"] > 0 and row["bound"] > 0 and row["predicted"] > 0
     if program.built(program.MPI) and row["reference"]:
         assert row["reference_value"] > 0
 
@@ -210,7 +210,7 @@ def test_messages_between_devices_are_measured_beside_the_stated_link():
     found = {row["case"]: row for row in run_json(*words)}
     assert {f"devices-{kind}-2MiB" for kind in message_cases._OF_LARGE} < found.keys()
     row = found["devices-contiguous-2MiB"]
-    assert row["reference_value"] == 200_000_000 > 0.95 * row["value"]  # It isn't quicker.
+    assert row["reference_value"] == 200e6 > max(0.95 * row["value"], row["predicted"] - 1)
     assert found["devices-opened-2MiB"]["value"] == found["devices-opened-2MiB"]["bound"] == 5
     assert found["devices-posted-2MiB"]["unit"] == "us"
 

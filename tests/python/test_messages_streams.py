@@ -169,17 +169,47 @@ def test_refused():
             gpus.stream(3)
 
 
-def test_to_itself_by_threads():
+def test_to_itself():
     gpus = message.Devices("emulated:1,memory=1MiB")
     stream, held = gpus.stream(), threading.Event()
     a, b = gpus.array(np.zeros(10)), gpus.empty(10)
     with message.world() as comm:
         stream.call(held.wait)
         stream.call(lambda: a.set(np.ones(10)))
-        threading.Timer(0.05, held.set).start()
-        comm.send(a, 0, stream=stream)
+        with pytest.raises(quadriga.Deadline, match="send to rank 0"):
+            comm.send(a, 0, stream=stream, deadline=0.02)
+        request = comm.isend(a, 0, stream=stream)
+        assert not request.test()
+        held.set()
         comm.recv(b, 0, stream=stream)
+        request.wait()
     assert b.get().sum() == 10
+
+
+def test_what_a_busy_stream_holds_up(tmp_path):
+    """Neither receives of other messages, nor probes, which know what goes before them."""
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + """
+    if comm.rank == 0:
+        comm.send(np.ones(10), 1, tag=1)
+        comm.send(np.ones(20), 1, tag=2)
+    else:
+        b, other = gpus.empty(10, device=1), np.empty(20)
+        stream.call(held.wait)
+        first = comm.irecv(b, 0, 1, stream=stream)
+        comm.recv(other, 0, 2)
+        assert other.sum() == 20 and not first.test()
+        assert comm.iprobe(0, 1) is None
+        held.set()
+        first.wait()
+        stream.synchronize()
+        assert b.get().sum() == 10
+    comm.barrier()
+    """,
+    )
 
 
 def test_a_function_may_be_the_last_to_hold_its_devices(tmp_path):

@@ -70,8 +70,15 @@ def run_devices(sizes: Sequence[int], repeat: int, devices: str) -> Iterator[Row
                 "reference": "stated link" if is_rate and stated else None,
                 "reference_value": stated if is_rate else None,
                 "devices": devices,
+                "predicted": row.get("predicted"),
                 "runs": repeat,
             }
+
+
+def _predicted(rows: Sequence[Row]) -> float | None:
+    """What `Communicator.predict` said, in the unit of the value; collectives have none."""
+    said = [row["predicted"] for row in rows if "predicted" in row]
+    return median(said) if said else None
 
 
 def _stated_rate(devices: str) -> float | None:
@@ -122,6 +129,7 @@ def _compared(
                     median(row["value"] for row in reference) if reference else None
                 ),
                 "bound": best(row["bound"] for row in of_size),
+                "predicted": _predicted(of_size),
                 "bytes": size,
                 "pin": pin or None,
                 "runs": repeat,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 _MARKS = {True: "[green]✓[/]", False: "[red]✗ missed[/]", None: ""}
-_NUMBERS = {"value", "reference", "bound", "ratio"}
+_NUMBERS = {"value", "predicted", "reference", "bound", "ratio"}
 
 
 def number(value: float | None) -> str:
@@ -28,8 +28,9 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
     """What a row shows, by column."""
     scale, unit = (1e9, "GB/s") if row["unit"] == "bytes/s" else (1, row["unit"])
     found = {"case": row["case"]}
-    for name, key in (("value", "value"), ("reference", "reference_value"), ("bound", "bound")):
-        found[name] = number(None if row[key] is None else row[key] / scale)
+    keys = {"value": "value", "predicted": "predicted", "reference": "reference_value"}
+    for name, key in {**keys, "bound": "bound"}.items():
+        found[name] = number(None if row.get(key) is None else row[key] / scale)
     found["unit"] = unit
     found["ratio"] = number(row["ratio"])
     found["target"] = f"{row.get('target', '')} {_MARKS[row.get('reached')]}".strip()

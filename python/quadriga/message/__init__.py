@@ -19,6 +19,7 @@ from .communicator import ANY_SOURCE, ANY_TAG, Communicator, waitall
 from .devices import DeviceBuffer, Devices, DeviceStream
 from .layout import Layout
 from .plan import ExchangePlan
+from .prediction import PredictedPath
 from .request import Request
 from .start import join, join_mpi, new_token, world
 
@@ -31,6 +32,7 @@ __all__ = [
     "Devices",
     "ExchangePlan",
     "Layout",
+    "PredictedPath",
     "Request",
     "Status",
     "join",

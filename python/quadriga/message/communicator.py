@@ -22,6 +22,7 @@ from .arrays import empty, empty_like, shape_of
 from .exchanges import PartsExchange
 from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
+from .prediction import PredictedPath
 from .request import Request, limit_of
 
 if TYPE_CHECKING:
@@ -360,6 +361,29 @@ class Communicator(PartsExchange):
             else {"rank": rank, "in": one, "out": other, "opened": opened}
             for rank, (one, other, opened) in enumerate(self.core.paths())
         ]
+
+    def predict(
+        self,
+        array: Array,
+        dest: int,
+        *,
+        layout: Layout | None = None,
+        into: Array | None = None,
+    ) -> list[PredictedPath]:
+        """How `send` of an array would go: its paths, one of them chosen, and their seconds.
+
+        Sends nothing. `into` is an array of this process that lies as the receive's does, on the
+        host or on such a device; by default `array`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from quadriga import message
+        >>> with message.world() as comm:
+        ...     [path.name for path in comm.predict(np.zeros(10), 0)]
+        ['copy']
+        """
+        return [PredictedPath(*each) for each in self.core.predict(array, dest, layout, into)]
 
     def tasks(self, engine: Engine) -> MessageTasks:
         """Messages of this communicator as tasks of an engine, on its `Data`."""

@@ -71,5 +71,46 @@ TEST(Matching, FollowsAPlainModel) {
   }
 }
 
+// Against receives that take theirs one after the other. Each fifth message is gone.
+TEST(Matching, FindsWhatReceivesThatComeFirstLeave) {
+  const auto is_there = [](int id) { return id % 5 != 0; };
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Matching<int, int> matching;
+    std::vector<Entry> messages;
+    for (int id = 0; id < 12; ++id) {
+      const Address message = drawn(random, false);
+      matching.add_message(message, id);
+      if (is_there(id)) messages.push_back({message, id});
+    }
+    std::vector<Address> before(random.below(6));
+    for (Address& each : before) each = drawn(random, true);
+    const Address wanted = drawn(random, true);
+    for (const Address& each : before)
+      take(messages, [&](const Address& message) { return each.accepts(message); });
+    const int expected =
+        take(messages, [&](const Address& message) { return wanted.accepts(message); });
+    const auto* const found = matching.find_message(wanted, before, is_there);
+    ASSERT_EQ(found ? found->second : -1, expected);
+  }
+}
+
+TEST(Matching, ReceivesOverlapIfOneMessageIsAcceptedByBoth) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const Address one = drawn(random, true), other = drawn(random, true);
+    bool both = false;
+    for (std::uint64_t context = 0; context < 2; ++context)
+      for (int source = 0; source < 3; ++source)
+        for (int tag = 0; tag < 3; ++tag) {
+          const Address message{context, source, tag};
+          both = both || (one.accepts(message) && other.accepts(message));
+        }
+    ASSERT_EQ(one.overlaps(other), both);
+  }
+}
+
 }  // namespace
 }  // namespace quadriga::message

@@ -29,11 +29,14 @@ struct Numbers {
         device(where),
         count(content.size()),
         data(static_cast<double*>(of.allocate(where, count * sizeof(double)))) {
-    devices.write(device, data, content.data(), count * sizeof(double));
+    set(content);
   }
   ~Numbers() { devices.deallocate(device, data); }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
+  void set(const std::vector<double>& content) const {
+    devices.write(device, data, content.data(), count * sizeof(double));
+  }
   Layout layout() const {
     return Layout::contiguous(static_cast<std::int64_t>(count), ElementType::float64);
   }
@@ -71,21 +74,26 @@ TEST(MessageDevices, MessagesKeepTheOrderOfAStream) {
   as_ranks(2, [&](const Communicator& comm) {
     const int other = 1 - comm.rank();
     const std::uintptr_t stream = devices.open_stream(comm.rank());
-    Numbers own(devices, comm.rank(), counted(50'000, comm.rank()));
-    Numbers got(devices, comm.rank(), counted(50'000, -1));
+    Numbers own(devices, comm.rank(), counted(50'000, 0)), got(devices, comm.rank(), own.content());
+    Numbers back(devices, comm.rank(), own.content()), most(devices, comm.rank(), own.content());
     for (int round = 0; round < 5; ++round) {
+      own.set(counted(50'000, 10. * round + comm.rank()));
+      got.set(counted(50'000, -1));
+      back.set(counted(50'000, -2));
       const Request arriving =
           comm.irecv(devices.received(got.data, got.layout(), got.device, stream), other);
       comm.send(devices.sent(own.data, own.layout(), own.device, stream), other);
       EXPECT_EQ(arriving.wait().bytes, 400'000u);
       // What was received goes back, by the stream's order alone.
       comm.sendrecv(devices.sent(got.data, got.layout(), got.device, stream), other,
-                    devices.received(own.data, own.layout(), own.device, stream), other);
+                    devices.received(back.data, back.layout(), back.device, stream), other);
+      // A collective waits for the stream on the host.
+      comm.allreduce(devices.sent(back.data, back.layout(), back.device, stream),
+                     devices.received(most.data, most.layout(), most.device), ReduceOperation::max);
+      EXPECT_EQ(got.content(), counted(50'000, 10. * round + other));
+      EXPECT_EQ(back.content(), own.content());
+      EXPECT_EQ(most.content(), counted(50'000, 10. * round + 1));
     }
-    // A collective waits for the stream on the host.
-    comm.bcast(devices.received(own.data, own.layout(), own.device, stream), 0);
-    EXPECT_EQ(own.content(), counted(50'000, 0));
-    EXPECT_EQ(got.content(), counted(50'000, other));
   });
 }
 
