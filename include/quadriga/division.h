@@ -22,8 +22,8 @@ class Division {
   explicit Division(Subgraph& graph) noexcept : graph_(graph) {}
 
   /// Adds a fine task, which runs the codelet's cpu variant and mustn't call the engine. It follows
-  /// those added before that
-  /// access the same elements, if one of the two writes them. The codelet must outlive the task.
+  /// those added before that access the same elements, if one of the two writes them. The codelet
+  /// must outlive the task.
   ///
   /// Errors:  invalid_argument if the codelet has no cpu variant, submits, blocks or detaches, if
   ///          the number of operands isn't its own, or if an operand isn't part of one of the

@@ -12,8 +12,9 @@ namespace {
 
 Region region_of_view(const View& view) noexcept {
   const std::size_t element = size_of(view.dtype);
-  return {reinterpret_cast<std::uintptr_t>(view.data), static_cast<std::size_t>(view.rows) * element,
-          static_cast<std::size_t>(view.cols), static_cast<std::size_t>(view.ld) * element};
+  return {reinterpret_cast<std::uintptr_t>(view.data),
+          static_cast<std::size_t>(view.rows) * element, static_cast<std::size_t>(view.cols),
+          static_cast<std::size_t>(view.ld) * element};
 }
 
 bool same(const Region& a, const Region& b) noexcept {
@@ -53,9 +54,8 @@ void Division::add(const Codelet& codelet, std::span<const View> operands,
 
 void Subgraph::check(const Codelet& codelet, std::span<const View> operands) const {
   const auto refuse = [&](const std::string& why) {
-    fail(Errc::invalid_argument,
-         fmt::format("division of '{}': fine task {} ('{}') {}", name_, tasks_.size(), codelet.name,
-                     why));
+    fail(Errc::invalid_argument, fmt::format("division of '{}': fine task {} ('{}') {}", name_,
+                                             tasks_.size(), codelet.name, why));
   };
   if (!codelet.cpu) refuse("has no cpu variant, which cores need");
   if (codelet.submits || codelet.blocks || codelet.detaches)

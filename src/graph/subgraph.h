@@ -59,8 +59,8 @@ class Subgraph {
   struct Place {
     Region region;
     std::uint32_t writer = none;
-    std::vector<std::uint32_t> readers = {};  ///< Since it was written.
-    std::vector<std::uint32_t> overlaps = {}; ///< Other places that share bytes with it.
+    std::vector<std::uint32_t> readers = {};   ///< Since it was written.
+    std::vector<std::uint32_t> overlaps = {};  ///< Other places that share bytes with it.
   };
 
   void check(const Codelet& codelet, std::span<const View> operands) const;

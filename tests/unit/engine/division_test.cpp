@@ -169,9 +169,8 @@ TEST_P(DivisionTest, TheFirstExceptionFailsTheTaskAndTheRestDoesntRun) {
     if (++ran == 3) throw std::runtime_error("the third one");
   });
   // All on the same element: one follows the other.
-  Codelet& coarse = codelet("coarse", {Access::update}, [](const Arguments&) {
-    throw std::runtime_error("the third one");
-  });
+  Codelet& coarse = codelet("coarse", {Access::update},
+                            [](const Arguments&) { throw std::runtime_error("the third one"); });
   set_division(coarse, [&](const Arguments& a, Division& division) {
     for (int i = 0; i < 8; ++i) division.add(fine, {part_of(a.operands[0], 0, 0, 1, 1)});
   });
@@ -188,9 +187,8 @@ TEST_P(DivisionTest, ADivisionThatIsRefusedFailsTheTaskAndSaysWhy) {
   if (!divides()) GTEST_SKIP() << "only the host's cores divide";
   Codelet& fine = codelet(Access::update, [](const Arguments&) {});
   Codelet& coarse = codelet("coarse", {Access::read}, [](const Arguments&) {});
-  set_division(coarse, [&](const Arguments& a, Division& division) {
-    division.add(fine, {a.operands[0]});
-  });
+  set_division(
+      coarse, [&](const Arguments& a, Division& division) { division.add(fine, {a.operands[0]}); });
   const Data x = tile(1);
   engine().submit(coarse, {{x, Access::read}});
   EXPECT_NE(failure_of([&] { wait(); }).find("division of 'coarse': fine task 0 ('update') writes"),
