@@ -115,6 +115,8 @@ constexpr std::array keys{
         "GPUs may round the factors of float32 products to TF32", flag_text},
     Key{"reproducible", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "results are bitwise identical for any number of devices of a kind", flag_text},
+    Key{"divide", SettingType::flag, "true", "true, on, yes, 1, false, off, no or 0",
+        "tasks that say how they divide may be divided on idle cores", flag_text},
     Key{"planning_percent", SettingType::number, "10", "a whole number from 0 to 2147483647",
         "time to try plans of a factorization or product in, when its size is new; of its own time",
         count_text},

@@ -121,7 +121,9 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,
         HostPoolOptions{std::max(1, machine.devices.front().cores), options.policy, options.seed,
-                        options.host_memory, options.spill, options.blocking_threads});
+                        options.host_memory, options.spill, options.blocking_threads,
+                        Config::global().flag("divide") &&
+                            !Config::global().flag("reproducible", options.reproducible)});
   else
     executor = make_driver(graph, failures, recorder, machine, truth ? *truth : machine, options,
                            wrap_backend);

@@ -42,6 +42,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
                 policy->report_to([](const std::string& text) { log(LogLevel::warning, text); });
                 return policy;
               }),
+      crew_(graph, crew_hooks(options.divide)),
       waiters_([this] { return now(); }),
       buffers_(options.buffer_bytes, options.spill),
       blocking_(options.blocking_threads) {
@@ -70,6 +71,16 @@ void HostPool::stop() noexcept {
     if (worker->thread.joinable()) worker->thread.join();
 }
 
+Crew::Hooks HostPool::crew_hooks(bool divide) {
+  return {.divides =
+              [this, divide] {  // the last place is no worker's
+                return divide && queues_.total() + 2 < queues_.places();
+              },
+          .added = [this] { queues_.added_elsewhere(); },
+          .is_cancelled =
+              [this](const Task* task) { return cancelled() || (task && task->cancelled()); }};
+}
+
 HostPool::Worker* HostPool::own() const noexcept {
   return running_pool == this ? static_cast<Worker*>(running_worker) : nullptr;
 }
@@ -94,11 +105,14 @@ void HostPool::ready(Task& task, std::uint64_t) {
 void HostPool::loop(Worker& self) {
   running_pool = this;
   running_worker = &self;
+  const Crew::Member member(&crew_);
   Task* task = nullptr;
   while (true) {
     if (!task) task = find(self);
     if (task) {
       task = run(self, *task);
+    } else if (crew_.help()) {
+      continue;
     } else if (queues_.stopping()) {
       break;
     } else {
@@ -124,9 +138,10 @@ void HostPool::settle(Worker& self) {
 
 void HostPool::idle(Worker& self) {
   settle(self);
-  if (queues_.search(clock_now)) return;
+  const auto has_fine = [this] { return crew_.has_tasks(); };
+  if (queues_.search(has_fine, clock_now)) return;
   waiters_.signal();
-  queues_.sleep();
+  queues_.sleep(has_fine);
 }
 
 Task* HostPool::run(Worker& self, Task& task) {
@@ -242,6 +257,7 @@ bool HostPool::help() {
   Worker& guest = *workers_.back();
   void* const pool = std::exchange(running_pool, this);
   void* const worker = std::exchange(running_worker, &guest);
+  const Crew::Member member(&crew_);
   Task* task = nullptr;
   int count = 0;
   for (; count < most; ++count) {

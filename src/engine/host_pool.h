@@ -7,7 +7,8 @@
 //   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
 //      submitters that execute tasks while the window is full).
 //   3. A detached task counts its promise among its children (task_life.h).
-//   4. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
+//   4. Fine tasks of divided tasks are in `crew_` only; a worker takes them when it finds no task.
+//   5. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "engine/commuting.h"
+#include "engine/crew.h"
 #include "engine/executor.h"
 #include "engine/home_buffers.h"
 #include "engine/promises.h"
@@ -35,6 +37,7 @@ struct HostPoolOptions {
   std::size_t buffer_bytes = SIZE_MAX;  ///< Most memory, or disk, for tiles without a home.
   std::string spill = {};               ///< A file that holds them instead of memory.
   std::size_t blocking_threads = 64;
+  bool divide = true;  ///< Codelets that say how they divide may be.
 };
 
 class HostPool final : public Executor {
@@ -103,6 +106,7 @@ class HostPool final : public Executor {
   void push(const Worker& to, Task& task) { queues_.push(to.index, task); }
   bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
   Worker* own() const noexcept;
+  Crew::Hooks crew_hooks(bool divide);
 
   Graph& graph_;
   Failures& failures_;
@@ -114,6 +118,7 @@ class HostPool final : public Executor {
   SpinLock guest_lock_;
 
   WorkerQueues queues_;
+  Crew crew_;
   Waiters waiters_;
   Commuting commuting_;
   HomeBuffers buffers_;

@@ -44,6 +44,12 @@ void WorkerQueues::return_batch(std::size_t place) {
   while (self.batch_next < self.batch_count) push(place, *self.batch[self.batch_next++]);
 }
 
+std::size_t WorkerQueues::total() const noexcept {
+  std::size_t sum = 0;
+  for (const Place& place : places_) sum += place.queue.size();
+  return sum;
+}
+
 bool WorkerQueues::has_tasks() const noexcept {
   return std::ranges::any_of(places_, [](const auto& each) { return each.queue.size() > 0; });
 }

@@ -54,16 +54,21 @@ class WorkerQueues {
   std::size_t size(std::size_t place) const noexcept { return places_[place].queue.size(); }
   std::size_t places() const noexcept { return places_.size(); }
   bool has_tasks() const noexcept;
+  /// Tasks in all queues; a hint.
+  std::size_t total() const noexcept;
 
-  /// Looks for tasks for some microseconds, awake. True if there are some.
-  template <class Clock>
-  bool search(Clock&& now) {
-    return work_.search([this] { return has_tasks(); }, now);
+  /// Looks for tasks, or other work, for some microseconds, awake. True if there is some.
+  template <class Other, class Clock>
+  bool search(Other&& has_other, Clock&& now) {
+    return work_.search([&] { return has_tasks() || has_other(); }, now);
   }
-  /// Sleeps until a task is added, or stop().
-  void sleep() {
-    work_.sleep([this] { return has_tasks(); });
+  /// Sleeps until a task or other work is added, or stop().
+  template <class Other>
+  void sleep(Other&& has_other) {
+    work_.sleep([&] { return has_tasks() || has_other(); });
   }
+  /// There is work in no queue, which a sleeper should look at.
+  void added_elsewhere() noexcept { work_.added(); }
   void stop() noexcept { work_.stop(); }
   bool stopping() const noexcept { return work_.stopping(); }
   int sleepers() const noexcept { return work_.sleepers(); }

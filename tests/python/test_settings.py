@@ -132,7 +132,7 @@ class TestTypes:
         assert {key: type(value) for key, value in quadriga.config.items()} == {
             **dict.fromkeys(quadriga.config, str),
             **dict.fromkeys(["tile", "window", "threads", "host_memory", "planning_percent"], int),
-            **dict.fromkeys(["trace", "allow_tf32", "reproducible", "cuda_pool"], bool),
+            **dict.fromkeys(["trace", "allow_tf32", "reproducible", "divide", "cuda_pool"], bool),
         }
 
     @pytest.mark.parametrize(
