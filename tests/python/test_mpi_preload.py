@@ -256,20 +256,15 @@ def test_collectives_give_on_devices_what_they_give_on_the_host(mpi, ranks, tmp_
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
-    body = """
-    double* data = quadriga_emulated_malloc(800);
-    int class = 0;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Request request;
-    MPI_Error_class(MPI_Ibcast(data, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD, &request), &class);
-    CHECK(class == MPI_ERR_BUFFER);
-    double one = 1, all = 0;
-    MPI_Allreduce(&one, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(all == size);
-    """
-    program = compiled(tmp_path, mpi, body)
-    said = run_preloaded(program, mpi, 2, "--emulated")
-    assert said.count("MPI_Ibcast doesn't take memory of a device") == 2
+    program = built(tmp_path, mpi, PROGRAMS / "refused.c")
+    ended = run([*mpiexec(mpi, 2), *preloaded("--emulated"), program])
+    assert ended.returncode == 0, ended.stderr
+    names = ended.stdout.split()  # Of each call that the program made on a device's memory.
+    assert len(names) == 39
+    for name in names:
+        assert ended.stderr.count(f"{name} doesn't take memory of a device") == 2, name
+    # On memory of the host they are MPI's own.
+    assert run([*mpiexec(mpi, 2), program]).returncode == 0
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
